@@ -1,7 +1,8 @@
-"""PILLAR explorer: `streamlit run app.py`. Page configuration, frame and navigation; the pages are in pages/.
+"""PILLAR explorer: `streamlit run app.py`. Page configuration, frame and navigation; the pages are
+in pages/.
 
-Streamlit imports this module for its server, which answers once `warming.ahead` has imported what first results need, and runs it
-as a script for each visitor.
+Streamlit imports this module for its server, which answers once `warming.ahead` has imported what
+first results need, and runs it as a script for each visitor.
 """
 
 from __future__ import annotations
@@ -40,4 +41,6 @@ else:
 
     door.check()
     routes = [browser.plotly_route(), shares.ready_route(door.place(door.READY))]
-    app = st.App(__file__, lifespan=warming.ahead, routes=routes, middleware=[Middleware(door.Door)])
+    app = st.App(
+        __file__, lifespan=warming.ahead, routes=routes, middleware=[Middleware(door.Door)]
+    )

@@ -1,12 +1,14 @@
-"""Advice against what learners reach: measures sets, fits `pillar_core/studies/advice/fitted.toml`, prints docs/public_data.md's tables.
+"""Advice against what learners reach: measures sets, fits `pillar_core/studies/advice/fitted.toml`,
+prints docs/public_data.md's tables.
 
     PYTHONPATH=. python benchmarks/advice.py measure runs.jsonl [folder of feature files]
     PYTHONPATH=. python benchmarks/advice.py fit runs.jsonl
     PYTHONPATH=. python benchmarks/advice.py check outside.jsonl
 
-Measuring takes about ten minutes of one core and goes on where the file ends. With a folder its files are measured instead; `check`
-compares them with the fitted table. A set is the unit: a set is *inside* where each of its predictions, the mean of its seeds, is within
-the range that the other sets give.
+Measuring takes about ten minutes of one core and goes on where the file ends. With a folder its
+files are measured instead; `check` compares them with the fitted table. A set is the unit: a set is
+*inside* where each of its predictions, the mean of its seeds, is within the range that the other
+sets give.
 """
 
 import dataclasses
@@ -33,7 +35,14 @@ SETS, TABLES = ("breast_cancer", "digits", *IMAGES), ("wine", "iris", "diabetes"
 EPSILONS, SEEDS, ROWS, FOREIGN_ROWS = (0.1, 0.3, 1.0, 3.0), (0, 1), 2500, 600
 SHARES = {"tenth": {"public_fraction": 0.1}, "five": {"public_per_class": 5}}
 RIVALS = {
-    "labelled": ("only_public", "pillar_kalman_labelled", "adamix", "pillar_kalman", "pillar", "dp_sgd"),
+    "labelled": (
+        "only_public",
+        "pillar_kalman_labelled",
+        "adamix",
+        "pillar_kalman",
+        "pillar",
+        "dp_sgd",
+    ),
     "unlabelled": ("pillar_kalman", "pillar", "pillar_one_shot", "prototypes", "dp_sgd", "dp_raft"),
     "none": ("dp_raft", "dp_sgd"),
     "foreign": ("dp_sgd", "dp_raft", "pillar_kalman", "pillar"),
@@ -58,7 +67,9 @@ def measure(path: Path, folder: Path | None) -> None:
     """Adds a line for each cell and seed that the file lacks."""
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {tuple(line[name] for name in (*CELL, "seed")) for line in lines}
-    for name, kind, beside, seed, rows in itertools.chain(_own(folder), () if folder else _foreign()):
+    for name, kind, beside, seed, rows in itertools.chain(
+        _own(folder), () if folder else _foreign()
+    ):
         for epsilon in EPSILONS:
             cell = {"set": name, "kind": kind, "beside": beside, "epsilon": epsilon, "seed": seed}
             if tuple(cell.values()) not in done:
@@ -67,20 +78,33 @@ def measure(path: Path, folder: Path | None) -> None:
 
 
 def _own(folder):
-    """(set, kind, share, seed, split): each set with a share of its own rows as public ones, labelled or not, or with none."""
-    sets = (pc.load_features(file) for file in sorted(folder.glob("*.npz"))) if folder else map(_loaded, (*SETS, *TABLES))
+    """(set, kind, share, seed, split): each set with a share of its own rows as public ones,
+    labelled or not, or with none."""
+    sets = (
+        (pc.load_features(file) for file in sorted(folder.glob("*.npz")))
+        if folder
+        else map(_loaded, (*SETS, *TABLES))
+    )
     for features in sets:
         for (share, public), seed in itertools.product(SHARES.items(), SEEDS):
             split = pc.split(_cut(features, ROWS), **public, seed=seed, allow_overlap=True)
             x, y = features.x_train[split.private], features.y_train[split.private]
-            sides = {"labelled": split, "unlabelled": dataclasses.replace(split, public_y=None, memo=Memo())}
-            sides |= {"none": pc.split(dataclasses.replace(split.features, x_train=x, y_train=y))} if share == "tenth" else {}
+            sides = {
+                "labelled": split,
+                "unlabelled": dataclasses.replace(split, public_y=None, memo=Memo()),
+            }
+            sides |= (
+                {"none": pc.split(dataclasses.replace(split.features, x_train=x, y_train=y))}
+                if share == "tenth"
+                else {}
+            )
             for kind, rows in sides.items():
                 yield features.name, kind, share, seed, rows
 
 
 def _foreign():
-    """As `_own`, each set of images beside each other one, as pixels and through the network that is here."""
+    """As `_own`, each set of images beside each other one, as pixels and through the network that
+    is here."""
     for backbone in ("efficientnet_lite0", "raw_pixels"):
         sets = {name: _loaded(name, backbone) for name in IMAGES}
         for (private, rows), (public, others) in itertools.permutations(sets.items(), 2):
@@ -103,12 +127,17 @@ def _loaded(name, backbone=None):
 
 
 def _cut(rows, most):
-    return dataclasses.replace(rows, x_train=rows.x_train[:most], y_train=rows.y_train[:most], images=None)
+    return dataclasses.replace(
+        rows, x_train=rows.x_train[:most], y_train=rows.y_train[:most], images=None
+    )
 
 
 def _reached(rows, kind, epsilon, seed):
     labels = rows.features.y_train[rows.private]
-    budget, metric = PrivacyBudget(epsilon), simulation.metric_of(dataclasses.replace(rows, public_y=labels, memo=Memo()))
+    budget, metric = (
+        PrivacyBudget(epsilon),
+        simulation.metric_of(dataclasses.replace(rows, public_y=labels, memo=Memo())),
+    )
     reached = {}
     for method in RIVALS[kind]:
         spends = {"epsilon": epsilon} if pc.METHODS[method].budget_setting else {}
@@ -117,9 +146,22 @@ def _reached(rows, kind, epsilon, seed):
         except PillarError as refusal:
             print(method, refusal, file=sys.stderr)
     can_play = kind == "labelled" and simulation.can_play(rows)
-    plays = {method: simulation.mean_play(method, rows, budget, 0) for method in LEARNERS[kind]} if can_play else {}
-    facts, directions = rows.facts, simulation.effective_directions(rows) if kind == "unlabelled" else 1.0
-    sizes = {"N": facts.n_private, "m": facts.n_public, "d": facts.d, "C": facts.n_classes, "mu": mu_of(epsilon, budget.delta)}
+    plays = (
+        {method: simulation.mean_play(method, rows, budget, 0) for method in LEARNERS[kind]}
+        if can_play
+        else {}
+    )
+    facts, directions = (
+        rows.facts,
+        (simulation.effective_directions(rows) if kind == "unlabelled" else 1.0),
+    )
+    sizes = {
+        "N": facts.n_private,
+        "m": facts.n_public,
+        "d": facts.d,
+        "C": facts.n_classes,
+        "mu": mu_of(epsilon, budget.delta),
+    }
     return sizes | {"metric": metric, "directions": directions, "reached": reached, "plays": plays}
 
 
@@ -127,8 +169,14 @@ def fit(path: Path) -> None:
     """Writes the fitted table and prints the measured one."""
     every = _read(path)
     lines = [
-        "# Weights on the scale of log odds by learner. error: half of a range; sets: the largest |predicted - reached| of each set left",
-        "# out of the fit; inside: of these sets those within the range that the others gave (docs/public_data.md).",
+        (
+            "# Weights on the scale of log odds by learner. error: half of a range; sets: the"
+            " largest |predicted - reached| of each set left"
+        ),
+        (
+            "# out of the fit; inside: of these sets those within the range that the others gave"
+            " (docs/public_data.md)."
+        ),
     ]
     for kind, learners in LEARNERS.items():
         runs = every[every["kind"] == kind]
@@ -136,16 +184,27 @@ def fit(path: Path) -> None:
         nested = {name: _left_out(runs[runs["set"] != name], kind) for name in runs["set"].unique()}
         for is_few, cells in errors.groupby("few"):
             sizes = cells.groupby("set", sort=False)["size"].max()
-            inside = sum(size <= nested[name].loc[nested[name]["few"] == is_few, "size"].max() for name, size in sizes.items())
+            inside = sum(
+                size <= nested[name].loc[nested[name]["few"] == is_few, "size"].max()
+                for name, size in sizes.items()
+            )
             table = ", ".join(f"{name} = {size:.3f}" for name, size in sizes.items())
             lines += [f"[{kind}.{'few' if is_few else 'range'}]", f"error = {sizes.max():.3f}"]
             lines += [f"inside = {inside}", f"sets = {{ {table} }}"]
-            print(f"| {kind}{', few' if is_few else ''} | {inside} of {len(sizes)} | ± {100 * sizes.max():.1f} |")
+            print(
+                f"| {kind}{', few' if is_few else ''} | {inside} of {len(sizes)} | ±"
+                f" {100 * sizes.max():.1f} |"
+            )
         for method in learners:
             weights = _weights(runs, kind, method)
-            lines += [f"[{kind}.learners.{method}]", *(f"{term} = {weight:.4f}" for term, weight in weights.items())]
+            lines += [
+                f"[{kind}.learners.{method}]",
+                *(f"{term} = {weight:.4f}" for term, weight in weights.items()),
+            ]
         _report(errors)
-    Path(prediction.__file__).with_name("fitted.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path(prediction.__file__).with_name("fitted.toml").write_text(
+        "\n".join(lines) + "\n", encoding="utf-8"
+    )
 
 
 def check(path: Path) -> None:
@@ -160,7 +219,10 @@ def check(path: Path) -> None:
 def _read(path):
     runs = pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
     runs = runs[(runs["kind"] != "labelled") | runs["plays"].map(bool)]
-    return runs.assign(few=runs["kind"].isin(["labelled", "unlabelled"]) & (runs["m"] < prediction.FEW_A_CLASS * runs["C"]))
+    return runs.assign(
+        few=runs["kind"].isin(["labelled", "unlabelled"])
+        & (runs["m"] < prediction.FEW_A_CLASS * runs["C"])
+    )
 
 
 def _left_out(runs, kind):
@@ -174,11 +236,18 @@ def _left_out(runs, kind):
 
 
 def _errors(runs, kind, weights):
-    """A line for each run and chosen learner: the error of its prediction and the regret, in [0, 1]."""
-    means = {key: pd.DataFrame(group["reached"].to_list()).mean() for key, group in runs.groupby(CELL)}
+    """A line for each run and chosen learner: the error of its prediction and the regret, in [0,
+    1]."""
+    means = {
+        key: pd.DataFrame(group["reached"].to_list()).mean() for key, group in runs.groupby(CELL)
+    }
     lines = []
     for _, run in runs.iterrows():
-        predicted = {method: _predicted(run, kind, method, weights[method]) for method in LEARNERS[kind] if method in run["reached"]}
+        predicted = {
+            method: _predicted(run, kind, method, weights[method])
+            for method in LEARNERS[kind]
+            if method in run["reached"]
+        }
         mean = means[tuple(run[CELL])]
         for method in _chosen(kind, predicted, run):
             error = predicted[method] - run["reached"][method]
@@ -189,7 +258,9 @@ def _errors(runs, kind, weights):
 
 def _predicted(run, kind, method, weights):
     odds = sum(weights[term] * value for term, value in _terms(run).items() if term in weights)
-    return 1 / (1 + np.exp(-odds - (simulation.logit(run["plays"][method]) if kind == "labelled" else 0.0)))
+    return 1 / (
+        1 + np.exp(-odds - (simulation.logit(run["plays"][method]) if kind == "labelled" else 0.0))
+    )
 
 
 def _weights(runs, kind, method):
@@ -199,13 +270,24 @@ def _weights(runs, kind, method):
     x = np.array([[each[name] for name in TERMS[kind]] for each in terms])
     mean = x.mean(axis=0) * (np.arange(x.shape[1]) > 0)
     accuracy = np.array([reached[method] for reached in cells["reached"]])
-    offset = np.array([simulation.logit(plays[method]) if kind == "labelled" else 0.0 for plays in cells["plays"]])
+    offset = np.array(
+        [simulation.logit(plays[method]) if kind == "labelled" else 0.0 for plays in cells["plays"]]
+    )
     y = np.array([simulation.logit(share) for share in accuracy]) - offset
-    weight = np.maximum(accuracy * (1 - accuracy), 0.02) / cells.groupby("set")["N"].transform("count").to_numpy()
-    x, weight, penalty = x - mean, weight / weight.mean(), RIDGE[kind] * np.diag([0.01] + [1.0] * (x.shape[1] - 1))
+    weight = (
+        np.maximum(accuracy * (1 - accuracy), 0.02)
+        / cells.groupby("set")["N"].transform("count").to_numpy()
+    )
+    x, weight, penalty = (
+        x - mean,
+        weight / weight.mean(),
+        RIDGE[kind] * np.diag([0.01] + [1.0] * (x.shape[1] - 1)),
+    )
     weights = np.linalg.solve(x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y))
     weights[0] -= (weights * mean).sum()
-    return dict(zip(TERMS[kind], weights.tolist(), strict=True)) | ({"plays": 1.0} if kind == "labelled" else {})
+    return dict(zip(TERMS[kind], weights.tolist(), strict=True)) | (
+        {"plays": 1.0} if kind == "labelled" else {}
+    )
 
 
 def _terms(row):
@@ -214,19 +296,36 @@ def _terms(row):
 
 
 def _chosen(kind, predicted, run):
-    """The learners that advice takes; of public rows of other classes also the one that the paid choice takes."""
+    """The learners that advice takes; of public rows of other classes also the one that the paid
+    choice takes."""
     if kind == "foreign":
         return ("dp_sgd", "pillar_kalman")
     if kind != "labelled":
-        return ("dp_raft" if kind == "none" else "pillar" if run["m"] < prediction.FEW_PUBLIC else "pillar_kalman",)
+        return (
+            (
+                "dp_raft"
+                if kind == "none"
+                else "pillar"
+                if run["m"] < prediction.FEW_PUBLIC
+                else "pillar_kalman"
+            ),
+        )
     best = max(predicted, key=predicted.get)
     is_clear = predicted[best] > predicted["adamix"] + prediction.MARGIN and not run["few"]
     return (best if is_clear else "adamix",)
 
 
 def _report(errors):
-    percent = errors.assign(**{name: 100 * errors[name] for name in ("error", "size", "regret")}, near=100 * (errors["size"] <= 0.05))
-    columns = {"runs": ("size", "count"), "error": ("size", "mean"), "within 5": ("near", "mean"), "largest": ("size", "max")}
+    percent = errors.assign(
+        **{name: 100 * errors[name] for name in ("error", "size", "regret")},
+        near=100 * (errors["size"] <= 0.05),
+    )
+    columns = {
+        "runs": ("size", "count"),
+        "error": ("size", "mean"),
+        "within 5": ("near", "mean"),
+        "largest": ("size", "max"),
+    }
     columns |= {"regret": ("regret", "mean"), "worst": ("regret", "max"), "up": ("error", "mean")}
     for key in (["kind", "few"], ["kind", "few", "set"]):
         print(percent.groupby(key, sort=False).agg(**columns).round(1).to_string())

@@ -1,7 +1,9 @@
-"""Memory of the app over ten browser sessions of fifty changes each: `python benchmarks/app_memory.py [sessions] [changes]`.
+"""Memory of the app over ten browser sessions of fifty changes each: `python
+benchmarks/app_memory.py [sessions] [changes]`.
 
-A server of its own on an empty cache; real Chromium tabs, all open at once, move k and ε on Explore and wait for each
-answer. What the server holds must stay flat once every session has made its first changes.
+A server of its own on an empty cache; real Chromium tabs, all open at once, move k and ε on Explore
+and wait for each answer. What the server holds must stay flat once every session has made its first
+changes.
 """
 
 from __future__ import annotations
@@ -26,14 +28,19 @@ GROWTH = 1.10
 
 
 def main(sessions: int, changes: int) -> int:
-    """Prints megabytes after every ten changes; 1 where they grew by more than a tenth after the first ten."""
+    """Prints megabytes after every ten changes; 1 where they grew by more than a tenth after the
+    first ten."""
     with (
         tempfile.TemporaryDirectory() as folder,
         browser.server(Path(folder)) as address,
         sync_playwright() as driver,
     ):
-        server = next(child for child in psutil.Process().children() if "streamlit" in child.cmdline())
-        chromium = driver.chromium.launch(executable_path=str(browser.CHROMIUM), args=browser.CHROMIUM_OPTIONS)
+        server = next(
+            child for child in psutil.Process().children() if "streamlit" in child.cmdline()
+        )
+        chromium = driver.chromium.launch(
+            executable_path=str(browser.CHROMIUM), args=browser.CHROMIUM_OPTIONS
+        )
         tabs = []
         for session in range(sessions):
             tab = chromium.new_context(viewport={"width": 1280, "height": 900}).new_page()
@@ -48,11 +55,17 @@ def main(sessions: int, changes: int) -> int:
                 _change(tab, change)
             if (change + 1) % WARM == 0:
                 held.append(server.memory_info().rss / 1e6)
-                words = f"{sessions} sessions, {change + 1} changes each, after {time.monotonic() - began:.0f} s"
+                words = (
+                    f"{sessions} sessions, {change + 1} changes each, after"
+                    f" {time.monotonic() - began:.0f} s"
+                )
                 print(f"{words}: {held[-1]:.0f} MB", flush=True)
         chromium.close()
     is_flat = held[-1] <= GROWTH * held[0]
-    print(f"{'flat' if is_flat else 'NOT flat'}: {held[0]:.0f} MB after {WARM} changes each, {held[-1]:.0f} MB at the end")
+    print(
+        f"{'flat' if is_flat else 'NOT flat'}: {held[0]:.0f} MB after {WARM} changes each,"
+        f" {held[-1]:.0f} MB at the end"
+    )
     return 0 if is_flat else 1
 
 

@@ -1,8 +1,10 @@
-"""Noise that cancels between steps, at equal μ, on heads trained by full-batch sums: `python benchmarks/cancelling.py` (a minute).
+"""Noise that cancels between steps, at equal μ, on heads trained by full-batch sums: `python
+benchmarks/cancelling.py` (a minute).
 
-Step t adds z_t − λ·z_{t−1} to the sum of clipped gradients: noise z = C⁻¹ξ with C⁻¹ = I − λ·shift, as in DP-λCGD (arXiv 2601.22334).
-Every row is in every sum, so adding one moves Cg by up to ‖C1‖ clip norms (all its gradients may point one way), and ξ has standard
-deviation ‖C1‖·clip/μ. `docs/papers.md` has the bound. An experiment: noise of a known seed, outside of the ledger.
+Step t adds z_t − λ·z_{t−1} to the sum of clipped gradients: noise z = C⁻¹ξ with C⁻¹ = I − λ·shift,
+as in DP-λCGD (arXiv 2601.22334). Every row is in every sum, so adding one moves Cg by up to ‖C1‖
+clip norms (all its gradients may point one way), and ξ has standard deviation ‖C1‖·clip/μ.
+`docs/papers.md` has the bound. An experiment: noise of a known seed, outside of the ledger.
 """
 
 from __future__ import annotations
@@ -30,11 +32,27 @@ def factor(steps: int, cancelled: float) -> tuple[Array, float]:
     return inverse, float(np.linalg.norm(np.linalg.solve(inverse, np.ones(steps))))
 
 
-def trained(z: Array, y: Array, classes: int, *, mu: float, steps: int, step: float, cancelled: float, seed: int) -> Array:
-    """(classes, k) weights of full-batch descent on the mean clipped gradient, the noise of step t less λ times that of the step before."""
+def trained(
+    z: Array,
+    y: Array,
+    classes: int,
+    *,
+    mu: float,
+    steps: int,
+    step: float,
+    cancelled: float,
+    seed: int,
+) -> Array:
+    """(classes, k) weights of full-batch descent on the mean clipped gradient, the noise of step t
+    less λ times that of the step before."""
     inverse, sensitivity = factor(steps, cancelled)
     weights, targets = np.zeros((classes, z.shape[1])), np.eye(classes)[y]
-    fresh = np.random.default_rng(seed).standard_normal((steps, *weights.shape)) * sensitivity * CLIP / mu
+    fresh = (
+        np.random.default_rng(seed).standard_normal((steps, *weights.shape))
+        * sensitivity
+        * CLIP
+        / mu
+    )
     noise = np.einsum("ts,sck->tck", inverse, fresh)
     for drawn in noise:
         logits = z @ weights.T
@@ -48,25 +66,44 @@ def trained(z: Array, y: Array, classes: int, *, mu: float, steps: int, step: fl
 
 def main() -> None:
     generator, worst = np.random.default_rng(0), np.inf
-    for _ in range(2000):  # any lower triangular C: the noise of the last iterate is at least T/μ times the step
+    for _ in range(
+        2000
+    ):  # any lower triangular C: the noise of the last iterate is at least T/μ times the step
         steps = int(generator.integers(2, 30))
-        c = np.tril(generator.standard_normal((steps, steps)), -1) * generator.uniform(0, 1) + np.diag(generator.uniform(0.2, 2, steps))
-        last = np.linalg.norm(np.linalg.solve(c.T, np.ones(steps))) * np.linalg.norm(c @ np.ones(steps))
+        c = np.tril(generator.standard_normal((steps, steps)), -1) * generator.uniform(
+            0, 1
+        ) + np.diag(generator.uniform(0.2, 2, steps))
+        last = np.linalg.norm(np.linalg.solve(c.T, np.ones(steps))) * np.linalg.norm(
+            c @ np.ones(steps)
+        )
         worst = min(worst, last / steps)
-    print(f"2,000 random C: noise of the last iterate over that of independent noise, at least {worst:.4f} (Cauchy and Schwarz: 1)")
+    print(
+        "2,000 random C: noise of the last iterate over that of independent noise, at least"
+        f" {worst:.4f} (Cauchy and Schwarz: 1)"
+    )
     for cancelled in LAMBDAS:
         inverse, sensitivity = factor(20, cancelled)
-        print(f"λ = {cancelled:g}, T = 20: {np.linalg.norm(inverse.T @ np.ones(20)) * sensitivity / 20:.3f} of it")
-    print("set, ε, T: accuracy without noise that cancels; difference in points for each λ, paired over seeds, 95 %")
+        print(
+            f"λ = {cancelled:g}, T = 20:"
+            f" {np.linalg.norm(inverse.T @ np.ones(20)) * sensitivity / 20:.3f} of it"
+        )
+    print(
+        "set, ε, T: accuracy without noise that cancels; difference in points for each λ, paired"
+        " over seeds, 95 %"
+    )
     for name in ("digits", "fashion_mnist"):
         features = pc.load_features(pc.load_dataset(name), default_backbone(name))
         for epsilon in BUDGETS:
             accuracies = np.array([_accuracies(features, epsilon, seed) for seed in SEEDS])
             gains = 100 * (accuracies[:, 1:] - accuracies[:, :1])
-            reach = student.ppf(0.975, len(SEEDS) - 1) * gains.std(axis=0, ddof=1) / len(SEEDS) ** 0.5
+            reach = (
+                student.ppf(0.975, len(SEEDS) - 1) * gains.std(axis=0, ddof=1) / len(SEEDS) ** 0.5
+            )
             columns = zip(LAMBDAS[1:], gains.mean(axis=0), reach, strict=True)
             shown = ", ".join(f"{part:g}: {mean:+.1f} ± {half:.1f}" for part, mean, half in columns)
-            print(f"{name}, ε = {epsilon:g}: {100 * accuracies[:, 0].mean():.1f}; {shown}", flush=True)
+            print(
+                f"{name}, ε = {epsilon:g}: {100 * accuracies[:, 0].mean():.1f}; {shown}", flush=True
+            )
 
 
 def _accuracies(features: FeatureSet, epsilon: float, seed: int) -> list[float]:
@@ -75,13 +112,26 @@ def _accuracies(features: FeatureSet, epsilon: float, seed: int) -> list[float]:
     settings = pc.run("pillar", split, epsilon=epsilon, seed=seed).settings
     view = view_of(split, PublicUse.UNLABELLED)
     units = has_units(split.public_x, features.text_block)
-    transform = view.basis(standardise=units, centre=True).transform(int(settings["k"]), normalise=True)
-    z, y = transform(features.x_train[split.private]).astype(np.float64), features.y_train[split.private]
+    transform = view.basis(standardise=units, centre=True).transform(
+        int(settings["k"]), normalise=True
+    )
+    z, y = (
+        transform(features.x_train[split.private]).astype(np.float64),
+        features.y_train[split.private],
+    )
     found = []
     for cancelled in LAMBDAS:
-        style = {"mu": mu_of(epsilon, 1e-5), "steps": int(settings["steps"]), "step": float(settings["learning_rate"])}
+        style = {
+            "mu": mu_of(epsilon, 1e-5),
+            "steps": int(settings["steps"]),
+            "step": float(settings["learning_rate"]),
+        }
         weights = trained(z, y, features.n_classes, cancelled=cancelled, seed=seed, **style)
-        found.append(float(((transform(features.x_test) @ weights.T).argmax(axis=1) == features.y_test).mean()))
+        found.append(
+            float(
+                ((transform(features.x_test) @ weights.T).argmax(axis=1) == features.y_test).mean()
+            )
+        )
     return found
 
 

@@ -1,12 +1,16 @@
-"""Seconds to the first result of Home and Explore, and from a moved slider to its result: `python benchmarks/cold_start.py [repeats]`.
+"""Seconds to the first result of Home and Explore, and from a moved slider to its result: `python
+benchmarks/cold_start.py [repeats]`.
 
-Each repeat starts a server of its own on an empty cache (the starter's records are there), waits until its health check answers and
-opens a page in real Chromium. A second visit to the same server finds everything imported and computed: what is left of the time is the
-browser's and the script's own, the difference is imports and first results. The CPU seconds of server and browser until the last landmark
-change little with what else the machine does; the wall times are right only on idle cores. Medians.
+Each repeat starts a server of its own on an empty cache (the starter's records are there), waits
+until its health check answers and opens a page in real Chromium. A second visit to the same server
+finds everything imported and computed: what is left of the time is the browser's and the script's
+own, the difference is imports and first results. The CPU seconds of server and browser until the
+last landmark change little with what else the machine does; the wall times are right only on idle
+cores. Medians.
 
-On Explore the k slider is then moved by its keys, step by step to the right and back: from the key to the first frame that shows the new
-accuracy and the star on its way; on the way there trained anew where no starter record answers, on the way back read from memory.
+On Explore the k slider is then moved by its keys, step by step to the right and back: from the key
+to the first frame that shows the new accuracy and the star on its way; on the way there trained
+anew where no starter record answers, on the way back read from memory.
 """
 
 from __future__ import annotations
@@ -30,12 +34,19 @@ from playwright.sync_api import sync_playwright
 
 IMPORTS = (
     ("import pillar_core", "import pillar_core"),
-    ("import pillar_core, one pc.epsilon", "import pillar_core as pc; pc.epsilon(1.1, sampling_probability=0.02, steps=1000)"),
+    (
+        "import pillar_core, one pc.epsilon",
+        "import pillar_core as pc; pc.epsilon(1.1, sampling_probability=0.02, steps=1000)",
+    ),
     ("import torch", "import torch"),
 )
 SHELL = '[data-testid="stApp"]'
 LANDMARKS = {
-    "": (("shell", SHELL), ("heading", '[data-testid="stMain"] h1'), ("hero", ".st-key-chart-hero .main-svg")),
+    "": (
+        ("shell", SHELL),
+        ("heading", '[data-testid="stMain"] h1'),
+        ("hero", ".st-key-chart-hero .main-svg"),
+    ),
     "explore": (
         ("shell", SHELL),
         ("heading", '[data-testid="stMain"] h1'),
@@ -60,19 +71,26 @@ MOVED = """() => {
   }, {capture: true, once: true}));
 }"""
 BACKGROUND_SECONDS = 8.0
-"""For the imports in the background, so that the second visit does not share its cores with them."""
+"""For the imports in the background, so that the second visit does not share its cores with
+them."""
 
 
 def main(repeats: int) -> None:
-    """Prints CPU seconds of imports, then for each page the seconds until each landmark, first and second visit."""
+    """Prints CPU seconds of imports, then for each page the seconds until each landmark, first and
+    second visit."""
     for words, code in IMPORTS:
         print(f"{words}: {statistics.median(_cpu(code) for _ in range(repeats)):.2f} s of CPU time")
     with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=str(browser.CHROMIUM), args=browser.CHROMIUM_OPTIONS)
+        chromium = driver.chromium.launch(
+            executable_path=str(browser.CHROMIUM), args=browser.CHROMIUM_OPTIONS
+        )
         for page, landmarks in LANDMARKS.items():
             visits = [_visits(chromium, page, landmarks) for _ in range(repeats)]
             for which, words in enumerate(("first visit", "second visit")):
-                medians = {name: statistics.median(visit[which][name] for visit in visits) for name in visits[0][which]}
+                medians = {
+                    name: statistics.median(visit[which][name] for visit in visits)
+                    for name in visits[0][which]
+                }
                 line = ", ".join(f"{name} {median:.2f} s" for name, median in medians.items())
                 print(f"/{page}, {words}: {line} (load {os.getloadavg()[0]:.1f})", flush=True)
         _moves(chromium)
@@ -80,7 +98,8 @@ def main(repeats: int) -> None:
 
 
 def _moves(chromium: Any) -> None:
-    """Prints the seconds from a key on the k slider to its result, and what a move costs the server and the browser."""
+    """Prints the seconds from a key on the k slider to its result, and what a move costs the server
+    and the browser."""
     with tempfile.TemporaryDirectory() as folder, browser.server(Path(folder)) as address:
         tab = chromium.new_page(viewport={"width": 1280, "height": 900})
         tab.goto(f"{address}/explore?k={FIRST_K}", wait_until="commit")
@@ -95,12 +114,19 @@ def _moves(chromium: Any) -> None:
                 tab.evaluate(MOVED)
                 slider.press(key)
                 seconds.append(tab.evaluate("window.moved") / 1000)
-            spent = ", ".join(f"{name} {(now - before[name]) / MOVES:.2f} s" for name, now in _spent().items())
-            line = f"median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s; {spent} a move"
+            spent = ", ".join(
+                f"{name} {(now - before[name]) / MOVES:.2f} s" for name, now in _spent().items()
+            )
+            line = (
+                f"median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s; {spent}"
+                " a move"
+            )
             print(f"slider, {words}: {line} (load {os.getloadavg()[0]:.1f})", flush=True)
 
 
-def _visits(chromium: Any, page: str, landmarks: tuple[tuple[str, str], ...]) -> tuple[dict[str, float], dict[str, float]]:
+def _visits(
+    chromium: Any, page: str, landmarks: tuple[tuple[str, str], ...]
+) -> tuple[dict[str, float], dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder, browser.server(Path(folder)) as address:
         first = _visit(chromium, f"{address}/{page}", landmarks)
         time.sleep(BACKGROUND_SECONDS)
@@ -108,7 +134,8 @@ def _visits(chromium: Any, page: str, landmarks: tuple[tuple[str, str], ...]) ->
 
 
 def _visit(chromium: Any, url: str, landmarks: tuple[tuple[str, str], ...]) -> dict[str, float]:
-    """Seconds from the request until each landmark is there, in a browser session without a cache; CPU seconds until the last one."""
+    """Seconds from the request until each landmark is there, in a browser session without a cache;
+    CPU seconds until the last one."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     tab = context.new_page()
     began, before = time.monotonic(), _spent()
@@ -129,7 +156,9 @@ def _spent() -> dict[str, float]:
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-            spent["CPU of the server" if "streamlit" in process.cmdline() else "CPU of the browser"] += times.user + times.system
+            spent[
+                "CPU of the server" if "streamlit" in process.cmdline() else "CPU of the browser"
+            ] += times.user + times.system
     return spent
 
 
@@ -140,7 +169,12 @@ def _cpu(code: str) -> float:
         before = os.times()
         subprocess.run([sys.executable, "-c", code], check=True, cwd=browser.REPOSITORY)
         after = os.times()
-        return after.children_user + after.children_system - before.children_user - before.children_system
+        return (
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
 
     return spent(code) - spent("pass")
 

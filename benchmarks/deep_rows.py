@@ -1,9 +1,12 @@
-"""Whether a row's clipped gradient has the same bits beside one row more: `PYTHONPATH=. python benchmarks/deep_rows.py [NETS [NAMES]]`.
+"""Whether a row's clipped gradient has the same bits beside one row more: `PYTHONPATH=. python
+benchmarks/deep_rows.py [NETS [NAMES]]`.
 
-Random small networks (200 unless NETS says otherwise) and timm's of these NAMES with random weights, on one to three threads of the CPU.
-Each net is told how often rows changed when the micro-batch had the size of the batch, as it once was, and with the shape that private
-steps take: no row may change there. It counts the nets whose rows go through one at a time because of that. Each random network has a
-process of its own, so that one whose kernels crash is counted and the rest go on.
+Random small networks (200 unless NETS says otherwise) and timm's of these NAMES with random
+weights, on one to three threads of the CPU. Each net is told how often rows changed when the
+micro-batch had the size of the batch, as it once was, and with the shape that private steps take:
+no row may change there. It counts the nets whose rows go through one at a time because of that.
+Each random network has a process of its own, so that one whose kernels crash is counted and the
+rest go on.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ ACTIVATIONS = (nn.ReLU, nn.ReLU, nn.SiLU, nn.GELU, nn.Tanh, nn.LeakyReLU, nn.ELU
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """Rows at a time, and of `rows` comparisons how many rows changed: in micro-batches as they are, and of the batch's own size."""
+    """Rows at a time, and of `rows` comparisons how many rows changed: in micro-batches as they
+    are, and of the batch's own size."""
 
     size: int
     rows: int
@@ -39,7 +43,8 @@ class Found:
 
 
 def random_network(number: int) -> tuple[nn.Module, Input]:
-    """A small convolutional network with random layers and weights, and the images that it takes."""
+    """A small convolutional network with random layers and weights, and the images that it
+    takes."""
     torch.manual_seed(number)
     generator = stream(number, "random network")
 
@@ -51,11 +56,30 @@ def random_network(number: int) -> tuple[nn.Module, Input]:
     for _ in range(generator.integers(1, 4)):
         kernel, wider = one_of(1, 3, 5), int(one_of(3, 4, 6, 8, 16, 24))
         kind = one_of(nn.Conv2d, nn.Conv2d, layers.StandardisedConv2d)
-        parts.append(kind(width, wider, kernel, stride=one_of(1, 1, 2), padding=kernel // 2, bias=one_of(True, False)))
+        parts.append(
+            kind(
+                width,
+                wider,
+                kernel,
+                stride=one_of(1, 1, 2),
+                padding=kernel // 2,
+                bias=one_of(True, False),
+            )
+        )
         width = wider
-        parts += one_of([], [nn.GroupNorm(1, width)], [nn.GroupNorm(width, width)], [layers.FixedNorm(nn.BatchNorm2d(width))])
+        parts += one_of(
+            [],
+            [nn.GroupNorm(1, width)],
+            [nn.GroupNorm(width, width)],
+            [layers.FixedNorm(nn.BatchNorm2d(width))],
+        )
         parts.append(one_of(*ACTIVATIONS)())
-    parts += one_of([layers.Pooled(2)], [nn.AvgPool2d(2, ceil_mode=True), layers.Pooled(3)], [nn.MaxPool2d(2, ceil_mode=True)], [])
+    parts += one_of(
+        [layers.Pooled(2)],
+        [nn.AvgPool2d(2, ceil_mode=True), layers.Pooled(3)],
+        [nn.MaxPool2d(2, ceil_mode=True)],
+        [],
+    )
     parts.append(nn.Flatten())
     with torch.no_grad():
         features = nn.Sequential(*parts)(torch.zeros(1, channels, *shape)).shape[1]
@@ -65,7 +89,8 @@ def random_network(number: int) -> tuple[nn.Module, Input]:
 
 
 def drawn(module: nn.Module, number: int) -> nn.Module:
-    """The module with some noise in all weights, so that activations lie on both sides of their edges."""
+    """The module with some noise in all weights, so that activations lie on both sides of their
+    edges."""
     generator = stream(number, "random weights")
     for parameter in module.parameters():
         numbers = torch.from_numpy(generator.standard_normal(tuple(parameter.shape))).float()
@@ -84,21 +109,34 @@ def of_timm(title: str, side: int = 64) -> tuple[nn.Module, Input]:
     return drawn(module, 0), Input((8, 8, 3), 3, side)
 
 
-def found_in(module: nn.Module, taken: Input, number: int, *, threads: int, expected: int | None = None) -> Found:
-    """What becomes of rows' clipped gradients when one row joins them and others stand in for their companions."""
+def found_in(
+    module: nn.Module, taken: Input, number: int, *, threads: int, expected: int | None = None
+) -> Found:
+    """What becomes of rows' clipped gradients when one row joins them and others stand in for their
+    companions."""
     generator, width = stream(number, "rows"), int(np.prod(taken.shape))
     copies, expected = int(generator.integers(0, 3)), expected or int(generator.choice([2, 4, 12]))
-    phase = PrivatePhase(HeadPlan(1, 0.5, 1.0, 1.0, n_private=20 * expected, batch_size=expected), copies, True, 0.0)
+    phase = PrivatePhase(
+        HeadPlan(1, 0.5, 1.0, 1.0, n_private=20 * expected, batch_size=expected), copies, True, 0.0
+    )
     n = max(2, int(generator.poisson(expected)))
     x = generator.random((n + 1, width), dtype=np.float32)
-    x[generator.random(n + 1) < 0.3] = np.float32(generator.random())  # of one grey: normalisation enlarges rounding
+    x[generator.random(n + 1) < 0.3] = np.float32(
+        generator.random()
+    )  # of one grey: normalisation enlarges rounding
     y, moving = generator.integers(0, 2, n + 1), draw_moves(generator, n + 1, copies)
     joining, parameters = int(generator.integers(n)), list(module.parameters())
     without, alone = np.delete(np.arange(n + 1), joining), np.array([n])
     with repeatable(module, 1), using(threads), gradients.per_row(module) as wrapped:
         micro = MicroBatches(wrapped, parameters, taken, phase)
-        numbers, where, chance = sum(map(torch.numel, parameters)), torch.device("cpu"), phase.plan.sampling_probability
-        most = gradients.micro_rows(numbers, max(copies, 1), where, expected=expected, chance=chance)
+        numbers, where, chance = (
+            sum(map(torch.numel, parameters)),
+            torch.device("cpu"),
+            phase.plan.sampling_probability,
+        )
+        most = gradients.micro_rows(
+            numbers, max(copies, 1), where, expected=expected, chance=chance
+        )
         size, _ = micro.steady_size(most, width)
 
         def clipped(rows: np.ndarray, at_a_time: int) -> list[torch.Tensor]:
@@ -117,14 +155,20 @@ def found_in(module: nn.Module, taken: Input, number: int, *, threads: int, expe
 
 
 def _differing(whole: list[torch.Tensor], rows: np.ndarray, others: list[torch.Tensor]) -> int:
-    return int(torch.stack([(one[rows] != other).any(1) for one, other in zip(whole, others, strict=True)]).any(0).sum())
+    return int(
+        torch.stack([(one[rows] != other).any(1) for one, other in zip(whole, others, strict=True)])
+        .any(0)
+        .sum()
+    )
 
 
 def found_apart(number: int) -> Found | None:
     """What a process of its own finds in a random network; None where it crashes."""
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         try:
-            return pool.submit(found_in, *random_network(number), number, threads=1 + number % 3).result()
+            return pool.submit(
+                found_in, *random_network(number), number, threads=1 + number % 3
+            ).result()
         except concurrent.futures.process.BrokenProcessPool:
             return None
 
@@ -137,10 +181,18 @@ def main(count: int, *titles: str) -> None:
     print(f"{count} random small networks, {sum(one.rows for one in found)} rows:")
     print(f"  crashed: {[number for number, one in results.items() if one is None]}")
     print(
-        f"  rows changed: {sum(one.changed for one in found)}, in nets {[number for number, one in results.items() if one and one.changed]}"
+        f"  rows changed: {sum(one.changed for one in found)}, in nets"
+        f" {[number for number, one in results.items() if one and one.changed]}"
     )
-    print(f"  in micro-batches of the batch's own size: {sum(one.changed_unfilled for one in found)}, in", end=" ")
-    print(f"{sum(one.changed_unfilled > 0 for one in found)} nets; nets whose rows go one at a time: {sum(one.size == 1 for one in found)}")
+    print(
+        "  in micro-batches of the batch's own size:"
+        f" {sum(one.changed_unfilled for one in found)}, in",
+        end=" ",
+    )
+    print(
+        f"{sum(one.changed_unfilled > 0 for one in found)} nets; nets whose rows go one at a time:"
+        f" {sum(one.size == 1 for one in found)}"
+    )
     for title in titles:
         print(title, found_in(*of_timm(title), 0, threads=1, expected=4), flush=True)
 

@@ -1,8 +1,8 @@
 """The closed-form engine against Opacus, on one thread: `python benchmarks/engine.py`.
 
-Medians of 5 × 50 steps in one process, in CPU time of its one thread (wall time on a shared machine says little). A step is
-gather, forward, per-example clipping, sum, noise and update, from the same ready index sets on both sides; "with sampling" adds
-each side's own drawing of the batch.
+Medians of 5 × 50 steps in one process, in CPU time of its one thread (wall time on a shared machine
+says little). A step is gather, forward, per-example clipping, sum, noise and update, from the same
+ready index sets on both sides; "with sampling" adds each side's own drawing of the batch.
 """
 
 from __future__ import annotations
@@ -41,20 +41,32 @@ def main() -> None:
         y = generator.integers(0, CLASSES, N)
         batches = [poisson_sample(BATCH / N, N, generator) for _ in range(STEPS)]
         ours, ours_sampling = ours_per_step(z, y, batches), ours_per_step(z, y, None)
-        print(f"d = {d}: ours {1e3 * ours:.2f} ms a step, with sampling {1e3 * ours_sampling:.2f} ms")
+        print(
+            f"d = {d}: ours {1e3 * ours:.2f} ms a step, with sampling {1e3 * ours_sampling:.2f} ms"
+        )
         for mode in ("hooks", "ghost"):
             theirs = opacus_per_step(z, y, batches, mode)
             print(f"  Opacus, {mode}: {1e3 * theirs:.2f} ms a step = {theirs / ours:.1f} × ours")
         loader = opacus_sampling_per_step()
         theirs = opacus_per_step(z, y, batches, "hooks") + loader
-        print(f"  Opacus, hooks, with sampling: {1e3 * theirs:.2f} ms = {theirs / ours_sampling:.1f} × ours")
+        print(
+            f"  Opacus, hooks, with sampling: {1e3 * theirs:.2f} ms = {theirs / ours_sampling:.1f}"
+            " × ours"
+        )
     slider()
     grid()
 
 
 def ours_per_step(z: np.ndarray, y: np.ndarray, batches: list[np.ndarray] | None) -> float:
-    """Seconds a step; the fixed cost of a call (row norms of all rows) is measured apart and taken off."""
-    plan = {"learning_rate": RATE, "noise_multiplier": NOISE, "l2_clip_norm": CLIP, "n_private": N, "batch_size": BATCH}
+    """Seconds a step; the fixed cost of a call (row norms of all rows) is measured apart and taken
+    off."""
+    plan = {
+        "learning_rate": RATE,
+        "noise_multiplier": NOISE,
+        "l2_clip_norm": CLIP,
+        "n_private": N,
+        "batch_size": BATCH,
+    }
 
     class Tape:
         def __init__(self) -> None:
@@ -90,11 +102,19 @@ def opacus_per_step(z: np.ndarray, y: np.ndarray, batches: list[np.ndarray], mod
     arguments = {"noise_multiplier": NOISE, "max_grad_norm": CLIP, "expected_batch_size": BATCH}
     base = torch.optim.SGD(layer.parameters(), lr=RATE)
     if ghost:
-        module = GradSampleModuleFastGradientClipping(layer, max_grad_norm=CLIP, use_ghost_clipping=True)
+        module = GradSampleModuleFastGradientClipping(
+            layer, max_grad_norm=CLIP, use_ghost_clipping=True
+        )
         optimiser = DPOptimizerFastGradientClipping(base, **arguments)
-        criterion = DPLossFastGradientClipping(module, optimiser, torch.nn.CrossEntropyLoss(), loss_reduction="mean")
+        criterion = DPLossFastGradientClipping(
+            module, optimiser, torch.nn.CrossEntropyLoss(), loss_reduction="mean"
+        )
     else:
-        module, optimiser, criterion = GradSampleModule(layer), DPOptimizer(base, **arguments), torch.nn.CrossEntropyLoss()
+        module, optimiser, criterion = (
+            GradSampleModule(layer),
+            DPOptimizer(base, **arguments),
+            torch.nn.CrossEntropyLoss(),
+        )
 
     def steps() -> float:
         began = time.process_time()
@@ -122,7 +142,9 @@ def opacus_sampling_per_step() -> float:
 def slider() -> None:
     """Release of a slider to a trained, scored head, warm, with defaults."""
     for classes in (10, 100):
-        split = pc.split(pc.load_dataset("spiked_features", n=50_000, d=2048, C=classes), public_fraction=0.1)
+        split = pc.split(
+            pc.load_dataset("spiked_features", n=50_000, d=2048, C=classes), public_fraction=0.1
+        )
         pc.run("pillar", split, epsilon=0.1, k=40)
         for k in (40, 100):
             pc.run("pillar", split, epsilon=0.1, k=k)
@@ -131,21 +153,33 @@ def slider() -> None:
                 began = time.process_time()
                 pc.run("pillar", split, epsilon=0.1, k=k, seed=seed)
                 times.append(time.process_time() - began)
-            print(f"slider: n = 45,000, C = {classes}, k = {k}: {1e3 * statistics.median(times):.0f} ms")
+            print(
+                f"slider: n = 45,000, C = {classes}, k = {k}:"
+                f" {1e3 * statistics.median(times):.0f} ms"
+            )
 
 
 def grid() -> None:
-    """9 k × 3 ε × 3 step sizes × 3 seeds on one split, projection and eigenbasis included; peak memory above the features."""
+    """9 k × 3 ε × 3 step sizes × 3 seeds on one split, projection and eigenbasis included; peak
+    memory above the features."""
     dataset = pc.load_features(pc.load_dataset("spiked_features", n=50_000, d=2048, C=10))
     split = pc.split(dataset, public_fraction=0.1)
     with Watch() as watch:
         began = time.perf_counter()
         ks = [5, 10, 20, 40, 80, 120, 200, 280, 360]
-        axes = {"k": ks, "epsilon": [0.1, 0.7, 2.0], "learning_rate": [5.0, 20.0, 80.0], "seed": [0, 1, 2]}
+        axes = {
+            "k": ks,
+            "epsilon": [0.1, 0.7, 2.0],
+            "learning_rate": [5.0, 20.0, 80.0],
+            "seed": [0, 1, 2],
+        }
         table = pc.sweep({"dataset": split, "method": "pillar", **axes})
         seconds = time.perf_counter() - began
     size = (dataset.x_train.nbytes + dataset.x_test.nbytes) / 2**20
-    print(f"grid of {len(table)} runs: {seconds:.1f} s wall; peak above the loaded state {watch.peak:.0f} MB, features {size:.0f} MB")
+    print(
+        f"grid of {len(table)} runs: {seconds:.1f} s wall; peak above the loaded state"
+        f" {watch.peak:.0f} MB, features {size:.0f} MB"
+    )
 
 
 class Watch:
@@ -172,5 +206,7 @@ class Watch:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["PILLAR_CACHE"] = folder  # a grid that is in the cache already would be read, not trained
+        os.environ["PILLAR_CACHE"] = (
+            folder  # a grid that is in the cache already would be read, not trained
+        )
         main()

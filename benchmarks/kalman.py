@@ -1,8 +1,10 @@
-"""PILLAR Kalman's fit against its matrix products alone, on one thread: `python benchmarks/kalman.py`.
+"""PILLAR Kalman's fit against its matrix products alone, on one thread: `python
+benchmarks/kalman.py`.
 
-CPU time, medians of 3. "First" is a fit on a fresh split whose public eigendecomposition is there (every projecting learner shares it):
-it projects the private rows and checks their spread. "Again" is what a moved ε costs, for the projection is kept. Products: the
-same shapes multiplied and nothing else, two a sum over the private rows, two a step over the public ones.
+CPU time, medians of 3. "First" is a fit on a fresh split whose public eigendecomposition is there
+(every projecting learner shares it): it projects the private rows and checks their spread. "Again"
+is what a moved ε costs, for the projection is kept. Products: the same shapes multiplied and
+nothing else, two a sum over the private rows, two a step over the public ones.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def main() -> None:
 
 
 def measure(n: int, d: int, n_classes: int) -> None:
-    """Prints seconds of a fit, first and again, of its products, and the ratio of the latter two."""
+    """Prints seconds of a fit, first and again, of its products, and the ratio of the latter
+    two."""
     generator = rng.stream(0, "kalman benchmark")
     y = np.arange(n) % n_classes
     spectrum = (np.arange(1, d + 1) ** -0.375).astype(np.float32)
@@ -48,7 +51,11 @@ def measure(n: int, d: int, n_classes: int) -> None:
         + generator.standard_normal((n_classes, d), dtype=np.float32)[y] * spectrum / 2
     )
     names = tuple(str(label) for label in range(n_classes))
-    one = solve("pillar_kalman", pc.split(FeatureSet(x, y, x[:10], y[:10], names), public_fraction=PUBLIC_SHARE), epsilon=EPSILON)
+    one = solve(
+        "pillar_kalman",
+        pc.split(FeatureSet(x, y, x[:10], y[:10], names), public_fraction=PUBLIC_SHARE),
+        epsilon=EPSILON,
+    )
     basis = one.view.basis(standardise=None, centre=True)
 
     def fit(view: Any) -> None:
@@ -63,7 +70,10 @@ def measure(n: int, d: int, n_classes: int) -> None:
     again = median(lambda: fit(one.view))
     alone = median(products(one.view, one.settings))
     sizes = f"n = {n:,}, d = {d:,}, C = {n_classes}, K = {one.settings.k}"
-    print(f"{sizes}: first {first:.2f} s, again {again:.2f} s = {again / alone:.1f} × its products' {alone:.2f} s")
+    print(
+        f"{sizes}: first {first:.2f} s, again {again:.2f} s = {again / alone:.1f} × its products'"
+        f" {alone:.2f} s"
+    )
 
 
 def products(view: Any, settings: Any) -> Callable[[], None]:
@@ -71,7 +81,10 @@ def products(view: Any, settings: Any) -> Callable[[], None]:
     n, m, k, n_classes = view.n_rows, len(view.x_public), settings.k, view.facts.n_classes
     width = max(k, min(pillar_kalman.PUBLIC_DIRECTIONS, view.facts.extra["public_rank"]))
     rows, head = torch.ones((n, k)), torch.ones((n_classes, k))
-    wide, narrow = torch.ones((n, k), dtype=torch.float64), torch.ones((n, n_classes), dtype=torch.float64)
+    wide, narrow = (
+        torch.ones((n, k), dtype=torch.float64),
+        torch.ones((n, n_classes), dtype=torch.float64),
+    )
     public, public_head = np.ones((m, width)), np.ones((width, n_classes))
 
     def run() -> None:

@@ -1,7 +1,9 @@
-"""GEP's and AdaDPS' steps on linear heads against the official way, per-example gradients: `python benchmarks/learners.py`.
+"""GEP's and AdaDPS' steps on linear heads against the official way, per-example gradients: `python
+benchmarks/learners.py`.
 
-One thread, medians of 5 full-batch steps on the same rows, without noise. The official way materialises an n × (d·C) matrix,
-so n is small enough for it to fit; ours never builds it and is also timed at n = 45,000.
+One thread, medians of 5 full-batch steps on the same rows, without noise. The official way
+materialises an n × (d·C) matrix, so n is small enough for it to fit; ours never builds it and is
+also timed at n = 45,000.
 """
 
 from __future__ import annotations
@@ -37,10 +39,15 @@ def measure(n: int, d: int, *, official: bool) -> None:
     root = torch.rand((CLASSES, d)) + 0.5
     products, anchor_products = z @ anchors.T, (anchors.double() @ anchors.double().T).numpy()
     ours = {
-        "GEP": timed(lambda: gep_step(z, products, labels, anchors, anchor_products, drawn, weights)),
+        "GEP": timed(
+            lambda: gep_step(z, products, labels, anchors, anchor_products, drawn, weights)
+        ),
         "AdaDPS": timed(lambda: preconditioned_sum(z, labels, weights, root, l2_clip_norm=1.0)),
     }
-    print(f"n = {n:,}, d = {d:,}, C = {CLASSES}: " + ", ".join(f"{name} {1e3 * seconds:.0f} ms a step" for name, seconds in ours.items()))
+    print(
+        f"n = {n:,}, d = {d:,}, C = {CLASSES}: "
+        + ", ".join(f"{name} {1e3 * seconds:.0f} ms a step" for name, seconds in ours.items())
+    )
     if not official:
         return
     theirs = {
@@ -48,16 +55,30 @@ def measure(n: int, d: int, *, official: bool) -> None:
         "AdaDPS": timed(lambda: official_adadps_step(z, labels, weights, root)),
     }
     for name, seconds in theirs.items():
-        print(f"  {name} by per-example gradients: {1e3 * seconds:.0f} ms a step = {seconds / ours[name]:.1f} × ours")
+        print(
+            f"  {name} by per-example gradients: {1e3 * seconds:.0f} ms a step ="
+            f" {seconds / ours[name]:.1f} × ours"
+        )
 
 
 def rows(n: int, d: int) -> tuple[torch.Tensor, ...]:
     """Unit rows, labels, anchors, their labels and weights."""
     generator = rng.stream(0, "benchmark")
-    z, anchors = (torch.from_numpy(generator.standard_normal((count, d), dtype="float32")) for count in (n, ANCHORS))
-    labels, drawn = (torch.from_numpy(generator.integers(0, CLASSES, count)) for count in (n, ANCHORS))
+    z, anchors = (
+        torch.from_numpy(generator.standard_normal((count, d), dtype="float32"))
+        for count in (n, ANCHORS)
+    )
+    labels, drawn = (
+        torch.from_numpy(generator.integers(0, CLASSES, count)) for count in (n, ANCHORS)
+    )
     weights = torch.from_numpy(generator.standard_normal((CLASSES, d), dtype="float32"))
-    return torch.nn.functional.normalize(z), labels, torch.nn.functional.normalize(anchors), drawn, weights
+    return (
+        torch.nn.functional.normalize(z),
+        labels,
+        torch.nn.functional.normalize(anchors),
+        drawn,
+        weights,
+    )
 
 
 def gep_step(
@@ -72,7 +93,16 @@ def gep_step(
     residuals = head_residuals(anchors, drawn, weights)
     coefficients = anchor_coefficients(rank_one_gram(residuals, anchor_products), DIRECTIONS)
     basis = AnchorBasis(residuals, anchors, torch.from_numpy(coefficients).float())
-    embedded_sums(z, z.square().sum(1), products, labels, weights, basis, embedding_clip=1.0, residual_clip=0.2)
+    embedded_sums(
+        z,
+        z.square().sum(1),
+        products,
+        labels,
+        weights,
+        basis,
+        embedding_clip=1.0,
+        residual_clip=0.2,
+    )
 
 
 def per_row_gradients(z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -81,11 +111,20 @@ def per_row_gradients(z: torch.Tensor, labels: torch.Tensor, weights: torch.Tens
     def loss(head: torch.Tensor, row: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.cross_entropy((head @ row)[None], label[None])
 
-    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(weights, z, labels).flatten(1)
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(weights, z, labels).flatten(
+        1
+    )
 
 
-def official_gep_step(z: torch.Tensor, labels: torch.Tensor, anchors: torch.Tensor, drawn: torch.Tensor, weights: torch.Tensor) -> None:
-    """One power iteration from a Gaussian start, orthonormalised, then embedding and residual of every row, clipped."""
+def official_gep_step(
+    z: torch.Tensor,
+    labels: torch.Tensor,
+    anchors: torch.Tensor,
+    drawn: torch.Tensor,
+    weights: torch.Tensor,
+) -> None:
+    """One power iteration from a Gaussian start, orthonormalised, then embedding and residual of
+    every row, clipped."""
     public = per_row_gradients(anchors, drawn, weights)
     start = torch.randn((public.shape[1], DIRECTIONS))
     basis, _ = torch.linalg.qr(public.T @ (public @ start))
@@ -96,7 +135,9 @@ def official_gep_step(z: torch.Tensor, labels: torch.Tensor, anchors: torch.Tens
         (part * (clip / torch.linalg.vector_norm(part, dim=1)).clamp(max=1.0)[:, None]).sum(0)
 
 
-def official_adadps_step(z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, root: torch.Tensor) -> None:
+def official_adadps_step(
+    z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, root: torch.Tensor
+) -> None:
     """Every row's gradient scaled, then clipped."""
     scaled = per_row_gradients(z, labels, weights) * root.flatten()
     (scaled * (1.0 / torch.linalg.vector_norm(scaled, dim=1)).clamp(max=1.0)[:, None]).sum(0)

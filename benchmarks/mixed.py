@@ -1,6 +1,8 @@
-"""Steps with public rows in closed form against per-example gradients, on one thread: `python benchmarks/mixed.py`.
+"""Steps with public rows in closed form against per-example gradients, on one thread: `python
+benchmarks/mixed.py`.
 
-The official way makes every row's (C, d) gradient (here by vmap), takes its norm, clips and sums. Medians of REPEATS sums.
+The official way makes every row's (C, d) gradient (here by vmap), takes its norm, clips and sums.
+Medians of REPEATS sums.
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ def main() -> None:
     weights = torch.from_numpy(generator.standard_normal((1, CLASSES, D), dtype=np.float32))
     reference, clip, squared = weights / 100, torch.ones(1), torch.ones(ROWS)
     signs = targets(y.numpy(), CLASSES)
-    cross_entropy = per_row(lambda w, row, label: torch.nn.functional.cross_entropy((w @ row)[None], label[None]))
-    halfspace = per_row(lambda w, row, sign: logistic().value(sign * (w @ row)).sum() / logistic().lipschitz)
+    cross_entropy = per_row(
+        lambda w, row, label: torch.nn.functional.cross_entropy((w @ row)[None], label[None])
+    )
+    halfspace = per_row(
+        lambda w, row, sign: logistic().value(sign * (w @ row)).sum() / logistic().lipschitz
+    )
     pairs = {
         "AdaMix, PPGD, PDA-DPMD": (
             lambda: clipped_difference_sum(z, squared, y, weights, clip, None)[0],
@@ -51,7 +57,10 @@ def main() -> None:
     for name, (ours, theirs) in pairs.items():
         torch.testing.assert_close(ours(), theirs(), atol=1e-2, rtol=1e-3)
         mine, official = seconds(ours), seconds(theirs)
-        print(f"{name}: {1e3 * mine:.1f} ms a sum of {ROWS} rows; by examples {1e3 * official:.0f} ms = {official / mine:.1f} × ours")
+        print(
+            f"{name}: {1e3 * mine:.1f} ms a sum of {ROWS} rows; by examples {1e3 * official:.0f} ms"
+            f" = {official / mine:.1f} × ours"
+        )
 
 
 def per_row(loss: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:

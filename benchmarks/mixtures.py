@@ -1,10 +1,14 @@
-"""Weighted pools of candidates from one release of class sums, against the best single one and all of them.
+"""Weighted pools of candidates from one release of class sums, against the best single one and all
+of them.
 
-`python benchmarks/mixtures.py FOLDER` prints the table of docs/papers.md; FOLDER holds `cifar10.npz` and `gtsrb.npz`. The release is
-`class_signal`'s at ε = 0.3; PILLAR trains at ε = 0.3 and 1 on the rows that each way takes, seed s for release and training.
+`python benchmarks/mixtures.py FOLDER` prints the table of docs/papers.md; FOLDER holds
+`cifar10.npz` and `gtsrb.npz`. The release is `class_signal`'s at ε = 0.3; PILLAR trains at ε = 0.3
+and 1 on the rows that each way takes, seed s for release and training.
 
-- nearest mean: weights w ≥ 0, Σ w = 1, that bring Σ w_j m_j nearest to the released mean of the private rows.
-- greedy: from the first of the ranking, a fifth or a half of another candidate is mixed in while the mixture's own signal rises.
+- nearest mean: weights w ≥ 0, Σ w = 1, that bring Σ w_j m_j nearest to the released mean of the
+  private rows.
+- greedy: from the first of the ranking, a fifth or a half of another candidate is mixed in while
+  the mixture's own signal rises.
 """
 
 import sys
@@ -24,7 +28,15 @@ from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import split
-from pillar_core.screening.class_signal import ROWS, Candidate, ClassSums, public_centre, release_class_sums, signal, unit
+from pillar_core.screening.class_signal import (
+    ROWS,
+    Candidate,
+    ClassSums,
+    public_centre,
+    release_class_sums,
+    signal,
+    unit,
+)
 from pillar_core.types import FeatureSet
 from yardstick import DRAWN, LENT, Yardstick
 
@@ -35,9 +47,14 @@ Weights = Mapping[str, float]
 
 
 def taken(rows: Mapping[str, Array], weights: Weights, most: int = ROWS) -> Array:
-    """At most `most` rows of the pool, of each candidate its share: as many as the scarcest of them allows."""
-    whole = min(most, *(int(len(rows[name]) / share) for name, share in weights.items() if share > 0))
-    parts = [rows[name][: max(1, round(share * whole))] for name, share in weights.items() if share > 0]
+    """At most `most` rows of the pool, of each candidate its share: as many as the scarcest of them
+    allows."""
+    whole = min(
+        most, *(int(len(rows[name]) / share) for name, share in weights.items() if share > 0)
+    )
+    parts = [
+        rows[name][: max(1, round(share * whole))] for name, share in weights.items() if share > 0
+    ]
     joined = np.concatenate(parts)
     return joined[stream(0, "rows of a mixture").permutation(len(joined))]
 
@@ -77,7 +94,10 @@ def main(folder: Path) -> None:
     for task in made.tasks:
         private = made.private(task)
         everyone = {name: one.x_train for name, one in made.candidates(task).items()}
-        for case, names in {"foreign": OTHERS, "with an own tenth": ("own, a tenth", *OTHERS)}.items():
+        for case, names in {
+            "foreign": OTHERS,
+            "with an own tenth": ("own, a tenth", *OTHERS),
+        }.items():
             raw = {name: everyone[name] for name in names if name in everyone}
             centre = public_centre(list(raw.values()))
             rows = {name: unit(one[:ROWS], centre) for name, one in raw.items()}
@@ -86,7 +106,12 @@ def main(folder: Path) -> None:
                 noise = stream(seed, "mixture release")
                 multiplier = 1.0 / mu_of(SCREENED, DELTA)
                 release = release_class_sums(
-                    private, len(private.x_train), centre, noise_multiplier=multiplier, noise=noise, ledger=Ledger()
+                    private,
+                    len(private.x_train),
+                    centre,
+                    noise_multiplier=multiplier,
+                    noise=noise,
+                    ledger=Ledger(),
                 )
                 order = sorted(rows, key=lambda name: -float(signal(release, singles[name])[0]))
                 ways: dict[str, Weights] = {
@@ -95,23 +120,52 @@ def main(folder: Path) -> None:
                     "nearest mean": nearest_mean(release, rows),
                     "greedy": greedy(release, rows, order[0]),
                 }
-                pools = {way: taken(raw, weights) for way, weights in ways.items()} | {"all": np.concatenate(list(raw.values()))}
+                pools = {way: taken(raw, weights) for way, weights in ways.items()} | {
+                    "all": np.concatenate(list(raw.values()))
+                }
                 for way, pool in pools.items():
                     public = FeatureSet(np.ascontiguousarray(pool), None, None, None, (), name=way)
                     parts = split(private, public=public, allow_overlap=True)
-                    records = run_many([solve("pillar", parts, epsilon=epsilon, seed=seed) for epsilon in EPSILONS], parts)
+                    records = run_many(
+                        [
+                            solve("pillar", parts, epsilon=epsilon, seed=seed)
+                            for epsilon in EPSILONS
+                        ],
+                        parts,
+                    )
                     for epsilon, record in zip(EPSILONS, records, strict=True):
-                        cell = {"task": task.name, "case": case, "epsilon": epsilon, "seed": seed, "way": way}
-                        said = {name: round(share, 2) for name, share in ways.get(way, {}).items() if share > 0}
-                        lines.append(cell | {"accuracy": 100 * float(record.accuracy or 0.0), "weights": said})
+                        cell = {
+                            "task": task.name,
+                            "case": case,
+                            "epsilon": epsilon,
+                            "seed": seed,
+                            "way": way,
+                        }
+                        said = {
+                            name: round(share, 2)
+                            for name, share in ways.get(way, {}).items()
+                            if share > 0
+                        }
+                        lines.append(
+                            cell
+                            | {
+                                "accuracy": 100 * float(record.accuracy or 0.0),
+                                "weights": said,
+                            }
+                        )
                         print(lines[-1], file=sys.stderr, flush=True)
-    table = pd.DataFrame(lines).pivot_table(index=["case", "epsilon", "task", "seed"], columns="way", values="accuracy")
+    table = pd.DataFrame(lines).pivot_table(
+        index=["case", "epsilon", "task", "seed"], columns="way", values="accuracy"
+    )
     table = table.sub(table["first"], axis=0).drop(columns="first")
     for (case, epsilon), part in table.groupby(level=["case", "epsilon"]):
         for way in part:
             by_task = part[way].groupby(level="task").mean()
             mean, low, high = metrics.interval(list(by_task))
-            print(f"{case}, ε = {epsilon:g}, {way} − first: {mean:+.1f} [{low:.1f}, {high:.1f}]; {by_task.round(1).to_dict()}")
+            print(
+                f"{case}, ε = {epsilon:g}, {way} − first: {mean:+.1f} [{low:.1f}, {high:.1f}];"
+                f" {by_task.round(1).to_dict()}"
+            )
 
 
 if __name__ == "__main__":

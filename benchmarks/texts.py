@@ -1,7 +1,9 @@
-"""A task of texts on the yardstick: SciPy's docstrings by module, with public docstrings of other libraries and made-up sentences.
+"""A task of texts on the yardstick: SciPy's docstrings by module, with public docstrings of other
+libraries and made-up sentences.
 
-Prints what PILLAR reaches with each candidate beside the class signal, then learners with the best one. The texts are those of the
-packages that are installed here, whose licences are BSD-3-Clause and the PSF's.
+Prints what PILLAR reaches with each candidate beside the class signal, then learners with the best
+one. The texts are those of the packages that are installed here, whose licences are BSD-3-Clause
+and the PSF's.
 """
 
 import argparse
@@ -21,7 +23,20 @@ from pillar_core.types import FeatureSet
 
 MODULES = ("scipy.stats", "scipy.special", "scipy.optimize", "scipy.signal", "scipy.sparse")
 LIBRARIES = ("sklearn", "numpy", "pandas", "networkx", "sympy")
-STANDARD = ("email", "http", "urllib", "logging", "asyncio", "tkinter", "xml", "argparse", "tarfile", "socketserver", "unittest", "ssl")
+STANDARD = (
+    "email",
+    "http",
+    "urllib",
+    "logging",
+    "asyncio",
+    "tkinter",
+    "xml",
+    "argparse",
+    "tarfile",
+    "socketserver",
+    "unittest",
+    "ssl",
+)
 EPSILONS = (0.1, 0.3, 1.0)
 LEARNERS = ("pillar", "pillar_kalman", "pillar_one_shot", "dp_raft", "noisy_gd", "dp_sgd")
 SIGNATURE = re.compile(r"^[\w.]+\(.*\)( -> .*)?$|^(\.\.|>>>|Parameters|Signature)")
@@ -43,14 +58,31 @@ def docstrings(*roots: str) -> dict[str, str]:
     for root in roots:
         modules.append(package := importlib.import_module(root))
         for module in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{root}."):
-            if not re.search(r"test|\._|conftest|externals|f2py|distutils|compat|__main__|idle", module.name):
-                with contextlib.suppress(Exception, SystemExit):  # a module that needs what is not here
+            if not re.search(
+                r"test|\._|conftest|externals|f2py|distutils|compat|__main__|idle", module.name
+            ):
+                with contextlib.suppress(
+                    Exception, SystemExit
+                ):  # a module that needs what is not here
                     modules.append(importlib.import_module(module.name))
     for module in modules:
-        public = [item for name, item in vars(module).items() if not name.startswith("_") and callable(item)]
+        public = [
+            item
+            for name, item in vars(module).items()
+            if not name.startswith("_") and callable(item)
+        ]
         ours = [item for item in public if str(getattr(item, "__module__", "")).startswith(roots)]
-        methods = [part for item in ours if inspect.isclass(item) for name, part in vars(item).items() if not name.startswith("_")]
-        for item in (*ours, *(part for part in methods if inspect.isfunction(part) or isinstance(part, property))):
+        methods = [
+            part
+            for item in ours
+            if inspect.isclass(item)
+            for name, part in vars(item).items()
+            if not name.startswith("_")
+        ]
+        for item in (
+            *ours,
+            *(part for part in methods if inspect.isfunction(part) or isinstance(part, property)),
+        ):
             text = beginning(getattr(item, "__doc__", None))
             if len(text.split()) >= SHORTEST:
                 texts.setdefault(text, module.__name__)
@@ -62,10 +94,28 @@ def sentences(n: int, seed: int) -> list[str]:
     draw = np.random.Generator(np.random.PCG64(seed))
     who, what, when = (
         ("My order", "The parcel", "Your driver", "The invoice", "My refund", "The shop"),
-        ("never arrived", "was charged twice", "is broken", "came too late", "had the wrong colour", "was left in the rain"),
-        ("on Monday", "last week", "again", "before the holidays", "without a word", "in the morning"),
+        (
+            "never arrived",
+            "was charged twice",
+            "is broken",
+            "came too late",
+            "had the wrong colour",
+            "was left in the rain",
+        ),
+        (
+            "on Monday",
+            "last week",
+            "again",
+            "before the holidays",
+            "without a word",
+            "in the morning",
+        ),
     )
-    return [f"{draw.choice(who)} {draw.choice(what)} {draw.choice(when)}, number {draw.integers(10**6)}." for _ in range(n)]
+    return [
+        f"{draw.choice(who)} {draw.choice(what)} {draw.choice(when)}, number"
+        f" {draw.integers(10**6)}."
+        for _ in range(n)
+    ]
 
 
 def shuffled(texts: list[str], seed: int) -> list[str]:
@@ -82,34 +132,79 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     seeds = range(parser.parse_args().seeds)
     warnings.simplefilter("ignore")
-    by_module = {text: name for text, module in docstrings(*MODULES).items() for name in MODULES if module.startswith(name)}
+    by_module = {
+        text: name
+        for text, module in docstrings(*MODULES).items()
+        for name in MODULES
+        if module.startswith(name)
+    }
     rows = pd.Series(by_module).sample(frac=1.0, random_state=0)
     private = pc.load_features((rows.index.tolist(), rows.str.removeprefix("scipy.").to_numpy()))
-    public = {name: [*docstrings(name)] for name in LIBRARIES} | {"standard library": [*docstrings(*STANDARD)]}
-    public |= {"complaints": sentences(1000, 0), "numpy, words dealt anew": shuffled(public["numpy"], 0)}
-    public = {name: [text for text in texts if text not in by_module] for name, texts in public.items()}
+    public = {name: [*docstrings(name)] for name in LIBRARIES} | {
+        "standard library": [*docstrings(*STANDARD)]
+    }
+    public |= {
+        "complaints": sentences(1000, 0),
+        "numpy, words dealt anew": shuffled(public["numpy"], 0),
+    }
+    public = {
+        name: [text for text in texts if text not in by_module] for name, texts in public.items()
+    }
     features = {name: pc.load_features(texts) for name, texts in public.items()}
     scores = class_signal.ranking(private, features, epsilon=None).set_index("public")["value"]
     dear = class_signal.ranking(private, features, epsilon=0.3, seed=0).set_index("public")["value"]
     largest = np.bincount(private.y_test).max() / len(private.y_test)
-    print(f"{len(private.x_train):,} private texts, {private.n_classes} classes, the largest {largest:.1%} of the test rows")
-    table = pd.DataFrame({"rows": {name: len(texts) for name, texts in public.items()}, "signal": scores, "signal at 0.3": dear})
+    print(
+        f"{len(private.x_train):,} private texts, {private.n_classes} classes, the largest"
+        f" {largest:.1%} of the test rows"
+    )
+    table = pd.DataFrame(
+        {
+            "rows": {name: len(texts) for name, texts in public.items()},
+            "signal": scores,
+            "signal at 0.3": dear,
+        }
+    )
     for epsilon in EPSILONS:
-        table[f"ε = {epsilon:g}"] = {name: _mean(private, name, features, "pillar", epsilon, seeds) for name in public}
+        table[f"ε = {epsilon:g}"] = {
+            name: _mean(private, name, features, "pillar", epsilon, seeds) for name in public
+        }
     table = table.sort_values("signal")
     print(table.round(3).to_string())
     for epsilon in EPSILONS:
         accuracy = table[f"ε = {epsilon:g}"]
-        regret = {score: accuracy.max() - accuracy[table[score].idxmin()] for score in ("signal", "signal at 0.3")}
+        regret = {
+            score: accuracy.max() - accuracy[table[score].idxmin()]
+            for score in ("signal", "signal at 0.3")
+        }
         rho = -table["signal"].corr(accuracy, method="spearman")
-        print(f"ε = {epsilon:g}: regret {regret['signal']:.3f}, with ε = 0.3 {regret['signal at 0.3']:.3f}; Spearman {rho:.2f}")
+        print(
+            f"ε = {epsilon:g}: regret {regret['signal']:.3f}, with ε = 0.3"
+            f" {regret['signal at 0.3']:.3f}; Spearman {rho:.2f}"
+        )
     best = str(table.index[0])
-    learners = {method: [_mean(private, best, features, method, epsilon, seeds) for epsilon in EPSILONS] for method in LEARNERS}
-    learners["non_private"] = [_mean(private, best, features, "non_private", None, seeds)] * len(EPSILONS)
-    print(pd.DataFrame(learners, index=[f"ε = {epsilon:g}" for epsilon in EPSILONS]).T.round(3).to_string())
+    learners = {
+        method: [_mean(private, best, features, method, epsilon, seeds) for epsilon in EPSILONS]
+        for method in LEARNERS
+    }
+    learners["non_private"] = [_mean(private, best, features, "non_private", None, seeds)] * len(
+        EPSILONS
+    )
+    print(
+        pd.DataFrame(learners, index=[f"ε = {epsilon:g}" for epsilon in EPSILONS])
+        .T.round(3)
+        .to_string()
+    )
 
 
-def _mean(private: FeatureSet, name: str, public: dict[str, FeatureSet], method: str, epsilon: float | None, seeds: range) -> float:
+def _mean(
+    private: FeatureSet,
+    name: str,
+    public: dict[str, FeatureSet],
+    method: str,
+    epsilon: float | None,
+    seeds: range,
+) -> float:
     """The mean test accuracy over seeds."""
     split = pc.split(private, public=public[name])
     budget = {} if epsilon is None else {"epsilon": epsilon}

@@ -1,8 +1,9 @@
 """The yardstick of screening: private tasks and candidates for each, through one real backbone.
 
-A source is an image set whose first train rows are public and whose others are private. A task is a source's private rows with its
-classes kept, left out or joined; its candidates are the source's own public rows, whole, in part and disturbed, other sources,
-mixtures and noise. Halves of one source lie on one side of choosing and confirming.
+A source is an image set whose first train rows are public and whose others are private. A task is a
+source's private rows with its classes kept, left out or joined; its candidates are the source's own
+public rows, whole, in part and disturbed, other sources, mixtures and noise. Halves of one source
+lie on one side of choosing and confirming.
 """
 
 import dataclasses
@@ -38,7 +39,8 @@ NONE = "none"
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A private question. groups: the source's classes that make each class of the task; confirms: on which side it lies."""
+    """A private question. groups: the source's classes that make each class of the task; confirms:
+    on which side it lies."""
 
     name: str
     source: str
@@ -68,11 +70,14 @@ TASKS = (
 
 
 class Yardstick:
-    """The sources' features, extracted where the cache lacks them. folder: where the lent sources lie, None: without them."""
+    """The sources' features, extracted where the cache lacks them. folder: where the lent sources
+    lie, None: without them."""
 
     def __init__(self, folder: Path | None = None, *, progress: Progress = ignore_progress) -> None:
         self.progress = progress
-        self.images = {name: load_dataset(name) for name in PUBLIC if name in DATASETS and name not in LENT}
+        self.images = {
+            name: load_dataset(name) for name in PUBLIC if name in DATASETS and name not in LENT
+        }
         if folder is not None:
             self.images |= {name: load_candidate(folder / file) for name, file in LENT.items()}
         self._features: dict[str, FeatureSet] = {}
@@ -91,9 +96,13 @@ class Yardstick:
         return FeatureSet(x, y, x_test, y_test, classes, name=task.name, backbone=BACKBONE)
 
     def candidates(self, task: Task) -> Mapping[str, FeatureSet]:
-        """By name the candidates; labels are those of the task where they mean it, else the set's own numbers modulo the classes."""
+        """By name the candidates; labels are those of the task where they mean it, else the set's
+        own numbers modulo the classes."""
         n = PUBLIC[task.source]
-        own = {name: _of_groups(*self.public(task.source, n, change), task.groups) for name, change in {"own": "", **_OWN}.items()}
+        own = {
+            name: _of_groups(*self.public(task.source, n, change), task.groups)
+            for name, change in {"own": "", **_OWN}.items()
+        }
         x, y = own["own"]
         found = {name: (x[:MOST], y[:MOST]) for name, (x, y) in own.items()}
         found["own, imbalanced"] = _imbalanced(x, y)
@@ -103,21 +112,30 @@ class Yardstick:
         others = {name: self.public(name) for name in self.images if name != task.source}
         drawn = {name: self.public(name) for name in DRAWN}
         found |= others | drawn
-        found |= {f"{name}, grey": self.public(name, change="grey") for name in others if name == "cifar10"}
+        found |= {
+            f"{name}, grey": self.public(name, change="grey")
+            for name in others
+            if name == "cifar10"
+        }
         found["own tenth + MNIST or Fashion"] = _joined(
             found["own, a tenth"], found["fashion_mnist" if task.source == "mnist" else "mnist"]
         )
         found["own + noise"] = _joined(found["own"], found["drawn_noise"])
         found["all others"] = _joined(*others.values())
         classes = tuple(str(code) for code in range(len(task.groups)))
-        return {name: FeatureSet(x, y % len(classes), None, None, classes, name=name, backbone=BACKBONE) for name, (x, y) in found.items()}
+        return {
+            name: FeatureSet(x, y % len(classes), None, None, classes, name=name, backbone=BACKBONE)
+            for name, (x, y) in found.items()
+        }
 
     def public(self, source: str, n: int = MOST, change: str = "") -> tuple[Array, Array]:
         """The first n train (rows, labels) of a source, its images changed first."""
         if source in DRAWN:
             whole = self._through(source, lambda: _cut(load_dataset(source, n=1250), n))
         elif change:
-            whole = self._through(f"{source} {change}", lambda: _changed(_cut(self.images[source], n), change))
+            whole = self._through(
+                f"{source} {change}", lambda: _changed(_cut(self.images[source], n), change)
+            )
         else:
             whole = self.source(source)
         return whole.x_train[:n], _labels(whole)[:n]
@@ -127,10 +145,13 @@ class Yardstick:
         return self._through(name, lambda: self.images[name])
 
     def _other_classes(self, task: Task) -> tuple[Array, Array]:
-        """Public rows of the source's classes that the task lacks; for a task with all of them the upper half of its classes."""
+        """Public rows of the source's classes that the task lacks; for a task with all of them the
+        upper half of its classes."""
         x, y = self.public(task.source, PUBLIC[task.source])
         used = {code for group in task.groups for code in group}
-        rest = set(np.unique(y).tolist()) - used or set(np.unique(y).tolist()[len(np.unique(y)) // 2 :])
+        rest = set(np.unique(y).tolist()) - used or set(
+            np.unique(y).tolist()[len(np.unique(y)) // 2 :]
+        )
         keep = np.isin(y, sorted(rest))
         return x[keep][:MOST], y[keep][:MOST]
 
@@ -166,7 +187,9 @@ def _joined(*parts: tuple[Array, Array]) -> tuple[Array, Array]:
 
 
 def _cut(data: Dataset, n: int) -> Dataset:
-    return dataclasses.replace(data, x_train=data.x_train[:n], y_train=_labels(data)[:n], x_test=None, y_test=None)
+    return dataclasses.replace(
+        data, x_train=data.x_train[:n], y_train=_labels(data)[:n], x_test=None, y_test=None
+    )
 
 
 def _changed(data: Dataset, change: str) -> Dataset:
@@ -216,9 +239,11 @@ def measured(
     seeds: Sequence[int] = SEEDS,
     only: Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """The accuracy of each learner with each candidate: task, candidate, learner, epsilon, seed, accuracy. δ = 1e-5, add or remove one.
+    """The accuracy of each learner with each candidate: task, candidate, learner, epsilon, seed,
+    accuracy. δ = 1e-5, add or remove one.
 
-    A learner that takes no public rows comes once, with the candidate `NONE`. only: these candidates; all where it is empty.
+    A learner that takes no public rows comes once, with the candidate `NONE`. only: these
+    candidates; all where it is empty.
     """
     for task in tasks:
         private, candidates = yardstick.private(task), yardstick.candidates(task)
@@ -230,5 +255,11 @@ def measured(
                 for epsilon in epsilons:
                     solved = [solve(learner, rows, epsilon=epsilon, seed=seed) for seed in seeds]
                     for seed, record in zip(seeds, run_many(solved, rows), strict=True):
-                        cell = {"task": task.name, "candidate": name, "learner": learner, "epsilon": epsilon, "seed": seed}
+                        cell = {
+                            "task": task.name,
+                            "candidate": name,
+                            "learner": learner,
+                            "epsilon": epsilon,
+                            "seed": seed,
+                        }
                         yield cell | {"accuracy": round(float(record.accuracy or 0.0), 4)}

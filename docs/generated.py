@@ -1,4 +1,5 @@
-"""What documents and metadata repeat of the registries; `python -m docs.generated` writes it again."""
+"""What documents and metadata repeat of the registries; `python -m docs.generated` writes it
+again."""
 
 import hashlib
 import json
@@ -15,7 +16,9 @@ from pillar_core.screening import SCORES
 from pillar_core.studies import open_questions
 from pillar_core.types import Form
 
-LEARNERS, DATA, PUBLIC_DATA, PAPERS = (Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data", "papers"))
+LEARNERS, DATA, PUBLIC_DATA, PAPERS = (
+    Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data", "papers")
+)
 QUESTIONS = ("never_worse", "never_worse_cells", "made_up", "labels", "world")
 BIBTEX = Path(__file__).with_name("papers.bib")
 HOMES = {
@@ -33,38 +36,52 @@ PAGES_OF_LEARNERS = sorted(Path(__file__).with_name("methods").glob("*.md"))
 def methods_table() -> str:
     """The table of learners, in Markdown."""
     rows = [
-        f"| `{method.name}` | {method.title} | {method.public_use} | {noise_law(method)} | {method.idea} | {method.source} |\n"
+        f"| `{method.name}` | {method.title} | {method.public_use} | {noise_law(method)} |"
+        f" {method.idea} | {method.source} |\n"
         for method in METHODS.values()
     ]
-    return "| name | learner | public data | noise | idea | source |\n| --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
+    return (
+        "| name | learner | public data | noise | idea | source |\n| --- | --- | --- | --- | --- |"
+        " --- |\n" + "".join(rows)
+    )
 
 
 def noise_law(method: Method[Any]) -> str:
-    """The law of the noise of a release with default settings: exact, fast, or none where nothing is released."""
+    """The law of the noise of a release with default settings: exact, fast, or none where nothing
+    is released."""
     return "none" if not method.is_private else "exact" if method.is_exact else "fast"
 
 
 def learner_facts(name: str) -> str:
     """The idea, public data, presets and settings of a learner, in Markdown."""
     method = METHODS[name]
-    presets = f" Presets: {', '.join(f'`{preset}`' for preset in method.presets)}." if method.presets else ""
-    law = noise_law(method) + (" ([why](../accounting.md#exact-releases))" if noise_law(method) == "fast" else "")
+    presets = (
+        f" Presets: {', '.join(f'`{preset}`' for preset in method.presets)}."
+        if method.presets
+        else ""
+    )
+    law = noise_law(method) + (
+        " ([why](../accounting.md#exact-releases))" if noise_law(method) == "fast" else ""
+    )
     rows = [
-        f"| `{setting}` | {param.none_means if param.default is None else param.default} | {param.help} | "
-        f"{param.range.partition(', or none')[0]} |\n"
+        f"| `{setting}` | {param.none_means if param.default is None else param.default} |"
+        f" {param.help} | {param.range.partition(', or none')[0]} |\n"
         for setting, param in params.params_of(method.settings).items()
     ]
     head = "| setting | default | sets | values |\n| --- | --- | --- | --- |\n"
     settings = head + "".join(rows) if rows else "It has no settings.\n"
     return (
-        f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release: {law}.{presets}\n\n{settings}"
-        f"{bibtex(method.source)}"
+        f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release:"
+        f" {law}.{presets}\n\n{settings}{bibtex(method.source)}"
     )
 
 
 def bibtex(source: str) -> str:
-    """The entries of `papers.bib` that the first part of a learner's source names, as a block of Markdown."""
-    entries = re.findall(r"^@.*?^}$", BIBTEX.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    """The entries of `papers.bib` that the first part of a learner's source names, as a block of
+    Markdown."""
+    entries = re.findall(
+        r"^@.*?^}$", BIBTEX.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
     words = {entry: re.search(r",\n  keywords = {(.*)}", entry) for entry in entries}
     named = [
         entry.replace(keywords[0], "")
@@ -77,11 +94,30 @@ def bibtex(source: str) -> str:
 def croissant(name: str) -> Form:
     """The Croissant metadata of a set whose file comes with the library, in JSON-LD."""
     card, file = DATASETS[name], FOLDER / f"{name}.npz"
-    names = {"dct": "http://purl.org/dc/terms/", "cr": "http://mlcommons.org/croissant/", "sc": "https://schema.org/"}
-    rows = f"{fact_text(card.n_train)} train and {fact_text(card.n_test)} test rows of {fact_text(card.n_classes)} classes"
-    content = {"@type": "cr:FileObject", "@id": file.name, "name": file.name, "contentUrl": file.name, "encodingFormat": "application/zip"}
+    names = {
+        "dct": "http://purl.org/dc/terms/",
+        "cr": "http://mlcommons.org/croissant/",
+        "sc": "https://schema.org/",
+    }
+    rows = (
+        f"{fact_text(card.n_train)} train and {fact_text(card.n_test)} test rows of"
+        f" {fact_text(card.n_classes)} classes"
+    )
+    content = {
+        "@type": "cr:FileObject",
+        "@id": file.name,
+        "name": file.name,
+        "contentUrl": file.name,
+        "encodingFormat": "application/zip",
+    }
     return {
-        "@context": {"@language": "en", "@vocab": "https://schema.org/", "conformsTo": "dct:conformsTo", "citeAs": "cr:citeAs", **names},
+        "@context": {
+            "@language": "en",
+            "@vocab": "https://schema.org/",
+            "conformsTo": "dct:conformsTo",
+            "citeAs": "cr:citeAs",
+            **names,
+        },
         "@type": "sc:Dataset",
         "name": name,
         "description": f"{card.title}: {rows}, as NumPy's npz. Source: {card.source}.",
@@ -97,12 +133,15 @@ def croissant(name: str) -> Form:
 def datasets_table() -> str:
     """The table of data sets that lie in files, in Markdown."""
     rows = [
-        f"| `{name}` | {card.title} | {fact_text(card.n_train)} / {fact_text(card.n_test)} | {fact_text(card.n_classes)} | {card.size} | "
-        f"{card.licence} | {', '.join(card.papers)} | {card.by_hand} |\n"
+        f"| `{name}` | {card.title} | {fact_text(card.n_train)} / {fact_text(card.n_test)} |"
+        f" {fact_text(card.n_classes)} | {card.size} | {card.licence} | {', '.join(card.papers)} |"
+        f" {card.by_hand} |\n"
         for name, card in DATASETS.items()
         if card.needs_files
     ]
-    head = "| name | data set | rows train / test | classes | files | licence | papers | by hand |\n"
+    head = (
+        "| name | data set | rows train / test | classes | files | licence | papers | by hand |\n"
+    )
     return head + "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
 
 
@@ -121,19 +160,28 @@ def question_table(question: str) -> str:
     """What was measured of an open question, in Markdown: a line a row, a column a series."""
     means = open_questions.table(question)
     cells = {
-        (line.row, line.series): f"{line.mean:.1f}" + (f" ± {line.high - line.mean:.1f}" if line.high == line.high else "")
+        (line.row, line.series): (
+            f"{line.mean:.1f}"
+            + (f" ± {line.high - line.mean:.1f}" if line.high == line.high else "")
+        )
         for line in means.itertuples()
     }
     series = list(dict.fromkeys(means["series"]))
     head = f"| | {' | '.join(series)} |\n| --- |{' --- |' * len(series)}\n"
-    lines = [f"| {row} | {' | '.join(cells.get((row, name), '') for name in series)} |\n" for row in dict.fromkeys(means["row"])]
+    lines = [
+        f"| {row} | {' | '.join(cells.get((row, name), '') for name in series)} |\n"
+        for row in dict.fromkeys(means["row"])
+    ]
     return head + "".join(lines).replace("-0.0", "0.0").replace("| -", "| −")
 
 
 def _write(path: Path, mark: str, table: str) -> None:
     block = f"<!-- {mark} -->\n{table}<!-- /{mark} -->"
     text = path.read_text(encoding="utf-8")
-    path.write_text(re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: block, text, flags=re.DOTALL), encoding="utf-8")
+    path.write_text(
+        re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: block, text, flags=re.DOTALL),
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

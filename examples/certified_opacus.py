@@ -1,4 +1,5 @@
-"""Opacus trains, our accountant counts: `python examples/certified_opacus.py`. ε = 2 at δ = 1e-5 on the digits that ship."""
+"""Opacus trains, our accountant counts: `python examples/certified_opacus.py`. ε = 2 at δ = 1e-5 on
+the digits that ship."""
 
 import warnings
 
@@ -36,4 +37,7 @@ with torch.no_grad():
     accuracy = float((model(tests).argmax(1) == torch.tensor(digits.y_test)).float().mean())
 print(f"σ = {optimizer.noise_multiplier:.3f} over {len(engine.accountant)} steps at δ = {DELTA:g}")
 print(f"certified: {bounds.lower:.4f} ≤ ε ≤ {bounds.upper:.4f}")
-print(f"test accuracy {accuracy:.1%} (an experiment: the noise is seeded, and test rows are not protected)")
+print(
+    f"test accuracy {accuracy:.1%} (an experiment: the noise is seeded, and test rows are not"
+    " protected)"
+)

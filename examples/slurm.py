@@ -1,11 +1,18 @@
-"""A sweep on a SLURM cluster: dask-jobqueue starts the workers, and records come to this machine. It needs `pip install dask-jobqueue`."""
+"""A sweep on a SLURM cluster: dask-jobqueue starts the workers, and records come to this machine.
+It needs `pip install dask-jobqueue`."""
 
 from dask_jobqueue import SLURMCluster
 
 import pillar_core as pc
 
 if __name__ == "__main__":
-    grid = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sgd"], "epsilon": [0.5, 2.0], "seed": [0, 1]}
+    grid = {
+        "dataset": "digits",
+        "public_fraction": 0.1,
+        "method": ["pillar", "dp_sgd"],
+        "epsilon": [0.5, 2.0],
+        "seed": [0, 1],
+    }
     with SLURMCluster(cores=1, processes=1, memory="4GB", walltime="01:00:00") as cluster:
         cluster.scale(jobs=2)
         runs = pc.sweep(grid, scheduler=cluster.scheduler_address)

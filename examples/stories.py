@@ -1,4 +1,5 @@
-"""Ten explorers, each one HTML file with a question and a surprise, from records that ship: python examples/stories.py [FOLDER] [ADDRESS]
+"""Ten explorers, each one HTML file with a question and a surprise, from records that ship: python
+examples/stories.py [FOLDER] [ADDRESS]
 
 ADDRESS: of an app that the files lead back to, such as https://pillar.example.
 """
@@ -9,12 +10,19 @@ from urllib.parse import urlencode
 
 from pillar_core.studies.portable import STORIES, page
 
-folder, address = Path(sys.argv[1] if len(sys.argv) > 1 else "stories"), sys.argv[2] if len(sys.argv) > 2 else ""
+folder, address = (
+    Path(sys.argv[1] if len(sys.argv) > 1 else "stories"),
+    (sys.argv[2] if len(sys.argv) > 2 else ""),
+)
 folder.mkdir(parents=True, exist_ok=True)
 for story in STORIES:
     learner, epsilon, k = story.opening
     settings = {"v": 2, "data": story.dataset, "method": learner, "epsilon": epsilon, "k": k}
-    text = page(story.dataset, story=story, link=f"{address}/explore?{urlencode(settings)}" if address else "")
+    text = page(
+        story.dataset,
+        story=story,
+        link=f"{address}/explore?{urlencode(settings)}" if address else "",
+    )
     file = folder / f"{story.name}.html"
     file.write_text(text, encoding="utf-8")
     print(f"{file}: {len(text.encode()) / 1000:.0f} kB, {story.question}")

@@ -1,1 +1,2 @@
-"""One file per view; `frame` is what they share, `parts` holds their larger parts, a folder a page."""
+"""One file per view; `frame` is what they share, `parts` holds their larger parts, a folder a
+page."""

@@ -1,4 +1,5 @@
-"""Accounting: from noise to ε and back, by every accountant, and what each number means for one person."""
+"""Accounting: from noise to ε and back, by every accountant, and what each number means for one
+person."""
 
 from pages.frame import local, navigation
 from pages.parts.accounting import views as accounting_views

@@ -1,4 +1,5 @@
-"""Answer: from private data and public candidates to one sentence that says what to do, and to the model."""
+"""Answer: from private data and public candidates to one sentence that says what to do, and to the
+model."""
 
 import streamlit as st
 
@@ -10,7 +11,9 @@ from pillar_core import mode
 
 settings = navigation.begin()
 is_brought = codec.is_stored("data", settings.data)
-with st.expander("Private rows and public candidates", icon=":material/upload_file:", expanded=not is_brought):
+with st.expander(
+    "Private rows and public candidates", icon=":material/upload_file:", expanded=not is_brought
+):
     is_waiting = upload.panel(settings)
 if is_waiting:  # an answer for other rows would stand below these
     st.caption("The answer for these rows appears here once you use them.")

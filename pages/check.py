@@ -1,4 +1,5 @@
-"""Check my run: the certified ε of your own training, what your library reports, and what to change."""
+"""Check my run: the certified ε of your own training, what your library reports, and what to
+change."""
 
 import streamlit as st
 
@@ -12,4 +13,6 @@ if start == "model":
 else:
     script = st.text_area(**local.element("check-script")).strip() if start == "script" else ""
     numbers = views.inputs(views.read(script), has_script=start == "script")
-    views.answer(views.check_numbers(script, views.sampler(has_script=start == "script"), **numbers), script)
+    views.answer(
+        views.check_numbers(script, views.sampler(has_script=start == "script"), **numbers), script
+    )

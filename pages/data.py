@@ -1,4 +1,5 @@
-"""Data & backbone: what is private, what is public, what the features look like, and how to bring your own."""
+"""Data & backbone: what is private, what is public, what the features look like, and how to bring
+your own."""
 
 import streamlit as st
 

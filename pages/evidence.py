@@ -1,4 +1,5 @@
-"""Evidence: attack the model, see who is exposed, audit the code, and inject faults to see the audit notice."""
+"""Evidence: attack the model, see who is exposed, audit the code, and inject faults to see the
+audit notice."""
 
 import contextlib
 
@@ -28,6 +29,9 @@ if not receipts.look(settings):
 with contextlib.suppress(PillarError):  # the view says what is wrong
     st.markdown(verdict := evidence_audits.verdict(settings))
     if not mode.binds():
-        source = f"Of an experiment with {METHODS[settings.method].title} and a known seed on these rows, and not of this model: "
+        source = (
+            f"Of an experiment with {METHODS[settings.method].title} and a known seed on these"
+            " rows, and not of this model: "
+        )
         receipts.offer_evidence(settings, attacks=[source + verdict.replace("*", "")])
 VIEWS[local.choice("evidence-view")](settings)

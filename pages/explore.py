@@ -1,4 +1,5 @@
-"""Explore k × ε: a model is trained when a slider is released; around it the curves, the plane and what they mean."""
+"""Explore k × ε: a model is trained when a slider is released; around it the curves, the plane and
+what they mean."""
 
 import streamlit as st
 
@@ -17,7 +18,9 @@ with failures.show_refusal("This run could not be trained."):
         history.add(settings, record)
     odds_place = result.summary(record, settings)
     view = views.choice(settings)
-    measured = curves.curves_on_opening(settings) if view in views.NEEDS_CURVES else curves.read(settings)
+    measured = (
+        curves.curves_on_opening(settings) if view in views.NEEDS_CURVES else curves.read(settings)
+    )
     views.draw(view, measured, record, settings)
     result.gain(odds_place, record, settings)
     if view in views.NEEDS_CURVES:

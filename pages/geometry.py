@@ -1,4 +1,5 @@
-"""Geometry: does projecting help on these rows? Spectrum, margins, ξ_k and a predicted best k beside the measured one."""
+"""Geometry: does projecting help on these rows? Spectrum, margins, ξ_k and a predicted best k
+beside the measured one."""
 
 import streamlit as st
 
@@ -25,7 +26,14 @@ numbers = {
     "best": f"{best['k'].iloc[0]:,.0f}",
 }
 of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"
-words.metrics("geometry", numbers, k=k, of=of, epsilon=settings.epsilon, percent=100 * best["accuracy"].iloc[0])
+words.metrics(
+    "geometry",
+    numbers,
+    k=k,
+    of=of,
+    epsilon=settings.epsilon,
+    percent=100 * best["accuracy"].iloc[0],
+)
 ratio, kind = views.collapse(settings)
 if ratio is not None:
     words.say("collapse", ratio=ratio, kind=kind)

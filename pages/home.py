@@ -1,4 +1,5 @@
-"""Start: the picture that explains the idea and its odds, one way in and four more; six things to try and ten stories in closed boxes."""
+"""Start: the picture that explains the idea and its odds, one way in and four more; six things to
+try and ten stories in closed boxes."""
 
 import dataclasses
 import json
@@ -30,17 +31,31 @@ with left:
         figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)
         seeds = int(table["seed"].nunique())
         grids = "\n---\n".join(map(json.dumps, starter.GRIDS))
-        again = f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml --output start.csv"
-        show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, command=again))
+        again = (
+            f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml"
+            " --output start.csv"
+        )
+        show_figure(
+            figure,
+            table,
+            FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, command=again),
+        )
 with right:
     with st.container(key=f"door-{door['name']}"):
         navigation.link(door["page"], door["action"], icon=door["icon"], changes=door["changes"])
     with st.container(border=True, key="door-odds"):
         odds.thumbnail(epsilon, settings.delta)
-        navigation.link("explore", "What an attacker learns", icon=":material/casino:", changes={"view": "odds", "epsilon": epsilon})
+        navigation.link(
+            "explore",
+            "What an attacker learns",
+            icon=":material/casino:",
+            changes={"view": "odds", "epsilon": epsilon},
+        )
     for door in doors:
         with st.container(key=f"door-{door['name']}", gap=None):
-            navigation.link(door["page"], f"**{door['title']}**", icon=door["icon"], changes=door["changes"])
+            navigation.link(
+                door["page"], f"**{door['title']}**", icon=door["icon"], changes=door["changes"]
+            )
             st.caption(door["text"])
 
 with st.expander("Six things to try", icon=":material/lightbulb:"):
@@ -50,6 +65,13 @@ with st.expander("Six things to try", icon=":material/lightbulb:"):
         st.markdown(preset["notice"])
 with st.expander("Ten stories", icon=":material/menu_book:"):
     for story in STORIES:
-        changes = {"data": story.dataset} | dict(zip(("method", "epsilon", "k"), story.opening, strict=True))
-        navigation.link("explore", story.question, changes=dataclasses.asdict(codec.Settings()) | changes)
-    st.caption("`python examples/stories.py` writes each as one HTML file that needs no network, with a surprise to open.")
+        changes = {"data": story.dataset} | dict(
+            zip(("method", "epsilon", "k"), story.opening, strict=True)
+        )
+        navigation.link(
+            "explore", story.question, changes=dataclasses.asdict(codec.Settings()) | changes
+        )
+    st.caption(
+        "`python examples/stories.py` writes each as one HTML file that needs no network, with a"
+        " surprise to open."
+    )

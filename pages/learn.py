@@ -1,4 +1,5 @@
-"""Learn: three lessons of six steps with one control each. Predict, then reveal what real images say."""
+"""Learn: three lessons of six steps with one control each. Predict, then reveal what real images
+say."""
 
 from pages.frame import failures, navigation, theme
 from pages.parts.learn import lesson, teacher

@@ -1,4 +1,5 @@
-"""Runs: plan a grid, watch its jobs, read the cache's runs, and compare them with the papers' tables."""
+"""Runs: plan a grid, watch its jobs, read the cache's runs, and compare them with the papers'
+tables."""
 
 import streamlit as st
 

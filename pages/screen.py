@@ -1,4 +1,5 @@
-"""Screen public data: which candidate lies nearest to the private rows, how sure that is, and what finding out costs."""
+"""Screen public data: which candidate lies nearest to the private rows, how sure that is, and what
+finding out costs."""
 
 import streamlit as st
 
@@ -13,23 +14,41 @@ screening.take_link(settings)
 lesson.banner(settings)
 with st.container(border=True, key="screen-controls"):
     choice = screening.controls(settings)
-cost = "Spends no ε: a non-private diagnostic." if choice.epsilon is None else f"One release at ε = {choice.epsilon:g} ranks them all."
-cost += " Its noise is secret, and models trained on these rows add this ε to theirs." if choice.is_paid else ""
+cost = (
+    "Spends no ε: a non-private diagnostic."
+    if choice.epsilon is None
+    else f"One release at ε = {choice.epsilon:g} ranks them all."
+)
+cost += (
+    " Its noise is secret, and models trained on these rows add this ε to theirs."
+    if choice.is_paid
+    else ""
+)
 table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
 if table is not None:
     screening_views.summary(choice, table, settings)
     screening_views.ranking(choice, table, settings)
     screening_views.trim(choice, settings)
     screening_views.cards(choice, table)
-    below = st.expander("How many public rows do I need?", icon=":material/groups:", key="screen-enough", on_change="rerun")
+    below = st.expander(
+        "How many public rows do I need?",
+        icon=":material/groups:",
+        key="screen-enough",
+        on_change="rerun",
+    )
     if below.open:
         with below:
             screening_views.enough(choice, settings)
     if is_text(choice.private) or is_table(choice.private):
-        st.caption("Distances of gradients and closer looks are for images, because their models read pixels.")
+        st.caption(
+            "Distances of gradients and closer looks are for images, because their models read"
+            " pixels."
+        )
     else:
         title = "Look closer: measured accuracy, angles, spectra"
-        closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")
+        closer = st.expander(
+            title, icon=":material/search:", key="screen-closer", on_change="rerun"
+        )
         if closer.open:
             with closer:
                 screening_views.more(choice, table, settings)

@@ -1,4 +1,5 @@
-"""Theory lab: sample sizes of every theorem with its ranges checked, and playgrounds whose truth is known."""
+"""Theory lab: sample sizes of every theorem with its ranges checked, and playgrounds whose truth is
+known."""
 
 from pages.frame import local, navigation
 from pages.parts.theory import theorems

@@ -59,7 +59,19 @@ _NAMES = {
 }
 _PLACES = {
     **{name: (module, name) for module, names in _NAMES.items() for name in names.split()},
-    **{name: (name, "") for name in ("accounting", "auditing", "geometry", "jobs", "plots", "screening", "store", "theory")},
+    **{
+        name: (name, "")
+        for name in (
+            "accounting",
+            "auditing",
+            "geometry",
+            "jobs",
+            "plots",
+            "screening",
+            "store",
+            "theory",
+        )
+    },
     "epsilon": ("accounting", "epsilon_of_gaussian"),
     "papers": ("studies.papers", ""),
     "__version__": ("runs.versions", "VERSION"),
@@ -76,7 +88,9 @@ def __getattr__(name: str) -> object:
 
     module, attribute = _PLACES[name]
     source = import_whole(f"pillar_core.{module}")
-    globals()[name] = value = guarded(getattr(source, attribute), __name__, name) if attribute else source
+    globals()[name] = value = (
+        guarded(getattr(source, attribute), __name__, name) if attribute else source
+    )
     return value
 
 

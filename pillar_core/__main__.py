@@ -13,7 +13,8 @@ from pillar_core.errors import NO_MEMORY, Cancelled, PillarError, memory_ran_out
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped, 141 when nobody reads on."""
+    """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped, 141
+    when nobody reads on."""
     given = sys.argv[1:] if arguments is None else arguments
     options = parser(next(iter(given), "")).parse_args(given)
     try:
@@ -21,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _warn()
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # Python flushes once more as it ends
         return 141  # 128 and the number of SIGPIPE, as other programs end whose reader has gone
     return status
 

@@ -1,8 +1,12 @@
-"""The exception tree: everything the library refuses, each also the builtin that a caller would expect."""
+"""The exception tree: everything the library refuses, each also the builtin that a caller would
+expect."""
 
 import re
 
-NO_MEMORY = "there is not enough free memory for this: choose fewer rows, features or classes, or free some and try again."
+NO_MEMORY = (
+    "there is not enough free memory for this: choose fewer rows, features or classes, or free some"
+    " and try again."
+)
 _ALLOCATION = re.compile(r"can't allocate memory|not enough memory|out of memory", re.I)
 
 
@@ -15,7 +19,8 @@ class SettingError(PillarError, ValueError):
 
 
 class DataError(PillarError, ValueError):
-    """Data that cannot be used as given: wrong shape, NaN rows, one class, duplicates. `problems`: one line for each."""
+    """Data that cannot be used as given: wrong shape, NaN rows, one class, duplicates. `problems`:
+    one line for each."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -23,7 +28,8 @@ class DataError(PillarError, ValueError):
 
 
 class BudgetError(PillarError, ValueError):
-    """A privacy budget that no noise can meet under the settings given; the message says what would."""
+    """A privacy budget that no noise can meet under the settings given; the message says what
+    would."""
 
 
 class UnsupportedError(PillarError, ValueError):
@@ -42,7 +48,8 @@ class MissingDependencyError(PillarError, ImportError):
 
 
 class PluginError(PillarError, RuntimeError):
-    """An entry point of another installed package cannot be used; the message names the package, the entry point and the cause."""
+    """An entry point of another installed package cannot be used; the message names the package,
+    the entry point and the cause."""
 
 
 class LedgerError(PillarError, RuntimeError):
@@ -62,13 +69,27 @@ class Cancelled(PillarError, RuntimeError):
 
 
 def memory_ran_out(error: BaseException) -> bool:
-    """Whether memory was refused: by Python or numpy, or by torch, which says so in a plain RuntimeError."""
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _ALLOCATION.search(str(error)) is not None)
+    """Whether memory was refused: by Python or numpy, or by torch, which says so in a plain
+    RuntimeError."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and _ALLOCATION.search(str(error)) is not None
+    )
 
 
 def shown(value: object) -> str:
-    """What was given, for a message: a number or a short text itself; of anything else the type and an array's shape, never data."""
-    if isinstance(value, bool | int | float | None) or (isinstance(value, str) and len(value) <= 80):
-        return repr(value) if not isinstance(value, int) or abs(value) < 1e300 else "a whole number of more than 300 digits"
+    """What was given, for a message: a number or a short text itself; of anything else the type and
+    an array's shape, never data."""
+    if isinstance(value, bool | int | float | None) or (
+        isinstance(value, str) and len(value) <= 80
+    ):
+        return (
+            repr(value)
+            if not isinstance(value, int) or abs(value) < 1e300
+            else "a whole number of more than 300 digits"
+        )
     shape = getattr(value, "shape", None)
-    return f"{type(value).__name__} {value.dtype} {shape}" if hasattr(value, "dtype") and shape is not None else type(value).__name__
+    return (
+        f"{type(value).__name__} {value.dtype} {shape}"
+        if hasattr(value, "dtype") and shape is not None
+        else type(value).__name__
+    )

@@ -1,4 +1,5 @@
-"""Privacy events: what a release, a sample or a composition costs. Names and fields are those of dp-accounting, where it has the event."""
+"""Privacy events: what a release, a sample or a composition costs. Names and fields are those of
+dp-accounting, where it has the event."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -48,7 +49,9 @@ class ComposedDpEvent(DpEvent):
     events: Sequence[DpEvent]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", tuple(self.events))  # a list has no hash, and equal events are counted by theirs
+        object.__setattr__(
+            self, "events", tuple(self.events)
+        )  # a list has no hash, and equal events are counted by theirs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ class SampledWithoutReplacementDpEvent(DpEvent):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RepeatAndSelectDpEvent(DpEvent):
-    """The best of a random number of runs of `event`: truncated negative binomial with that mean (`shape` inf: Poisson)."""
+    """The best of a random number of runs of `event`: truncated negative binomial with that mean
+    (`shape` inf: Poisson)."""
 
     event: DpEvent
     mean: float
@@ -79,10 +83,11 @@ class RepeatAndSelectDpEvent(DpEvent):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GaussianRelease(DpEvent):
-    """A Gaussian event whose replace-one sensitivity is not twice, but `replace_one_factor` times, the add/remove one.
+    """A Gaussian event whose replace-one sensitivity is not twice, but `replace_one_factor` times,
+    the add/remove one.
 
-    √2 for a second-moment matrix (PSD terms), √2 for votes of one teacher or neighbour under both relations, and so on.
-    `GaussianDpEvent`, factor 2, is the plain clipped sum.
+    √2 for a second-moment matrix (PSD terms), √2 for votes of one teacher or neighbour under both
+    relations, and so on. `GaussianDpEvent`, factor 2, is the plain clipped sum.
     """
 
     noise_multiplier: float
@@ -93,7 +98,8 @@ class GaussianRelease(DpEvent):
 class ExponentialMechanismEvent(DpEvent):
     """A choice with probability ∝ exp(tilt · score).
 
-    Each ε bounds, under its relation, the spread over candidates of one neighbouring change of the scores, times the tilt.
+    Each ε bounds, under its relation, the spread over candidates of one neighbouring change of the
+    scores, times the tilt.
     """
 
     epsilon_add_remove: float
@@ -111,7 +117,8 @@ class PureEvent(DpEvent):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RandomAllocationEvent(DpEvent):
-    """One pass of `steps` Gaussian sums; each row enters one of them, drawn independently and uniformly."""
+    """One pass of `steps` Gaussian sums; each row enters one of them, drawn independently and
+    uniformly."""
 
     noise_multiplier: float
     steps: int
@@ -119,7 +126,8 @@ class RandomAllocationEvent(DpEvent):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PersonSampledEvent(DpEvent):
-    """A Gaussian sum over a Poisson sample of rows, for neighbours that differ in all of one person's rows, at most `rows` of them."""
+    """A Gaussian sum over a Poisson sample of rows, for neighbours that differ in all of one
+    person's rows, at most `rows` of them."""
 
     noise_multiplier: float
     sampling_probability: float

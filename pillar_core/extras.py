@@ -1,4 +1,5 @@
-"""Packages that not every installation has: each belongs to an extra of this package, and a refusal names it."""
+"""Packages that not every installation has: each belongs to an extra of this package, and a refusal
+names it."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -45,8 +46,14 @@ def hidden(package: str, source: Any, name: str) -> Any:
     try:
         return getattr(source, name)
     except AttributeError as error:
-        what = f"{package} {version(package)} has no {type(source).__name__}.{name}, which reading its files needs"
-        raise MissingDependencyError(f"{what}: install the version in requirements.txt, or bring the images in class folders.") from error
+        what = (
+            f"{package} {version(package)} has no {type(source).__name__}.{name}, which reading its"
+            " files needs"
+        )
+        raise MissingDependencyError(
+            f"{what}: install the version in requirements.txt, or bring the images in class"
+            " folders."
+        ) from error
 
 
 def how_to_get(error: ImportError) -> str:

@@ -1,4 +1,5 @@
-"""A canonical content hash: equal values hash equal on every machine, different types never collide by accident."""
+"""A canonical content hash: equal values hash equal on every machine, different types never collide
+by accident."""
 
 import dataclasses
 import enum
@@ -15,8 +16,8 @@ LENGTH = 32
 def fingerprint(*values: object) -> str:
     """Hexadecimal digest (32 characters, SHA-256 truncated) of the values.
 
-    Covers None, bool, int, float, str, bytes, enums, numpy arrays and scalars, tuples, lists, mappings with string
-    keys, and dataclasses (the class's qualified name is part of the hash).
+    Covers None, bool, int, float, str, bytes, enums, numpy arrays and scalars, tuples, lists,
+    mappings with string keys, and dataclasses (the class's qualified name is part of the hash).
 
     Raises TypeError: a type that has no canonical form. ValueError: NaN, which equals nothing.
     """
@@ -27,7 +28,8 @@ def fingerprint(*values: object) -> str:
 
 
 def _feed(digest: "hashlib._Hash", value: Any) -> None:
-    """Adds `value` to the digest. A grid has a hundred thousand plain values, so the exact built-in types come first."""
+    """Adds `value` to the digest. A grid has a hundred thousand plain values, so the exact built-in
+    types come first."""
     plain = type(value)
     if plain is str:
         body = value.encode(errors="surrogatepass")

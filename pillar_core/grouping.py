@@ -16,7 +16,10 @@ def grouped(keys: Iterable[Hashable]) -> list[list[int]]:
 
 
 def by_label(labels: Array) -> dict[int, Array]:
-    """The ascending positions of each label that occurs in (n,) `labels`, smallest label first: one sort, however many labels there are."""
+    """The ascending positions of each label that occurs in (n,) `labels`, smallest label first: one
+    sort, however many labels there are."""
     order = np.argsort(labels, kind="stable")
     values, starts = np.unique(labels[order], return_index=True)
-    return dict(zip(values.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}
+    return (
+        dict(zip(values.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}
+    )

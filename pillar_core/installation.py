@@ -1,4 +1,5 @@
-"""Where this copy of the software lies: a repository, or site-packages, where the app has a package of its own beside the library."""
+"""Where this copy of the software lies: a repository, or site-packages, where the app has a package
+of its own beside the library."""
 
 import os
 from pathlib import Path
@@ -12,7 +13,8 @@ APP = _PACKAGE if IS_INSTALLED else ROOT
 
 
 def cache_folder() -> Path:
-    """The cache where PILLAR_CACHE names none: `cache/` of a repository; of an installed copy a folder among the user's caches."""
+    """The cache where PILLAR_CACHE names none: `cache/` of a repository; of an installed copy a
+    folder among the user's caches."""
     if not IS_INSTALLED:
         return APP / "cache"
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pillar-explorer"

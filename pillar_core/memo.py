@@ -17,7 +17,8 @@ class Memo:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The entry under `key`, made once; a second thread that asks for it waits, one that asks for another does not.
+        """The entry under `key`, made once; a second thread that asks for it waits, one that asks
+        for another does not.
 
         Nothing is kept of a `make` that raises. It may ask for other keys.
         """

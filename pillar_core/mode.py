@@ -1,7 +1,9 @@
-"""The two modes of the app: local, for one person at this machine, and demo, where anybody may come.
+"""The two modes of the app: local, for one person at this machine, and demo, where anybody may
+come.
 
-PILLAR_PUBLIC=1 turns demo mode on (`pillar-explorer --demo`). What it does not do is refused here, below the pages, so that a link, a
-settings file or a page that forgot to hide a control changes nothing. Command line, library and jobs process are the operator's.
+PILLAR_PUBLIC=1 turns demo mode on (`pillar-explorer --demo`). What it does not do is refused here,
+below the pages, so that a link, a settings file or a page that forgot to hide a control changes
+nothing. Command line, library and jobs process are the operator's.
 """
 
 import math
@@ -14,8 +16,9 @@ from pillar_core.errors import SettingError, UnsupportedError
 DEMO, TOKEN, BIND = "PILLAR_PUBLIC", "PILLAR_TOKEN", "PILLAR_BIND"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WAYS = (
-    "One person reaches it through a tunnel, `ssh -L 8501:127.0.0.1:8501 MACHINE`, with a process for each person; for everybody there is "
-    "the demo, `pillar-explorer --demo`, which takes no files. A container binds by `--bind ADDRESS` with PILLAR_TOKEN set."
+    "One person reaches it through a tunnel, `ssh -L 8501:127.0.0.1:8501 MACHINE`, with a process"
+    " for each person; for everybody there is the demo, `pillar-explorer --demo`, which takes no"
+    " files. A container binds by `--bind ADDRESS` with PILLAR_TOKEN set."
 )
 OFF: Mapping[str, str] = {
     "path": "reading files of the server",
@@ -38,7 +41,8 @@ LIMITS: Mapping[str, tuple[float, str]] = {
     "cells": (1000, "runs of one grid"),
     "numbers": (20e6, "numbers of a generated set"),
 }
-"""What a demo does at most for its visitors, by name: PILLAR_LIMIT_<NAME> sets another number, 0 none."""
+"""What a demo does at most for its visitors, by name: PILLAR_LIMIT_<NAME> sets another number, 0
+none."""
 _MOST_REMEMBERED = 2000
 
 
@@ -80,7 +84,10 @@ def limit(name: str) -> float:
     except ValueError:
         number = math.nan
     if not number >= 0:
-        raise SettingError(f"{variable} must be a number from 0 (no limit) on; got {written[:40]!r}. Leave it out for {usual:,.0f}.")
+        raise SettingError(
+            f"{variable} must be a number from 0 (no limit) on; got {written[:40]!r}. Leave it out"
+            f" for {usual:,.0f}."
+        )
     return number or math.inf
 
 
@@ -92,7 +99,8 @@ def refuse(what: str) -> None:
 
 
 def check_server(address: str | None) -> None:
-    """Refuses a server at an address that others reach, unless it is a demo or was bound on purpose, with a token.
+    """Refuses a server at an address that others reach, unless it is a demo or was bound on
+    purpose, with a token.
 
     Raises SettingError: it is such a server, or one of the limits is no number.
     """
@@ -100,7 +108,10 @@ def check_server(address: str | None) -> None:
         limit(name)
     is_bound = address and address == os.environ.get(BIND) and os.environ.get(TOKEN)
     if not (address in LOOPBACK or is_demo() or is_bound):
-        raise SettingError(f"the address must be one of {', '.join(LOOPBACK)}; got {address or 'every one'}. {WAYS}")
+        raise SettingError(
+            f"the address must be one of {', '.join(LOOPBACK)}; got {address or 'every one'}."
+            f" {WAYS}"
+        )
 
 
 class Jobs:
@@ -110,7 +121,8 @@ class Jobs:
         self._asked: dict[str, tuple[str, Mapping[str, Json]]] = {}
 
     def admit(self, job_id: str, spec: Mapping[str, Json], unfinished: Collection[str]) -> None:
-        """Counts a job as the session's own; one that is under way is joined by whoever asks for the same.
+        """Counts a job as the session's own; one that is under way is joined by whoever asks for
+        the same.
 
         Raises UnsupportedError: the session, or all together, have as many as they may.
         """
@@ -118,14 +130,22 @@ class Jobs:
             return
         count = sum(self.is_own(job) for job in unfinished)
         if count >= limit("jobs") or len(unfinished) >= limit("all_jobs"):
-            holder = f"You have {count} jobs" if count >= limit("jobs") else f"{len(unfinished)} jobs of all visitors are"
-            raise UnsupportedError(f"{holder} under way, and this public server takes no more at a time: ask again when one has ended.")
+            holder = (
+                f"You have {count} jobs"
+                if count >= limit("jobs")
+                else f"{len(unfinished)} jobs of all visitors are"
+            )
+            raise UnsupportedError(
+                f"{holder} under way, and this public server takes no more at a time: ask again"
+                " when one has ended."
+            )
         self._asked[job_id] = session(), spec
         for job in [job for job in self._asked if job not in unfinished][:-_MOST_REMEMBERED]:
             del self._asked[job]
 
     def is_own(self, job_id: str) -> bool:
-        """Whether the asker may list and stop this job: a visitor those of the own session, everybody else all."""
+        """Whether the asker may list and stop this job: a visitor those of the own session,
+        everybody else all."""
         return not binds() or self._asked.get(job_id, ("",))[0] == session()
 
     def specs(self) -> list[Mapping[str, Json]]:

@@ -1,4 +1,5 @@
-"""Safe-side bisection, log-spaced grids and the interval of a share, in float64; and numbers as people write them."""
+"""Safe-side bisection, log-spaced grids and the interval of a share, in float64; and numbers as
+people write them."""
 
 import bisect
 import math
@@ -10,11 +11,19 @@ LEVEL = 0.95
 """The confidence level of every interval."""
 
 
-def smallest_passing(passes: Callable[[float], bool], *, start: float, low: float, high: float, relative_tolerance: float = 1e-4) -> float:
-    """The smallest x in [low, high], to the relative tolerance, for which the monotone test `passes` holds.
+def smallest_passing(
+    passes: Callable[[float], bool],
+    *,
+    start: float,
+    low: float,
+    high: float,
+    relative_tolerance: float = 1e-4,
+) -> float:
+    """The smallest x in [low, high], to the relative tolerance, for which the monotone test
+    `passes` holds.
 
-    Always returns an x that was seen to pass: the safe end of the bracket. `start` > 0 is a guess near the answer.
-    Raises BudgetError where `high` itself does not pass.
+    Always returns an x that was seen to pass: the safe end of the bracket. `start` > 0 is a guess
+    near the answer. Raises BudgetError where `high` itself does not pass.
     """
     if passes(low):
         return low
@@ -44,8 +53,11 @@ def smallest_passing(passes: Callable[[float], bool], *, start: float, low: floa
     return passing
 
 
-def halve(is_below: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> tuple[float, float]:
-    """The ends of the bracket around the place up to which `is_below` holds, halved to `tolerance` or one rounding."""
+def halve(
+    is_below: Callable[[float], bool], low: float, high: float, *, tolerance: float
+) -> tuple[float, float]:
+    """The ends of the bracket around the place up to which `is_below` holds, halved to `tolerance`
+    or one rounding."""
     while high - low > tolerance and low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if is_below(middle) else (low, middle)
     return low, high
@@ -58,14 +70,20 @@ def geometric_grid(low: float, high: float, count: int) -> list[float]:
 
 
 def half_width(deviation: float, count: int) -> float:
-    """Half of Student's two-sided 95 % interval of a mean of `count` independent values with this deviation; NaN below two."""
+    """Half of Student's two-sided 95 % interval of a mean of `count` independent values with this
+    deviation; NaN below two."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(count - 1, 0.5 + LEVEL / 2)) * float(deviation) / math.sqrt(count) if count > 1 else math.nan
+    return (
+        float(stdtrit(count - 1, 0.5 + LEVEL / 2)) * float(deviation) / math.sqrt(count)
+        if count > 1
+        else math.nan
+    )
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials.
+    """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no
+    trials.
 
     Raises SettingError for a share outside [0, 1].
     """
@@ -77,7 +95,11 @@ def wilson(share: float, count: int) -> tuple[float, float]:
         return 0.0, 1.0
     z = float(ndtri(0.5 + LEVEL / 2))
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    half = (
+        z
+        * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+        / (1 + z * z / count)
+    )
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
@@ -87,7 +109,8 @@ def superscript(number: int) -> str:
 
 
 def number_words(value: float, digits: int = 6) -> str:
-    """`value` in at most so many significant digits, as sentences have it: “0.001”, “10⁻⁵”, “2.5 × 10⁻⁷”."""
+    """`value` in at most so many significant digits, as sentences have it: “0.001”, “10⁻⁵”, “2.5 ×
+    10⁻⁷”."""
     mantissa, _, power = f"{value:.{digits}g}".partition("e")
     return f"{mantissa} × 10{superscript(int(power))}".removeprefix("1 × ") if power else mantissa
 
@@ -102,7 +125,8 @@ def round_up(value: float, digits: int = 4) -> str:
 
 
 def place_among(values: Sequence[float], value: float) -> float | None:
-    """Where a value lies among rising ones above 0, on a logarithmic scale: i at the i-th, between two in proportion; None outside."""
+    """Where a value lies among rising ones above 0, on a logarithmic scale: i at the i-th, between
+    two in proportion; None outside."""
     if value in values:
         return float(values.index(value))
     above = bisect.bisect(values, value)

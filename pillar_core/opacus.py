@@ -1,7 +1,9 @@
-"""Certified ε inside Opacus: `import pillar_core.opacus`, then `PrivacyEngine(accountant="certified")`.
+"""Certified ε inside Opacus: `import pillar_core.opacus`, then
+`PrivacyEngine(accountant="certified")`.
 
-Guarantee: `get_epsilon` is the upper end of a certified interval for the history that Opacus reports, under the assumptions in
-`ASSUMPTIONS`, which nobody can check from here. Source: Opacus 1.6, `opacus.accountants.registry`; docs/accounting.md.
+Guarantee: `get_epsilon` is the upper end of a certified interval for the history that Opacus
+reports, under the assumptions in `ASSUMPTIONS`, which nobody can check from here. Source: Opacus
+1.6, `opacus.accountants.registry`; docs/accounting.md.
 """
 
 import math
@@ -30,7 +32,8 @@ class UncheckedAssumptions(UserWarning):
 def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person: int = 1) -> None:
     """Adds an accountant to Opacus under `name`, for `PrivacyEngine(accountant=name)`.
 
-    rows_per_person: rows of one person, all added, removed or replaced at once. ε is then a person's.
+    rows_per_person: rows of one person, all added, removed or replaced at once. ε is then a
+    person's.
 
     Raises SettingError: a name that Opacus has, or fewer than one row.
     """
@@ -42,7 +45,8 @@ def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person:
     of_person(gaussian_run(1.0), rows_per_person)
 
     class CertifiedAccountant(IAccountant):  # type: ignore[misc]  # Opacus has no types
-        """An Opacus accountant with both ends of ε. history: (noise multiplier, sampling rate, steps), as Opacus's own."""
+        """An Opacus accountant with both ends of ε. history: (noise multiplier, sampling rate,
+        steps), as Opacus's own."""
 
         def __init__(self) -> None:
             self.history: list[tuple[float, float, int]] = []
@@ -58,7 +62,10 @@ def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person:
         @property
         def event(self) -> DpEvent:
             """What was released so far."""
-            runs = [gaussian_run(noise, sampling_probability=rate, steps=steps) for noise, rate, steps in self.history]
+            runs = [
+                gaussian_run(noise, sampling_probability=rate, steps=steps)
+                for noise, rate, steps in self.history
+            ]
             return of_person(compose(*runs), rows_per_person)
 
         def bounds(self, delta: float) -> EpsilonBounds:
@@ -67,7 +74,9 @@ def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person:
 
         def get_epsilon(self, delta: float, **_: Any) -> float:
             """The upper end of ε at `delta`."""
-            warnings.warn(f"This ε holds if: {'; '.join(ASSUMPTIONS)}.", UncheckedAssumptions, stacklevel=1)
+            warnings.warn(
+                f"This ε holds if: {'; '.join(ASSUMPTIONS)}.", UncheckedAssumptions, stacklevel=1
+            )
             return self.bounds(delta).upper
 
         def __len__(self) -> int:
@@ -81,7 +90,9 @@ def register(name: str, *, relation: str = "add_or_remove_one", rows_per_person:
     try:
         registry.register_accountant(name, CertifiedAccountant, force=name in _NAMES)
     except ValueError as error:
-        raise SettingError(f"Opacus already has an accountant {name!r}; choose another name.") from error
+        raise SettingError(
+            f"Opacus already has an accountant {name!r}; choose another name."
+        ) from error
     _NAMES.add(name)
 
 

@@ -1,4 +1,5 @@
-"""Parameters: each is declared once, and its check, widget, command-line option, documentation and sweep axis come from it."""
+"""Parameters: each is declared once, and its check, widget, command-line option, documentation and
+sweep axis come from it."""
 
 import dataclasses
 import math
@@ -19,8 +20,8 @@ S = TypeVar("S")
 class Param:
     """One setting: its type, default, closed or open range, unit and help.
 
-    `kind` is bool, int, float or str. `none_means` says what None stands for, where None is allowed.
-    `label` is what a page writes beside its widget.
+    `kind` is bool, int, float or str. `none_means` says what None stands for, where None is
+    allowed. `label` is what a page writes beside its widget.
     `low` and `high` are inclusive unless `low_open` / `high_open`. NaN never passes.
     """
 
@@ -39,7 +40,8 @@ class Param:
     label: str = ""
 
     def check(self, value: object) -> Scalar:
-        """`value` as this parameter's type. Raises SettingError for a wrong type or a value outside the range."""
+        """`value` as this parameter's type. Raises SettingError for a wrong type or a value outside
+        the range."""
         if value is None and self.none_means:
             return None
         converted = self._convert(value)
@@ -65,8 +67,12 @@ class Param:
         elif self.kind is str:
             allowed = "text"
         else:
-            left = f"{'(' if self.low_open else '['}{self.low:g}" if self.low > -math.inf else "(-inf"
-            right = f"{self.high:g}{')' if self.high_open else ']'}" if self.high < math.inf else "inf)"
+            left = (
+                f"{'(' if self.low_open else '['}{self.low:g}" if self.low > -math.inf else "(-inf"
+            )
+            right = (
+                f"{self.high:g}{')' if self.high_open else ']'}" if self.high < math.inf else "inf)"
+            )
             allowed = f"{'a whole number' if self.kind is int else 'a number'} in {left}, {right}"
         return f"{allowed}, or none ({self.none_means})" if self.none_means else allowed
 
@@ -77,7 +83,11 @@ class Param:
             return value
         if self.kind is str and isinstance(value, str):
             return value
-        if self.kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool):
+        if (
+            self.kind in (int, float)
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+        ):
             if isinstance(value, int) and abs(value) > sys.float_info.max:
                 raise self._refusal(value)
             if self.kind is float:
@@ -96,9 +106,16 @@ class Param:
 
 
 def param_from(name: str, fields: Mapping[str, Json]) -> Param:
-    """The parameter that a table of a TOML file declares, its `range` in the notation of intervals; its kind is that of its default."""
-    kind = {"bool": bool, "int": int, "float": float, "str": str}[fields["kind"]] if "kind" in fields else type(fields["default"])
-    words: dict[str, Json] = {word: tuple(value) if isinstance(value, list) else value for word, value in fields.items()}
+    """The parameter that a table of a TOML file declares, its `range` in the notation of intervals;
+    its kind is that of its default."""
+    kind = (
+        {"bool": bool, "int": int, "float": float, "str": str}[fields["kind"]]
+        if "kind" in fields
+        else type(fields["default"])
+    )
+    words: dict[str, Json] = {
+        word: tuple(value) if isinstance(value, list) else value for word, value in fields.items()
+    }
     ends = _ends(words.pop("range", "(-inf, inf)"))
     return Param(**{"name": name, "default": None, **ends, **words, "kind": kind})
 
@@ -106,11 +123,17 @@ def param_from(name: str, fields: Mapping[str, Json]) -> Param:
 def _ends(text: str) -> dict[str, Json]:
     """The fields of a range such as "(0, 1]". An end at infinity is open in words alone."""
     low, high = tomllib.loads(f"ends = [{text[1:-1]}]")["ends"]
-    return {"low": low, "high": high, "low_open": text[0] == "(" and low > -math.inf, "high_open": text[-1] == ")" and high < math.inf}
+    return {
+        "low": low,
+        "high": high,
+        "low_open": text[0] == "(" and low > -math.inf,
+        "high_open": text[-1] == ")" and high < math.inf,
+    }
 
 
 def setting(param: Param, **changes: Any) -> Any:
-    """A dataclass field that carries `param`, with `changes` (default, help …) for this one owner."""
+    """A dataclass field that carries `param`, with `changes` (default, help …) for this one
+    owner."""
     changed = dataclasses.replace(param, **changes) if changes else param
     return dataclasses.field(default=changed.default, metadata={"param": changed})
 
@@ -125,7 +148,13 @@ def check_settings(settings: S) -> S:
 
     Raises SettingError, naming the first field that is out of range.
     """
-    return replace_settings(settings, **{name: param.check(getattr(settings, name)) for name, param in params_of(settings).items()})
+    return replace_settings(
+        settings,
+        **{
+            name: param.check(getattr(settings, name))
+            for name, param in params_of(settings).items()
+        },
+    )
 
 
 def replace_settings(settings: S, **values: Any) -> S:
@@ -135,7 +164,9 @@ def replace_settings(settings: S, **values: Any) -> S:
 
 _SHARED = {
     name: param_from(name, fields)
-    for name, fields in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+    for name, fields in tomllib.loads(
+        Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    ).items()
 }
 EPSILON = _SHARED["epsilon"]
 DELTA = _SHARED["delta"]

@@ -1,14 +1,17 @@
-"""Named items, in the order of their registration: methods, datasets, backbones, accountants, scores.
+"""Named items, in the order of their registration: methods, datasets, backbones, accountants,
+scores.
 
-A family stands for more items than can be listed, such as every model of a library: `timm:resnet50` is built from its name
-when somebody asks for it. Iteration and length cover what is registered by name; `in` and `[]` know families too.
+A family stands for more items than can be listed, such as every model of a library: `timm:resnet50`
+is built from its name when somebody asks for it. Iteration and length cover what is registered by
+name; `in` and `[]` know families too.
 
-Reading a registry first imports `home`, the package that registers the library's own items, and waits for a thread that imports it.
-What that import raises, reading raises.
+Reading a registry first imports `home`, the package that registers the library's own items, and
+waits for a thread that imports it. What that import raises, reading raises.
 
-Other installed packages add items through entry points of the groups in `PLUGIN_GROUPS`, each the name of an object:
-`[project.entry-points."pillar_explorer.methods"]`, `mine = "my_package:LEARNER"`. They are loaded once in each process, when somebody
-first asks a registry, and follow the library's own.
+Other installed packages add items through entry points of the groups in `PLUGIN_GROUPS`, each the
+name of an object: `[project.entry-points."pillar_explorer.methods"]`, `mine =
+"my_package:LEARNER"`. They are loaded once in each process, when somebody first asks a registry,
+and follow the library's own.
 """
 
 import difflib
@@ -49,9 +52,10 @@ _LOADING = threading.RLock()
 class Registry(Mapping[str, T]):
     """A mapping from name to item that refuses duplicate names and titles and suggests near misses.
 
-    home: the package that registers the library's own items; empty where whoever made the registry fills it.
-    kind: the class of the items that other packages add, for a registry that has a group in PLUGIN_GROUPS. Reading such a registry
-    raises PluginError while an entry point of its group cannot be used.
+    home: the package that registers the library's own items; empty where whoever made the registry
+    fills it. kind: the class of the items that other packages add, for a registry that has a group
+    in PLUGIN_GROUPS. Reading such a registry raises PluginError while an entry point of its group
+    cannot be used.
     """
 
     _is_loading: ClassVar[bool] = False
@@ -68,33 +72,53 @@ class Registry(Mapping[str, T]):
         self._built = Memo(256)
 
     def register(self, item: T) -> T:
-        """`item`, now found under its name. Raises ValueError where the name or the title is taken."""
+        """`item`, now found under its name. Raises ValueError where the name or the title is
+        taken."""
         for known in self._items.values():
             if item.name == known.name or item.title == known.title:
-                raise ValueError(f"{self.noun} {item.name!r} ({item.title!r}) collides with {known.name!r} ({known.title!r}).")
+                raise ValueError(
+                    f"{self.noun} {item.name!r} ({item.title!r}) collides with {known.name!r}"
+                    f" ({known.title!r})."
+                )
         self._items[item.name] = item
         return item
 
-    def register_family(self, prefix: str, build: Callable[[str], T], *, linkable: Callable[[str], bool] = lambda name: True) -> None:
+    def register_family(
+        self,
+        prefix: str,
+        build: Callable[[str], T],
+        *,
+        linkable: Callable[[str], bool] = lambda name: True,
+    ) -> None:
         """Makes `<prefix>:<anything>` the item that `build` makes of this name.
 
-        build: called with a name that starts with `<prefix>:` and is not registered itself; the item must carry that name. It
-            raises UnknownNameError (or another error of ours) for a name that cannot be, and should not read rows or weights.
-        linkable: whether a whole name may come from anybody (`is_linkable`), said without opening a file or a connection.
-        Raises ValueError where the prefix is taken, empty or holds a colon.
+        build: called with a name that starts with `<prefix>:` and is not registered itself; the
+        item must carry that name. It
+            raises UnknownNameError (or another error of ours) for a name that cannot be, and should
+            not read rows or weights.
+        linkable: whether a whole name may come from anybody (`is_linkable`), said without opening a
+        file or a connection. Raises ValueError where the prefix is taken, empty or holds a colon.
         """
         if not prefix or ":" in prefix or prefix in self._families:
-            raise ValueError(f"{self.noun} family {prefix!r} is taken or no prefix; choose another word, without a colon.")
+            raise ValueError(
+                f"{self.noun} family {prefix!r} is taken or no prefix; choose another word, without"
+                " a colon."
+            )
         self._families[prefix], self._linkable[prefix] = build, linkable
 
     def is_linkable(self, name: str) -> bool:
         """Whether `name` may come from a link or a file of settings.
 
-        Any other name stands for a file, a program or an address: only the person at this machine says it. Builds nothing.
+        Any other name stands for a file, a program or an address: only the person at this machine
+        says it. Builds nothing.
         """
         prefix, colon, rest = name.partition(":")
         try:
-            return name in self._load() or not (colon and rest and prefix in self._families) or self._linkable[prefix](name)
+            return (
+                name in self._load()
+                or not (colon and rest and prefix in self._families)
+                or self._linkable[prefix](name)
+            )
         except PillarError:
             return False
 
@@ -106,7 +130,12 @@ class Registry(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if (item := self._find(name)) is None:
-            raise unknown_name(self.noun, name, self._items, listed=[*self._items, *(f"{prefix}:…" for prefix in self._families)])
+            raise unknown_name(
+                self.noun,
+                name,
+                self._items,
+                listed=[*self._items, *(f"{prefix}:…" for prefix in self._families)],
+            )
         return item
 
     def __contains__(self, name: object) -> bool:
@@ -122,7 +151,11 @@ class Registry(Mapping[str, T]):
         if name in self._load():
             return self._items[name]
         prefix, colon, rest = name.partition(":")
-        return self._built.get(name, lambda: self._families[prefix](name)) if colon and rest and prefix in self._families else None
+        return (
+            self._built.get(name, lambda: self._families[prefix](name))
+            if colon and rest and prefix in self._families
+            else None
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._load())
@@ -131,10 +164,13 @@ class Registry(Mapping[str, T]):
         return len(self._load())
 
     def _load(self) -> dict[str, T]:
-        """The items by name, those of other packages among them. While a plug-in is imported, it sees what is there so far."""
+        """The items by name, those of other packages among them. While a plug-in is imported, it
+        sees what is there so far."""
         if not self._is_whole:
             home = import_whole(self._home)
-            self._is_whole = not getattr(home.__spec__, "_initializing", False)  # this thread may be the one that imports it
+            self._is_whole = not getattr(
+                home.__spec__, "_initializing", False
+            )  # this thread may be the one that imports it
         if not self._is_loaded:
             with _LOADING:
                 if not Registry._is_loading and not self._is_loaded:
@@ -154,18 +190,36 @@ class Registry(Mapping[str, T]):
             try:
                 item = entry.load()
                 if self._kind is None or not isinstance(item, self._kind):
-                    raise TypeError(f"it is of the class {type(item).__name__}, and a {self.noun} is wanted")
+                    raise TypeError(
+                        f"it is of the class {type(item).__name__}, and a {self.noun} is wanted"
+                    )
                 self.packages[self.register(item).name] = package
-            except (Exception, SystemExit) as cause:  # whatever a foreign module raises goes on, with the package's name
-                where = f"The entry point {entry.name!r} = {entry.value!r} (group {group}) of the package {package!r}"
-                raise PluginError(f"{where} cannot be used: {type(cause).__name__}: {cause} Mend or uninstall that package.") from cause
+            except (
+                Exception,
+                SystemExit,
+            ) as cause:  # whatever a foreign module raises goes on, with the package's name
+                where = (
+                    f"The entry point {entry.name!r} = {entry.value!r} (group {group}) of the"
+                    f" package {package!r}"
+                )
+                raise PluginError(
+                    f"{where} cannot be used: {type(cause).__name__}: {cause} Mend or uninstall"
+                    " that package."
+                ) from cause
             self._plugged.add(entry)
 
 
-def unknown_name(noun: str, name: object, known: Collection[str], *, listed: Collection[str] = ()) -> UnknownNameError:
-    """The error for a name that is none of `known`: it says the nearest of them, else the first hundred of what is `listed` or known."""
+def unknown_name(
+    noun: str, name: object, known: Collection[str], *, listed: Collection[str] = ()
+) -> UnknownNameError:
+    """The error for a name that is none of `known`: it says the nearest of them, else the first
+    hundred of what is `listed` or known."""
     near = difflib.get_close_matches(str(name)[:80], known, n=3, cutoff=0.5)
-    hint = f"Did you mean {', '.join(near)}?" if near else f"Known: {', '.join([*(listed or known)][:100])}."
+    hint = (
+        f"Did you mean {', '.join(near)}?"
+        if near
+        else f"Known: {', '.join([*(listed or known)][:100])}."
+    )
     return UnknownNameError(f"There is no {noun} named {shown(name)}. {hint}")
 
 
@@ -176,8 +230,17 @@ def toml_tables(file: Path) -> dict[str, dict[str, Json]]:
 
 
 def facts_of(name: str, file: Path) -> dict[str, Any]:
-    """What a TOML file says under `name`, else under `family:*`; {member} stands for the part of the name after the colon."""
+    """What a TOML file says under `name`, else under `family:*`; {member} stands for the part of
+    the name after the colon."""
     tables, (family, _, member) = toml_tables(file), name.partition(":")
     facts = tables.get(f"{family}:*", {}) | tables.get(name, {})
-    texts = {field: value.replace("{member}", member) for field, value in facts.items() if isinstance(value, str)}
-    return facts | texts | {field: tuple(value) for field, value in facts.items() if isinstance(value, list)}
+    texts = {
+        field: value.replace("{member}", member)
+        for field, value in facts.items()
+        if isinstance(value, str)
+    }
+    return (
+        facts
+        | texts
+        | {field: tuple(value) for field, value in facts.items() if isinstance(value, list)}
+    )

@@ -1,10 +1,11 @@
 """Named random streams: the only place where generators are made.
 
-A stream depends on its name alone, so adding a consumer never shifts another's numbers. Public randomness and samples are
-named by (seed, purpose): runs of one seed share them. Noise and private choices are named by the query, too:
-with the same normals at two ε, a private sum could be solved for from two seeded runs. Common samples with independent
-noise leave each run's own guarantee as it is; the joint one of several runs is not that of independently drawn samples.
-`seed=None` reads the operating system's generator and can never be repeated.
+A stream depends on its name alone, so adding a consumer never shifts another's numbers. Public
+randomness and samples are named by (seed, purpose): runs of one seed share them. Noise and private
+choices are named by the query, too: with the same normals at two ε, a private sum could be solved
+for from two seeded runs. Common samples with independent noise leave each run's own guarantee as it
+is; the joint one of several runs is not that of independently drawn samples. `seed=None` reads the
+operating system's generator and can never be repeated.
 """
 
 import hashlib
@@ -21,21 +22,24 @@ from pillar_core.errors import SettingError
 
 
 class Stream(Protocol):
-    """What mechanisms draw from: independent uniforms in (0, 1) and standard normals, both float64."""
+    """What mechanisms draw from: independent uniforms in (0, 1) and standard normals, both
+    float64."""
 
     def random(self, size: int | tuple[int, ...]) -> Array: ...
     def standard_normal(self, size: int | tuple[int, ...]) -> Array: ...
 
 
 class SystemStream:
-    """Uniforms and normals from `os.urandom`: a cryptographic source without a seed, for releases."""
+    """Uniforms and normals from `os.urandom`: a cryptographic source without a seed, for
+    releases."""
 
     def words(self, count: int) -> Array:
         """(count,) uint64: what exact draws are made of."""
         return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
 
     def random(self, size: int | tuple[int, ...]) -> Array:
-        """Uniforms on the open interval (0, 1), 52 bits each: odd multiples of 2⁻⁵³, so neither end can come."""
+        """Uniforms on the open interval (0, 1), 52 bits each: odd multiples of 2⁻⁵³, so neither end
+        can come."""
         bits = self.words(int(np.prod(size)))
         return (((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52).reshape(size)
 
@@ -45,16 +49,20 @@ class SystemStream:
         pairs = (count + 1) // 2
         radius = np.sqrt(-2.0 * np.log(self.random(pairs)))
         angle = 2.0 * np.pi * self.random(pairs)
-        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(size)
+        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(
+            size
+        )
 
 
 def exact_words(stream: Stream) -> Callable[[int], Array] | None:
-    """The words that exact draws of a release are made of, or None if the stream is seeded: an experiment draws in float64."""
+    """The words that exact draws of a release are made of, or None if the stream is seeded: an
+    experiment draws in float64."""
     return stream.words if isinstance(stream, SystemStream) else None
 
 
 def words_of(stream: Stream) -> Callable[[int], Array]:
-    """Words of any stream, 32 bits of a uniform at a time: exact draws of an experiment repeat, too."""
+    """Words of any stream, 32 bits of a uniform at a time: exact draws of an experiment repeat,
+    too."""
 
     def words(count: int) -> Array:
         halves = (stream.random((2, count)) * 2.0**32).astype(np.uint64)
@@ -64,7 +72,8 @@ def words_of(stream: Stream) -> Callable[[int], Array]:
 
 
 class DeviceStream:
-    """Seeded uniforms and normals drawn where a tensor lives, as float64 tensors; other numbers than the CPU's for one seed."""
+    """Seeded uniforms and normals drawn where a tensor lives, as float64 tensors; other numbers
+    than the CPU's for one seed."""
 
     def __init__(self, seed: int, purpose: str, device: str) -> None:
         self._generator = torch.Generator(device=device)
@@ -72,17 +81,22 @@ class DeviceStream:
 
     def random(self, size: int | tuple[int, ...]) -> Any:
         """A float64 tensor of uniforms in [0, 1) on the device."""
-        return torch.rand(size, generator=self._generator, device=self._generator.device, dtype=torch.float64)
+        return torch.rand(
+            size, generator=self._generator, device=self._generator.device, dtype=torch.float64
+        )
 
     def standard_normal(self, size: int | tuple[int, ...]) -> Any:
         """A float64 tensor of standard normals on the device."""
-        return torch.randn(size, generator=self._generator, device=self._generator.device, dtype=torch.float64)
+        return torch.randn(
+            size, generator=self._generator, device=self._generator.device, dtype=torch.float64
+        )
 
 
 class Streams:
     """The random streams of one run; each purpose ("noise", "sampling", "public" …) has its own.
 
-    ask: the fingerprint of everything that changes the query on the private rows; runs that differ in it share no noise.
+    ask: the fingerprint of everything that changes the query on the private rows; runs that differ
+    in it share no noise.
     """
 
     def __init__(self, seed: int | None, ask: str = "") -> None:
@@ -91,13 +105,16 @@ class Streams:
 
     @property
     def identity(self) -> Hashable:
-        """Equal for streams with the same samples and public draws: the seed, or in a release something that no other streams have."""
+        """Equal for streams with the same samples and public draws: the seed, or in a release
+        something that no other streams have."""
         return self if self.seed is None else self.seed
 
     def secret(self, purpose: str, *, device: str = "cpu") -> Stream:
-        """The stream that a mechanism draws from: seeded in an experiment, the operating system's in a release.
+        """The stream that a mechanism draws from: seeded in an experiment, the operating system's
+        in a release.
 
-        An experiment on another `device` draws there; a release never does: a GPU's generator is no cryptographic source.
+        An experiment on another `device` draws there; a release never does: a GPU's generator is no
+        cryptographic source.
         """
         if self.seed is None:
             return SystemStream()
@@ -114,7 +131,8 @@ class Streams:
 
 
 def stream(seed: int | None, *purpose: str | int) -> np.random.Generator:
-    """An independent generator named by (seed, purpose); with seed None, one seeded by the operating system."""
+    """An independent generator named by (seed, purpose); with seed None, one seeded by the
+    operating system."""
     if seed is None:
         return np.random.Generator(np.random.PCG64(secrets.randbits(256)))
     if not 0 <= seed < 2**63 or seed % 1:

@@ -1,7 +1,9 @@
-"""Texts as numbers: the mean of the vectors of a text's tokens. Vectors and tokenizer come along: see `data/embedded/README.md`.
+"""Texts as numbers: the mean of the vectors of a text's tokens. Vectors and tokenizer come along:
+see `data/embedded/README.md`.
 
-A text hangs on itself alone: nothing is learnt from it, and its numbers are the same bits beside any other texts. So a model of the package
-sentence-transformers (`sentence_transformers:<folder or name on the hub>`) gets one text at a time: in a batch their lengths would mix.
+A text hangs on itself alone: nothing is learnt from it, and its numbers are the same bits beside
+any other texts. So a model of the package sentence-transformers (`sentence_transformers:<folder or
+name on the hub>`) gets one text at a time: in a batch their lengths would mix.
 """
 
 import functools
@@ -24,7 +26,8 @@ _FOLDER = Path(__file__).parent / "data" / "embedded"
 VECTORS, TOKENIZER = _FOLDER / f"{NAME}.safetensors", _FOLDER / f"{NAME}.tokenizer.json"
 SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 IDENTITY: Mapping[str, Any] = {"name": NAME, "version": VERSION, "sha256": SHA256}
-"""What decides the numbers of a text, as recipes and models name it; of other encoders with how many numbers there are, `width`."""
+"""What decides the numbers of a text, as recipes and models name it; of other encoders with how
+many numbers there are, `width`."""
 FAMILY = "sentence_transformers"
 LONGEST = 8_192
 """Signs of a text that count, the first ones: about 1,400 English words."""
@@ -34,15 +37,21 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060\ufef
 
 
 def clean(text: object) -> str:
-    """One line of what counts of a text: tags of HTML and control characters are blanks, a gap is empty."""
+    """One line of what counts of a text: tags of HTML and control characters are blanks, a gap is
+    empty."""
     is_gap = text is None or (isinstance(text, float) and text != text)
-    return "" if is_gap else _CONTROL.sub(" ", _TAG.sub(" ", str(text)[: 2 * LONGEST])).strip()[:LONGEST]
+    return (
+        ""
+        if is_gap
+        else _CONTROL.sub(" ", _TAG.sub(" ", str(text)[: 2 * LONGEST])).strip()[:LONGEST]
+    )
 
 
 def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> Iterator[Array]:
     """(m, width) float32 of some hundred texts at a time. A text without signs is zero.
 
-    Raises MissingDependencyError, DataError: the package of another encoder is absent; the encoder is another one here.
+    Raises MissingDependencyError, DataError: the package of another encoder is absent; the encoder
+    is another one here.
     """
     rest = iter(texts)
     encode_some = _means if encoder == IDENTITY else _sentence_encoder(encoder)
@@ -61,13 +70,17 @@ def is_encoder(name: str | None) -> bool:
 
 
 def identity_of(name: str, *, network: bool = False) -> Mapping[str, Any]:
-    """What decides the numbers that an encoder makes: see `IDENTITY`. The name of a folder stands without its path.
+    """What decides the numbers that an encoder makes: see `IDENTITY`. The name of a folder stands
+    without its path.
 
     network: whether the model may be fetched. Names in files of others never fetch one.
 
-    Raises MissingDependencyError: its package is absent. DataError: there is no such model here, nor a network that could fetch it.
+    Raises MissingDependencyError: its package is absent. DataError: there is no such model here,
+    nor a network that could fetch it.
     """
-    return IDENTITY if name == NAME else _identity_of_model(name.removeprefix(f"{FAMILY}:"), network)
+    return (
+        IDENTITY if name == NAME else _identity_of_model(name.removeprefix(f"{FAMILY}:"), network)
+    )
 
 
 def encode(texts: Iterable[object]) -> Array:
@@ -89,10 +102,18 @@ _SENTENCE_MODELS: dict[str, Any] = {}
 
 
 def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[str]], Array]:
-    if encoder["sha256"] not in _SENTENCE_MODELS and (here := identity_of(str(encoder["name"]))) != encoder:
+    if (
+        encoder["sha256"] not in _SENTENCE_MODELS
+        and (here := identity_of(str(encoder["name"]))) != encoder
+    ):
         raise DataError(f"the encoder of the texts is {encoder}, and {here} here.")
-    model, nothing = _SENTENCE_MODELS[encoder["sha256"]], np.zeros(width_of(encoder), dtype=np.float32)
-    return lambda some: np.stack([model.encode(text, show_progress_bar=False) if text else nothing for text in some]).astype(np.float32)
+    model, nothing = (
+        _SENTENCE_MODELS[encoder["sha256"]],
+        np.zeros(width_of(encoder), dtype=np.float32),
+    )
+    return lambda some: np.stack(
+        [model.encode(text, show_progress_bar=False) if text else nothing for text in some]
+    ).astype(np.float32)
 
 
 @functools.cache
@@ -103,14 +124,22 @@ def _identity_of_model(name: str, network: bool) -> Mapping[str, Any]:
         model = package.SentenceTransformer(name, device="cpu", local_files_only=not network)
     except (OSError, ValueError, RuntimeError) as error:
         raise DataError(
-            f"there is no encoder {FAMILY}:{name} here ({error}): name a folder that holds it, or a model of the hub with a network."
+            f"there is no encoder {FAMILY}:{name} here ({error}): name a folder that holds it, or a"
+            " model of the hub with a network."
         ) from error
-    digest = hashlib.sha256(str((model.max_seq_length, sorted(model.tokenizer.get_vocab().items()))).encode())
+    digest = hashlib.sha256(
+        str((model.max_seq_length, sorted(model.tokenizer.get_vocab().items()))).encode()
+    )
     for title, weights in sorted(model.state_dict().items()):
         digest.update(title.encode() + weights.detach().cpu().float().numpy().tobytes())
     sha256, title = digest.hexdigest(), Path(name).name if Path(name).is_dir() else name
     _SENTENCE_MODELS[sha256] = model
-    return {"name": f"{FAMILY}:{title}", "version": 1, "sha256": sha256, "width": len(model.encode("a", show_progress_bar=False))}
+    return {
+        "name": f"{FAMILY}:{title}",
+        "version": 1,
+        "sha256": sha256,
+        "width": len(model.encode("a", show_progress_bar=False)),
+    }
 
 
 @functools.cache
@@ -119,4 +148,6 @@ def _opened() -> tuple[Any, Array]:
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    return Tokenizer.from_file(str(TOKENIZER)), load_file(VECTORS)["embedding.weight"].astype(np.float32)
+    return Tokenizer.from_file(str(TOKENIZER)), load_file(VECTORS)["embedding.weight"].astype(
+        np.float32
+    )

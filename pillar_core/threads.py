@@ -1,8 +1,9 @@
 """How many threads a step gets: one, unless the step is large and cores are idle to spare.
 
-Two threads that contend for a busy core were measured ten to fifteen times slower than one, because each step ends in a
-barrier. So only where a step is long against its barriers, and then the cores that this process may use and nobody else uses
-now: at most half of them, and never more than torch was given (OMP_NUM_THREADS, taskset). PILLAR_THREADS overrides.
+Two threads that contend for a busy core were measured ten to fifteen times slower than one, because
+each step ends in a barrier. So only where a step is long against its barriers, and then the cores
+that this process may use and nobody else uses now: at most half of them, and never more than torch
+was given (OMP_NUM_THREADS, taskset). PILLAR_THREADS overrides.
 """
 
 import contextlib

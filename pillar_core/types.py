@@ -1,4 +1,5 @@
-"""The nouns of the library, frozen: budgets, guarantees, data, splits' facts, results, specifications and records."""
+"""The nouns of the library, frozen: budgets, guarantees, data, splits' facts, results,
+specifications and records."""
 
 import dataclasses
 import enum
@@ -20,7 +21,8 @@ from pillar_core.params import DELTA
 Values = Mapping[str, Any]
 """Values by name: of settings, of metrics, of what is known about data, of a sweep's axes."""
 Form = dict[str, Any]
-"""The plain form of a record, a card, a specification or a grid, as the store, jobs and links hold it."""
+"""The plain form of a record, a card, a specification or a grid, as the store, jobs and links hold
+it."""
 
 MOST_ROWS = 100
 """Of one person: beyond, ε for a person promises nothing at any useful noise."""
@@ -38,7 +40,9 @@ class NeighboringRelation(enum.StrEnum):
         try:
             return cls(value)
         except ValueError:
-            raise SettingError(f"relation must be one of {', '.join(cls)}; got {value!r}.") from None
+            raise SettingError(
+                f"relation must be one of {', '.join(cls)}; got {value!r}."
+            ) from None
 
 
 class PublicUse(enum.StrEnum):
@@ -64,22 +68,30 @@ Diagnostics = Mapping[str, tuple[Any, Provenance]]
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyBudget:
-    """(ε, δ) under a relation. ε in (0, ∞], δ in (0, 1). Raises BudgetError outside those ranges, NaN included."""
+    """(ε, δ) under a relation. ε in (0, ∞], δ in (0, 1). Raises BudgetError outside those ranges,
+    NaN included."""
 
     epsilon: float
     delta: float = 1e-5
     relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
 
     def __post_init__(self) -> None:
-        if not isinstance(self.epsilon, int | float) or isinstance(self.epsilon, bool) or not self.epsilon > 0:
-            raise BudgetError(f"epsilon must be above 0 (math.inf for no noise); got {self.epsilon!r}.")
+        if (
+            not isinstance(self.epsilon, int | float)
+            or isinstance(self.epsilon, bool)
+            or not self.epsilon > 0
+        ):
+            raise BudgetError(
+                f"epsilon must be above 0 (math.inf for no noise); got {self.epsilon!r}."
+            )
         object.__setattr__(self, "delta", DELTA.check(self.delta))
         object.__setattr__(self, "relation", NeighboringRelation.of(self.relation))
 
 
 @dataclasses.dataclass(frozen=True)
 class EpsilonBounds:
-    """lower ≤ ε ≤ upper of the laws that bound the releases, and a best estimate; `lower` is 0 where an accountant gives none.
+    """lower ≤ ε ≤ upper of the laws that bound the releases, and a best estimate; `lower` is 0
+    where an accountant gives none.
 
     `is_bound` is False for approximations (CLT-GDP): their `upper` is not one and never calibrates.
     """
@@ -96,21 +108,28 @@ class EpsilonBounds:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """What ε protects, in words: one row (`rows_per_person` None), or one person of whom at most so many rows are used."""
+    """What ε protects, in words: one row (`rows_per_person` None), or one person of whom at most so
+    many rows are used."""
 
     rows_per_person: int | None = None
 
     def __str__(self) -> str:
         """After "a" or "one"."""
         most = self.rows_per_person
-        return "row" if most is None else "person" if most == 1 else f"person with up to {most} rows"
+        return (
+            "row" if most is None else "person" if most == 1 else f"person with up to {most} rows"
+        )
 
     @property
     def definition(self) -> str:
         """What a statement names as protected, in a full phrase."""
         most = self.rows_per_person
         used = "at most 1 is" if most == 1 else f"at most {most} are"
-        return "one example (a row)" if most is None else f"one person, with all of their private examples, of which {used} used"
+        return (
+            "one example (a row)"
+            if most is None
+            else f"one person, with all of their private examples, of which {used} used"
+        )
 
     @property
     def examples(self) -> str:
@@ -122,10 +141,12 @@ class Unit:
 class Guarantee:
     """What a run promises: (ε.upper, δ) under `relation`, if every assumption holds.
 
-    `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone; None where that
-    is not known. `chosen_in_sight` is True where settings were moved while something that ε does not cover was in sight.
-    `paid_choice`: what was chosen on private rows within ε, by name. `event`: what ε counts, as the ledger writes it, where it is at hand.
-    `rows_per_person`: neighbours differ in all rows of one person, at most so many; None where they differ in one row.
+    `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε
+    covers one run alone; None where that is not known. `chosen_in_sight` is True where settings
+    were moved while something that ε does not cover was in sight. `paid_choice`: what was chosen on
+    private rows within ε, by name. `event`: what ε counts, as the ledger writes it, where it is at
+    hand. `rows_per_person`: neighbours differ in all rows of one person, at most so many; None
+    where they differ in one row.
     """
 
     epsilon: EpsilonBounds
@@ -157,24 +178,36 @@ class Guarantee:
 
 
 BY_COIN = "by coin"
-"""The draw of test rows by a secret coin of each row or person alone; other draws are class by class."""
+"""The draw of test rows by a secret coin of each row or person alone; other draws are class by
+class."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Persons:
-    """The person of each train row: `of` (n,) int64 numbers. At `most` so many rows of one person are used.
+    """The person of each train row: `of` (n,) int64 numbers. At `most` so many rows of one person
+    are used.
 
-    `most` is declared, never counted: ε of every run on the rows is that of a person with up to so many.
+    `most` is declared, never counted: ε of every run on the rows is that of a person with up to so
+    many.
     """
 
     of: Array
     most: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.of, np.ndarray) or self.of.ndim != 1 or self.of.dtype.kind not in "iu":
-            raise DataError(f"persons must be an array of one whole number a row; got {shown(self.of)}.")
+        if (
+            not isinstance(self.of, np.ndarray)
+            or self.of.ndim != 1
+            or self.of.dtype.kind not in "iu"
+        ):
+            raise DataError(
+                f"persons must be an array of one whole number a row; got {shown(self.of)}."
+            )
         if type(self.most) is not int or not 1 <= self.most <= MOST_ROWS:
-            raise DataError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {shown(self.most)}.")
+            raise DataError(
+                f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got"
+                f" {shown(self.most)}."
+            )
 
     def at(self, rows: Array) -> "Persons":
         """The persons of these train rows."""
@@ -183,10 +216,12 @@ class Persons:
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels int64 or None.
+    """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels
+    int64 or None.
 
-    `caveats`: what the rows themselves decided of their form, each after "decided"; every guarantee on them as private rows names it.
-    `texts`: how each train row and then each test row begins, where a text became its numbers. `recipe`: see `FeatureSet`.
+    `caveats`: what the rows themselves decided of their form, each after "decided"; every guarantee
+    on them as private rows names it. `texts`: how each train row and then each test row begins,
+    where a text became its numbers. `recipe`: see `FeatureSet`.
     """
 
     how: ClassVar[str] = "pc.load_dataset and pc.load_images give one"
@@ -203,11 +238,13 @@ class Dataset:
     known: Values = dataclasses.field(default_factory=dict)
     version: int = 1
     stored_rows: tuple[str, ...] = ()
-    """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
+    """Keys of the store's arrays that hold these rows decoded: they go when the data set is
+    forgotten."""
     persons: Persons | None = dataclasses.field(default=None, compare=False)
     caveats: tuple[str, ...] = ()
     test_drawn: bool | str = dataclasses.field(default=False, compare=False)
-    """Whether the test rows were drawn while reading, because the source named none: as a public set, it has them all; or `BY_COIN`."""
+    """Whether the test rows were drawn while reading, because the source named none: as a public
+    set, it has them all; or `BY_COIN`."""
     names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
     """See `FeatureSet`, as for the next two."""
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
@@ -218,7 +255,9 @@ class Dataset:
 
     def __repr__(self) -> str:
         """Name and shapes: no row, no label."""
-        sides = f"train {_about(self.x_train, self.y_train)}; test {_about(self.x_test, self.y_test)}"
+        sides = (
+            f"train {_about(self.x_train, self.y_train)}; test {_about(self.x_test, self.y_test)}"
+        )
         return f"Dataset({self.name!r}: {sides}; {len(self.classes)} classes)"
 
     @property
@@ -229,7 +268,14 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of rows and labels, and of their persons where these are declared."""
-        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_person_parts(self.persons))
+        return fingerprint(
+            self.x_train,
+            self.y_train,
+            self.x_test,
+            self.y_test,
+            self.classes,
+            *_person_parts(self.persons),
+        )
 
     @cached_property
     def rows_fingerprint(self) -> str:
@@ -239,14 +285,16 @@ class Dataset:
 
 @dataclasses.dataclass(frozen=True)
 class FeatureSet:
-    """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None for unlabelled rows.
+    """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None
+    for unlabelled rows.
 
     Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
-    `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them). `caveats`, `texts`: see `Dataset`.
-    `apart_from`: fingerprints of private features of whose persons, compared by name, none has one of these (public) rows.
-    `names`: those of the columns, in order; None for images and arrays without names. `recipe`: how the table that the rows come from
-    became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`. `test_drawn`: see `Dataset`. None of these
-    is part of the fingerprint.
+    `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them).
+    `caveats`, `texts`: see `Dataset`. `apart_from`: fingerprints of private features of whose
+    persons, compared by name, none has one of these (public) rows. `names`: those of the columns,
+    in order; None for images and arrays without names. `recipe`: how the table that the rows come
+    from became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`.
+    `test_drawn`: see `Dataset`. None of these is part of the fingerprint.
     """
 
     how: ClassVar[str] = "pc.load_features gives one"
@@ -275,8 +323,12 @@ class FeatureSet:
 
     def __repr__(self) -> str:
         """Name, backbone and shapes: no row, no label."""
-        sides = f"train {_about(self.x_train, self.y_train)}; test {_about(self.x_test, self.y_test)}"
-        return f"FeatureSet({self.name!r} through {self.backbone}: {sides}; {self.n_classes} classes)"
+        sides = (
+            f"train {_about(self.x_train, self.y_train)}; test {_about(self.x_test, self.y_test)}"
+        )
+        return (
+            f"FeatureSet({self.name!r} through {self.backbone}: {sides}; {self.n_classes} classes)"
+        )
 
     @property
     def d(self) -> int:
@@ -290,7 +342,8 @@ class FeatureSet:
 
     @property
     def pixel_shape(self) -> tuple[int, ...] | None:
-        """(h, w) or (h, w, 3) where the rows are the images' own pixels in [0, 1]; None for any other features."""
+        """(h, w) or (h, w, 3) where the rows are the images' own pixels in [0, 1]; None for any
+        other features."""
         if self.images is None or self.backbone != "raw_pixels":
             return None
         return tuple(int(size) for size in self.images.x_train.shape[1:])
@@ -304,12 +357,20 @@ class FeatureSet:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of features and labels, and of their persons where these are declared."""
-        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_person_parts(self.persons))
+        return fingerprint(
+            self.x_train,
+            self.y_train,
+            self.x_test,
+            self.y_test,
+            self.classes,
+            *_person_parts(self.persons),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class PublicFacts:
-    """What a cost may depend on: all of it public. n_private is nominal: one example more or less leaves it."""
+    """What a cost may depend on: all of it public. n_private is nominal: one example more or less
+    leaves it."""
 
     how: ClassVar[str] = "split.facts"
     n_private: int
@@ -320,7 +381,9 @@ class PublicFacts:
 
     def __post_init__(self) -> None:
         if self.n_private < 1 or self.d < 1 or self.n_classes < 2 or self.n_public < 0:
-            raise DataError(f"facts need at least one private row, one feature and two classes; got {self}.")
+            raise DataError(
+                f"facts need at least one private row, one feature and two classes; got {self}."
+            )
 
 
 class Progress(Protocol):
@@ -364,10 +427,12 @@ class TrainResult:
 
 @dataclasses.dataclass(frozen=True)
 class RunSpec:
-    """The specification of one run: the learner, the budget, settings that no rule may choose, and in a sweep the rows.
+    """The specification of one run: the learner, the budget, settings that no rule may choose, and
+    in a sweep the rows.
 
-    epsilon: None where the noise itself is set, and for methods that spend nothing. seed: None for a release.
-    data, split: the axes of a sweep that name the rows and say which are public; empty where a split is at hand.
+    epsilon: None where the noise itself is set, and for methods that spend nothing. seed: None for
+    a release. data, split: the axes of a sweep that name the rows and say which are public; empty
+    where a split is at hand.
     """
 
     method: str
@@ -383,7 +448,8 @@ class RunSpec:
 
     @classmethod
     def of(cls, method: str, **arguments: Any) -> "RunSpec":
-        """The specification from `run`'s keyword arguments; those that are no field are settings of the method."""
+        """The specification from `run`'s keyword arguments; those that are no field are settings of
+        the method."""
         budget = ("epsilon", "delta", "relation", "accountant", "seed", "preset")
         fields = {name: arguments.pop(name) for name in budget if name in arguments}
         return cls(method, **fields, settings=arguments)
@@ -396,7 +462,8 @@ class RunSpec:
 
 @dataclasses.dataclass(frozen=True)
 class RunRecord:
-    """One finished run. `metrics` are fractions on test rows, a non-private release of them; None without test rows."""
+    """One finished run. `metrics` are fractions on test rows, a non-private release of them; None
+    without test rows."""
 
     how: ClassVar[str] = 'record = pc.run("pillar", split, epsilon=2)'
     method: str
@@ -417,25 +484,38 @@ class RunRecord:
     def __repr__(self) -> str:
         """Specification, guarantee and accuracy: no diagnostic, no weight."""
         accuracy = "none" if self.accuracy is None else f"{self.accuracy:.3f} (non-private)"
-        guarantee = f"ε ≤ {round_up(self.guarantee.epsilon.upper)} at δ = {number_words(self.guarantee.delta)}"
-        rows = f"{self.facts.n_private} private and {self.facts.n_public} public rows of {self.data!r}"
-        return f"RunRecord({self.method} on {rows}: {guarantee}, accuracy {accuracy}, seed {self.seed})"
+        guarantee = (
+            f"ε ≤ {round_up(self.guarantee.epsilon.upper)} at δ ="
+            f" {number_words(self.guarantee.delta)}"
+        )
+        rows = (
+            f"{self.facts.n_private} private and {self.facts.n_public} public rows of {self.data!r}"
+        )
+        return (
+            f"RunRecord({self.method} on {rows}: {guarantee}, accuracy {accuracy}, seed"
+            f" {self.seed})"
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SemiPrivateSplit:
-    """One data set's rows by role. ε protects the private rows alone; validation and test rows are not protected.
+    """One data set's rows by role. ε protects the private rows alone; validation and test rows are
+    not protected.
 
-    `private` and `validation` index `features.x_train`. `public_x` (m, d) float32 and `public_y` (m,) int64 or None are
-    the public rows, carved from the same train rows or brought from elsewhere; m = 0 where there are none. Public rows whose
-    classes are others have `public_y` None and their labels (m,) int64 in `other_y`, numbered in `other_classes`.
-    `memo` keeps what public rows decide (eigenbasis, projected rows) for as long as the split lives.
-    `rows_per_person`: no person has more private rows than this; None where persons were not declared. `is_apart`: their names were
-    compared with those of the public set's persons. `public_name`: of the public set, where it is another one. `public_texts`: how the
-    text of each public row begins, where texts became numbers.
+    `private` and `validation` index `features.x_train`. `public_x` (m, d) float32 and `public_y`
+    (m,) int64 or None are the public rows, carved from the same train rows or brought from
+    elsewhere; m = 0 where there are none. Public rows whose classes are others have `public_y` None
+    and their labels (m,) int64 in `other_y`, numbered in `other_classes`. `memo` keeps what public
+    rows decide (eigenbasis, projected rows) for as long as the split lives. `rows_per_person`: no
+    person has more private rows than this; None where persons were not declared. `is_apart`: their
+    names were compared with those of the public set's persons. `public_name`: of the public set,
+    where it is another one. `public_texts`: how the text of each public row begins, where texts
+    became numbers.
     """
 
-    how: ClassVar[str] = "which says what rows are private and public: split = pc.split(data, public_fraction=0.1)"
+    how: ClassVar[str] = (
+        "which says what rows are private and public: split = pc.split(data, public_fraction=0.1)"
+    )
     features: FeatureSet
     private: Array
     validation: Array
@@ -454,19 +534,31 @@ class SemiPrivateSplit:
 
     def __repr__(self) -> str:
         """The features and how many rows have each role: no row, no label."""
-        roles = f"{len(self.private)} private, {len(self.public_x)} public and {len(self.validation)} validation rows"
+        roles = (
+            f"{len(self.private)} private, {len(self.public_x)} public and {len(self.validation)}"
+            " validation rows"
+        )
         return f"SemiPrivateSplit({roles} of {self.features!r})"
 
     @property
     def facts(self) -> PublicFacts:
         """The public facts of this split; n_private is its nominal size."""
-        return PublicFacts(len(self.private), len(self.public_x), self.features.d, self.features.n_classes)
+        return PublicFacts(
+            len(self.private), len(self.public_x), self.features.d, self.features.n_classes
+        )
 
     @property
     def carved(self) -> Array:
-        """(m,) int64 places of the public rows among the train rows; none where they came from elsewhere or persons were declared."""
-        rest = np.setdiff1d(np.arange(len(self.features.x_train)), np.concatenate([self.private, self.validation]))
-        return rest if len(rest) == len(self.public_x) and self.settings["public"] is None else rest[:0]
+        """(m,) int64 places of the public rows among the train rows; none where they came from
+        elsewhere or persons were declared."""
+        rest = np.setdiff1d(
+            np.arange(len(self.features.x_train)), np.concatenate([self.private, self.validation])
+        )
+        return (
+            rest
+            if len(rest) == len(self.public_x) and self.settings["public"] is None
+            else rest[:0]
+        )
 
     @property
     def has_public_labels(self) -> bool:
@@ -476,15 +568,22 @@ class SemiPrivateSplit:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of the features and of how they were split."""
-        extra: tuple[object, ...] = () if self.other_y is None else (self.other_y, self.other_classes)
+        extra: tuple[object, ...] = (
+            () if self.other_y is None else (self.other_y, self.other_classes)
+        )
         extra += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *extra)
 
 
 def _check_persons(persons: Persons | None, rows: Array | None) -> None:
-    if persons is not None and rows is not None and len(persons.of) != len(rows):  # rows that lie elsewhere are none here
-        raise DataError(f"persons must name the person of each of the {len(rows):,} train rows; got {len(persons.of):,}.")
+    if (
+        persons is not None and rows is not None and len(persons.of) != len(rows)
+    ):  # rows that lie elsewhere are none here
+        raise DataError(
+            f"persons must name the person of each of the {len(rows):,} train rows; got"
+            f" {len(persons.of):,}."
+        )
 
 
 def _person_parts(persons: Persons | None) -> tuple[object, ...]:
@@ -493,4 +592,6 @@ def _person_parts(persons: Persons | None) -> tuple[object, ...]:
 
 def _about(x: Array | None, y: Array | None) -> str:
     """Shape, type and whether there are labels."""
-    return "none" if x is None else f"{x.shape} {x.dtype}, {'unlabelled' if y is None else 'labelled'}"
+    return (
+        "none" if x is None else f"{x.shape} {x.dtype}, {'unlabelled' if y is None else 'labelled'}"
+    )

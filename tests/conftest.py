@@ -1,4 +1,5 @@
-"""What every test folder shares: real data, one thread a process, groups that stay together, and the report of CPU time."""
+"""What every test folder shares: real data, one thread a process, groups that stay together, and
+the report of CPU time."""
 
 import copy
 import csv
@@ -41,27 +42,37 @@ TOGETHER = ("tests/e2e/", "tests/unit/jobs/")
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # a worker a core: more threads would wait for one another
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # and those that a test asks for would spin while they wait
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else a hundred processes compile the library anew, half a second each
+os.environ.setdefault(
+    "OMP_WAIT_POLICY", "PASSIVE"
+)  # and those that a test asks for would spin while they wait
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # else a hundred processes compile the library anew, half a second each
 sys.dont_write_bytecode = False
 
-hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real data, papers' tables and oracles; tests that need it skip where it is absent or empty."""
+    """The folder of real data, papers' tables and oracles; tests that need it skip where it is
+    absent or empty."""
     folder = Path(os.environ.get("PILLAR_SHARED", REPOSITORY.parent / "shared"))
     for part in ("data", "oracles", "papers"):
         if not folder.name or not (folder / part).is_dir():
-            pytest.skip(f"no folder of real data and oracles at {str(folder)!r} (set PILLAR_SHARED)")
+            pytest.skip(
+                f"no folder of real data and oracles at {str(folder)!r} (set PILLAR_SHARED)"
+            )
     return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests that ask for no cache of their own neither read the user's nor share one with other workers."""
+    """Tests that ask for no cache of their own neither read the user's nor share one with other
+    workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PILLAR_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -76,7 +87,8 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> tuple[str, Path, Any]:
-    """(name, weights, model) of an open_clip model small enough to make here, its weights drawn at random and saved."""
+    """(name, weights, model) of an open_clip model small enough to make here, its weights drawn at
+    random and saved."""
     open_clip = pytest.importorskip("open_clip", reason="open_clip is not installed")
     import torch
     from safetensors.torch import save_file
@@ -86,7 +98,10 @@ def tiny(tmp_path: Path) -> tuple[str, Path, Any]:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = open_clip.create_model("pillar-tiny", pretrained=None).eval()
-    save_file({name: part.contiguous() for name, part in model.state_dict().items()}, tmp_path / "tiny.safetensors")
+    save_file(
+        {name: part.contiguous() for name, part in model.state_dict().items()},
+        tmp_path / "tiny.safetensors",
+    )
     return "open_clip:pillar-tiny", tmp_path / "tiny.safetensors", model
 
 
@@ -98,7 +113,8 @@ def split() -> SemiPrivateSplit:
 
 @pytest.fixture(scope="session", autouse=True)
 def unpacked_once() -> Iterator[None]:
-    """Sets and features that come with the library are unpacked once a worker, half a second each time, and copied for who reads them."""
+    """Sets and features that come with the library are unpacked once a worker, half a second each
+    time, and copied for who reads them."""
     rows, features = functools.cache(embedded.read_npz), functools.cache(shipped.unpack_features)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedded, "read_npz", lambda path: copy.deepcopy(rows(path)))
@@ -132,7 +148,10 @@ def fresh_draws_are_counted() -> Iterator[None]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     result = yield
     if Fresh.draws > item.stash[DRAWN] and errors.of(item.nodeid) is None:
-        pytest.fail(f"this test draws what no seed repeats: state its α and β in {errors.LIST.relative_to(REPOSITORY)}")
+        pytest.fail(
+            "this test draws what no seed repeats: state its α and β in"
+            f" {errors.LIST.relative_to(REPOSITORY)}"
+        )
     return result
 
 
@@ -143,14 +162,18 @@ def pytest_xdist_auto_num_workers() -> Iterator[int]:
 
 
 class FileByFile(LoadScopeScheduling):
-    """Gives a worker a whole file, so that what its tests share is made once, or one of the folders that stay together."""
+    """Gives a worker a whole file, so that what its tests share is made once, or one of the folders
+    that stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0])
+        return next(
+            (folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0]
+        )
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileByFile:
-    """pytest-xdist's own groups are lost with pytest 9.2, which ignores the names that they change."""
+    """pytest-xdist's own groups are lost with pytest 9.2, which ignores the names that they
+    change."""
     return FileByFile(config, log)
 
 
@@ -158,17 +181,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cpu-report",
         action="store_true",
-        help=f"write the tests above {SLOW_SECONDS} s of CPU time to {SLOW_TESTS.relative_to(REPOSITORY)}, which marks them slow",
+        help=(
+            f"write the tests above {SLOW_SECONDS} s of CPU time to"
+            f" {SLOW_TESTS.relative_to(REPOSITORY)}, which marks them slow"
+        ),
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--cpu-report") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(CpuReport(), "cpu-report")
-    if config.args_source is config.ArgsSource.TESTPATHS and (worker := os.environ.get("PYTEST_XDIST_WORKER")):
+    if config.args_source is config.ArgsSource.TESTPATHS and (
+        worker := os.environ.get("PYTEST_XDIST_WORKER")
+    ):
         files = sorted(map(str, TESTS.rglob("test_*.py")))
-        start = len(files) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
-        config.args = [*files[start:], *files[:start]]  # in a fresh clone, workers compile other files and find those of the rest
+        start = (
+            len(files)
+            * int(worker.removeprefix("gw"))
+            // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        )
+        config.args = [
+            *files[start:],
+            *files[:start],
+        ]  # in a fresh clone, workers compile other files and find those of the rest
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m reads the marks
@@ -184,7 +219,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is imported stays until the end: the garbage collector looks at it neither meanwhile nor later, and at the rest seldom."""
+    """What is imported stays until the end: the garbage collector looks at it neither meanwhile nor
+    later, and at the rest seldom."""
     gc.disable()
     yield
     gc.freeze()
@@ -194,7 +230,8 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Notes the CPU seconds of setup and call, child processes that ended in them included, and what was drawn before."""
+    """Notes the CPU seconds of setup and call, child processes that ended in them included, and
+    what was drawn before."""
     item.stash[STARTED], item.stash[DRAWN] = cpu_seconds(), Fresh.draws
     return (yield)
 
@@ -221,7 +258,8 @@ def read_slow_tests() -> dict[str, float]:
 
 
 class CpuReport:
-    """Collects CPU seconds, and writes those of slow tests; tests of files that did not run keep their line."""
+    """Collects CPU seconds, and writes those of slow tests; tests of files that did not run keep
+    their line."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -232,14 +270,23 @@ class CpuReport:
 
     def pytest_sessionfinish(self) -> None:
         files = {name.split("::")[0] for name in self.seconds}
-        kept = {name: seconds for name, seconds in read_slow_tests().items() if name.split("::")[0] not in files}
-        slow = kept | {name: seconds for name, seconds in self.seconds.items() if seconds >= SLOW_SECONDS}
+        kept = {
+            name: seconds
+            for name, seconds in read_slow_tests().items()
+            if name.split("::")[0] not in files
+        }
+        slow = kept | {
+            name: seconds for name, seconds in self.seconds.items() if seconds >= SLOW_SECONDS
+        }
         with SLOW_TESTS.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("test", "cpu_seconds"))
             writer.writerows((name, f"{seconds:.1f}") for name, seconds in sorted(slow.items()))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.section(f"CPU time: {sum(self.seconds.values()):.0f} s in {len(self.seconds)} tests; the slowest")
+        terminalreporter.section(
+            f"CPU time: {sum(self.seconds.values()):.0f} s in {len(self.seconds)} tests; the"
+            " slowest"
+        )
         for name, seconds in sorted(self.seconds.items(), key=lambda pair: -pair[1])[:20]:
             terminalreporter.write_line(f"{seconds:7.1f} s  {name}")

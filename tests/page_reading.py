@@ -36,55 +36,95 @@ def metric(app: AppTest, label: str) -> str:
 
 
 def widget(app: AppTest, kind: str, key: str) -> Any:
-    """The widget with this key; of one whose value the app changed, the one that stands there now (see `session.draw`)."""
+    """The widget with this key; of one whose value the app changed, the one that stands there now
+    (see `session.draw`)."""
     return next(item for item in app.get(kind) if str(item.key).partition("~")[0] == key)
 
 
 def linked(app: AppTest) -> dict[str, str]:
     """Every setting that the link of a page says, those that it leaves out too."""
-    return {**codec.LEFT_OUT[codec.VERSION], **{name: app.query_params[name] for name in app.query_params}}
+    return {
+        **codec.LEFT_OUT[codec.VERSION],
+        **{name: app.query_params[name] for name in app.query_params},
+    }
 
 
 def words(app: AppTest) -> str:
-    """Everything that a page says in running text and messages, as people read it: a sign behind a backslash is that sign."""
+    """Everything that a page says in running text and messages, as people read it: a sign behind a
+    backslash is that sign."""
     kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.header)
-    shown = "\n".join([*(str(item.value) for items in kinds for item in items), *(item.label for item in app.expander)])
+    shown = "\n".join(
+        [
+            *(str(item.value) for items in kinds for item in items),
+            *(item.label for item in app.expander),
+        ]
+    )
     return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", shown)
 
 
 def offered(app: AppTest) -> str:
     """Every option of every control that offers some, as shown, and the page's words."""
     controls = [*app.selectbox, *app.multiselect, *app.radio, *app.button_group, *app.select_slider]
-    return "\n".join([words(app), *(str(option) for control in controls for option in control.options)])
+    return "\n".join(
+        [words(app), *(str(option) for control in controls for option in control.options)]
+    )
 
 
 def unexplained(app: AppTest) -> dict[str, str]:
-    """Greek letters whose first appearance in a page's own part, sidebar and hints aside, stands in no words that say what they are."""
+    """Greek letters whose first appearance in a page's own part, sidebar and hints aside, stands in
+    no words that say what they are."""
     first: dict[str, str] = {}
     for text in (_shown(node) for node in app.main):
         for letter in re.findall("[α-ωΑ-Ω]", text):
             first.setdefault(letter, text)
-    return {letter: text for letter, text in first.items() if not re.search(LETTERS.get(letter, "(?!)"), text)}
+    return {
+        letter: text
+        for letter, text in first.items()
+        if not re.search(LETTERS.get(letter, "(?!)"), text)
+    }
 
 
 def coded(app: AppTest) -> list[str]:
     """Small numbers that a page's sentences, hints and figures write as code does: “= 1e-05”."""
-    nodes = [node.proto for node in (*app.main, *app.sidebar) if node.proto is not None and node.type not in ("code", "number_input")]
+    nodes = [
+        node.proto
+        for node in (*app.main, *app.sidebar)
+        if node.proto is not None and node.type not in ("code", "number_input")
+    ]
     texts = [value for proto in nodes for _, value in proto.ListFields() if isinstance(value, str)]
     return re.findall(r"(?m)(?:^|(?:=|<|≤|is|of|at|than|below) )\d[\d.]*e-\d+", "\n".join(texts))
 
 
 def _shown(node: Any) -> str:
     """What an element or block says by itself; of a figure, titles and notes."""
-    fields = [] if node.proto is None else [(field.name, value) for field, value in node.proto.ListFields()]
-    values = [value for name, value in fields if name in ("label", "body", "text", "caption", "options", "html")]
-    figures = [json.dumps(json.loads(value)["layout"], ensure_ascii=False) for name, value in fields if name == "spec"]
-    return " ".join([*(value if isinstance(value, str) else " ".join(map(str, value)) for value in values), *figures])
+    fields = (
+        []
+        if node.proto is None
+        else [(field.name, value) for field, value in node.proto.ListFields()]
+    )
+    values = [
+        value
+        for name, value in fields
+        if name in ("label", "body", "text", "caption", "options", "html")
+    ]
+    figures = [
+        json.dumps(json.loads(value)["layout"], ensure_ascii=False)
+        for name, value in fields
+        if name == "spec"
+    ]
+    return " ".join(
+        [
+            *(value if isinstance(value, str) else " ".join(map(str, value)) for value in values),
+            *figures,
+        ]
+    )
 
 
 def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
     """The name of a file that was uploaded on Data and is private from now on."""
-    app.file_uploader(key="upload").set_value([(filename, content, "application/octet-stream")]).run()
+    app.file_uploader(key="upload").set_value(
+        [(filename, content, "application/octet-stream")]
+    ).run()
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
     return str(linked(app)["data"])

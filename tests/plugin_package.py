@@ -1,4 +1,5 @@
-"""A small package of somebody else's: a learner, a data set, a backbone and a score, installed in a folder."""
+"""A small package of somebody else's: a learner, a data set, a backbone and a score, installed in a
+folder."""
 
 import sys
 from collections.abc import Iterator
@@ -29,7 +30,12 @@ backbone = tiny_plugin:BACKBONE
 [pillar_explorer.scores]
 score = tiny_plugin:SCORE
 """
-NAMES = {"methods": "tiny_learner", "datasets": "tiny_data", "backbones": "tiny_backbone", "scores": "tiny_score"}
+NAMES = {
+    "methods": "tiny_learner",
+    "datasets": "tiny_data",
+    "backbones": "tiny_backbone",
+    "scores": "tiny_score",
+}
 """Registry → its item of the package."""
 
 
@@ -38,13 +44,16 @@ def install(folder: Path, entries: str = ENTRIES) -> None:
     (folder / "tiny_plugin.py").write_text(MODULE, encoding="utf-8")
     facts = folder / "tiny_plugin-1.0.dist-info"
     facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-plugin\nVersion: 1.0\n", encoding="utf-8")
+    (facts / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: tiny-plugin\nVersion: 1.0\n", encoding="utf-8"
+    )
     (facts / "entry_points.txt").write_text(entries, encoding="utf-8")
 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder that this process imports from until the test ends; its registries are read as if for the first time."""
+    """A folder that this process imports from until the test ends; its registries are read as if
+    for the first time."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))

@@ -25,7 +25,8 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
 
 @contextlib.contextmanager
 def forked() -> Iterator[Any]:
-    """A context of `multiprocessing` whose processes begin with torch and half of the library imported; none outlives the block."""
+    """A context of `multiprocessing` whose processes begin with torch and half of the library
+    imported; none outlives the block."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["pillar_core.backbones", "pillar_core.store", "torch"])
     try:

@@ -1,4 +1,5 @@
-"""A web server on the loopback that sends files from memory, well or badly, and data sets in the layouts of their sources."""
+"""A web server on the loopback that sends files from memory, well or badly, and data sets in the
+layouts of their sources."""
 
 import contextlib
 import dataclasses
@@ -31,11 +32,13 @@ PAGE = b"<!DOCTYPE html><html><body>Please log in to the network.</body></html>"
 
 @dataclasses.dataclass
 class Served:
-    """Files by name, and how badly they are sent. `asked` counts requests, `sent` the bytes of answers.
+    """Files by name, and how badly they are sent. `asked` counts requests, `sent` the bytes of
+    answers.
 
-    A name is the end of an address, its whole path, or for a repository of a hub `<owner>/<name>/<file>`.
-    cut: a dead line after half of what is left; stalled: the same, but the line stays open (a hub's breaks once);
-    typed: content types by name; pages: repositories for which a proxy answers; published: checksums that a hub says wrongly.
+    A name is the end of an address, its whole path, or for a repository of a hub
+    `<owner>/<name>/<file>`. cut: a dead line after half of what is left; stalled: the same, but the
+    line stays open (a hub's breaks once); typed: content types by name; pages: repositories for
+    which a proxy answers; published: checksums that a hub says wrongly.
     """
 
     files: dict[str, bytes]
@@ -60,7 +63,9 @@ def serving(files: dict[str, bytes]) -> Iterator[Served]:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            asked = urllib.parse.parse_qs(
+                self.rfile.read(int(self.headers["Content-Length"])).decode()
+            )
             self._about_repository(asked.get("paths"))
 
         def do_HEAD(self) -> None:
@@ -72,7 +77,13 @@ def serving(files: dict[str, bytes]) -> Iterator[Served]:
             if path.startswith("/api/") and path not in served.files:
                 self._about_repository()
                 return
-            name = "/".join(in_hub.groups()) if in_hub else path if path in served.files else path.rpartition("/")[2]
+            name = (
+                "/".join(in_hub.groups())
+                if in_hub
+                else path
+                if path in served.files
+                else path.rpartition("/")[2]
+            )
             served.asked[name] += 1
             if in_hub and in_hub[1] in served.pages:
                 self._answer(PAGE, "text/html")
@@ -89,7 +100,9 @@ def serving(files: dict[str, bytes]) -> Iterator[Served]:
                     self.send_error(416)
                     return
                 self.send_response(206)
-                self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
+                self.send_header(
+                    "Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}"
+                )
             else:
                 self.send_response(200)
             rest = content[begin:]
@@ -97,7 +110,9 @@ def serving(files: dict[str, bytes]) -> Iterator[Served]:
             self.send_header("Content-Type", served.typed.get(name, "application/octet-stream"))
             if in_hub:
                 self.send_header("X-Repo-Commit", COMMIT)
-                self.send_header("ETag", f'"{served.published.get(name) or hashlib.sha256(content).hexdigest()}"')
+                self.send_header(
+                    "ETag", f'"{served.published.get(name) or hashlib.sha256(content).hexdigest()}"'
+                )
             self.end_headers()
             if self.command == "HEAD":
                 return
@@ -120,24 +135,55 @@ def serving(files: dict[str, bytes]) -> Iterator[Served]:
             found = HUB_API.fullmatch(urllib.parse.unquote(self.path.partition("?")[0]))
             repository, what = (found[1], found[2] or "") if found else ("", "")
             start = f"{repository}/"
-            held = {name.removeprefix(start): content for name, content in served.files.items() if name.startswith(start)}
+            held = {
+                name.removeprefix(start): content
+                for name, content in served.files.items()
+                if name.startswith(start)
+            }
             if repository in served.pages:
                 self._answer(PAGE, "text/html")
             elif not held:
                 self.send_error(404)
             elif what.startswith(("/tree", "/paths-info")):
                 folder = what.split("/", 3)[3] + "/" if what.count("/") > 2 else ""
-                folders = {str(parent) for name in held for parent in PurePosixPath(name).parents if parent.name}
+                folders = {
+                    str(parent)
+                    for name in held
+                    for parent in PurePosixPath(name).parents
+                    if parent.name
+                }
                 entries = [{"type": "directory", "path": name, "oid": COMMIT} for name in folders]
-                entries += [{"type": "file", "path": name, "size": len(content), "oid": COMMIT} for name, content in held.items()]
-                listed = [one for one in entries if (one["path"] in paths if paths else str(one["path"]).startswith(folder))]
+                entries += [
+                    {"type": "file", "path": name, "size": len(content), "oid": COMMIT}
+                    for name, content in held.items()
+                ]
+                listed = [
+                    one
+                    for one in entries
+                    if (one["path"] in paths if paths else str(one["path"]).startswith(folder))
+                ]
                 self._answer(json.dumps(listed).encode())
             else:
-                siblings = [{"rfilename": name, "size": len(content)} for name, content in held.items()]
-                about = {"id": repository, "sha": COMMIT, "siblings": siblings, "cardData": {"license": "cc0-1.0"}, "private": False}
+                siblings = [
+                    {"rfilename": name, "size": len(content)} for name, content in held.items()
+                ]
+                about = {
+                    "id": repository,
+                    "sha": COMMIT,
+                    "siblings": siblings,
+                    "cardData": {"license": "cc0-1.0"},
+                    "private": False,
+                }
                 self._answer(json.dumps(about).encode())
 
-        def _answer(self, content: bytes, kind: str = "application/json", *, status: int = 200, error: str = "") -> None:
+        def _answer(
+            self,
+            content: bytes,
+            kind: str = "application/json",
+            *,
+            status: int = 200,
+            error: str = "",
+        ) -> None:
             self.send_response(status)
             self.send_header("X-Error-Code", error)
             self.send_header("Content-Length", str(len(content)))
@@ -190,7 +236,10 @@ def cifar10(x: Array, y: Array) -> bytes:
     flat = np.ascontiguousarray(x.transpose(0, 3, 1, 2)).reshape(len(x), -1)
     parts = np.array_split(np.arange(len(x)), 6)
     names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
-    files = {name: pickle.dumps({"data": flat[rows], "labels": y[rows].tolist()}, 2) for name, rows in zip(names, parts, strict=True)}
+    files = {
+        name: pickle.dumps({"data": flat[rows], "labels": y[rows].tolist()}, 2)
+        for name, rows in zip(names, parts, strict=True)
+    }
     files["batches.meta"] = pickle.dumps({"label_names": [f"class{code}" for code in range(10)]}, 2)
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
@@ -204,7 +253,10 @@ def cifar10(x: Array, y: Array) -> bytes:
 def checksums(content: bytes) -> dict[str, str]:
     """The checksums of the files in a tar, by their last names."""
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        return {name.rpartition("/")[2]: md5(archive.extractfile(name).read()) for name in archive.getnames()}
+        return {
+            name.rpartition("/")[2]: md5(archive.extractfile(name).read())
+            for name in archive.getnames()
+        }
 
 
 def medmnist(x: Array, y: Array) -> bytes:
@@ -212,7 +264,11 @@ def medmnist(x: Array, y: Array) -> bytes:
     half = len(y) // 2
     stream = io.BytesIO()
     sides = {"train": slice(2, half), "val": slice(2), "test": slice(half, None)}
-    arrays = {f"{side}_{what}": value[rows] for side, rows in sides.items() for what, value in (("images", x), ("labels", y[:, None]))}
+    arrays = {
+        f"{side}_{what}": value[rows]
+        for side, rows in sides.items()
+        for what, value in (("images", x), ("labels", y[:, None]))
+    }
     np.savez(stream, **arrays)
     return stream.getvalue()
 
@@ -229,7 +285,8 @@ def parquet(x: Array, y: Array) -> bytes:
         pictures.append({"bytes": stream.getvalue(), "path": None})
     names = datasets.ClassLabel(names=[f"class{code}" for code in range(int(y.max()) + 1)])
     table = datasets.Dataset.from_dict(
-        {"image": pictures, "label": y.tolist()}, features=datasets.Features({"image": datasets.Image(), "label": names})
+        {"image": pictures, "label": y.tolist()},
+        features=datasets.Features({"image": datasets.Image(), "label": names}),
     )
     stream = io.BytesIO()
     table.to_parquet(stream)
@@ -246,13 +303,25 @@ def openml(number: int, name: str, arff: bytes) -> dict[str, bytes]:
     }  # fmt: skip
     plain = {"number_of_missing_values": "0", "is_ignore": "false", "is_row_identifier": "false"}
     listed = [
-        {"index": str(at), "name": title, "data_type": kind, "is_target": str(title == "class").lower(), **plain}
+        {
+            "index": str(at),
+            "name": title,
+            "data_type": kind,
+            "is_target": str(title == "class").lower(),
+            **plain,
+        }
         for at, (title, kind) in enumerate(features)
     ]
     answers = {
         f"{number}": {"data_set_description": about},
         f"features/{number}": {"data_features": {"feature": listed}},
-        f"qualities/{number}": {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": "20"}]}},
-        f"list/data_name/{name}/limit/2/status/active/": {"data": {"dataset": [{"did": number, "version": 1}]}},
+        f"qualities/{number}": {
+            "data_qualities": {"quality": [{"name": "NumberOfInstances", "value": "20"}]}
+        },
+        f"list/data_name/{name}/limit/2/status/active/": {
+            "data": {"dataset": [{"did": number, "version": 1}]}
+        },
     }
-    return {f"/api/v1/json/data/{path}": json.dumps(answer).encode() for path, answer in answers.items()} | {rows: arff}
+    return {
+        f"/api/v1/json/data/{path}": json.dumps(answer).encode() for path, answer in answers.items()
+    } | {rows: arff}

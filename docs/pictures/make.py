@@ -1,6 +1,8 @@
-"""The README's pictures, made from the running app: `python docs/pictures/make.py http://127.0.0.1:8501`.
+"""The README's pictures, made from the running app: `python docs/pictures/make.py
+http://127.0.0.1:8501`.
 
-Needs Playwright and a Chromium (`PILLAR_CHROMIUM`, default /usr/bin/chromium). Every frame is a screenshot of the app after it settled.
+Needs Playwright and a Chromium (`PILLAR_CHROMIUM`, default /usr/bin/chromium). Every frame is a
+screenshot of the app after it settled.
 """
 
 import io
@@ -16,7 +18,10 @@ from playwright.sync_api import sync_playwright
 FOLDER = Path(__file__).parent
 SIZE = {"width": 1200, "height": 960}
 WIDTH, COLOURS = 900, 256
-BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"], [data-stale="true"]'
+BUSY = (
+    '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"],'
+    ' [data-stale="true"]'
+)
 
 
 def settled(tab: Any) -> None:
@@ -32,7 +37,8 @@ def opened(tab: Any, address: str) -> None:
 
 
 def pressed(tab: Any, slider: str, key: str, times: int) -> Iterator[int]:
-    """Presses a key on a slider so often, and yields how long each state is to be seen, in milliseconds."""
+    """Presses a key on a slider so often, and yields how long each state is to be seen, in
+    milliseconds."""
     for _ in range(times):
         tab.get_by_role("slider", name=slider).press(key)
         settled(tab)
@@ -40,7 +46,8 @@ def pressed(tab: Any, slider: str, key: str, times: int) -> Iterator[int]:
 
 
 def scenes(tab: Any, address: str) -> Iterator[int]:
-    """Goes through the app and yields for each state how long it is to be seen, in milliseconds: twenty seconds in all."""
+    """Goes through the app and yields for each state how long it is to be seen, in milliseconds:
+    twenty seconds in all."""
     opened(tab, address)
     yield 2000
     opened(tab, f"{address}/explore?v=2&k=3")
@@ -66,7 +73,8 @@ def main(address: str) -> None:
     frames, times = [], []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"),
+            args=["--no-sandbox", "--disable-gpu"],
         )
         tab = browser.new_page(viewport=SIZE, color_scheme="light")
         tab.set_default_timeout(180_000)
@@ -81,9 +89,18 @@ def main(address: str) -> None:
     together = Image.new("RGB", (WIDTH, height * len(small)))
     for place, frame in enumerate(small):
         together.paste(frame, (0, height * place))
-    colours = together.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)  # of all frames: one palette keeps what stays as it is
+    colours = together.quantize(
+        COLOURS, method=Image.Quantize.MAXCOVERAGE
+    )  # of all frames: one palette keeps what stays as it is
     drawn = [frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in small]
-    drawn[0].save(FOLDER / "tour.gif", save_all=True, append_images=drawn[1:], duration=times, loop=0, optimize=True)
+    drawn[0].save(
+        FOLDER / "tour.gif",
+        save_all=True,
+        append_images=drawn[1:],
+        duration=times,
+        loop=0,
+        optimize=True,
+    )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,2 @@
-"""What all pages share: settings and their URL, sidebar, figures with table and exports, badges, jobs."""
+"""What all pages share: settings and their URL, sidebar, figures with table and exports, badges,
+jobs."""

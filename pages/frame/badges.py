@@ -8,12 +8,19 @@ from pages.frame import words
 from pillar_core.types import Provenance
 
 PUBLIC, PRIVATE, NON_PRIVATE = Provenance.PUBLIC, Provenance.PRIVATE, Provenance.NON_PRIVATE
-THEORY, FITTED, EXPERIMENT, SYNTHETIC, REAL = "theory", "fitted to 3 runs", "experiment, not for release", "synthetic", "real images"
+THEORY, FITTED, EXPERIMENT, SYNTHETIC, REAL = (
+    "theory",
+    "fitted to 3 runs",
+    "experiment, not for release",
+    "synthetic",
+    "real images",
+)
 MADE_UP = "made up"
 DIAGNOSTIC = (NON_PRIVATE, EXPERIMENT)
 """What runs with a known seed reach on test rows."""
 Seeds = int | tuple[int, int] | None
-"""Seeds behind every point of a figure; the fewest and the most where points differ; None where nothing was trained."""
+"""Seeds behind every point of a figure; the fewest and the most where points differ; None where
+nothing was trained."""
 
 
 def show(*names: str) -> None:
@@ -25,7 +32,9 @@ def show(*names: str) -> None:
 
 def line(names: Sequence[str]) -> str:
     """What the badges say, in few words for a label: what follows a comma is left to the badge."""
-    return " · ".join(f":{words.WORDS['badges'][name][1]}[{str(name).partition(',')[0]}]" for name in names)
+    return " · ".join(
+        f":{words.WORDS['badges'][name][1]}[{str(name).partition(',')[0]}]" for name in names
+    )
 
 
 def show_row(*names: str, seeds: Seeds = None) -> None:
@@ -33,8 +42,13 @@ def show_row(*names: str, seeds: Seeds = None) -> None:
     with st.container(horizontal=True, gap="small"):
         show(*names)
         if seeds is not None:
-            hint = "Every point was trained and tested; seed s sets split and noise. Bands are 95 % Student t intervals over seeds."
-            st.badge(f"measured ({_count(seeds)})", icon=":material/straighten:", color="gray", help=hint)
+            hint = (
+                "Every point was trained and tested; seed s sets split and noise. Bands are 95 %"
+                " Student t intervals over seeds."
+            )
+            st.badge(
+                f"measured ({_count(seeds)})", icon=":material/straighten:", color="gray", help=hint
+            )
 
 
 def _count(seeds: int | tuple[int, int]) -> str:

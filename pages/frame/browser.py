@@ -1,4 +1,5 @@
-"""What the browser does by itself: it copies links, draws, shows pictures beside points, saves figures and moves a chart's star."""
+"""What the browser does by itself: it copies links, draws, shows pictures beside points, saves
+figures and moves a chart's star."""
 
 import base64
 import functools
@@ -19,32 +20,57 @@ from pillar_core.arrays import Array, Json
 from pillar_core.plots.theme import Figure, narrow_copy, script
 
 _COPY = '<button type="button"><span aria-live="polite">Copy link</span></button>'
-_BUTTONS = "".join(f'<button type="button">{label}</button>' for label in ("Rubber", "Clear", "As it was"))
-_DRAW = f'<canvas tabindex="0" role="application"></canvas><section aria-label="Drawing">{_BUTTONS}</section>'
+_BUTTONS = "".join(
+    f'<button type="button">{label}</button>' for label in ("Rubber", "Clear", "As it was")
+)
+_DRAW = (
+    '<canvas tabindex="0" role="application"></canvas><section'
+    f' aria-label="Drawing">{_BUTTONS}</section>'
+)
 _SIZE = 32
 """Of a row's picture, in pixels."""
 _LIBRARY = "plotly-" + version("plotly") + ".min.js"
-"""Where the server has Plotly's own bundle: for a browser in which no chart of Streamlit's has brought one yet."""
+"""Where the server has Plotly's own bundle: for a browser in which no chart of Streamlit's has
+brought one yet."""
 
 
-def copy_button(label: str, settings: Settings, *, key: str, hint: str, page: str | None = None) -> None:
-    """Draws a button that copies a link to `page`, by default the present one; the browser alone knows the app's address."""
-    data = {"label": label, "query": urlencode(codec.to_query(settings)), "hint": hint, "page": page}
+def copy_button(
+    label: str, settings: Settings, *, key: str, hint: str, page: str | None = None
+) -> None:
+    """Draws a button that copies a link to `page`, by default the present one; the browser alone
+    knows the app's address."""
+    data = {
+        "label": label,
+        "query": urlencode(codec.to_query(settings)),
+        "hint": hint,
+        "page": page,
+    }
     _component("copying", html=_COPY, css=_text("buttons.css"))(key=key, data=data)
 
 
 def canvas(image: Array, *, key: str, alt: str) -> str:
-    """Shows the image (h, w) uint8 to draw on, and returns what it has become, h · w grey values as bytes in base64; "" while as it was."""
-    key, original = local.unlinked_key(key, "No picture is in a link."), base64.b64encode(image.tobytes()).decode()
+    """Shows the image (h, w) uint8 to draw on, and returns what it has become, h · w grey values as
+    bytes in base64; "" while as it was."""
+    key, original = (
+        local.unlinked_key(key, "No picture is in a link."),
+        base64.b64encode(image.tobytes()).decode(),
+    )
     present = st.session_state.get(key, {}).get("picture") or original
-    data = {"original": original, "present": present, "width": image.shape[1], "height": image.shape[0], "alt": alt}
+    data = {
+        "original": original,
+        "present": present,
+        "width": image.shape[1],
+        "height": image.shape[0],
+        "alt": alt,
+    }
     component = _component("drawing", html=_DRAW, css=_text("buttons.css"))
     picture = str(component(key=key, data=data, on_picture_change=lambda: None).picture or original)
     return picture if picture != original else ""
 
 
 def hover_pictures(chart: str, images: Array) -> None:
-    """Shows images[i] (n, h, w[, 3]) uint8 at the points of the chart with this key whose customdata is i: under the pointer or a tap."""
+    """Shows images[i] (n, h, w[, 3]) uint8 at the points of the chart with this key whose
+    customdata is i: under the pointer or a tap."""
     across = math.ceil(math.sqrt(len(images)))
     data = {"chart": chart, "sheet": sheet(images, across), "size": _SIZE, "across": across}
     _component("hovering", html='<div role="presentation"></div>')(key=f"hover-{chart}", data=data)
@@ -56,16 +82,22 @@ def sheet(images: Array, across: int) -> str:
 
     sheet_image = Image.new("RGB", (across * _SIZE, math.ceil(len(images) / across) * _SIZE))
     for place, image in enumerate(images):
-        sheet_image.paste(Image.fromarray(image).resize((_SIZE, _SIZE)), (place % across * _SIZE, place // across * _SIZE))
+        sheet_image.paste(
+            Image.fromarray(image).resize((_SIZE, _SIZE)),
+            (place % across * _SIZE, place // across * _SIZE),
+        )
     file = io.BytesIO()
     sheet_image.save(file, "JPEG", quality=85)
     return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 def save_buttons(chart: str, name: str, twins: Mapping[str, str]) -> None:
-    """Draws buttons that save the chart with this key as a picture. twins: the light colour for each that the chart has."""
+    """Draws buttons that save the chart with this key as a picture. twins: the light colour for
+    each that the chart has."""
     data = {"chart": chart, "name": name, "twins": twins}
-    _component("pictures", html="<section></section>", css=_text("buttons.css"))(key=f"pictures-{name}", data=data)
+    _component("pictures", html="<section></section>", css=_text("buttons.css"))(
+        key=f"pictures-{name}", data=data
+    )
 
 
 def plotly_route() -> Any:
@@ -81,14 +113,30 @@ def plotly_route() -> Any:
 
 
 def moving_chart(
-    figure: Figure, *, runs: Mapping[str, object], base: str, is_narrow: bool, key: str, alt: str, config: dict[str, Json]
+    figure: Figure,
+    *,
+    runs: Mapping[str, object],
+    base: str,
+    is_narrow: bool,
+    key: str,
+    alt: str,
+    config: dict[str, Json],
 ) -> None:
-    """Draws `figure` and on it the traces and annotations of `runs` into the node that has this key.
+    """Draws `figure` and on it the traces and annotations of `runs` into the node that has this
+    key.
 
-    Streamlit's own chart is built anew, and its star cannot walk. `base` names the figure: while it stays, only the runs move.
+    Streamlit's own chart is built anew, and its star cannot walk. `base` names the figure: while it
+    stays, only the runs move.
     """
     base += "-narrow" if is_narrow else ""
-    data = {"figure": _json(base, is_narrow, figure), "runs": runs, "base": base, "config": config, "alt": alt, "library": _LIBRARY}
+    data = {
+        "figure": _json(base, is_narrow, figure),
+        "runs": runs,
+        "base": base,
+        "config": config,
+        "alt": alt,
+        "library": _LIBRARY,
+    }
     _component("moving", isolate_styles=False)(key=key, data=data)
 
 

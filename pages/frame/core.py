@@ -1,7 +1,7 @@
 """The library's calls that pages share, cached: a slider finds features, basis and noise ready.
 
-Everything is cached by a fingerprint of the settings that it depends on. Large objects are shared (never copied, never changed),
-bounded in number.
+Everything is cached by a fingerprint of the settings that it depends on. Large objects are shared
+(never copied, never changed), bounded in number.
 """
 
 import contextlib
@@ -29,7 +29,16 @@ from pillar_core.params import K, params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.run import run_spec, solve_spec
 from pillar_core.studies.advice.simulation import UNBALANCED
-from pillar_core.types import Dataset, FeatureSet, Form, PublicFacts, PublicUse, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import (
+    Dataset,
+    FeatureSet,
+    Form,
+    PublicFacts,
+    PublicUse,
+    RunRecord,
+    RunSpec,
+    SemiPrivateSplit,
+)
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 T = TypeVar("T")
@@ -40,12 +49,17 @@ _LOADED: set[str] = set()
 
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
-    """The fingerprint of some of the settings, by name, and of the files that their rows lie in, where they do."""
-    return fingerprint({name: getattr(settings, name) for name in fields}, *splitting.states(settings.data, settings.public))
+    """The fingerprint of some of the settings, by name, and of the files that their rows lie in,
+    where they do."""
+    return fingerprint(
+        {name: getattr(settings, name) for name in fields},
+        *splitting.states(settings.data, settings.public),
+    )
 
 
 def raw(settings: Settings) -> Dataset | FeatureSet:
-    """The rows of the private data set before any backbone; features where a user brought features."""
+    """The rows of the private data set before any backbone; features where a user brought
+    features."""
     return _raw(settings.data, splitting.state(settings.data))
 
 
@@ -55,7 +69,8 @@ def features(settings: Settings) -> FeatureSet:
 
 
 def candidate(name: str, settings: Settings) -> FeatureSet:
-    """Another set's features through the private data's backbone; the settings' own public part by the name PART."""
+    """Another set's features through the private data's backbone; the settings' own public part by
+    the name PART."""
     if name != PART:
         return _features(name, backbone(settings), splitting.state(name))
     part = split(dataclasses.replace(settings, public=PART))
@@ -67,12 +82,21 @@ def split_key(settings: Settings) -> str:
     return key(settings, ("data", "backbone", "public", "public_fraction", "seed"))
 
 
-@memory.cache(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", by=split_key, is_free=True)
+@memory.cache(
+    max_entries=6,
+    show_spinner="Setting public rows apart and finding their directions …",
+    by=split_key,
+    is_free=True,
+)
 def split(settings: Settings) -> SemiPrivateSplit:
     """Private, public and test rows."""
     data = features(settings)
     axis = public_axis(settings)
-    parts = pc.split(data, **axis | ({"public": candidate(settings.public, settings)} if "public" in axis else {}), seed=settings.seed)
+    parts = pc.split(
+        data,
+        **axis | ({"public": candidate(settings.public, settings)} if "public" in axis else {}),
+        seed=settings.seed,
+    )
     _LOADED.add(split_key(settings))
     return parts
 
@@ -95,14 +119,23 @@ def run(settings: Settings) -> RunRecord:
     record = _starter_record(settings)
     if record is not None:
         return record
-    with contextlib.nullcontext() if store.default().has("record", run_key(settings)) else shares.turn():
+    with (
+        contextlib.nullcontext()
+        if store.default().has("record", run_key(settings))
+        else shares.turn()
+    ):
         return sweep.read_or_run(spec(settings), split(settings))
 
 
 def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Callable[..., T]:
-    """What `make` finds out about a run from its specification, its split and named arguments, kept by the run's key and those."""
+    """What `make` finds out about a run from its specification, its split and named arguments, kept
+    by the run's key and those."""
 
-    @memory.cache(max_entries=max_entries, show_spinner=show_spinner, by=lambda settings, **named: (run_key(settings), *named.values()))
+    @memory.cache(
+        max_entries=max_entries,
+        show_spinner=show_spinner,
+        by=lambda settings, **named: (run_key(settings), *named.values()),
+    )
     def read(settings: Settings, **named: Any) -> T:
         return make(spec(settings), split(settings), **named)
 
@@ -110,9 +143,18 @@ def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Ca
 
 
 def spec(settings: Settings) -> RunSpec:
-    """The specification of the settings' run; it has a k only where a private learner uses one and no rule chooses it."""
-    grid = {**axes(settings), **public_axis(settings), "method": settings.method, "epsilon": settings.epsilon, "seed": settings.seed}
-    return sweep.specs_of(grid | (k_axis(settings) if pc.METHODS[settings.method].is_private else {}))[0]
+    """The specification of the settings' run; it has a k only where a private learner uses one and
+    no rule chooses it."""
+    grid = {
+        **axes(settings),
+        **public_axis(settings),
+        "method": settings.method,
+        "epsilon": settings.epsilon,
+        "seed": settings.seed,
+    }
+    return sweep.specs_of(
+        grid | (k_axis(settings) if pc.METHODS[settings.method].is_private else {})
+    )[0]
 
 
 def k_axis(settings: Settings) -> Form:
@@ -121,10 +163,18 @@ def k_axis(settings: Settings) -> Form:
 
 
 def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
-    """Every run of some grids by cache key, with its record if it is stored; records that were read stay in memory."""
+    """Every run of some grids by cache key, with its record if it is stored; records that were read
+    stay in memory."""
     wanted = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
-    contents = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
-    runs = _specs_by_key(fingerprint(wanted, contents, splitting.states(*(grid.get("public") for grid in grids))), grids)
+    contents = [
+        splitting.content(str(grid["dataset"]), grid.get("backbone"))
+        for grid in grids
+        if splitting.lies_in_files(grid["dataset"])
+    ]
+    runs = _specs_by_key(
+        fingerprint(wanted, contents, splitting.states(*(grid.get("public") for grid in grids))),
+        grids,
+    )
     for key_, (spec, record) in runs.items():
         if record is None:
             runs[key_] = spec, store.default().get_json("record", key_)
@@ -155,8 +205,13 @@ def words_of_rule(method: str) -> str:
 
 
 def rule_k(settings: Settings) -> int | None:
-    """The k that the learner's rule chooses from public facts and the budget; None without a rule, or before any row was read."""
-    if words_of_rule(settings.method) != "rule" or not has_k(settings.method) or not pc.METHODS[settings.method].is_private:
+    """The k that the learner's rule chooses from public facts and the budget; None without a rule,
+    or before any row was read."""
+    if (
+        words_of_rule(settings.method) != "rule"
+        or not has_k(settings.method)
+        or not pc.METHODS[settings.method].is_private
+    ):
         return None
     ruled = dataclasses.replace(settings, k=RULE)
     record = _starter_record(ruled)
@@ -174,13 +229,15 @@ def n_test(settings: Settings) -> int:
 
 
 def facts(settings: Settings) -> PublicFacts:
-    """What is public about the rows. Nothing is loaded for it where a starter record of these settings says it."""
+    """What is public about the rows. Nothing is loaded for it where a starter record of these
+    settings says it."""
     record = _starter_record(settings)
     return split(settings).facts if record is None else record.facts
 
 
 def largest_k(settings: Settings) -> int:
-    """The most directions that the public rows span, or can span where a starter record is shown and no row was loaded yet."""
+    """The most directions that the public rows span, or can span where a starter record is shown
+    and no row was loaded yet."""
     record = _starter_record(settings)
     if record is not None:
         return min(record.facts.d, record.facts.n_public - 1)
@@ -189,19 +246,25 @@ def largest_k(settings: Settings) -> int:
 
 @memory.cache(max_entries=8, by=split_key, is_free=True)
 def spectrum(settings: Settings) -> pd.DataFrame:
-    """Eigenvalues of the public rows, in the learners' own preprocessing: columns component, eigenvalue. Public only."""
+    """Eigenvalues of the public rows, in the learners' own preprocessing: columns component,
+    eigenvalue. Public only."""
     values = _basis(settings).eigenvalues
     return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
 
 
 @memory.cache(max_entries=8, by=split_key, is_free=True)
 def public_map(settings: Settings) -> pd.DataFrame:
-    """Public rows in their first two directions: columns x, y, class, and text where texts became numbers. Public only."""
+    """Public rows in their first two directions: columns x, y, class, and text where texts became
+    numbers. Public only."""
     parts = split(settings)
     rows = parts.public_x[:_MAPPED]
     places = _basis(settings).transform(2, normalise=False)(rows)
     names = parts.features.classes
-    labels = [""] * len(rows) if parts.public_y is None else [names[label] for label in parts.public_y[:_MAPPED]]
+    labels = (
+        [""] * len(rows)
+        if parts.public_y is None
+        else [names[label] for label in parts.public_y[:_MAPPED]]
+    )
     texts = {"text": parts.public_texts[:_MAPPED]} if parts.public_texts else {}
     return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels, **texts})
 
@@ -209,20 +272,29 @@ def public_map(settings: Settings) -> pd.DataFrame:
 def public_images(settings: Settings) -> Array | None:
     """The pictures of the rows of `public_map`, where there are any."""
     parts = split(settings)
-    images = (parts.features if settings.public in PUBLIC_TITLES else candidate(settings.public, settings)).images
+    images = (
+        parts.features if settings.public in PUBLIC_TITLES else candidate(settings.public, settings)
+    ).images
     if images is None:
         return None
-    return images.x_train[:_MAPPED] if settings.public != PART else images.x_train[parts.carved[:_MAPPED]]
+    return (
+        images.x_train[:_MAPPED]
+        if settings.public != PART
+        else images.x_train[parts.carved[:_MAPPED]]
+    )
 
 
 def may_be_public(upload: Upload, settings: Settings) -> bool:
-    """Whether an upload can be public data for the private set: images for images, numbers of equal width for numbers.
+    """Whether an upload can be public data for the private set: images for images, numbers of equal
+    width for numbers.
 
     Reads no row, so that the sidebar need not wait for the data.
     """
     private = uploads.card(settings.data)
     if private is not None:
-        return upload.kind == private.kind and (upload.kind == uploads.IMAGES or upload.shape == private.shape)
+        return upload.kind == private.kind and (
+            upload.kind == uploads.IMAGES or upload.shape == private.shape
+        )
     known = pc.DATASETS[settings.data].kind if settings.data in pc.DATASETS else "generator"
     if known == "tabular" and (width := number_of(pc.DATASETS[settings.data].d)) is not None:
         return upload.shape == (width,)
@@ -230,8 +302,13 @@ def may_be_public(upload: Upload, settings: Settings) -> bool:
 
 
 def backbone(settings: Settings) -> str | None:
-    """The backbone's name: the chosen one, else the library's default; None where rows are taken as they are."""
-    return splitting.default_backbone(settings.data) if settings.backbone == AUTO else settings.backbone
+    """The backbone's name: the chosen one, else the library's default; None where rows are taken as
+    they are."""
+    return (
+        splitting.default_backbone(settings.data)
+        if settings.backbone == AUTO
+        else settings.backbone
+    )
 
 
 def is_synthetic(name: str) -> bool:
@@ -251,28 +328,34 @@ def test_counts(settings: Settings) -> list[int]:
 
 
 def majority(settings: Settings) -> float | None:
-    """The share of test rows that always saying the largest class gets right; None without test labels, or where no row was read yet."""
+    """The share of test rows that always saying the largest class gets right; None without test
+    labels, or where no row was read yet."""
     counts = test_counts(settings) if split_key(settings) in _LOADED else []
     return max(counts) / sum(counts) if sum(counts) else None
 
 
 def metric(settings: Settings) -> str:
-    """What curves over ε and costs of parts are said in: balanced accuracy where test rows of one class are more than 60 %."""
+    """What curves over ε and costs of parts are said in: balanced accuracy where test rows of one
+    class are more than 60 %."""
     counts = test_counts(settings)
     return "balanced_accuracy" if counts and max(counts) > UNBALANCED * sum(counts) else "accuracy"
 
 
 def zero_shot(settings: Settings) -> float | None:
-    """The test accuracy of class names alone; None without test labels or a text half of the backbone, or where no row was read yet."""
+    """The test accuracy of class names alone; None without test labels or a text half of the
+    backbone, or where no row was read yet."""
     name = backbone(settings) or ""
     if name.startswith(OPEN_CLIP) and split_key(settings) in _LOADED:
-        with contextlib.suppress(PillarError):  # a visitor of a demo who has no share left sees the figure without it
+        with contextlib.suppress(
+            PillarError
+        ):  # a visitor of a demo who has no share left sees the figure without it
             return _zero_shot(settings.data, name, splitting.state(settings.data))
     return None
 
 
 def measures(record: RunRecord, settings: Settings) -> dict[str, tuple[float, float, float]]:
-    """What test rows say of a run by measure: value and ends of its interval; of two classes and of rare ones, too."""
+    """What test rows say of a run by measure: value and ends of its interval; of two classes and of
+    rare ones, too."""
     return by_class(record.metrics, test_counts(settings), split(settings).features.classes)
 
 
@@ -281,12 +364,20 @@ def class_counts(settings: Settings) -> pd.DataFrame:
     """Rows by class and part: columns class, part, rows. A non-private diagnostic."""
     parts = split(settings)
     names, data = parts.features.classes, parts.features
-    labels = {"private": None if data.y_train is None else data.y_train[parts.private], "public": parts.public_y, "test": data.y_test}
+    labels = {
+        "private": None if data.y_train is None else data.y_train[parts.private],
+        "public": parts.public_y,
+        "test": data.y_test,
+    }
     rows = [
         (name, part, count)
         for part, values in labels.items()
         if values is not None
-        for name, count in zip(names, pd.Series(values).value_counts().reindex(range(len(names)), fill_value=0), strict=True)
+        for name, count in zip(
+            names,
+            pd.Series(values).value_counts().reindex(range(len(names)), fill_value=0),
+            strict=True,
+        )
     ]
     return pd.DataFrame(rows, columns=["class", "part", "rows"])
 
@@ -310,7 +401,10 @@ def _raw(name: str, state: str) -> Dataset | FeatureSet:
 def _features(data: str, name: str | None, state: str) -> FeatureSet:
     source = _raw(data, state)
     if name is not None and isinstance(source, Dataset) and not is_ready(source, backbone=name):
-        raise DataError(f"The features of {source.title or source.name} through {pc.BACKBONES[name].title} {NOT_EXTRACTED}")
+        raise DataError(
+            f"The features of {source.title or source.name} through {pc.BACKBONES[name].title}"
+            f" {NOT_EXTRACTED}"
+        )
     return splitting.remember_features(source, data, name, state_=state)
 
 
@@ -318,12 +412,17 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
 def _zero_shot(data: str, name: str, state: str) -> float | None:
     with contextlib.suppress(PillarError):
         rows, weights = _features(data, name, state), pc.BACKBONES[name].weights_file()
-        return zero_shot_accuracy(rows, text_embeddings(rows.classes, f"{OPEN_CLIP}{address(name).model}", weights=weights))
+        return zero_shot_accuracy(
+            rows,
+            text_embeddings(rows.classes, f"{OPEN_CLIP}{address(name).model}", weights=weights),
+        )
     return None
 
 
 @memory.cache(max_entries=32, is_free=True)
-def _specs_by_key(fingerprint_: str, _grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
+def _specs_by_key(
+    fingerprint_: str, _grids: Sequence[Form]
+) -> dict[str, tuple[RunSpec, Form | None]]:
     specs = [spec for grid in _grids for spec in sweep.specs_of(grid)]
     return {key: (spec, None) for key, spec in zip(sweep.run_keys(specs), specs, strict=True)}
 
@@ -336,7 +435,8 @@ def _rule_k(settings: Settings) -> int | None:
 
 
 def _starter_record(settings: Settings) -> RunRecord | None:
-    """The starter's record of these settings until their rows are loaded: a first paint waits neither for rows nor for torch."""
+    """The starter's record of these settings until their rows are loaded: a first paint waits
+    neither for rows nor for torch."""
     return None if split_key(settings) in _LOADED else starter.record(spec(settings))
 
 

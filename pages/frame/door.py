@@ -1,4 +1,5 @@
-"""Access to the app: an ASGI wrapper checks every request and websocket against `mode` before Streamlit sees it."""
+"""Access to the app: an ASGI wrapper checks every request and websocket against `mode` before
+Streamlit sees it."""
 
 import hashlib
 import hmac
@@ -26,12 +27,21 @@ Send = Callable[[Scope], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Address = tuple[str, int]
 _PROXIED = ("forwarded", "x-forwarded-", "x-real-ip", "via", "cf-")
-_MESSAGES = ("rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file", "dataframe_chunk")
-"""What a visitor's browser may send; the rest of Streamlit's messages name files of a checkout, and write beside the app."""
+_MESSAGES = (
+    "rerun_script",
+    "stop_script",
+    "file_urls_request",
+    "app_heartbeat",
+    "deferred_file",
+    "dataframe_chunk",
+)
+"""What a visitor's browser may send; the rest of Streamlit's messages name files of a checkout, and
+write beside the app."""
 _HUB = b" https://huggingface.co"
 """Shows each of its Spaces in a frame, and sets SPACE_ID there."""
 _OWN: deque[Address] = deque(maxlen=64)
-"""Client ends of your own account, one object for each connection: the kernel takes 8 ms to list whose an end is."""
+"""Client ends of your own account, one object for each connection: the kernel takes 8 ms to list
+whose an end is."""
 _FOLDER = str(Path(__file__).resolve().parents[2]).encode()
 READY = "ready"
 """Where an operator asks whether visitors can still compute."""
@@ -39,7 +49,8 @@ _WAY = "Set PILLAR_TOKEN for the server, and open the address with ?token=... th
 
 
 def check() -> None:
-    """Ends a server that the mode does not allow, and prints the address with its token where it has one."""
+    """Ends a server that the mode does not allow, and prints the address with its token where it
+    has one."""
     address = st.get_option("server.address")
     try:
         mode.check_server(address)
@@ -48,7 +59,10 @@ def check() -> None:
         raise SystemExit(2) from error
     if token := os.environ.get(mode.TOKEN):
         name = "localhost" if address in ("0.0.0.0", "::") else address
-        sys.stdout.write(f"\n  PILLAR explorer: http://{name}:{st.get_option('server.port')}/?token={quote(token, safe='')}\n")
+        sys.stdout.write(
+            "\n  PILLAR explorer:"
+            f" http://{name}:{st.get_option('server.port')}/?token={quote(token, safe='')}\n"
+        )
 
 
 def place(name: str) -> str:
@@ -57,34 +71,61 @@ def place(name: str) -> str:
 
 
 class Door:
-    """An ASGI wrapper that refuses requests that the mode does not allow, and framing by other origins, save a demo by its hub."""
+    """An ASGI wrapper that refuses requests that the mode does not allow, and framing by other
+    origins, save a demo by its hub."""
 
     def __init__(self, app: App) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers as the app does, or says why not. What operators ask, health and readiness, is for everybody."""
+        """Answers as the app does, or says why not. What operators ask, health and readiness, is
+        for everybody."""
         kind, is_demo = scope["type"], mode.is_demo()
 
         async def answer(message: Scope) -> None:
             if message["type"] == "http.response.start":
-                policy = b"frame-ancestors 'self'" + (_HUB if is_demo and os.environ.get("SPACE_ID") else b"")
+                policy = b"frame-ancestors 'self'" + (
+                    _HUB if is_demo and os.environ.get("SPACE_ID") else b""
+                )
                 message["headers"] = [*message["headers"], (b"content-security-policy", policy)]
-            if is_demo and message.get("bytes"):  # Streamlit tells every browser where on the disk the app lies
+            if is_demo and message.get(
+                "bytes"
+            ):  # Streamlit tells every browser where on the disk the app lies
                 message["bytes"] = message["bytes"].replace(_FOLDER, b"-" * len(_FOLDER))
             await send(message)
 
         async def ask() -> Scope:
             message = await receive()
-            while is_demo and message["type"] == "websocket.receive" and not _is_for_visitors(message.get("bytes") or b""):
+            while (
+                is_demo
+                and message["type"] == "websocket.receive"
+                and not _is_for_visitors(message.get("bytes") or b"")
+            ):
                 message = await receive()
             return message
 
-        if kind in ("http", "websocket") and not scope["path"].endswith("/_stcore/health") and scope["path"] != place(READY):
-            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if (
+            kind in ("http", "websocket")
+            and not scope["path"].endswith("/_stcore/health")
+            and scope["path"] != place(READY)
+        ):
+            headers = {
+                name.decode("latin-1").lower(): value.decode("latin-1")
+                for name, value in scope["headers"]
+            }
             if (cookie := _new_cookie(scope)) is not None:
-                rest = [(name, value) for name, value in parse_qsl(scope["query_string"].decode("latin-1")) if name != "token"]
-                await _respond(send, 303, b"", (b"location", f"?{urlencode(rest)}".encode()), (b"set-cookie", cookie))
+                rest = [
+                    (name, value)
+                    for name, value in parse_qsl(scope["query_string"].decode("latin-1"))
+                    if name != "token"
+                ]
+                await _respond(
+                    send,
+                    303,
+                    b"",
+                    (b"location", f"?{urlencode(rest)}".encode()),
+                    (b"set-cookie", cookie),
+                )
                 return
             if refusal := _refusal(scope, headers):
                 if kind == "websocket":
@@ -96,7 +137,11 @@ class Door:
 
 
 async def _respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-    shape = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *headers]
+    shape = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        *headers,
+    ]
     await send({"type": "http.response.start", "status": status, "headers": shape})
     await send({"type": "http.response.body", "body": body})
 
@@ -104,14 +149,27 @@ async def _respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, 
 def _refusal(scope: Scope, headers: dict[str, str]) -> str:
     """Why this request is not let in, "" where it is."""
     host, origin = headers.get("host", ""), headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host and origin not in st.get_option("server.corsAllowedOrigins"):
+    if (
+        origin is not None
+        and urlsplit(origin).netloc != host
+        and origin not in st.get_option("server.corsAllowedOrigins")
+    ):
         return "Pages of another origin do not reach this app."
     if os.environ.get(mode.TOKEN):
-        return "" if _has_cookie(headers.get("cookie", "")) else "Open the address with ?token=... that the server printed at its start."
+        return (
+            ""
+            if _has_cookie(headers.get("cookie", ""))
+            else "Open the address with ?token=... that the server printed at its start."
+        )
     if mode.is_demo():
         return ""
-    if urlsplit(f"//{host}").hostname not in mode.LOOPBACK or any(name.startswith(_PROXIED) for name in headers):
-        return f"This app is for one person at its own machine, asked for as localhost and through no proxy. {_WAY}"
+    if urlsplit(f"//{host}").hostname not in mode.LOOPBACK or any(
+        name.startswith(_PROXIED) for name in headers
+    ):
+        return (
+            "This app is for one person at its own machine, asked for as localhost and through no"
+            f" proxy. {_WAY}"
+        )
     if not any(client is scope["client"] for client in _OWN):
         if _account(scope["client"], scope["server"]) not in (0, os.getuid()):
             return f"This app belongs to another account of this machine. {_WAY}"
@@ -120,7 +178,8 @@ def _refusal(scope: Scope, headers: dict[str, str]) -> str:
 
 
 def _account(client: Address | None, server: Address) -> int | None:
-    """The account at the other end of a loopback connection, from the kernel's list; None if it is not listed.
+    """The account at the other end of a loopback connection, from the kernel's list; None if it is
+    not listed.
 
     Without such a list, as on macOS, it is your own account.
     """
@@ -131,7 +190,9 @@ def _account(client: Address | None, server: Address) -> int | None:
     for path in lists:
         for line in path.read_text(encoding="ascii").splitlines()[1:]:
             _, local, remote, *_, account, _, inode = line.split()[:10]
-            if inode != "0" and (_end(local), _end(remote)) == ends:  # of a closed socket the kernel calls root the owner
+            if (
+                inode != "0" and (_end(local), _end(remote)) == ends
+            ):  # of a closed socket the kernel calls root the owner
                 return int(account)
     return None if lists else os.getuid()
 
@@ -139,7 +200,10 @@ def _account(client: Address | None, server: Address) -> int | None:
 def _end(written: str) -> tuple[str, int]:
     """Address and port as /proc/net/tcp writes them: words of 32 bits in the machine's order."""
     address, port = written.split(":")
-    words = (int(address[start : start + 8], 16).to_bytes(4, sys.byteorder) for start in range(0, len(address), 8))
+    words = (
+        int(address[start : start + 8], 16).to_bytes(4, sys.byteorder)
+        for start in range(0, len(address), 8)
+    )
     return _plain(b"".join(words)), int(port, 16)
 
 
@@ -149,8 +213,12 @@ def _plain(address: str | bytes) -> str:
 
 
 def _cookie() -> tuple[str, str]:
-    """The cookie's name, which differs by token because cookies know no ports, and what it holds."""
-    name, value = (hashlib.sha256(f"{word} {os.environ.get(mode.TOKEN)}".encode()).hexdigest() for word in ("name", "value"))
+    """The cookie's name, which differs by token because cookies know no ports, and what it
+    holds."""
+    name, value = (
+        hashlib.sha256(f"{word} {os.environ.get(mode.TOKEN)}".encode()).hexdigest()
+        for word in ("name", "value")
+    )
     return f"pillar_{name[:8]}", value
 
 
@@ -167,7 +235,11 @@ def _new_cookie(scope: Scope) -> bytes | None:
     """The cookie for a request that brings the token, None for every other."""
     token = os.environ.get(mode.TOKEN)
     brought = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("token", "")
-    if not token or scope["type"] != "http" or not hmac.compare_digest(brought.encode(), token.encode()):
+    if (
+        not token
+        or scope["type"] != "http"
+        or not hmac.compare_digest(brought.encode(), token.encode())
+    ):
         return None
     name, value = _cookie()
     secure = "; Secure" if scope.get("scheme") == "https" else ""
@@ -180,4 +252,8 @@ def _is_for_visitors(frame: bytes) -> bool:
     except DecodeError:
         return True  # Streamlit ends the connection
     kind = message.WhichOneof("type")
-    return (message.backend_operation_request.WhichOneof("payload") if kind == "backend_operation_request" else kind) in _MESSAGES
+    return (
+        message.backend_operation_request.WhichOneof("payload")
+        if kind == "backend_operation_request"
+        else kind
+    ) in _MESSAGES

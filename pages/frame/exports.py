@@ -1,5 +1,7 @@
-"""What leaves the app with a figure: settings as YAML, the command that repeats it, the table as CSV; and the figures that you collected,
-as one page of HTML that needs no network. The session holds those as text until its tab is closed."""
+"""What leaves the app with a figure: settings as YAML, the command that repeats it, the table as
+CSV; and the figures that you collected, as one page of HTML that needs no network. The session
+holds those as text until its tab is closed.
+"""
 
 import contextlib
 import dataclasses
@@ -36,27 +38,54 @@ _REPORT = Template(Path(__file__).with_name("report.html").read_text(encoding="u
 
 
 def settings_yaml(settings: Settings) -> str:
-    """Every setting, and the end of an address of the app that opens with them, readable by `yaml.safe_load`."""
+    """Every setting, and the end of an address of the app that opens with them, readable by
+    `yaml.safe_load`."""
     link = {"link": f"?{urlencode(codec.to_query(settings))}"}
-    return str(yaml.safe_dump(link | dataclasses.asdict(settings), sort_keys=False, allow_unicode=True))
+    return str(
+        yaml.safe_dump(link | dataclasses.asdict(settings), sort_keys=False, allow_unicode=True)
+    )
 
 
 def command_line(settings: Settings) -> str:
     """The shell command that trains the same run."""
     run_spec = core.spec(settings)
-    arguments = ["python", "-m", "pillar_core", "run", "--method", run_spec.method, *data_words(settings, core.public_axis(settings))]
+    arguments = [
+        "python",
+        "-m",
+        "pillar_core",
+        "run",
+        "--method",
+        run_spec.method,
+        *data_words(settings, core.public_axis(settings)),
+    ]
     arguments += [] if run_spec.epsilon is None else ["--epsilon", f"{run_spec.epsilon:g}"]
-    arguments += ["--delta", f"{run_spec.delta:g}", "--accountant", run_spec.accountant, "--relation", run_spec.relation]
+    arguments += [
+        "--delta",
+        f"{run_spec.delta:g}",
+        "--accountant",
+        run_spec.accountant,
+        "--relation",
+        run_spec.relation,
+    ]
     for name, value in run_spec.settings.items():
         arguments += ["--set", f"{name}={value}"]
     return shlex.join([*arguments, "--seed", str(run_spec.seed)])
 
 
 def data_words(settings: Settings, public: Mapping[str, Json]) -> list[str]:
-    """The options of a command that name the data and say, as the axis `public` does, which rows are public."""
-    options = ["--dataset", file_of(settings.data), *([] if settings.backbone == AUTO else ["--backbone", settings.backbone])]
-    named = {name: file_of(value) if name == "public" else str(value) for name, value in public.items()}
-    return options + [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", value)]
+    """The options of a command that name the data and say, as the axis `public` does, which rows
+    are public."""
+    options = [
+        "--dataset",
+        file_of(settings.data),
+        *([] if settings.backbone == AUTO else ["--backbone", settings.backbone]),
+    ]
+    named = {
+        name: file_of(value) if name == "public" else str(value) for name, value in public.items()
+    }
+    return options + [
+        word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", value)
+    ]
 
 
 def csv(table: pd.DataFrame) -> bytes:
@@ -64,11 +93,15 @@ def csv(table: pd.DataFrame) -> bytes:
     return without_formulas(table).to_csv(index=False).encode()
 
 
-def download_buttons(name: str, files: Mapping[str, tuple[str, bytes | Callable[[], bytes]]]) -> None:
+def download_buttons(
+    name: str, files: Mapping[str, tuple[str, bytes | Callable[[], bytes]]]
+) -> None:
     """Draws a button for each file of this name, by its label: the ending and the content."""
     for label, (ending, data) in files.items():
         key, icon = f"download-{name}.{ending}", ":material/download:"
-        st.download_button(label, data, f"{name}.{ending}", f"text/{ending}", key=key, on_click="ignore", icon=icon)
+        st.download_button(
+            label, data, f"{name}.{ending}", f"text/{ending}", key=key, on_click="ignore", icon=icon
+        )
 
 
 def page(figure: Figure) -> bytes:
@@ -77,20 +110,51 @@ def page(figure: Figure) -> bytes:
 
 
 def pins(settings: Settings) -> pd.DataFrame:
-    """The pinned settings with the accuracy of their runs where those were trained: columns pin, data, public, method, k, …, accuracy."""
+    """The pinned settings with the accuracy of their runs where those were trained: columns pin,
+    data, public, method, k, …, accuracy."""
     rows = []
     for letter, pinned in codec.pins(settings).items():
         with contextlib.suppress(PillarError):  # rows that are gone
             record = store.default().get_json("record", core.run_key(pinned)) or {}
-            rows.append({"pin": letter} | {name: getattr(pinned, name) for name in _PIN_COLUMNS} | {"accuracy": record.get("accuracy")})
+            rows.append(
+                {"pin": letter}
+                | {name: getattr(pinned, name) for name in _PIN_COLUMNS}
+                | {"accuracy": record.get("accuracy")}
+            )
     return pd.DataFrame(rows, columns=["pin", *_PIN_COLUMNS, "accuracy"])
 
 
-def report_button(figure: Figure, table: pd.DataFrame, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str]) -> None:
-    """Draws the button that adds the figure to the report as it is drawn now; sets: those that it shows beside the settings' own."""
-    hint = f"Keeps this figure, its table and settings for a page of HTML that the sidebar then offers; {_MOST} figures at most."
-    is_full, arguments = len(_names()) >= _MOST, (figure, table, name, settings, badges, tuple(sets))
-    st.button(**local.element("report", of=name, help=hint), on_click=_add, args=arguments, disabled=is_full)
+def report_button(
+    figure: Figure,
+    table: pd.DataFrame,
+    name: str,
+    settings: Settings,
+    badges: Sequence[str],
+    sets: Iterable[str],
+) -> None:
+    """Draws the button that adds the figure to the report as it is drawn now; sets: those that it
+    shows beside the settings' own."""
+    hint = (
+        "Keeps this figure, its table and settings for a page of HTML that the sidebar then"
+        f" offers; {_MOST} figures at most."
+    )
+    is_full, arguments = (
+        len(_names()) >= _MOST,
+        (
+            figure,
+            table,
+            name,
+            settings,
+            badges,
+            tuple(sets),
+        ),
+    )
+    st.button(
+        **local.element("report", of=name, help=hint),
+        on_click=_add,
+        args=arguments,
+        disabled=is_full,
+    )
 
 
 def report_panel() -> None:
@@ -99,39 +163,64 @@ def report_panel() -> None:
     if not figures:
         return
     with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
-        hint = f"{_count_words(len(figures))} with tables, settings, ledger and assumptions; opens without a network."
+        hint = (
+            f"{_count_words(len(figures))} with tables, settings, ledger and assumptions; opens"
+            " without a network."
+        )
         style = local.element("report-download", label=f"Report ({len(figures)})", help=hint)
         st.download_button(**style, data=shares.charge(lambda: report_page(figures).encode()))
         st.button(**local.element("report-empty"), on_click=_empty)
 
 
 def report_page(figures: Sequence[str]) -> str:
-    """The report as HTML. It runs where no session is at hand; whatever came from data is text; Plotly is in it once."""
+    """The report as HTML. It runs where no session is at hand; whatever came from data is text;
+    Plotly is in it once."""
     entries = [json.loads(figure) for figure in figures]
     sections = "".join(_section(place, entry) for place, entry in enumerate(entries, 1))
     texts = dict.fromkeys(entry["statement"] for entry in entries if entry["statement"])
-    statements = "".join(f"<pre>{html.escape(text)}</pre>" for text in texts) or "<p>None of the settings had a run of their own.</p>"
+    statements = (
+        "".join(f"<pre>{html.escape(text)}</pre>" for text in texts)
+        or "<p>None of the settings had a run of their own.</p>"
+    )
     shared = {"count": _count_words(len(figures)), "version": pc.__version__, "plotly": script()}
     return _REPORT.substitute(shared, figures=sections, statements=statements)
 
 
 def _section(place: int, entry: dict[str, Json]) -> str:
     rows = f"{min(entry['rows'], _ROWS):,} of {entry['rows']:,} rows"
-    words = (f"{place}. {entry['title']}", " · ".join(entry["badges"]), entry["alt"], entry["settings"])
+    words = (
+        f"{place}. {entry['title']}",
+        " · ".join(entry["badges"]),
+        entry["alt"],
+        entry["settings"],
+    )
     title, badges, alt, settings = map(html.escape, words)
     return (
-        f'<section><h2>{title}</h2><div class="figure" style="background: {entry["surface"]}">{entry["drawn"]}</div>'
-        f"<p><b>{badges}</b></p><p>{alt}</p><details><summary>Table, {rows}</summary>{entry['table']}</details>"
+        f'<section><h2>{title}</h2><div class="figure" style="background:'
+        f' {entry["surface"]}">{entry["drawn"]}</div>'
+        f"<p><b>{badges}</b></p><p>{alt}</p><details><summary>Table,"
+        f" {rows}</summary>{entry['table']}</details>"
         f"<details><summary>Settings</summary><pre>{settings}</pre></details>"
         f"{entry['pins'] and '<p>Pinned settings</p>' + entry['pins']}</section>"
     )
 
 
-def _add(figure: Figure, table: pd.DataFrame, name: str, settings: Settings, badges: Sequence[str], sets: Sequence[str]) -> None:
+def _add(
+    figure: Figure,
+    table: pd.DataFrame,
+    name: str,
+    settings: Settings,
+    badges: Sequence[str],
+    sets: Sequence[str],
+) -> None:
     entry = {
         "title": figure.layout.title.text or name,
         "alt": figure.layout.meta["alt"],
-        "drawn": figure.to_html(include_plotlyjs=False, full_html=False, config={"displaylogo": False, "responsive": True}),
+        "drawn": figure.to_html(
+            include_plotlyjs=False,
+            full_html=False,
+            config={"displaylogo": False, "responsive": True},
+        ),
         "surface": INK[theme.mode()].surface,
         "badges": list(badges),
         "rows": len(table),
@@ -153,7 +242,9 @@ def _statement(settings: Settings) -> str:
 
 
 def _names() -> list[str]:
-    return sorted(str(key).removeprefix(_KEY) for key in st.session_state if str(key).startswith(_KEY))
+    return sorted(
+        str(key).removeprefix(_KEY) for key in st.session_state if str(key).startswith(_KEY)
+    )
 
 
 def _figures() -> tuple[str, ...]:

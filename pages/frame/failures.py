@@ -1,4 +1,5 @@
-"""What a page shows when the library refuses: the cause in its own words and what to try. The app goes on."""
+"""What a page shows when the library refuses: the cause in its own words and what to try. The app
+goes on."""
 
 import contextlib
 import logging
@@ -13,7 +14,10 @@ from pages.frame import plain, session, warming
 from pillar_core import errors
 from pillar_core.errors import NO_MEMORY, PillarError, memory_ran_out
 
-_STREAMLIT = [logging.getLogger(f"streamlit.{name}") for name in ("error_util", "runtime.backend_operation_handler")]
+_STREAMLIT = [
+    logging.getLogger(f"streamlit.{name}")
+    for name in ("error_util", "runtime.backend_operation_handler")
+]
 """Where Streamlit logs, with its message, what a callback or fragment raised, and a download."""
 _TITLES: dict[type[Exception], str] = {
     errors.MissingDependencyError: "Install one more package.",
@@ -28,13 +32,21 @@ _TITLES: dict[type[Exception], str] = {
 
 @contextlib.contextmanager
 def show_refusal(
-    title: str = "", *, advice: str = "Change the setting that is named, or open the page anew from the bar at the top."
+    title: str = "",
+    *,
+    advice: str = (
+        "Change the setting that is named, or open the page anew from the bar at the top."
+    ),
 ) -> Iterator[None]:
-    """Runs a block of a page; a refusal of the library becomes a message in its place, by default under what you can do about it."""
+    """Runs a block of a page; a refusal of the library becomes a message in its place, by default
+    under what you can do about it."""
     try:
         yield
     except (PillarError, MemoryError, RuntimeError) as refusal:
-        title = title or next((words for kind, words in _TITLES.items() if isinstance(refusal, kind)), "This page could not be drawn.")
+        title = title or next(
+            (words for kind, words in _TITLES.items() if isinstance(refusal, kind)),
+            "This page could not be drawn.",
+        )
         with st.container(border=True):
             st.error(f"**{title}**  \n{plain.text(_words(refusal))}", icon=":material/error:")
             st.markdown(advice)
@@ -59,9 +71,11 @@ def _words(refusal: Exception) -> str:
 
 @contextlib.contextmanager
 def catch_errors() -> Iterator[None]:
-    """Runs the app; an unforeseen error becomes a sentence without values or paths, and a line of the log with its kind and place.
+    """Runs the app; an unforeseen error becomes a sentence without values or paths, and a line of
+    the log with its kind and place.
 
-    The message of a foreign exception may quote rows. Streamlit's own signals to stop or to run again pass.
+    The message of a foreign exception may quote rows. Streamlit's own signals to stop or to run
+    again pass.
     """
     for log in _STREAMLIT:
         log.addFilter(_without_message)  # adds it once
@@ -75,7 +89,11 @@ def catch_errors() -> Iterator[None]:
             warming.wait()  # scipy looks into torch while `warming` still imports it
             st.rerun()
         logging.getLogger(__name__).error("%s", _place_of(error))
-        st.error("**This page met an error that nobody foresaw.** Its kind and place are in the app's log.", icon=":material/error:")
+        st.error(
+            "**This page met an error that nobody foresaw.** Its kind and place are in the app's"
+            " log.",
+            icon=":material/error:",
+        )
         st.markdown("Change the last setting back, or open the page anew from the bar at the top.")
 
 

@@ -1,4 +1,5 @@
-"""A figure as every page shows it: the drawing and its provenance, then badges, table, alt text and exports one click away."""
+"""A figure as every page shows it: the drawing and its provenance, then badges, table, alt text and
+exports one click away."""
 
 import dataclasses
 import functools
@@ -33,9 +34,10 @@ class FigureInfo:
     """What a page says of a figure, and what its exports are made of.
 
     name: part of file names and element keys, in snake_case, unique on a page.
-    badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read and are generated, by `is_synthetic`.
-    is_accuracy: test accuracy on a page that does not say the share of the largest class: it is written below.
-    command: the shell command that repeats it, by default that of the settings' run. sets: further data sets that it shows.
+    badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read
+    and are generated, by `is_synthetic`. is_accuracy: test accuracy on a page that does not say the
+    share of the largest class: it is written below. command: the shell command that repeats it, by
+    default that of the settings' run. sets: further data sets that it shows.
     """
 
     name: str
@@ -58,7 +60,9 @@ class FigureInfo:
         reads_rows = not set(self.badges).isdisjoint(Provenance)
         is_synthetic = self.is_synthetic
         if is_synthetic is None:
-            is_synthetic = reads_rows and REAL not in self.badges and core.is_synthetic(self.settings.data)
+            is_synthetic = (
+                reads_rows and REAL not in self.badges and core.is_synthetic(self.settings.data)
+            )
         return [*self.badges, *([SYNTHETIC] if is_synthetic else [])]
 
 
@@ -71,11 +75,13 @@ def show_figure(
     base: str = "",
     runs: Mapping[str, object] | None = None,
 ) -> None:
-    """Draws a figure, and below it a line of its provenance, which opens badges, table, alt text and downloads.
+    """Draws a figure, and below it a line of its provenance, which opens badges, table, alt text
+    and downloads.
 
     table: a frame, or the function that makes it once the exports are opened.
-    takes: the settings that a click on a point takes, as the first of its customdata, or a choice in the table, in columns so called.
-    base, runs: the name of a figure that stays while the traces `runs` move over it (see `browser.moving_chart`).
+    takes: the settings that a click on a point takes, as the first of its customdata, or a choice
+    in the table, in columns so called. base, runs: the name of a figure that stays while the traces
+    `runs` move over it (see `browser.moving_chart`).
     """
     with st.container(key=f"figure-{info.name}", border=True):
         is_narrow = theme.is_narrow(theme.TABLET)
@@ -83,21 +89,32 @@ def show_figure(
             "displayModeBar": False if theme.is_narrow() else "hover",
             "toImageButtonOptions": {"format": "svg", "filename": info.name},
         }
-        shared: dict[str, Any] = {"key": info.chart, "alt": figure.layout.meta["alt"], "config": config}
+        shared: dict[str, Any] = {
+            "key": info.chart,
+            "alt": figure.layout.meta["alt"],
+            "config": config,
+        }
         if runs is None:
             drawn = narrow_copy(figure) if is_narrow else figure
-            on_select: Any = functools.partial(_take_point, info.chart, takes) if takes else "ignore"
-            st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
+            on_select: Any = (
+                functools.partial(_take_point, info.chart, takes) if takes else "ignore"
+            )
+            st.plotly_chart(
+                drawn, theme=None, on_select=on_select, selection_mode="points", **shared
+            )
         else:
             browser.moving_chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
         majority = core.majority(info.settings) if info.is_accuracy else None
         if majority is not None:
-            st.caption(f"Guessing the most common class scores {100 * majority:.1f} % on the test rows.")
+            st.caption(
+                f"Guessing the most common class scores {100 * majority:.1f} % on the test rows."
+            )
         _show_exports(figure, runs, table, info, takes)
 
 
 def show_answer(question: str, settings: Settings) -> None:
-    """What was measured of a question, once it is opened: a sentence that names the document, and the figure of its table."""
+    """What was measured of a question, once it is opened: a sentence that names the document, and
+    the figure of its table."""
     title, sentence, command = words.WORDS["open_questions"][question]
     below = st.expander(title, icon=":material/quiz:", key=f"answer-{question}", on_change="rerun")
     if below.open:
@@ -126,13 +143,22 @@ def _take(values: Mapping[str, Any]) -> None:
     session.change(**{name: PARAMS[name].kind(value) for name, value in values.items()})
 
 
-def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Table, info: FigureInfo, takes: Sequence[str]) -> None:
-    """Makes tables and code only when they are opened: unseen, they took longer than the figure. A new label would close them.
+def _show_exports(
+    figure: Figure,
+    runs: Mapping[str, object] | None,
+    table: Table,
+    info: FigureInfo,
+    takes: Sequence[str],
+) -> None:
+    """Makes tables and code only when they are opened: unseen, they took longer than the figure. A
+    new label would close them.
 
     The buttons come before the table, whose cells take a press of Tab each.
     """
     label = f"Table, description and exports · {line(info.all_badges)}"
-    below = st.expander(label, icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun")
+    below = st.expander(
+        label, icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun"
+    )
     if not below.open:
         return
     figure = figure if runs is None else with_runs(figure, runs)
@@ -141,14 +167,37 @@ def _show_exports(figure: Figure, runs: Mapping[str, object] | None, table: Tabl
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
         browser.save_buttons(info.chart, info.name, light_twins(theme.mode(), EPSILONS))
-        text, drawn = exports.settings_yaml(info.settings).encode(), shares.charge(lambda: exports.page(figure))
+        text, drawn = (
+            exports.settings_yaml(info.settings).encode(),
+            shares.charge(lambda: exports.page(figure)),
+        )
         with st.container(horizontal=True):
-            exports.download_buttons(info.name, {"CSV": ("csv", exports.csv(frame)), "Settings": ("yaml", text), "HTML": ("html", drawn)})
-            exports.report_button(figure, frame, info.name, info.settings, info.all_badges, info.sets)
-        style: dict[str, Any] = {"key": f"table-{info.name}", "height": min(38 + 35 * max(len(frame), 1), 320)}
+            exports.download_buttons(
+                info.name,
+                {
+                    "CSV": ("csv", exports.csv(frame)),
+                    "Settings": ("yaml", text),
+                    "HTML": ("html", drawn),
+                },
+            )
+            exports.report_button(
+                figure, frame, info.name, info.settings, info.all_badges, info.sets
+            )
+        style: dict[str, Any] = {
+            "key": f"table-{info.name}",
+            "height": min(38 + 35 * max(len(frame), 1), 320),
+        }
         if takes:
-            style |= {"on_select": functools.partial(_take_line, style["key"], frame, takes), "selection_mode": "single-row"}
+            style |= {
+                "on_select": functools.partial(_take_line, style["key"], frame, takes),
+                "selection_mode": "single-row",
+            }
         st.dataframe(frame, hide_index=True, **style)
         is_own = uploads.names_in([info.settings.data, info.settings.public])
-        st.caption(f"The same run from a terminal{', beside the files that Data & backbone saves' if is_own else ''}:")
-        st.code(info.command or exports.command_line(info.settings), language="bash", wrap_lines=True)
+        st.caption(
+            "The same run from a"
+            f" terminal{', beside the files that Data & backbone saves' if is_own else ''}:"
+        )
+        st.code(
+            info.command or exports.command_line(info.settings), language="bash", wrap_lines=True
+        )

@@ -1,7 +1,7 @@
 """Work that outlives the page: its state, one Run button, progress, stop, and what went wrong.
 
-A page shows one of: ready (nothing), missing (a Run button with time and cost), running, failed (cause, what to try).
-Only while a job lives does a fragment look at it again, every second.
+A page shows one of: ready (nothing), missing (a Run button with time and cost), running, failed
+(cause, what to try). Only while a job lives does a fragment look at it again, every second.
 """
 
 import contextlib
@@ -31,7 +31,8 @@ Spec = Mapping[str, Json]
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What jobs would do: title, the ε that it would cost, how many results the cache has; `button` starts it."""
+    """What jobs would do: title, the ε that it would cost, how many results the cache has; `button`
+    starts it."""
 
     title: str
     cost: str = ""
@@ -42,20 +43,37 @@ class Work:
 
 
 def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
-    """Draws the state of the jobs that `specs` describe, and what can be done about it; `key` begins those of its widgets."""
+    """Draws the state of the jobs that `specs` describe, and what can be done about it; `key`
+    begins those of its widgets."""
     statuses = [status for spec in specs if (status := status_of(spec)) is not None]
-    drawn = [status for status in statuses if status.state in (*UNFINISHED, "done")]  # finished jobs too, lest progress run backwards
+    drawn = [
+        status for status in statuses if status.state in (*UNFINISHED, "done")
+    ]  # finished jobs too, lest progress run backwards
     if n_live := sum(status.state in UNFINISHED for status in drawn):
-        _running(" ".join(status.job_id for status in drawn), work.title, (n_live, sum(status.done for status in drawn)), key)
+        _running(
+            " ".join(status.job_id for status in drawn),
+            work.title,
+            (n_live, sum(status.done for status in drawn)),
+            key,
+        )
         return
     missing = work.total - work.cached
-    if missing and any(status.state == "done" and (status.finished or 0.0) >= session.began() for status in statuses):
+    if missing and any(
+        status.state == "done" and (status.finished or 0.0) >= session.began()
+        for status in statuses
+    ):
         st.rerun()  # the page counted its results before the job stored the last of them
     with st.container(border=True, key=f"{key}-panel"):
         for status in statuses:
             if status.state == "failed":
-                st.error(f"**{plain.text(work.title)} failed.** {plain.text(status.cause)}", icon=":material/error:")
-                advice = "Run it again; if it fails again, lower the number of seeds or choose a smaller data set."
+                st.error(
+                    f"**{plain.text(work.title)} failed.** {plain.text(status.cause)}",
+                    icon=":material/error:",
+                )
+                advice = (
+                    "Run it again; if it fails again, lower the number of seeds or choose a smaller"
+                    " data set."
+                )
                 st.markdown(plain.text(status.advice) or advice)
         if any(status.state == "cancelled" for status in statuses):
             st.caption(":material/stop_circle: Stopped. Finished results are in the cache.")
@@ -63,18 +81,27 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         in_cache = f" {work.cached} of {work.total} are in the cache." if work.cached else ""
         amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'}."
         line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
-        style = local.element("run", key=f"{key}-run", label="Run the rest" if work.cached else work.button)
+        style = local.element(
+            "run", key=f"{key}-run", label="Run the rest" if work.cached else work.button
+        )
         place.button(**style, on_click=submit, args=([dict(spec) for spec in specs],))
 
 
-def sweeps(*grids: Spec, forms: Sequence[object], title: str, cost: str = f"{RELEASES}.", key: str = "job") -> None:
+def sweeps(
+    *grids: Spec, forms: Sequence[object], title: str, cost: str = f"{RELEASES}.", key: str = "job"
+) -> None:
     """Draws `panel` for the runs that grids lack so far: those whose form is None."""
     if missing := sum(form is None for form in forms):
-        panel([{"kind": "sweep", "grid": grid} for grid in grids], Work(title, cost, len(forms) - missing, len(forms)), key=key)
+        panel(
+            [{"kind": "sweep", "grid": grid} for grid in grids],
+            Work(title, cost, len(forms) - missing, len(forms)),
+            key=key,
+        )
 
 
 def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:
-    """Trains runs of a set that ships for a few seconds, group by group, so that a page opens with a figure."""
+    """Trains runs of a set that ships for a few seconds, group by group, so that a page opens with
+    a figure."""
     end = time.monotonic() + FIRST_SECONDS
     with contextlib.suppress(PillarError), st.spinner("Training the first seeds …"), shares.turn():
         for group in groups:
@@ -83,7 +110,8 @@ def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:
 
 
 def status_of(spec: Spec) -> JobStatus | None:
-    """The status of the job of this specification, None where it was never submitted or cannot be."""
+    """The status of the job of this specification, None where it was never submitted or cannot
+    be."""
     with contextlib.suppress(PillarError):
         return pc.jobs.find(spec)
     return None
@@ -104,13 +132,18 @@ def duration(seconds: float) -> str:
     """“under 5 s”, “about 40 s”, “about 3 min”."""
     if not seconds >= 5:
         return "shows once it runs" if math.isnan(seconds) else "under 5 s"
-    return f"about {max(10, round(seconds, -1)):.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"
+    return (
+        f"about {max(10, round(seconds, -1)):.0f} s"
+        if seconds < 90
+        else f"about {seconds / 60:.0f} min"
+    )
 
 
 @st.fragment(run_every=1.0)
 @failures.catch_errors()
 def _running(job_ids: str, title: str, when_drawn: tuple[int, int], key: str) -> None:
-    """Draws progress every second, and the page anew once a part is finished. when_drawn: unfinished jobs and finished parts."""
+    """Draws progress every second, and the page anew once a part is finished. when_drawn:
+    unfinished jobs and finished parts."""
     statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]
     live = [status for status in statuses if status.state in UNFINISHED]
     if (len(live), sum(status.done for status in statuses)) != when_drawn:

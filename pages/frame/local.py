@@ -1,8 +1,10 @@
-"""Controls that belong to one page: their values outlive a page change in the session, as text and numbers.
+"""Controls that belong to one page: their values outlive a page change in the session, as text and
+numbers.
 
-`local.toml` has what is always the same of a control, by its name: label, help where a word needs one, and
-perhaps options, default and form of an option, or the looks of an `element` of Streamlit's. A keyword at the call wins. Links carry each
-control, unless its entry has a reason not to (`unlinked`).
+`local.toml` has what is always the same of a control, by its name: label, help where a word needs
+one, and perhaps options, default and form of an option, or the looks of an `element` of
+Streamlit's. A keyword at the call wins. Links carry each control, unless its entry has a reason not
+to (`unlinked`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,9 +58,11 @@ def unlinked_key(key: str, why: str) -> str:
 
 
 def element(name: str, *, of: str = "", **overrides: Json) -> dict[str, Json]:
-    """Label, help, key and looks, as the table says, of a button or of a widget whose value no other run of the page needs.
+    """Label, help, key and looks, as the table says, of a button or of a widget whose value no
+    other run of the page needs.
 
-    of: what a further one of this name is for, the end of its key; overrides: entries in the table's place.
+    of: what a further one of this name is for, the end of its key; overrides: entries in the
+    table's place.
     """
     style: dict[str, Json] = {"key": f"{name}-{of}" if of else name} | _CONTROLS[name] | overrides
     if why := style.pop("unlinked", ""):
@@ -66,42 +70,91 @@ def element(name: str, *, of: str = "", **overrides: Json) -> dict[str, Json]:
     return style
 
 
-def choice(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
+def choice(
+    name: str,
+    options: Options | None = None,
+    default: Option = None,
+    *,
+    place: Any = st,
+    **entry: Any,
+) -> Option:
     """A choice of one among a few, in a `place` of the page.
 
-    entry: what takes the place of the table's entries; `of`, what a further control of this name is for; `title`, the words of an option.
+    entry: what takes the place of the table's entries; `of`, what a further control of this name is
+    for; `title`, the words of an option.
     """
     return _control(place.segmented_control, name, options, default, **entry)
 
 
-def select(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
+def select(
+    name: str,
+    options: Options | None = None,
+    default: Option = None,
+    *,
+    place: Any = st,
+    **entry: Any,
+) -> Option:
     """A choice of one among many."""
     return _control(place.selectbox, name, options, default, **entry)
 
 
-def slider(name: str, options: Options | None = None, default: Option = None, *, place: Any = st, **entry: Any) -> Option:
+def slider(
+    name: str,
+    options: Options | None = None,
+    default: Option = None,
+    *,
+    place: Any = st,
+    **entry: Any,
+) -> Option:
     """A slider over values worth trying."""
     return _control(place.select_slider, name, options, default, **entry)
 
 
 def sliders(*names: str) -> list[Option]:
     """Sliders side by side, all of them as the table says."""
-    return [slider(name, place=column) for column, name in zip(st.columns(len(names)), names, strict=True)]
+    return [
+        slider(name, place=column)
+        for column, name in zip(st.columns(len(names)), names, strict=True)
+    ]
 
 
 def choices(
-    name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **overrides: Json
+    name: str,
+    options: Options | None = None,
+    default: list[str] | None = None,
+    *,
+    title: Title | None = None,
+    **overrides: Json,
 ) -> list[str]:
-    """A choice of one or more names, stored as text; where there are many of them, in a list that opens."""
+    """A choice of one or more names, stored as text; where there are many of them, in a list that
+    opens."""
     entry = _CONTROLS.get(name, {}) | overrides
     options, title = _titles(entry["options"] if options is None else options, title, entry)
     usual: list[str] = list(entry["default"] if default is None else default)
     codes = str(_read(name, _SEPARATOR.join(usual), entry)).split(_SEPARATOR)
-    current = [option for item in codes for option in options if item in (option, codec.code(option))] or usual
+    current = [
+        option for item in codes for option in options if item in (option, codec.code(option))
+    ] or usual
     if entry.get("are_many"):
-        _draw(st.multiselect, name, current, entry, options=options, format_func=title, placeholder=entry.get("placeholder"))
+        _draw(
+            st.multiselect,
+            name,
+            current,
+            entry,
+            options=options,
+            format_func=title,
+            placeholder=entry.get("placeholder"),
+        )
     else:
-        _draw(st.pills, name, current, entry, options=options, format_func=_plainly(title), selection_mode="multi")
+        _draw(
+            st.pills,
+            name,
+            current,
+            entry,
+            options=options,
+            format_func=_plainly(title),
+            selection_mode="multi",
+        )
     return current
 
 
@@ -115,7 +168,8 @@ def toggle(name: str, default: bool = False, *, of: str = "") -> bool:
 
 
 def field(param: Param, *, name: str, placeholder: str = "") -> Option:
-    """The value of an input made from a parameter: a choice or a number; an optional one starts empty, or with `placeholder` in it."""
+    """The value of an input made from a parameter: a choice or a number; an optional one starts
+    empty, or with `placeholder` in it."""
     entry = {"label": param.label, "help": f"{param.help} Allowed: {param.range}."}
     if param.choices:
         current = _current(name, list(param.choices), param.default, entry)
@@ -143,11 +197,20 @@ def _control(
     offered, title = _titles(entry["options"] if options is None else options, title, entry)
     current = _current(name, offered, entry.get("default") if default is None else default, entry)
     reads_markdown = element.__name__ == "segmented_control"
-    _draw(element, name, current, entry, options=offered, format_func=_plainly(title) if reads_markdown else title)
+    _draw(
+        element,
+        name,
+        current,
+        entry,
+        options=offered,
+        format_func=_plainly(title) if reads_markdown else title,
+    )
     return current
 
 
-def _titles(options: Options, title: Title | None, entry: Mapping[str, Json]) -> tuple[list[Option], Title]:
+def _titles(
+    options: Options, title: Title | None, entry: Mapping[str, Json]
+) -> tuple[list[Option], Title]:
     form = entry.get("form", "")
     if form == "percent":
         return list(options), lambda share: f"{100 * share:g} %"
@@ -164,14 +227,23 @@ def _read(name: str, default: T, entry: Mapping[str, Json]) -> T:
     return value(name, default) if entry.get("unlinked") else linked_value(name, default)
 
 
-def _current(name: str, options: list[Option], default: Option, entry: Mapping[str, Json]) -> Option:
+def _current(
+    name: str, options: list[Option], default: Option, entry: Mapping[str, Json]
+) -> Option:
     """The stored value if it is among the options, else the default."""
     current = _read(name, default, entry)
-    return current if current in options else next((option for option in options if codec.code(option) == current), default)
+    return (
+        current
+        if current in options
+        else next((option for option in options if codec.code(option) == current), default)
+    )
 
 
-def _draw(element: Callable[..., Any], name: str, current: Option, entry: Mapping[str, Json], **style: Any) -> None:
-    """Draws a control; what is chosen, several names as text, is kept in the link, or beside the reason why not."""
+def _draw(
+    element: Callable[..., Any], name: str, current: Option, entry: Mapping[str, Json], **style: Any
+) -> None:
+    """Draws a control; what is chosen, several names as text, is kept in the link, or beside the
+    reason why not."""
     why, key = entry.get("unlinked", ""), _WIDGET + name
 
     def keep(new: Option) -> None:
@@ -179,5 +251,9 @@ def _draw(element: Callable[..., Any], name: str, current: Option, entry: Mappin
         if "sets" in entry:
             session.change(**{entry["sets"]: new})
 
-    style |= {"label": entry["label"], "help": entry.get("help"), "key": unlinked_key(key, why) if why else key}
+    style |= {
+        "label": entry["label"],
+        "help": entry.get("help"),
+        "key": unlinked_key(key, why) if why else key,
+    }
     session.draw(element, current, keep, **style)

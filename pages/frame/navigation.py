@@ -32,7 +32,8 @@ PAGES: tuple[tuple[str, str, str], ...] = (
     ("answer", "Answer", "My data"),
     ("runs", "Runs", "My data"),
 )
-"""File in pages/ without its ending, the page's name, the place that it belongs to. The first is the default and lives at `/`."""
+"""File in pages/ without its ending, the page's name, the place that it belongs to. The first is
+the default and lives at `/`."""
 WITHOUT_ROWS = ("", "learn", "check")
 """Addresses of pages that no rows of the settings reach."""
 NEAR = ("explore", "compare", "geometry", "accounting", "evidence")
@@ -48,13 +49,19 @@ def pages() -> list[Any]:
 def _targets() -> dict[str, Any]:
     """Page objects by name, for links: to make one looks at the disk."""
     return {
-        name: st.Page(f"pages/{name}.py", title=title, url_path=None if place == 0 else name, default=place == 0)
+        name: st.Page(
+            f"pages/{name}.py",
+            title=title,
+            url_path=None if place == 0 else name,
+            default=place == 0,
+        )
         for place, (name, title, _) in enumerate(PAGES)
     }
 
 
 def bar(present: str) -> None:
-    """Draws a row of links to the seven places, and below it the pages of the present page's place, where it has several.
+    """Draws a row of links to the seven places, and below it the pages of the present page's place,
+    where it has several.
 
     Links carry every setting, so that a page change is one step of the history.
     """
@@ -65,7 +72,10 @@ def bar(present: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap=None, key="places"):
             st.markdown(":violet[:material/shield_lock:] PILLAR explorer", width="content")
             for place, members in places.items():
-                with st.container(width="content", key="place-here" if place == current else f"place-{members[0][0]}"):
+                with st.container(
+                    width="content",
+                    key="place-here" if place == current else f"place-{members[0][0]}",
+                ):
                     st.page_link(targets[members[0][0]], label=place, query_params=query)
         if len(places[current]) > 1:
             with st.container(horizontal=True, gap=None, key="members"):
@@ -74,14 +84,24 @@ def bar(present: str) -> None:
 
 
 def has_sidebar(present: str) -> bool:
-    """Whether settings of the sidebar act on the page at this address: Public data has its own, and of Runs only Plan takes any."""
+    """Whether settings of the sidebar act on the page at this address: Public data has its own, and
+    of Runs only Plan takes any."""
     settings = session.current()
-    are_brought, is_plan = bool(uploads.names_in([settings.data, settings.public])), local.linked_value("runs-view", "") == "plan"
+    are_brought, is_plan = (
+        bool(uploads.names_in([settings.data, settings.public])),
+        local.linked_value("runs-view", "") == "plan",
+    )
     acts = {"data": are_brought, "screen": False, "runs": is_plan}
     return present not in WITHOUT_ROWS and acts.get(present, True)
 
 
-def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", changes: Mapping[str, Json] | None = None) -> None:
+def link(
+    name: str,
+    label: str,
+    *,
+    icon: str = ":material/arrow_forward:",
+    changes: Mapping[str, Json] | None = None,
+) -> None:
     """A link to a page with the present settings, some of them changed."""
     settings = dataclasses.replace(session.current(), **(changes or {}))
     st.page_link(_targets()[name], label=label, icon=icon, query_params=codec.to_query(settings))
@@ -100,10 +120,12 @@ def run(page: Any) -> None:
 
 
 def begin() -> Settings:
-    """The settings of this run, for the first line of every page: it makes sure that the frame runs around it.
+    """The settings of this run, for the first line of every page: it makes sure that the frame runs
+    around it.
 
-    The first request after a server start may be a deep link, and Streamlit then runs that page's file alone, without
-    sidebar and settings. Calling the navigation registers the pages; the rerun goes through app.py.
+    The first request after a server start may be a deep link, and Streamlit then runs that page's
+    file alone, without sidebar and settings. Calling the navigation registers the pages; the rerun
+    goes through app.py.
     """
     if not _INSIDE_FRAME.get():
         st.navigation(pages(), position="hidden")

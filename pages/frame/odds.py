@@ -1,4 +1,5 @@
-"""Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency and sampling."""
+"""Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency
+and sampling."""
 
 import math
 
@@ -17,21 +18,32 @@ from pillar_core.types import RunRecord, Unit
 
 _RELATIONS = {"add_or_remove_one": "one {} added or removed", "replace_one": "one {} replaced"}
 
-PUBLISHED = tuple((entry["epsilon"], entry["words"].format_map(entry)) for entry in words.WORDS["deployments"].values())
-"""Marks for the ε slider: ε of published deployments with their units. Other units and models than a row of this app: a scale to read ε
-by, no comparison."""
+PUBLISHED = tuple(
+    (entry["epsilon"], entry["words"].format_map(entry))
+    for entry in words.WORDS["deployments"].values()
+)
+"""Marks for the ε slider: ε of published deployments with their units. Other units and models than
+a row of this app: a scale to read ε by, no comparison."""
 
 
 def sentence(settings: Settings) -> str:
-    """Two sentences of HTML for the sidebar: what (ε, δ) alone allows, and what a Gaussian run that this budget buys does."""
+    """Two sentences of HTML for the sidebar: what (ε, δ) alone allows, and what a Gaussian run that
+    this budget buys does."""
     if math.isinf(settings.epsilon):
-        return "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with certainty who took part."
-    alone, gaussian = (plots.guessed_right(share) for share in turned_guesses(settings.epsilon, settings.delta))
+        return (
+            "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with"
+            " certainty who took part."
+        )
+    alone, gaussian = (
+        plots.guessed_right(share) for share in turned_guesses(settings.epsilon, settings.delta)
+    )
     return (
-        f"At <b>ε = {settings.epsilon:g}</b>, an attacker who guesses whether a given {unit(settings.data)} took part is right at most "
-        f"<b>{alone}</b> of the time, instead of 50 %. It is at most <b>{gaussian}</b> if all noise is Gaussian and every row enters every "
-        "step. <span style='opacity:0.7'>Best attacker, prior 50:50, "
-        f"{relation_words(settings.relation, settings.data)}; δ = {number_words(settings.delta)} is the slack in ε.</span>"
+        f"At <b>ε = {settings.epsilon:g}</b>, an attacker who guesses whether a given"
+        f" {unit(settings.data)} took part is right at most <b>{alone}</b> of the time, instead of"
+        f" 50 %. It is at most <b>{gaussian}</b> if all noise is Gaussian and every row enters"
+        " every step. <span style='opacity:0.7'>Best attacker, prior 50:50,"
+        f" {relation_words(settings.relation, settings.data)}; δ = {number_words(settings.delta)}"
+        " is the slack in ε.</span>"
     )
 
 
@@ -40,8 +52,16 @@ def thumbnail(epsilon: float, delta: float) -> None:
     share = turned_guesses(epsilon, delta)[1]
     figure = plots.odds_dots(pd.DataFrame({"advantage": [2 * share]}), mode=theme.mode())
     st.markdown(f"**{figure.layout.title.text}**")
-    figure.update_traces(marker_size=5).update_layout(title=None, height=130, margin={"l": 0, "r": 0, "t": 0, "b": 0}, showlegend=False)
-    st.plotly_chart(figure, theme=None, key="odds-thumbnail", alt=figure.layout.meta["alt"], config={"staticPlot": True})
+    figure.update_traces(marker_size=5).update_layout(
+        title=None, height=130, margin={"l": 0, "r": 0, "t": 0, "b": 0}, showlegend=False
+    )
+    st.plotly_chart(
+        figure,
+        theme=None,
+        key="odds-thumbnail",
+        alt=figure.layout.meta["alt"],
+        config={"staticPlot": True},
+    )
 
 
 def unit(data: str) -> str:
@@ -56,9 +76,11 @@ def relation_words(relation: str, data: str = "") -> str:
 
 
 def table(record: RunRecord) -> pd.DataFrame | None:
-    """One row with the run's largest membership advantage, from the trade-off curve of what it really released.
+    """One row with the run's largest membership advantage, from the trade-off curve of what it
+    really released.
 
-    None where nothing is promised, for subsampled runs, whose curve has no closed form, and where settings were chosen unpaid.
+    None where nothing is promised, for subsampled runs, whose curve has no closed form, and where
+    settings were chosen unpaid.
     """
     if not record.guarantee.is_private or not record.guarantee.has_releases:
         return None

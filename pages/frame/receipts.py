@@ -1,4 +1,5 @@
-"""A model to take away: its training is written down before it begins, a receipt says the sum, and its file stays for later downloads."""
+"""A model to take away: its training is written down before it begins, a receipt says the sum, and
+its file stays for later downloads."""
 
 import functools
 import io
@@ -29,26 +30,42 @@ from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
 _AGAIN, TEST = "train-again", "answer-test"
 _TRAINS = "Training with secret noise …"
 Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]]
-"""Trains a model, with what private rows chose for it: `words` and the `settings` that follow; {} where they chose nothing.
+"""Trains a model, with what private rows chose for it: `words` and the `settings` that follow; {}
+where they chose nothing.
 
-It must not ask Streamlit or a cache of the pages: either ends a run of the page that another press has overtaken.
+It must not ask Streamlit or a cache of the pages: either ends a run of the page that another press
+has overtaken.
 """
 _AT_WORK: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 _LATEST = Memo(slots=1)
 memory.MEMOS.append(_LATEST)
 
 
-def offer(settings: Settings, training: Training, prepare: Callable[[], Train], *, key: str, label: str, hint: str) -> None:
-    """The button that trains a model's file, with model.onnx where that is asked for; of rows that were trained on before it asks first.
+def offer(
+    settings: Settings,
+    training: Training,
+    prepare: Callable[[], Train],
+    *,
+    key: str,
+    label: str,
+    hint: str,
+) -> None:
+    """The button that trains a model's file, with model.onnx where that is asked for; of rows that
+    were trained on before it asks first.
 
-    prepare: what trains it; asked at the press, before anything is spent, and nothing of Streamlit by it either.
+    prepare: what trains it; asked at the press, before anything is spent, and nothing of Streamlit
+    by it either.
     """
     place, features = len(receipts.of_rows(contents(settings)[0])), core.features(settings)
-    has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle("with-onnx", of=key)
+    has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle(
+        "with-onnx", of=key
+    )
     is_ready = not place or local.toggle(_AGAIN, of=f"{key}-{place}")
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
     request = (settings, training, prepare, has_onnx, place, features)
-    st.button(label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style)
+    st.button(
+        label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style
+    )
 
 
 def at_work(settings: Settings) -> threading.Lock:
@@ -65,20 +82,29 @@ def wait(settings: Settings) -> None:
 
 
 def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
-    """The model that was trained last on these private rows, and its split, if this process still has them."""
+    """The model that was trained last on these private rows, and its split, if this process still
+    has them."""
     return latest[1:] if (latest := _latest(settings)) else None
 
 
 def show(settings: Settings) -> None:
-    """What the last training spent and the sum for these rows; then every training, the last first, with its file where that is here."""
+    """What the last training spent and the sum for these rows; then every training, the last first,
+    with its file where that is here."""
     if not (trainings := receipts.of_rows(contents(settings)[0])):
         return
-    st.info(plain.text(f"{trainings[-1].words} {_sum(settings, trainings)}"), icon=":material/receipt_long:")
+    st.info(
+        plain.text(f"{trainings[-1].words} {_sum(settings, trainings)}"),
+        icon=":material/receipt_long:",
+    )
     files = _files(settings, trainings)
     for place, training in reversed(list(enumerate(trainings))):
         with st.container(horizontal=True, vertical_alignment="center"):
             if len(trainings) > 1 or place not in files:
-                where = "" if place in files else " Its file is not in this cache, but where a command or a script wrote it."
+                where = (
+                    ""
+                    if place in files
+                    else " Its file is not in this cache, but where a command or a script wrote it."
+                )
                 st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
             if place in files:
                 name = f"model-epsilon-{training.epsilon:g}.zip"
@@ -88,7 +114,8 @@ def show(settings: Settings) -> None:
 
 
 def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
-    """The page for a data protection officer on each model of these rows whose file is here, the last first."""
+    """The page for a data protection officer on each model of these rows whose file is here, the
+    last first."""
     trainings = receipts.of_rows(contents(settings)[0])
     files = _files(settings, trainings)
     for place in reversed(files):
@@ -99,7 +126,11 @@ def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
 
 
 def _offer_evidence(
-    settings: Settings, trainings: Sequence[Training], files: Mapping[int, str], place: int, attacks: Sequence[str] = ()
+    settings: Settings,
+    trainings: Sequence[Training],
+    files: Mapping[int, str],
+    place: int,
+    attacks: Sequence[str] = (),
 ) -> None:
     spent, latest = _sum(settings, trainings), _latest(settings)
     model = latest[1:] if latest and latest[0] == place else None
@@ -109,16 +140,26 @@ def _offer_evidence(
         file = model_bytes(tested, split=model[1]) if model and tested else _content(files[place])
         return evidence_page(io.BytesIO(file), attacks=attacks, spent=spent).encode()
 
-    st.download_button(**local.element("model-evidence", of=_key_of(place, files)), data=page, file_name="evidence.html")
+    st.download_button(
+        **local.element("model-evidence", of=_key_of(place, files)),
+        data=page,
+        file_name="evidence.html",
+    )
 
 
 def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
-    """The model's record with the private tests of its test rows; None where none was of this model."""
-    tests, model = private_tests.of_rows(contents(settings)[1]), private_tests.model_of(record.classifier) if record.classifier else ""
+    """The model's record with the private tests of its test rows; None where none was of this
+    model."""
+    tests, model = (
+        private_tests.of_rows(contents(settings)[1]),
+        (private_tests.model_of(record.classifier) if record.classifier else ""),
+    )
     if not any(test.model == model for test in tests):
         return None
     is_shown = history.in_sight(settings) == IN_SIGHT
-    return private_tests.add_tests(record, tests, has_coin=has_coin(core.features(settings)), is_shown=is_shown)
+    return private_tests.add_tests(
+        record, tests, has_coin=has_coin(core.features(settings)), is_shown=is_shown
+    )
 
 
 def _files(settings: Settings, trainings: Sequence[Training]) -> dict[int, str]:
@@ -144,36 +185,73 @@ def _latest(settings: Settings) -> tuple[int, RunRecord, SemiPrivateSplit] | Non
 
 
 def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
-    """What all trainings on these rows spent, with private tests, and the rankings that come on top."""
+    """What all trainings on these rows spent, with private tests, and the rankings that come on
+    top."""
     rows, tested = contents(settings)
-    total = receipts.total(rows, private_tests.of_rows(tested), has_coin=has_coin(core.features(settings)))
-    ranked, relations = history.paid_rankings(settings), {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
-    used = [relation for relation in relations if any(training.relation == relation for training in trainings)] if ranked else []
-    epsilons = [round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=relation)) for relation in used]
-    tops = [f"ε = {epsilon} for one row {relations[relation]}" for epsilon, relation in zip(epsilons, used, strict=True)]
-    more = f" Rankings that you paid for on Public data come on top: {'; '.join(tops)}, δ = {number_words(settings.delta)}." if tops else ""
+    total = receipts.total(
+        rows, private_tests.of_rows(tested), has_coin=has_coin(core.features(settings))
+    )
+    ranked, relations = (
+        history.paid_rankings(settings),
+        {
+            "add_or_remove_one": "added or removed",
+            "replace_one": "replaced",
+        },
+    )
+    used = (
+        [
+            relation
+            for relation in relations
+            if any(training.relation == relation for training in trainings)
+        ]
+        if ranked
+        else []
+    )
+    epsilons = [
+        round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=relation))
+        for relation in used
+    ]
+    tops = [
+        f"ε = {epsilon} for one row {relations[relation]}"
+        for epsilon, relation in zip(epsilons, used, strict=True)
+    ]
+    more = (
+        f" Rankings that you paid for on Public data come on top: {'; '.join(tops)}, δ ="
+        f" {number_words(settings.delta)}."
+        if tops
+        else ""
+    )
     return f"{total}{more}"
 
 
 def has_coin(data: FeatureSet) -> bool | str:
-    """Whether a secret coin of each row or person alone decided between training and test: `BY_COIN`, ours, or as somebody states it."""
-    return BY_COIN if data.test_drawn == BY_COIN else not data.test_drawn and local.value("answer-test-coin", False)
+    """Whether a secret coin of each row or person alone decided between training and test:
+    `BY_COIN`, ours, or as somebody states it."""
+    return (
+        BY_COIN
+        if data.test_drawn == BY_COIN
+        else not data.test_drawn and local.value("answer-test-coin", False)
+    )
 
 
 def look(settings: Settings) -> bool:
-    """Whether a page may show exact figures of these rows, which is then remembered; False with the reason where they are locked."""
+    """Whether a page may show exact figures of these rows, which is then remembered; False with the
+    reason where they are locked."""
     if is_shown := not is_locked(settings, reads_rows=False):
         history.look(settings)
     return is_shown
 
 
 def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
-    """Whether a private test of these rows was asked for, here or earlier; it then says that no exact figure of them is shown.
+    """Whether a private test of these rows was asked for, here or earlier; it then says that no
+    exact figure of them is shown.
 
     reads_rows: not so, rows that were not brought are not read to look for earlier tests.
     """
     is_known = reads_rows or bool(uploads.names_in(settings.data))
-    is_asked = bool(local.value(f"{TEST}-{settings.data}", False)) or (is_known and bool(private_tests.of_rows(contents(settings)[1])))
+    is_asked = bool(local.value(f"{TEST}-{settings.data}", False)) or (
+        is_known and bool(private_tests.of_rows(contents(settings)[1]))
+    )
     if is_asked and not mode.binds():
         words.say("private_test_asked", st.info, icon="lock")
     return is_asked and not mode.binds()
@@ -182,8 +260,18 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
 def last_choice(settings: Settings) -> Any:
     """What these private rows chose last, as `Train` says it; None where they chose nothing."""
     rows = "" if mode.binds() else contents(settings)[0]
-    names = (_name(settings, rows, place, "choice") for place in reversed(range(len(receipts.of_rows(rows)))))
-    return next((json.loads(content) for name in names if (content := store.default().get_bytes(name)) is not None), None)
+    names = (
+        _name(settings, rows, place, "choice")
+        for place in reversed(range(len(receipts.of_rows(rows))))
+    )
+    return next(
+        (
+            json.loads(content)
+            for name in names
+            if (content := store.default().get_bytes(name)) is not None
+        ),
+        None,
+    )
 
 
 @memory.cache(max_entries=8, by=core.split_key, is_free=True)
@@ -193,15 +281,27 @@ def contents(settings: Settings) -> tuple[str, str]:
     return receipts.content_of(features), private_tests.content_of(features)
 
 
-def _train(settings: Settings, training: Training, prepare: Callable[[], Train], onnx: bool, place: int, features: FeatureSet) -> None:
+def _train(
+    settings: Settings,
+    training: Training,
+    prepare: Callable[[], Train],
+    onnx: bool,
+    place: int,
+    features: FeatureSet,
+) -> None:
     """A training, once for each press, that is written down first."""
     with failures.note_refusal("No model was made"):
         try:
             st.info(_TRAINS, icon=":material/hourglass_top:")
-        finally:  # another press ends this run of the page at whatever is asked of Streamlit, and from here on that is nothing
+        finally:
+            # another press ends this run of the page at whatever is asked of Streamlit, and from
+            # here on that is nothing
             with at_work(settings):
                 rows, train = contents(settings)[0], prepare()
-                latest, (model_name, choice_name) = _key(settings), (_name(settings, rows, place, kind) for kind in ("model", "choice"))
+                latest, (model_name, choice_name) = (
+                    _key(settings),
+                    (_name(settings, rows, place, kind) for kind in ("model", "choice")),
+                )
                 check_room(features)
                 receipts.keep(rows, training, place=place)
                 record, split, choice = train()
@@ -217,5 +317,12 @@ def _key(settings: Settings) -> tuple[frozenset[str], str]:
 
 
 def _name(settings: Settings, rows: str, place: int, kind: str = "model") -> str:
-    """The key of a training's file, with that of the set that was brought: forgetting the set forgets its models."""
-    return "-".join([*map(uploads.key_of, uploads.names_in(settings.data)), kind, fingerprint(kind, rows, place)])
+    """The key of a training's file, with that of the set that was brought: forgetting the set
+    forgets its models."""
+    return "-".join(
+        [
+            *map(uploads.key_of, uploads.names_in(settings.data)),
+            kind,
+            fingerprint(kind, rows, place),
+        ]
+    )

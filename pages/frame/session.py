@@ -1,12 +1,15 @@
-"""Settings between browser, session and URL. The session holds primitives only; widgets write through callbacks.
+"""Settings between browser, session and URL. The session holds primitives only; widgets write
+through callbacks.
 
-A widget's own key lives as long as the widget is drawn, so the settings are kept under keys of their own (`set.*`): no
-page change and no hidden control resets them. The browser hears of each run a little later, and until then says what it heard before:
-an address that the app wrote itself is such an echo unless Back or Forward brings it, any other is a link, and wins.
+A widget's own key lives as long as the widget is drawn, so the settings are kept under keys of
+their own (`set.*`): no page change and no hidden control resets them. The browser hears of each run
+a little later, and until then says what it heard before: an address that the app wrote itself is
+such an echo unless Back or Forward brings it, any other is a link, and wins.
 
-Controls of single pages, those that you moved, are one word of a link, `name:value;name:value`. Their values live under `local.<name>`, and
-what a link says of them under `link`, as its word. A control says itself whether it belongs in links (see `local`), so a name that a
-link brings is read by the control that claims it, or by nobody: it reaches no state of a page but through that control.
+Controls of single pages, those that you moved, are one word of a link, `name:value;name:value`.
+Their values live under `local.<name>`, and what a link says of them under `link`, as its word. A
+control says itself whether it belongs in links (see `local`), so a name that a link brings is read
+by the control that claims it, or by nobody: it reaches no state of a page but through that control.
 """
 
 import dataclasses
@@ -30,34 +33,49 @@ from pillar_core.fingerprint import fingerprint
 LOCAL, _LINK = "local.", "link"
 _SET, _WIDGET = "set.", "control."
 _SHOWN, _NOTES, _OWN = "url.shown", "url.notes", "url.own"
-"""The first: addresses that the browser may still show, on a line each. It is the one of its last request, then those written since."""
+"""The first: addresses that the browser may still show, on a line each. It is the one of its last
+request, then those written since."""
 _BEGAN, _TOKEN, _DRAWN = "run.began", "session.token", "drawn."
-_DEFAULTS = {"selectbox": "index", "segmented_control": "default", "pills": "default", "multiselect": "default"}
+_DEFAULTS = {
+    "selectbox": "index",
+    "segmented_control": "default",
+    "pills": "default",
+    "multiselect": "default",
+}
 """What Streamlit's widgets call the value that they start with, where it is not `value`."""
 
 
 def token() -> str:
-    """The random token of this session, which ends with its tab; "nobody" in threads without a session."""
+    """The random token of this session, which ends with its tab; "nobody" in threads without a
+    session."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return "nobody"
     return str(st.session_state.setdefault(_TOKEN, secrets.token_hex(32)))
 
 
 def synchronise() -> None:
-    """Takes the settings from the URL where it is news: on the first run, after Back and Forward, on a new link."""
+    """Takes the settings from the URL where it is news: on the first run, after Back and Forward,
+    on a new link."""
     st.session_state[_BEGAN] = time.time()
-    query, shown, context = st.query_params.to_dict(), st.session_state.get(_SHOWN, "").split("\n"), get_script_run_ctx()
+    query, shown, context = (
+        st.query_params.to_dict(),
+        st.session_state.get(_SHOWN, "").split("\n"),
+        get_script_run_ctx(),
+    )
     address, is_step = urlencode(query), context is not None and context.is_history_navigation
     is_echo = address in shown and not is_step
     if _SET + "data" not in st.session_state or (query and not is_echo):
-        settings, notes = codec.from_query(query, chosen_names=st.session_state.get(_OWN, "").split("\n"))
+        settings, notes = codec.from_query(
+            query, chosen_names=st.session_state.get(_OWN, "").split("\n")
+        )
         put(settings)
         st.session_state[_NOTES] = "\n".join(notes)
     st.session_state[_SHOWN] = "\n".join(shown[shown.index(address) :] if is_echo else [address])
 
 
 def missing() -> str:
-    """The name of brought rows that the settings name and that are not here, "" where there is none."""
+    """The name of brought rows that the settings name and that are not here, "" where there is
+    none."""
     names = uploads.names_in([st.session_state[_SET + "data"], st.session_state[_SET + "public"]])
     return next((name for name in names if not uploads.is_here(name)), "")
 
@@ -65,15 +83,22 @@ def missing() -> str:
 def show_missing(name: str) -> None:
     """Stands in the place of a page whose rows are not here."""
     is_private, instead = name == st.session_state[_SET + "data"], Settings().data
-    st.title(f"The {'private' if is_private else 'public'} rows of this link are not here", anchor=False)
+    st.title(
+        f"The {'private' if is_private else 'public'} rows of this link are not here", anchor=False
+    )
     st.warning(plain.text(uploads.missing_text(name)), icon=":material/link_off:")
     values = {"data": instead, "public": PART, "backbone": AUTO} if is_private else {"public": PART}
-    label = f"Go on with {pc.DATASETS[instead].short_title}" if is_private else "Go on with a part of the private data set"
+    label = (
+        f"Go on with {pc.DATASETS[instead].short_title}"
+        if is_private
+        else "Go on with a part of the private data set"
+    )
     st.button(label, key="go-on", on_click=change, kwargs=values)
 
 
 def publish() -> None:
-    """Writes every setting to the URL, unless the browser shows them and is not about to show others."""
+    """Writes every setting to the URL, unless the browser shows them and is not about to show
+    others."""
     query, shown = codec.to_query(current()), st.session_state[_SHOWN].split("\n")
     if {urlencode(query)} != {urlencode(st.query_params.to_dict()), shown[-1]}:
         st.query_params.from_dict(query)
@@ -87,12 +112,15 @@ def began() -> float:
 
 def current() -> Settings:
     """The settings of this run."""
-    values = {name: value for name in PARAMS if (value := st.session_state.get(_SET + name)) is not None}
+    values = {
+        name: value for name in PARAMS if (value := st.session_state.get(_SET + name)) is not None
+    }
     return Settings(**values | {"controls": st.session_state.get(_LINK, "")})
 
 
 def put(settings: Settings) -> None:
-    """Stores settings; the sidebar shows them in the next run. Linked controls that they do not name go back to their defaults."""
+    """Stores settings; the sidebar shows them in the next run. Linked controls that they do not
+    name go back to their defaults."""
     for name, value in dataclasses.asdict(settings).items():
         st.session_state[_SET + name] = value
     for name in _linked():
@@ -101,7 +129,8 @@ def put(settings: Settings) -> None:
 
 
 def claim(name: str) -> None:
-    """Connects a control with the link: it takes the link's value, and from then on the link carries the control's."""
+    """Connects a control with the link: it takes the link's value, and from then on the link
+    carries the control's."""
     if LOCAL + name in st.session_state:
         _link(_linked() | {name: codec.code(st.session_state[LOCAL + name])})
     elif name in (linked := _linked()):
@@ -109,7 +138,11 @@ def claim(name: str) -> None:
 
 
 def _by_name(word: str) -> dict[str, str]:
-    return {name: value for name, mark, value in (part.partition(":") for part in word.split(";")) if mark and name}
+    return {
+        name: value
+        for name, mark, value in (part.partition(":") for part in word.split(";"))
+        if mark and name
+    }
 
 
 def _linked() -> dict[str, str]:
@@ -117,7 +150,9 @@ def _linked() -> dict[str, str]:
 
 
 def _link(controls: dict[str, str]) -> None:
-    st.session_state[_LINK] = ";".join(f"{name}:{value}" for name, value in sorted(controls.items()))
+    st.session_state[_LINK] = ";".join(
+        f"{name}:{value}" for name, value in sorted(controls.items())
+    )
 
 
 def change(**values: Value) -> None:
@@ -131,22 +166,42 @@ def change(**values: Value) -> None:
         st.session_state[_OWN] = f"{st.session_state.get(_OWN, '')}\n{values['backbone']}"
 
 
-def draw_setting(element: Callable[..., Any], name: str, *, place: str = "", shown: Value | None = None, **style: Any) -> None:
+def draw_setting(
+    element: Callable[..., Any],
+    name: str,
+    *,
+    place: str = "",
+    shown: Value | None = None,
+    **style: Any,
+) -> None:
     """Draws a setting's widget with its value, or with what is `shown` in its stead.
 
-    There is one key per place, because a widget that moves forgets its value. style: keywords of the element that win.
+    There is one key per place, because a widget that moves forgets its value. style: keywords of
+    the element that win.
     """
-    hint = None if name in ("data", "method", "view", "compare") else PARAMS[name].help  # settings whose labels need no hint
+    hint = (
+        None if name in ("data", "method", "view", "compare") else PARAMS[name].help
+    )  # settings whose labels need no hint
     style = {"label": PARAMS[name].label, "help": hint, "key": f"{_WIDGET}{name}{place}"} | style
-    draw(element, st.session_state[_SET + name] if shown is None else shown, lambda value: change(**{name: value}), **style)
+    draw(
+        element,
+        st.session_state[_SET + name] if shown is None else shown,
+        lambda value: change(**{name: value}),
+        **style,
+    )
 
 
-def draw(element: Callable[..., Any], value: Any, keep: Callable[[Any], None], *, key: str, **style: Any) -> None:
-    """Draws a widget of Streamlit's that shows `value`, and gives what its visitor makes of it to `keep`.
+def draw(
+    element: Callable[..., Any], value: Any, keep: Callable[[Any], None], *, key: str, **style: Any
+) -> None:
+    """Draws a widget of Streamlit's that shows `value`, and gives what its visitor makes of it to
+    `keep`.
 
-    A browser that has not heard yet of what the app changed repeats the older value, which Streamlit takes for a move. So a widget whose
-    value or options the app changes, not its visitor, is a new one with a key of its own, and what the older one repeats is not kept.
-    `value` is its default, not assigned to it: an assigned value is sent once, and lost with a run that another one ends.
+    A browser that has not heard yet of what the app changed repeats the older value, which
+    Streamlit takes for a move. So a widget whose value or options the app changes, not its visitor,
+    is a new one with a key of its own, and what the older one repeats is not kept. `value` is its
+    default, not assigned to it: an assigned value is sent once, and lost with a run that another
+    one ends.
     """
     options, title = list(style.get("options", ())), style.get("format_func", str)
     offered, known = fingerprint([str(title(option)) for option in options]), _DRAWN + key
@@ -160,9 +215,12 @@ def draw(element: Callable[..., Any], value: Any, keep: Callable[[Any], None], *
 
 
 def keep_widget(key: str, known: str, drawn: Any, keep: Callable[[Any], None]) -> None:
-    """The callback of a widget: what one that was replaced repeats is no move, and a choice of one that was emptied stays as it was."""
+    """The callback of a widget: what one that was replaced repeats is no move, and a choice of one
+    that was emptied stays as it was."""
     value, number = st.session_state.get(key), st.session_state[known].partition(" ")[0]
-    if value is not None and (value != drawn or key == _numbered(known.removeprefix(_DRAWN), number)):
+    if value is not None and (
+        value != drawn or key == _numbered(known.removeprefix(_DRAWN), number)
+    ):
         keep(value)
 
 
@@ -171,7 +229,8 @@ def _numbered(key: str, number: str) -> str:
 
 
 def surely(keep: Callable[[], None]) -> None:
-    """Has `keep` keep something in the session, even where the visitor has moved on: that ends a run at one call of Streamlit alone."""
+    """Has `keep` keep something in the session, even where the visitor has moved on: that ends a
+    run at one call of Streamlit alone."""
     try:
         keep()
     finally:

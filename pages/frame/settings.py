@@ -1,8 +1,9 @@
 """The settings that a link carries: one frozen record of primitives, to and from the query string.
 
-A link leaves out what is as its version's table of defaults says, so that it is short and keeps its view when defaults change.
-What arrives from a URL is hostile until checked: a value that is out of range is moved to the nearest allowed one, one
-that cannot be read falls back to the default, and each such step leaves a message. Nothing here raises.
+A link leaves out what is as its version's table of defaults says, so that it is short and keeps its
+view when defaults change. What arrives from a URL is hostile until checked: a value that is out of
+range is moved to the nearest allowed one, one that cannot be read falls back to the default, and
+each such step leaves a message. Nothing here raises.
 """
 
 import dataclasses
@@ -32,9 +33,35 @@ PUBLIC_TITLES = {PART: "A part of the private data set", NONE: "No public rows"}
 AUTO = "auto"
 """The value of `backbone` that takes images as pixels and numbers as they are."""
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, math.inf)
-KS = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 280, 360, 440, 520, 768, 1028, 1284, 1540, 2048)
+KS = (
+    1,
+    2,
+    3,
+    5,
+    8,
+    10,
+    15,
+    20,
+    30,
+    40,
+    60,
+    80,
+    120,
+    160,
+    200,
+    280,
+    360,
+    440,
+    520,
+    768,
+    1028,
+    1284,
+    1540,
+    2048,
+)
 BUDGETS = "budgets"
-"""The view of Compare that lays every learner at every budget side by side; the others are `COMPARE_VIEWS`."""
+"""The view of Compare that lays every learner at every budget side by side; the others are
+`COMPARE_VIEWS`."""
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 1000
 _LONGEST_WORD = 2000
@@ -42,21 +69,31 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
 """What no link carries of a control."""
 _FORMER = {
     "runs": {name: name for name in ("view", "dataset", "method", "k", "epsilon")},
-    "screen": dict(zip("mnkesvpcx", ("model", "rows", "k", "epsilon", "score", "view", "private", "public", "mixtures"), strict=True)),
+    "screen": dict(
+        zip(
+            "mnkesvpcx",
+            ("model", "rows", "k", "epsilon", "score", "view", "private", "public", "mixtures"),
+            strict=True,
+        )
+    ),
 }
-"""What links carried of two pages in parameters of their own, as of Learners in `learners`, and how each control is called now."""
+"""What links carried of two pages in parameters of their own, as of Learners in `learners`, and how
+each control is called now."""
 
 Value = str | int | float
 T = TypeVar("T")
 
 
 def _field(name: str) -> Any:
-    return params.setting(params.param_from(name, toml_tables(Path(__file__).with_suffix(".toml"))[name]))
+    return params.setting(
+        params.param_from(name, toml_tables(Path(__file__).with_suffix(".toml"))[name])
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Everything that decides what a page shows. Field order is the order in the URL and in a pinned setting."""
+    """Everything that decides what a page shows. Field order is the order in the URL and in a
+    pinned setting."""
 
     data: str = _field("data")
     public: str = _field("public")
@@ -87,7 +124,11 @@ class Settings:
 PARAMS: dict[str, Param] = params.params_of(Settings)
 PINS, _NEXT_PIN = "ABC", "!"
 """The letters of pinned settings, and what stands between their words in the parameter `a`."""
-PINNED = tuple(name for name in PARAMS if name not in ("controls", "target", "view", "compare", "a", "hide", "lesson"))
+PINNED = tuple(
+    name
+    for name in PARAMS
+    if name not in ("controls", "target", "view", "compare", "a", "hide", "lesson")
+)
 
 
 def choices(name: str) -> tuple[str, ...]:
@@ -109,13 +150,19 @@ def choices(name: str) -> tuple[str, ...]:
 
 
 def to_query(settings: Settings) -> dict[str, str]:
-    """The query parameters of a link, version first, without the values that are the version's defaults."""
+    """The query parameters of a link, version first, without the values that are the version's
+    defaults."""
     values = {name: _text(getattr(settings, name)) for name in PARAMS}
-    return {"v": VERSION} | {name: value for name, value in values.items() if LEFT_OUT[VERSION].get(name) != value}
+    return {"v": VERSION} | {
+        name: value for name, value in values.items() if LEFT_OUT[VERSION].get(name) != value
+    }
 
 
-def from_query(query: Mapping[str, str], *, chosen_names: Container[str] | None = ()) -> tuple[Settings, list[str]]:
-    """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair.
+def from_query(
+    query: Mapping[str, str], *, chosen_names: Container[str] | None = ()
+) -> tuple[Settings, list[str]]:
+    """(settings, messages): whatever the query says that can be used, defaults for the rest, a
+    message for each repair.
 
     chosen_names: names that you chose in this session, which may be files (None: all names).
     """
@@ -124,30 +171,53 @@ def from_query(query: Mapping[str, str], *, chosen_names: Container[str] | None 
     version = query.get("v", "")
     if version and version not in LEFT_OUT:
         notes.append(
-            f"This link was made for version {_quote(version)} of the settings, this app reads version {VERSION}: values may differ."
+            f"This link was made for version {_quote(version)} of the settings, this app reads"
+            f" version {VERSION}: values may differ."
         )
-    unknown = [name for name in query if name not in PARAMS and name not in ("v", "learners", *_FORMER) and not name.startswith("embed")]
+    unknown = [
+        name
+        for name in query
+        if name not in PARAMS
+        and name not in ("v", "learners", *_FORMER)
+        and not name.startswith("embed")
+    ]
     if unknown:
-        notes.append(f"Ignored in the link: {', '.join(map(_quote, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
+        notes.append(
+            "Ignored in the link:"
+            f" {', '.join(map(_quote, unknown[:5]))}{' …' if len(unknown) > 5 else ''}."
+        )
     values_ = {**LEFT_OUT.get(version, {}), **query}
-    values: dict[str, Any] = {name: _read(name, values_[name], notes, chosen_names) for name in PARAMS if name in values_}
+    values: dict[str, Any] = {
+        name: _read(name, values_[name], notes, chosen_names) for name in PARAMS if name in values_
+    }
     return Settings(**values), notes
 
 
 def _with_former(query: Mapping[str, str]) -> Mapping[str, str]:
-    parts = [(page, *part.partition(":")[::2]) for page in _FORMER for part in query.get(page, "")[:_LONGEST_WORD].split(";")]
-    words = [f"{page}-{_FORMER[page][name]}:{value}" for page, name, value in parts if name in _FORMER[page]]
+    parts = [
+        (page, *part.partition(":")[::2])
+        for page in _FORMER
+        for part in query.get(page, "")[:_LONGEST_WORD].split(";")
+    ]
+    words = [
+        f"{page}-{_FORMER[page][name]}:{value}"
+        for page, name, value in parts
+        if name in _FORMER[page]
+    ]
     words += [f"compare-learners:{query['learners']}"] if query.get("learners") else []
     return {**query, "controls": ";".join([query.get("controls", ""), *words])} if words else query
 
 
 def code(value: object) -> str:
     """A control's value as links write it; different options of a control have different codes."""
-    return _UNSAFE.sub("", f"{value:.12g}" if isinstance(value, float) else str(value)).replace(";", "")
+    return _UNSAFE.sub("", f"{value:.12g}" if isinstance(value, float) else str(value)).replace(
+        ";", ""
+    )
 
 
 def parse_value(value: object, default: T) -> T:
-    """What a link brought, in the type of the control's default; the default where it cannot be read."""
+    """What a link brought, in the type of the control's default; the default where it cannot be
+    read."""
     if not isinstance(value, str) or isinstance(default, str):
         return cast(T, value)
     if isinstance(default, bool):
@@ -164,7 +234,8 @@ def pin(settings: Settings) -> str:
 
 
 def unpin(word: str, *, chosen_names: Container[str] | None = None) -> Settings | None:
-    """The settings that `pin` wrote, None for an empty or foreign word; `own` as in `from_query`."""
+    """The settings that `pin` wrote, None for an empty or foreign word; `own` as in
+    `from_query`."""
     parts = word.split("~")
     if not word or len(parts) != len(PINNED):
         return None
@@ -175,18 +246,23 @@ def unpin(word: str, *, chosen_names: Container[str] | None = None) -> Settings 
 
 def pins(settings: Settings) -> dict[str, Settings]:
     """The pinned settings by letter, A first."""
-    read = {letter: unpin(word) for letter, word in zip(PINS, settings.a.split(_NEXT_PIN), strict=False)}
+    read = {
+        letter: unpin(word) for letter, word in zip(PINS, settings.a.split(_NEXT_PIN), strict=False)
+    }
     return {letter: pinned for letter, pinned in read.items() if pinned is not None}
 
 
 def with_pin(settings: Settings, letter: str, pinned: Settings | None) -> str:
     """The parameter `a` with this pin in the place of the letter's; None takes it out."""
     by_letter = pins(settings) | {letter: pinned}
-    return _NEXT_PIN.join("" if by_letter.get(name) is None else pin(cast(Settings, by_letter[name])) for name in PINS).rstrip(_NEXT_PIN)
+    return _NEXT_PIN.join(
+        "" if by_letter.get(name) is None else pin(cast(Settings, by_letter[name])) for name in PINS
+    ).rstrip(_NEXT_PIN)
 
 
 def check_value(name: str, value: Value) -> tuple[Value, str]:
-    """(allowed value, message): the value itself with an empty message, or the nearest allowed one and why.
+    """(allowed value, message): the value itself with an empty message, or the nearest allowed one
+    and why.
 
     Brought rows that are not here stay named: no other set's results stand in their place.
     """
@@ -194,28 +270,54 @@ def check_value(name: str, value: Value) -> tuple[Value, str]:
     if is_stored(name, value):
         return value, ""
     if not visitors.is_offered(name, value):
-        return cast(Value, param.default), f"{name} = {_quote(value)} is not offered on this public server: {param.default} is used."
+        return (
+            cast(Value, param.default),
+            (
+                f"{name} = {_quote(value)} is not offered on this public server: {param.default} is"
+                " used."
+            ),
+        )
     if allowed and value not in allowed and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
-        chosen, names = near[0] if near else param.default, ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else "")
-        return cast(Value, chosen), f"{name} was {_quote(value)}, which is none of {names}: {chosen} is used."
+        chosen, names = (
+            near[0] if near else param.default,
+            ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else ""),
+        )
+        return (
+            cast(Value, chosen),
+            f"{name} was {_quote(value)}, which is none of {names}: {chosen} is used.",
+        )
     try:
         return cast(Value, param.check(value)), ""
     except SettingError:
         nearest = _nearest(param, value)
-        return nearest, f"{name} must be {param.range}; the link said {_quote(value)}: {_text(nearest)} is used."
+        return (
+            nearest,
+            (
+                f"{name} must be {param.range}; the link said {_quote(value)}: {_text(nearest)} is"
+                " used."
+            ),
+        )
 
 
 def is_stored(name: str, value: object) -> bool:
-    """Whether `value` names rows that a user brought; whether they are on this machine shows on loading."""
+    """Whether `value` names rows that a user brought; whether they are on this machine shows on
+    loading."""
     return name in ("data", "public") and uploads.is_name(value)
 
 
 def is_of_family(name: str, value: object) -> bool:
-    """Whether `value` names a data set or backbone that is built from its name, such as `timm:resnet50?input_size=160`."""
-    families: dict[str, Container[str]] = {"data": pc.DATASETS, "public": pc.DATASETS, "backbone": pc.BACKBONES}
+    """Whether `value` names a data set or backbone that is built from its name, such as
+    `timm:resnet50?input_size=160`."""
+    families: dict[str, Container[str]] = {
+        "data": pc.DATASETS,
+        "public": pc.DATASETS,
+        "backbone": pc.BACKBONES,
+    }
     text = str(value)
-    return name in families and ":" in text and len(text) <= _LONGEST_NAME and text in families[name]
+    return (
+        name in families and ":" in text and len(text) <= _LONGEST_NAME and text in families[name]
+    )
 
 
 def _linkable(name: str, notes: list[str]) -> str:
@@ -223,8 +325,8 @@ def _linkable(name: str, notes: list[str]) -> str:
     base, mark, _ = name[:_LONGEST_NAME].partition("weights=")
     base_name = base.rstrip("?&") if mark and pc.BACKBONES.is_linkable(base.rstrip("?&")) else AUTO
     notes.append(
-        f"The backbone {_quote(name)} names a file, a program or an address, which only you can choose: {base_name} is used. "
-        "If you trust it, name it on My data → Rows."
+        f"The backbone {_quote(name)} names a file, a program or an address, which only you can"
+        f" choose: {base_name} is used. If you trust it, name it on My data → Rows."
     )
     return base_name
 
@@ -234,12 +336,24 @@ def _read(name: str, text: str, notes: list[str], chosen_names: Container[str] |
     try:
         value: Value = text if param.kind is str else param.kind(float(text))
     except (ValueError, OverflowError):
-        notes.append(f"{name} must be {param.range}; the link said {_quote(text)}: {_text(cast(Value, param.default))} is used.")
+        notes.append(
+            f"{name} must be {param.range}; the link said {_quote(text)}:"
+            f" {_text(cast(Value, param.default))} is used."
+        )
         return cast(Value, param.default)
-    is_foreign = name == "backbone" and chosen_names is not None and value not in chosen_names and not pc.BACKBONES.is_linkable(str(value))
-    if is_foreign and visitors.is_offered(name, value):  # what is off needs no reason of its own: `check_value` says it
+    is_foreign = (
+        name == "backbone"
+        and chosen_names is not None
+        and value not in chosen_names
+        and not pc.BACKBONES.is_linkable(str(value))
+    )
+    if is_foreign and visitors.is_offered(
+        name, value
+    ):  # what is off needs no reason of its own: `check_value` says it
         return _linkable(str(value), notes)
-    if name == "a" and any(word and unpin(word, chosen_names=chosen_names) is None for word in text.split(_NEXT_PIN)):
+    if name == "a" and any(
+        word and unpin(word, chosen_names=chosen_names) is None for word in text.split(_NEXT_PIN)
+    ):
         notes.append("The pinned settings in the link could not be read: nothing is pinned.")
         return ""
     if name == "controls":

@@ -1,4 +1,5 @@
-"""The sidebar: what is private, what is public, how far to look, how much to protect. Widgets come from the parameters."""
+"""The sidebar: what is private, what is public, how far to look, how much to protect. Widgets come
+from the parameters."""
 
 import contextlib
 import dataclasses
@@ -19,7 +20,8 @@ from pillar_core.numerics import number_words, place_among
 
 
 def draw(*, are_near: bool) -> None:
-    """Draws the controls, moves the settings into the data's range; `are_near` puts k and ε on the page itself."""
+    """Draws the controls, moves the settings into the data's range; `are_near` puts k and ε on the
+    page itself."""
     settings = session.current()
     with st.sidebar:
         _data(settings)
@@ -27,16 +29,32 @@ def draw(*, are_near: bool) -> None:
         with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
             limit = core.largest_k(session.current())
         if limit is not None and session.current().k > limit:
-            session.note(f"k was {session.current().k}; the public rows span {limit} directions, so k = {limit} is used.")
+            session.note(
+                f"k was {session.current().k}; the public rows span {limit} directions, so k ="
+                f" {limit} is used."
+            )
             session.put(dataclasses.replace(session.current(), k=limit))
         settings = session.current()
     place = ".near" if are_near else ""
     with st.container(key="near") if are_near else st.sidebar:
-        unlike = _k(settings, limit, place) if "k" not in settings.hidden and core.has_k(settings.method) else ""
+        unlike = (
+            _k(settings, limit, place)
+            if "k" not in settings.hidden and core.has_k(settings.method)
+            else ""
+        )
         if "epsilon" not in settings.hidden:
-            unlike += _slide("epsilon", EPSILONS, settings.epsilon, place, lambda value: "∞" if math.isinf(value) else f"{value:g}")
+            unlike += _slide(
+                "epsilon",
+                EPSILONS,
+                settings.epsilon,
+                place,
+                lambda value: "∞" if math.isinf(value) else f"{value:g}",
+            )
             st.html(marks(EPSILONS, odds.PUBLISHED, "published uses:"))
-            st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
+            st.html(
+                '<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy'
+                " ▶</span></div>"
+            )
         if unlike:
             st.caption(unlike)
     with st.sidebar:
@@ -45,11 +63,16 @@ def draw(*, are_near: bool) -> None:
 
 
 def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = ()) -> None:
-    """A choice from the names that a setting allows, rows that a user brought among them, and what this visit named besides."""
+    """A choice from the names that a setting allows, rows that a user brought among them, and what
+    this visit named besides."""
     settings = session.current()
     if name not in settings.hidden:
         allowed, known = [*choices(name), *brought], f"named.{name}"
-        named = [other for other in st.session_state.get(known, "").split("\n") if other and other not in allowed]
+        named = [
+            other
+            for other in st.session_state.get(known, "").split("\n")
+            if other and other not in allowed
+        ]
         if (now := str(getattr(settings, name))) not in [*allowed, *named]:
             named.append(now)
         st.session_state[known], options = "\n".join(named), [*allowed, *named]
@@ -57,13 +80,18 @@ def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = (
 
 
 def marks(offered: Sequence[float], points: Iterable[tuple[float, str]], label: str) -> str:
-    """A row of HTML under a slider: where values lie among those that it offers, on a logarithmic scale, with words under the pointer."""
+    """A row of HTML under a slider: where values lie among those that it offers, on a logarithmic
+    scale, with words under the pointer."""
     ticks = [
         f'<span title="{words}" style="left:{100 * place / max(len(offered) - 1, 1):.1f}%">▲</span>'
         for value, words in points
         if (place := place_among(offered, value)) is not None
     ]
-    return f'<div class="pillar-marks" aria-hidden="true">{label}{"".join(ticks)}</div>' if ticks else ""
+    return (
+        f'<div class="pillar-marks" aria-hidden="true">{label}{"".join(ticks)}</div>'
+        if ticks
+        else ""
+    )
 
 
 def number(name: str, **shape: Json) -> None:
@@ -71,43 +99,78 @@ def number(name: str, **shape: Json) -> None:
     if name in session.current().hidden:
         return
     param = PARAMS[name]
-    shape |= {"min_value": param.kind(param.low), "max_value": param.kind(param.high), "help": f"{param.help} Allowed: {param.range}."}
+    shape |= {
+        "min_value": param.kind(param.low),
+        "max_value": param.kind(param.high),
+        "help": f"{param.help} Allowed: {param.range}.",
+    }
     session.draw_setting(st.number_input, name, **shape)
 
 
 def _data(settings: Settings) -> None:
     uploaded = uploads.list_uploads()
-    select("data", uploads.title_of, brought=[upload.name for upload in uploaded if upload.is_labelled])
-    public = [upload.name for upload in uploaded if upload.name != settings.data and core.may_be_public(upload, settings)]
+    select(
+        "data", uploads.title_of, brought=[upload.name for upload in uploaded if upload.is_labelled]
+    )
+    public = [
+        upload.name
+        for upload in uploaded
+        if upload.name != settings.data and core.may_be_public(upload, settings)
+    ]
     select("public", lambda name: PUBLIC_TITLES.get(name) or uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
-        ends: dict[str, Json] = {"min_value": PARAMS["public_fraction"].low, "max_value": PARAMS["public_fraction"].high}
+        ends: dict[str, Json] = {
+            "min_value": PARAMS["public_fraction"].low,
+            "max_value": PARAMS["public_fraction"].high,
+        }
         session.draw_setting(st.slider, "public_fraction", step=0.01, format="percent", **ends)
-    select("backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic")
+    select(
+        "backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic"
+    )
 
 
 def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
     if {"delta", "seed", "seeds", "accountant", "relation"} <= settings.hidden:
         return
     if knows_data and settings.delta * (rows := core.facts(settings).n_private) >= 1:
-        problem = f"δ = {number_words(settings.delta)} is at least 1/n = {number_words(1 / rows, 2)}: such a guarantee allows publishing"
-        st.error(f"{problem} a whole row now and then. Lower δ under Advanced.", icon=":material/warning:")
+        problem = (
+            f"δ = {number_words(settings.delta)} is at least 1/n = {number_words(1 / rows, 2)}:"
+            " such a guarantee allows publishing"
+        )
+        st.error(
+            f"{problem} a whole row now and then. Lower δ under Advanced.",
+            icon=":material/warning:",
+        )
     with st.expander("Advanced", icon=":material/settings:"):
         number("delta", format="%.1e", step=1e-6)
         number("seed", step=1)
         number("seeds", step=1)
         select("accountant", lambda name: pc.ACCOUNTANTS[name].title)
-        select("relation", lambda name: {"add_or_remove_one": "Add or remove one row", "replace_one": "Replace one row"}[name])
+        select(
+            "relation",
+            lambda name: {
+                "add_or_remove_one": "Add or remove one row",
+                "replace_one": "Replace one row",
+            }[name],
+        )
 
 
 def _k(settings: Settings, limit: int | None, place: str) -> str:
-    """Draws a switch that leaves k to the rule, and a slider with the rule's k marked; moving it switches the rule off."""
+    """Draws a switch that leaves k to the rule, and a slider with the rule's k marked; moving it
+    switches the rule off."""
     ruled = core.rule_k(settings)
     used = settings.k or ruled
     name = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,}"
     own = used or limit or KS[0]
-    switch = local.element("control.k-auto", of=place.lstrip("."), label=f"Auto k ({name})")  # a widget that moves forgets its value
-    session.draw(st.toggle, settings.k == RULE, lambda is_on: session.change(k=RULE if is_on else own), **switch)
+    switch = local.element(
+        "control.k-auto", of=place.lstrip("."), label=f"Auto k ({name})"
+    )  # a widget that moves forgets its value
+    session.draw(
+        st.toggle,
+        settings.k == RULE,
+        lambda is_on: session.change(k=RULE if is_on else own),
+        **switch,
+    )
     if not used:
         return ""
     offered = KS if limit is None else [*(k for k in KS if k < limit), limit]
@@ -117,12 +180,26 @@ def _k(settings: Settings, limit: int | None, place: str) -> str:
     return unlike if settings.k else ""
 
 
-def _slide(name: str, offered: Sequence[float], value: float, place: str, title: Callable[[float], str]) -> str:
-    """Draws a slider at the offered value nearest to `value`, and returns a sentence where that is another one."""
-    near = value if value in offered else min(offered, key=lambda offer: abs(math.log(offer / value)))
-    session.draw_setting(st.select_slider, name, place=place, shown=near, options=offered, format_func=title)
+def _slide(
+    name: str, offered: Sequence[float], value: float, place: str, title: Callable[[float], str]
+) -> str:
+    """Draws a slider at the offered value nearest to `value`, and returns a sentence where that is
+    another one."""
+    near = (
+        value if value in offered else min(offered, key=lambda offer: abs(math.log(offer / value)))
+    )
+    session.draw_setting(
+        st.select_slider, name, place=place, shown=near, options=offered, format_func=title
+    )
     symbol = PARAMS[name].label.partition(",")[0]
-    return "" if near == value else f"{symbol} = {title(value)} is used. The slider stands at {title(near)}, the nearest that it offers. "
+    return (
+        ""
+        if near == value
+        else (
+            f"{symbol} = {title(value)} is used. The slider stands at {title(near)}, the nearest"
+            " that it offers. "
+        )
+    )
 
 
 def _draw_footer(settings: Settings) -> None:
@@ -131,19 +208,42 @@ def _draw_footer(settings: Settings) -> None:
     pins = codec.pins(settings)
     free = next((letter for letter in codec.PINS if letter not in pins), codec.PINS[-1])
     label = f"Pin {free} anew" if free in pins else f"Pin as {free}"
-    st.button(**local.element("pin", label=label), on_click=session.change, kwargs={"a": codec.with_pin(settings, free, settings)})
+    st.button(
+        **local.element("pin", label=label),
+        on_click=session.change,
+        kwargs={"a": codec.with_pin(settings, free, settings)},
+    )
     for letter, pinned in pins.items():
         values, name = {field: getattr(pinned, field) for field in codec.PINNED}, letter.lower()
-        changed = [f"{field} {was} → {now}" for field, was in values.items() if (now := getattr(settings, field)) != was]
-        with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"pinned-{name}"):
-            st.html(f'<b style="color: {plots.pin_colour(letter, theme.mode())}">{letter}</b>', width="content")
+        changed = [
+            f"{field} {was} → {now}"
+            for field, was in values.items()
+            if (now := getattr(settings, field)) != was
+        ]
+        with st.container(
+            horizontal=True, gap="small", vertical_alignment="center", key=f"pinned-{name}"
+        ):
+            st.html(
+                f'<b style="color: {plots.pin_colour(letter, theme.mode())}">{letter}</b>',
+                width="content",
+            )
             st.button(**local.element("take-pin", of=name), on_click=session.change, kwargs=values)
-            st.button(**local.element("unpin", of=name), on_click=session.change, kwargs={"a": codec.with_pin(settings, letter, None)})
+            st.button(
+                **local.element("unpin", of=name),
+                on_click=session.change,
+                kwargs={"a": codec.with_pin(settings, letter, None)},
+            )
         st.caption(f"Changed since {letter}: {plain.text('; '.join(changed) or 'nothing yet')}")
-    hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
+    hint = (
+        "It shows the same view on any machine that has the data, and holds the seed: runs that it"
+        " shows are experiments, not releases."
+    )
     browser.copy_button("Copy link", settings, key="copy-link", hint=hint)
     if n_jobs := jobs.n_unfinished():
-        label, changes = f"{n_jobs} job{'' if n_jobs == 1 else 's'} running", {"controls": f"{settings.controls};runs-view:jobs"}
+        label, changes = (
+            f"{n_jobs} job{'' if n_jobs == 1 else 's'} running",
+            {"controls": f"{settings.controls};runs-view:jobs"},
+        )
         navigation.link("runs", label, icon=":material/sync:", changes=changes)
     cache = pc.store.default()
     st.caption(f":material/folder: cache `{cache.root.name}/`")

@@ -11,14 +11,19 @@ from pillar_core.plots.theme import INK
 _SCRIPT = Path(__file__).with_name("window.js").read_text(encoding="utf-8")
 _WIDTH = "window.width"
 PHONE, TABLET = 640, 900
-"""Widths of windows, in CSS pixels: up to the first a page is laid out for a phone, up to the second its figures are."""
+"""Widths of windows, in CSS pixels: up to the first a page is laid out for a phone, up to the
+second its figures are."""
 
 ICON = str(Path(__file__).with_name("icon.svg"))
-"""The browser tab's icon: a file of ours, because Streamlit's named icons are fetched from a public server."""
+"""The browser tab's icon: a file of ours, because Streamlit's named icons are fetched from a public
+server."""
 
 _STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 for _colour in ("accent", "surface"):
-    _STYLE = _STYLE.replace(_colour.upper(), f"light-dark({getattr(INK['light'], _colour)}, {getattr(INK['dark'], _colour)})")
+    _STYLE = _STYLE.replace(
+        _colour.upper(),
+        f"light-dark({getattr(INK['light'], _colour)}, {getattr(INK['dark'], _colour)})",
+    )
 
 
 def apply() -> Any:
@@ -28,7 +33,8 @@ def apply() -> Any:
 
 
 def measure(place: Any) -> None:
-    """Asks the browser for the window's width and mode; last in a run, because its rerun would end a run under way."""
+    """Asks the browser for the window's width and mode; last in a run, because its rerun would end
+    a run under way."""
     with place:
         window = st.components.v2.component("pillar_window", js=_SCRIPT, isolate_styles=False)
         data = {"steps": [PHONE, TABLET], "width": st.session_state.get(_WIDTH, 0), "mode": mode()}
@@ -40,7 +46,8 @@ def _keep_width() -> None:
 
 
 def is_narrow(most: int = PHONE) -> bool:
-    """Whether the browser's window has at most this width, PHONE or TABLET; a session's first run takes it for wide."""
+    """Whether the browser's window has at most this width, PHONE or TABLET; a session's first run
+    takes it for wide."""
     return 0 < int(st.session_state.get(_WIDTH, 0)) <= most
 
 
@@ -50,7 +57,8 @@ def mode() -> Mode:
 
 
 def title(text: str, lede: str, *, is_front: bool = False) -> None:
-    """The page's title with its one-sentence answer to “what can I do here?”; the front page's is larger, under the budgets' colours."""
+    """The page's title with its one-sentence answer to “what can I do here?”; the front page's is
+    larger, under the budgets' colours."""
     with st.container(key="front-title" if is_front else "page-title", gap=None):
         if is_front:
             st.html('<div class="pillar-rule"></div>')

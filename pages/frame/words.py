@@ -1,4 +1,5 @@
-"""The pages' words from `words.toml`: titles, notes, how numbers were computed, labels and hints of numbers, badges and columns."""
+"""The pages' words from `words.toml`: titles, notes, how numbers were computed, labels and hints of
+numbers, badges and columns."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,7 +29,8 @@ def explain(page: str, **fields: object) -> None:
 
 
 def say(note: str, show: Callable[..., object] = st.caption, /, **fields: object) -> None:
-    """Draws a note, by default in small letters; fields fill its gaps, and `icon` is its icon's name."""
+    """Draws a note, by default in small letters; fields fill its gaps, and `icon` is its icon's
+    name."""
     look = {"icon": f":material/{fields.pop('icon')}:"} if "icon" in fields else {}
     show(WORDS["notes"][note].format_map(fields), **look)
 

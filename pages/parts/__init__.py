@@ -1,1 +1,2 @@
-"""The larger parts of pages, a folder a page: settings and core calls in, figures and tables drawn."""
+"""The larger parts of pages, a folder a page: settings and core calls in, figures and tables
+drawn."""

@@ -18,14 +18,16 @@ Profile = Callable[[ElementaryEvents, Callable[[float], Array]], tuple[Array, Ar
 
 @dataclasses.dataclass(frozen=True)
 class Accountant:
-    """Turns spending into ε at a δ. `bounds(events, delta)` is called only where `refusal(events)` is empty.
+    """Turns spending into ε at a δ. `bounds(events, delta)` is called only where `refusal(events)`
+    is empty.
 
-    `profile(events, deltas)`, where an accountant has a quicker way than one δ at a time, gives upper ends of ε at the δ
-    that `deltas` picks once it knows δ at ε = 0.
+    `profile(events, deltas)`, where an accountant has a quicker way than one δ at a time, gives
+    upper ends of ε at the δ that `deltas` picks once it knows δ at ε = 0.
 
     `is_bound` is False for an approximation, which is shown for teaching and never calibrates.
-    `is_exact` says that the bounds are the exact ε, so that calibration may solve for noise to the last digits.
-    `version` is part of the cache keys of answers, calibrations and records: raise it when equal runs get other numbers.
+    `is_exact` says that the bounds are the exact ε, so that calibration may solve for noise to the
+    last digits. `version` is part of the cache keys of answers, calibrations and records: raise it
+    when equal runs get other numbers.
     """
 
     name: str
@@ -42,11 +44,14 @@ class Accountant:
         """Empty where this accountant covers `event` under `relation`, else the reason why not."""
         return self.refusal(read(event, NeighboringRelation.of(relation)))
 
-    def epsilon(self, event: DpEvent, *, delta: float, relation: NeighboringRelation) -> EpsilonBounds:
-        """ε of `event` at `delta` under `relation`: inf for a release without noise, 0 for no release.
+    def epsilon(
+        self, event: DpEvent, *, delta: float, relation: NeighboringRelation
+    ) -> EpsilonBounds:
+        """ε of `event` at `delta` under `relation`: inf for a release without noise, 0 for no
+        release.
 
-        Raises SettingError for δ outside (0, 1), or an event with NaN or negative numbers. Raises UnsupportedError
-        where it has no sound bound; the message says why and what covers it.
+        Raises SettingError for δ outside (0, 1), or an event with NaN or negative numbers. Raises
+        UnsupportedError where it has no sound bound; the message says why and what covers it.
         """
         return self.epsilon_of(read(event, NeighboringRelation.of(relation)), delta=delta)
 
@@ -59,7 +64,10 @@ class Accountant:
             return EpsilonBounds(math.inf, math.inf, math.inf, is_bound=self.is_bound)
         reason = self.refusal(events)
         if reason:
-            raise UnsupportedError(f"accountant {self.name!r} has no sound bound here: {reason}. Use accountant='auto', or another.")
+            raise UnsupportedError(
+                f"accountant {self.name!r} has no sound bound here: {reason}. Use"
+                " accountant='auto', or another."
+            )
         if events.unsupported:
             return self.bounds(events, delta)
         key = (self.name, self.version, events, delta)

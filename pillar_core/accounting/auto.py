@@ -15,23 +15,31 @@ CHOICES = (ANALYTIC_GAUSSIAN, PILLAR, PLD, RDP, BASIC)
 """Exact first; the central limit approximation is never chosen."""
 
 
-def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto") -> Accountant:
+def resolve(
+    event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto"
+) -> Accountant:
     """The accountant that answers for `event`: the named one, or auto's choice.
 
-    Raises UnknownNameError for no accountant of that name. Raises UnsupportedError where auto finds no sound bound.
+    Raises UnknownNameError for no accountant of that name. Raises UnsupportedError where auto finds
+    no sound bound.
     """
     return resolve_events(read(event, NeighboringRelation.of(relation)), accountant=accountant)
 
 
-def resolve_bound(event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto") -> Accountant:
-    """As `resolve`, of accountants whose ε is an upper bound alone: what noise is set by, and what a guarantee may state.
+def resolve_bound(
+    event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto"
+) -> Accountant:
+    """As `resolve`, of accountants whose ε is an upper bound alone: what noise is set by, and what
+    a guarantee may state.
 
-    Raises UnknownNameError for no accountant of that name. Raises UnsupportedError where auto finds no sound bound, or the named accountant
-    gives none.
+    Raises UnknownNameError for no accountant of that name. Raises UnsupportedError where auto finds
+    no sound bound, or the named accountant gives none.
     """
     chosen = resolve(event, relation=relation, accountant=accountant)
     if not chosen.is_bound:
-        raise UnsupportedError(f"accountant {chosen.name!r} is an approximation, not a bound: use 'auto'.")
+        raise UnsupportedError(
+            f"accountant {chosen.name!r} is an approximation, not a bound: use 'auto'."
+        )
     return chosen
 
 
@@ -41,15 +49,25 @@ def resolve_events(events: ElementaryEvents, *, accountant: str = "auto") -> Acc
 
 
 def _choice(events: ElementaryEvents) -> Accountant:
-    accountant = next((accountant for accountant in CHOICES if not accountant.refusal(events)), None)
+    accountant = next(
+        (accountant for accountant in CHOICES if not accountant.refusal(events)), None
+    )
     if accountant is None:
         raise UnsupportedError(_refusal(events))
     return accountant
 
 
 def _refusal(events: ElementaryEvents) -> str:
-    reasons = [f"{accountant.name}: {reason}" for accountant in CHOICES if (reason := accountant.refusal(events))]
-    return f"no sound bound under this relation: {'; '.join(reasons)}." if len(reasons) == len(CHOICES) else ""
+    reasons = [
+        f"{accountant.name}: {reason}"
+        for accountant in CHOICES
+        if (reason := accountant.refusal(events))
+    ]
+    return (
+        f"no sound bound under this relation: {'; '.join(reasons)}."
+        if len(reasons) == len(CHOICES)
+        else ""
+    )
 
 
 AUTO = Accountant(

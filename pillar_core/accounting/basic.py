@@ -1,4 +1,5 @@
-"""Basic and advanced composition: what could be said before loss distributions; loose, sound for everything with an (ε, δ)."""
+"""Basic and advanced composition: what could be said before loss distributions; loose, sound for
+everything with an (ε, δ)."""
 
 import math
 
@@ -9,7 +10,9 @@ from pillar_core.types import EpsilonBounds
 
 
 def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
-    spent = math.fsum(release.count * release.delta * release.sampling_probability for release in events.releases)
+    spent = math.fsum(
+        release.count * release.delta * release.sampling_probability for release in events.releases
+    )
     free = delta - spent
     needs_delta = any(release.kind is Kind.GAUSSIAN for release in events.releases)
     if free > 0:
@@ -26,7 +29,8 @@ def _basic_composition(events: ElementaryEvents, delta: float) -> float:
 
 
 def _advanced_composition(events: ElementaryEvents, delta: float) -> float:
-    """Heterogeneous advanced composition (Kairouz, Oh & Viswanath 2015, Theorem 3.5), half of δ for its slack."""
+    """Heterogeneous advanced composition (Kairouz, Oh & Viswanath 2015, Theorem 3.5), half of δ for
+    its slack."""
     steps = _per_step(events, delta / 2)
     drift = math.fsum(count * epsilon * math.tanh(epsilon / 2) for epsilon, count in steps)
     squares = math.fsum(count * epsilon * epsilon for epsilon, count in steps)
@@ -36,11 +40,15 @@ def _advanced_composition(events: ElementaryEvents, delta: float) -> float:
 def _per_step(events: ElementaryEvents, delta: float) -> list[tuple[float, int]]:
     """(ε, count) of each release, where `delta` in all is spent on those that have no pure ε."""
     needing = sum(release.count for release in events.releases if release.kind is Kind.GAUSSIAN)
-    return [(_epsilon(release, events, delta / max(needing, 1)), release.count) for release in events.releases]
+    return [
+        (_epsilon(release, events, delta / max(needing, 1)), release.count)
+        for release in events.releases
+    ]
 
 
 def _epsilon(release: ElementaryRelease, events: ElementaryEvents, delta: float) -> float:
-    """ε of one release; a Poisson sample amplifies by log(1 + q(e^ε − 1)) at δ·q (Li, Qardaji & Su 2012), add/remove only."""
+    """ε of one release; a Poisson sample amplifies by log(1 + q(e^ε − 1)) at δ·q (Li, Qardaji & Su
+    2012), add/remove only."""
     q = release.sampling_probability
     amplifies = q < 1 and events.relation is not REPLACE_ONE
     if release.kind is Kind.GAUSSIAN:
@@ -59,5 +67,9 @@ def _refusal(events: ElementaryEvents) -> str:
 
 
 BASIC = Accountant(
-    "basic", "Basic and advanced composition", "Dwork & Roth 2014; Kairouz, Oh & Viswanath 2015", bounds=_bounds, refusal=_refusal
+    "basic",
+    "Basic and advanced composition",
+    "Dwork & Roth 2014; Kairouz, Oh & Viswanath 2015",
+    bounds=_bounds,
+    refusal=_refusal,
 )

@@ -1,4 +1,5 @@
-"""How ε becomes noise: the smallest budget setting whose certified ε stays within the budget, and a memory of answers."""
+"""How ε becomes noise: the smallest budget setting whose certified ε stays within the budget, and a
+memory of answers."""
 
 import dataclasses
 import math
@@ -24,12 +25,15 @@ SMALLEST = 1e-9
 VERSION = 1
 
 
-def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3) -> float:
-    """The smallest x (to the tolerance, from above) at which `cost(x)` has ε.upper <= budget.epsilon; 0.0 for ε = inf.
+def calibrate(
+    cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3
+) -> float:
+    """The smallest x (to the tolerance, from above) at which `cost(x)` has ε.upper <=
+    budget.epsilon; 0.0 for ε = inf.
 
-    `cost` must fall in x: it is the privacy event of a run whose budget setting (mostly noise_multiplier) is x. The
-    budget is never exceeded: what is returned was itself seen to meet it.
-    Raises BudgetError where no x meets the budget; the message says what would.
+    `cost` must fall in x: it is the privacy event of a run whose budget setting (mostly
+    noise_multiplier) is x. The budget is never exceeded: what is returned was itself seen to meet
+    it. Raises BudgetError where no x meets the budget; the message says what would.
     Raises UnsupportedError where the accountant gives no bound, or none for these events.
     """
     if not 0 < relative_tolerance < 1:
@@ -37,7 +41,9 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     chosen = resolve_bound(cost(1.0), relation=budget.relation, accountant=accountant)
     if budget.epsilon == math.inf:
         return 0.0
-    key = calibration_key(cost, budget, accountant=accountant, relative_tolerance=relative_tolerance)
+    key = calibration_key(
+        cost, budget, accountant=accountant, relative_tolerance=relative_tolerance
+    )
     tolerance = min(relative_tolerance, EXACT_TOLERANCE) if chosen.is_exact else relative_tolerance
 
     def solve() -> tuple[float, str]:
@@ -49,10 +55,14 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     return value if is_same_cost else solve()[0]
 
 
-def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3) -> str:
-    """A fingerprint of a calibration: the cost at a few settings, the budget, tolerance and versions.
+def calibration_key(
+    cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3
+) -> str:
+    """A fingerprint of a calibration: the cost at a few settings, the budget, tolerance and
+    versions.
 
-    A persistent memory may use it, and must check that `cost(value)` meets the budget before it trusts a remembered value.
+    A persistent memory may use it, and must check that `cost(value)` meets the budget before it
+    trusts a remembered value.
     """
     chosen = resolve(cost(1.0), relation=budget.relation, accountant=accountant)
     spent = [read(cost(probe), budget.relation).key for probe in (0.37, 1.0, 13.0)]
@@ -93,7 +103,9 @@ def _solve(cost: Cost, budget: PrivacyBudget, accountant: Accountant, tolerance:
     return passing.x
 
 
-def _bracket(at: Callable[[float], _Point], start: float, tolerance: float) -> tuple[_Point | None, _Point | None]:
+def _bracket(
+    at: Callable[[float], _Point], start: float, tolerance: float
+) -> tuple[_Point | None, _Point | None]:
     """A failing and a passing point around the answer; None for an end that does not exist."""
     failing: _Point | None = None
     passing: _Point | None = None
@@ -120,12 +132,17 @@ def _between(failing: _Point, passing: _Point, tolerance: float, *, bisect: bool
         return middle
     share = failing.excess / (failing.excess - passing.excess)
     root = failing.x * (passing.x / failing.x) ** share
-    aim = root * (1 + tolerance / 3) if passing.x > root * (1 + tolerance / 2) else root / (1 + tolerance / 2)
+    aim = (
+        root * (1 + tolerance / 3)
+        if passing.x > root * (1 + tolerance / 2)
+        else root / (1 + tolerance / 2)
+    )
     return aim if failing.x < aim < passing.x else middle
 
 
 def _gaussian_guess(cost: Cost, budget: PrivacyBudget) -> float:
-    """Where the Gaussian limit would meet the budget: closed form, no accountant asked; only a start."""
+    """Where the Gaussian limit would meet the budget: closed form, no accountant asked; only a
+    start."""
     target = mu_of(budget.epsilon, budget.delta)
     low, high = SMALLEST, LARGEST
     for _ in range(60):
@@ -137,29 +154,44 @@ def _gaussian_guess(cost: Cost, budget: PrivacyBudget) -> float:
 
 
 def _rough_mu(event: DpEvent, budget: PrivacyBudget) -> float:
-    """μ of the central limit (Bu et al. 2020) for sampled Gaussians, about ε/2 of spread for the rest."""
+    """μ of the central limit (Bu et al. 2020) for sampled Gaussians, about ε/2 of spread for the
+    rest."""
     events = read(event, budget.relation)
     if events.is_non_private:
         return math.inf
     squares = 0.0
     for release in events.releases:
         loss = release.loss if release.kind is Kind.GAUSSIAN else release.loss / 2
-        spread = loss * loss if release.sampling_probability == 1 else math.expm1(min(loss * loss, 700.0))
+        spread = (
+            loss * loss
+            if release.sampling_probability == 1
+            else math.expm1(min(loss * loss, 700.0))
+        )
         squares += release.count * release.sampling_probability**2 * spread
     for part, count in events.unsupported:
         if isinstance(part, RandomAllocationEvent):
             squares += count * math.expm1(min(part.noise_multiplier**-2, 700.0)) / part.steps
         elif isinstance(part, PersonSampledEvent):
-            squares += count * (part.rows * part.sampling_probability) ** 2 * math.expm1(min(part.noise_multiplier**-2, 700.0))
+            squares += (
+                count
+                * (part.rows * part.sampling_probability) ** 2
+                * math.expm1(min(part.noise_multiplier**-2, 700.0))
+            )
     return math.sqrt(squares)
 
 
 def _infeasible(cost: Cost, budget: PrivacyBudget, accountant: Accountant) -> str:
     if read(cost(LARGEST), budget.relation).is_non_private:
-        return f"no noise meets epsilon = {budget.epsilon:g}: a part of the run releases without noise, whatever the setting is."
+        return (
+            f"no noise meets epsilon = {budget.epsilon:g}: a part of the run releases without"
+            " noise, whatever the setting is."
+        )
     least = accountant.epsilon(cost(LARGEST), delta=budget.delta, relation=budget.relation).upper
-    would = f"epsilon of at least {least:.4g} would" if math.isfinite(least) else "a larger delta would"
+    would = (
+        f"epsilon of at least {least:.4g} would" if math.isfinite(least) else "a larger delta would"
+    )
     return (
-        f"no noise meets epsilon = {budget.epsilon:g} at delta = {number_words(budget.delta)} ({budget.relation}): "
-        f"other parts of the run spend it; {would}, or fewer or cheaper other releases."
+        f"no noise meets epsilon = {budget.epsilon:g} at delta = {number_words(budget.delta)}"
+        f" ({budget.relation}): other parts of the run spend it; {would}, or fewer or cheaper other"
+        " releases."
     )

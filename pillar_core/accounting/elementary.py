@@ -1,7 +1,9 @@
-"""What an accountant reads: a privacy event flattened, under one relation, to elementary releases in units of sensitivity.
+"""What an accountant reads: a privacy event flattened, under one relation, to elementary releases
+in units of sensitivity.
 
 The ledger has events. Here they become numbers once, with the sensitivity factor that each event
-records for its relation, so that no accountant guesses one (two libraries disagree by a factor of two).
+records for its relation, so that no accountant guesses one (two libraries disagree by a factor of
+two).
 """
 
 import dataclasses
@@ -30,10 +32,12 @@ class Kind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class ElementaryRelease:
-    """`count` equal releases. `loss` is sensitivity / noise scale (Gaussian: std, Laplace: scale) or the pure ε.
+    """`count` equal releases. `loss` is sensitivity / noise scale (Gaussian: std, Laplace: scale)
+    or the pure ε.
 
-    With `sampling_probability` < 1 under replace-one, a Gaussian's `loss` is one row's largest norm / std: the pair is
-    then (1−q)N(0) + qN(±loss), whatever the two rows are (docs/accounting.md, "Replace-one").
+    With `sampling_probability` < 1 under replace-one, a Gaussian's `loss` is one row's largest norm
+    / std: the pair is then (1−q)N(0) + qN(±loss), whatever the two rows are (docs/accounting.md,
+    "Replace-one").
     """
 
     kind: Kind
@@ -43,8 +47,16 @@ class ElementaryRelease:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.loss >= 0 and self.count >= 1 and 0 <= self.sampling_probability <= 1 and 0 <= self.delta <= 1):
-            raise SettingError(f"a release has loss >= 0, count >= 1, sampling_probability and delta in [0, 1]; got {self}.")
+        if not (
+            self.loss >= 0
+            and self.count >= 1
+            and 0 <= self.sampling_probability <= 1
+            and 0 <= self.delta <= 1
+        ):
+            raise SettingError(
+                "a release has loss >= 0, count >= 1, sampling_probability and delta in [0, 1];"
+                f" got {self}."
+            )
 
     @property
     def is_full_gaussian(self) -> bool:
@@ -54,9 +66,11 @@ class ElementaryRelease:
 
 @dataclasses.dataclass(frozen=True)
 class ElementaryEvents:
-    """An event under `relation`: elementary releases in a fixed order, full Gaussians merged into one.
+    """An event under `relation`: elementary releases in a fixed order, full Gaussians merged into
+    one.
 
-    `unsupported` holds events outside our vocabulary with their counts; only the accountants of their library know them.
+    `unsupported` holds events outside our vocabulary with their counts; only the accountants of
+    their library know them.
     """
 
     relation: NeighboringRelation
@@ -71,18 +85,34 @@ class ElementaryEvents:
 
     @property
     def gaussian_mu(self) -> float:
-        """μ of all full Gaussians together, √Σ μᵢ² (Dong, Roth & Su 2022, Corollary 3.3); 0 without any."""
-        return math.sqrt(math.fsum(release.count * release.loss * release.loss for release in self.releases if release.is_full_gaussian))
+        """μ of all full Gaussians together, √Σ μᵢ² (Dong, Roth & Su 2022, Corollary 3.3); 0 without
+        any."""
+        return math.sqrt(
+            math.fsum(
+                release.count * release.loss * release.loss
+                for release in self.releases
+                if release.is_full_gaussian
+            )
+        )
 
     @property
     def key(self) -> str:
         """Content hash: equal spending hashes equal however the event was written."""
-        parts = [(release.kind, release.loss, release.count, release.sampling_probability, release.delta) for release in self.releases]
-        return fingerprint(self.relation, parts, [(repr(event), count) for event, count in self.unsupported], self.is_non_private)
+        parts = [
+            (release.kind, release.loss, release.count, release.sampling_probability, release.delta)
+            for release in self.releases
+        ]
+        return fingerprint(
+            self.relation,
+            parts,
+            [(repr(event), count) for event, count in self.unsupported],
+            self.is_non_private,
+        )
 
 
 def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
-    """`event` under `relation`, canonical. Raises SettingError for NaN or negative noise, counts or probabilities."""
+    """`event` under `relation`, canonical. Raises SettingError for NaN or negative noise, counts or
+    probabilities."""
     relation = NeighboringRelation.of(relation)
     counts: dict[ElementaryRelease, int] = {}
     unsupported: dict[str, tuple[DpEvent, int]] = {}
@@ -96,19 +126,31 @@ def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
         is_non_private = is_non_private or math.isinf(release.loss) or release.delta >= 1
         if release.loss > 0 or release.delta > 0:
             counts[release] = counts.get(release, 0) + times
-    return ElementaryEvents(relation, _canonical_releases(counts), tuple(unsupported[name] for name in sorted(unsupported)), is_non_private)
+    return ElementaryEvents(
+        relation,
+        _canonical_releases(counts),
+        tuple(unsupported[name] for name in sorted(unsupported)),
+        is_non_private,
+    )
 
 
-def gaussian_events(noise_multiplier: float, sampling_probability: float, steps: int, relation: NeighboringRelation) -> ElementaryEvents:
-    """What `read` finds in the event of so many Gaussian releases, each on its own Poisson sample, without making the event."""
+def gaussian_events(
+    noise_multiplier: float, sampling_probability: float, steps: int, relation: NeighboringRelation
+) -> ElementaryEvents:
+    """What `read` finds in the event of so many Gaussian releases, each on its own Poisson sample,
+    without making the event."""
     if noise_multiplier == 0:
         release = ElementaryRelease(Kind.PURE, math.inf)
     elif sampling_probability == 1:
-        release = ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0 if relation is REPLACE_ONE else 1.0, noise_multiplier))
+        release = ElementaryRelease(
+            Kind.GAUSSIAN, _ratio(2.0 if relation is REPLACE_ONE else 1.0, noise_multiplier)
+        )
     else:
         release = _joint_release([(_ratio(1.0, noise_multiplier), 1)], sampling_probability)
     counts = {release: steps} if steps and release.loss > 0 else {}
-    return ElementaryEvents(relation, _canonical_releases(counts), is_non_private=math.isinf(release.loss) and steps > 0)
+    return ElementaryEvents(
+        relation, _canonical_releases(counts), is_non_private=math.isinf(release.loss) and steps > 0
+    )
 
 
 def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
@@ -121,7 +163,9 @@ def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, in
         case events.SelfComposedDpEvent():
             count = event.count
             if not (count >= 0 and count == int(count)):
-                raise SettingError(f"an event's count must be a whole number of at least 0; got {count!r}.")
+                raise SettingError(
+                    f"an event's count must be a whole number of at least 0; got {count!r}."
+                )
             if count:
                 yield from _elementary_events(event.event, times * int(count))
         case events.PoissonSampledDpEvent():
@@ -143,33 +187,51 @@ def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease
         case events.NonPrivateDpEvent():
             return ElementaryRelease(Kind.PURE, math.inf)
         case events.GaussianDpEvent():
-            return ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
+            return ElementaryRelease(
+                Kind.GAUSSIAN, _ratio(2.0 if replace else 1.0, event.noise_multiplier)
+            )
         case events.GaussianRelease():
             factor = _at_least_zero(event.replace_one_factor, "replace_one_factor")
-            return ElementaryRelease(Kind.GAUSSIAN, _ratio(factor if replace else 1.0, event.noise_multiplier))
+            return ElementaryRelease(
+                Kind.GAUSSIAN, _ratio(factor if replace else 1.0, event.noise_multiplier)
+            )
         case events.LaplaceDpEvent():
-            return ElementaryRelease(Kind.LAPLACE, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
+            return ElementaryRelease(
+                Kind.LAPLACE, _ratio(2.0 if replace else 1.0, event.noise_multiplier)
+            )
         case events.ExponentialMechanismEvent():
             return ElementaryRelease(Kind.EXPONENTIAL, _epsilon(event, replace))
         case events.PureEvent():
-            return ElementaryRelease(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
+            return ElementaryRelease(
+                Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta")
+            )
         case events.PoissonSampledDpEvent():
             return _sampled_release(event, relation)
-        case events.RandomAllocationEvent() if replace:  # one step moves by two clip norms (docs/accounting.md, "Random allocation")
+        case events.RandomAllocationEvent() if (
+            replace
+        ):  # one step moves by two clip norms (docs/accounting.md, "Random allocation")
             return ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0, event.noise_multiplier))
     return None
 
 
-def _sampled_release(event: events.PoissonSampledDpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
-    """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
+def _sampled_release(
+    event: events.PoissonSampledDpEvent, relation: NeighboringRelation
+) -> ElementaryRelease | None:
+    """One release made of everything that was computed from one Poisson sample; None where no
+    formula covers it."""
     probability = float(event.sampling_probability)
     parts = list(_elementary_events(event.event, 1))
-    gaussians = ((part, times) for part, times in parts if isinstance(part, events.GaussianDpEvent | events.GaussianRelease))
+    gaussians = (
+        (part, times)
+        for part, times in parts
+        if isinstance(part, events.GaussianDpEvent | events.GaussianRelease)
+    )
     ratios = [(_ratio(1.0, part.noise_multiplier), times) for part, times in gaussians]
     if not parts:
         return ElementaryRelease(Kind.PURE, 0.0)
     if len(ratios) == len(parts):
-        # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under both relations.
+        # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under
+        # both relations.
         return _joint_release(ratios, probability)
     if len(parts) == 1 and parts[0][1] == 1:
         inner = _release(parts[0][0], relation)
@@ -184,14 +246,36 @@ def _joint_release(ratios: Sequence[tuple[float, int]], probability: float) -> E
 
 
 def _canonical_releases(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease, ...]:
-    full = math.fsum(times * release.loss * release.loss for release, times in counts.items() if release.is_full_gaussian)
-    sampled = [dataclasses.replace(release, count=times) for release, times in counts.items() if not release.is_full_gaussian]
-    sampled.sort(key=lambda release: (release.kind.value, release.loss, release.sampling_probability, release.delta))
-    return tuple(sampled) if full == 0 else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *sampled)
+    full = math.fsum(
+        times * release.loss * release.loss
+        for release, times in counts.items()
+        if release.is_full_gaussian
+    )
+    sampled = [
+        dataclasses.replace(release, count=times)
+        for release, times in counts.items()
+        if not release.is_full_gaussian
+    ]
+    sampled.sort(
+        key=lambda release: (
+            release.kind.value,
+            release.loss,
+            release.sampling_probability,
+            release.delta,
+        )
+    )
+    return (
+        tuple(sampled)
+        if full == 0
+        else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *sampled)
+    )
 
 
 def _epsilon(event: events.ExponentialMechanismEvent | events.PureEvent, replace: bool) -> float:
-    add_remove, replace_one = (_at_least_zero(value, "epsilon") for value in (event.epsilon_add_remove, event.epsilon_replace_one))
+    add_remove, replace_one = (
+        _at_least_zero(value, "epsilon")
+        for value in (event.epsilon_add_remove, event.epsilon_replace_one)
+    )
     return replace_one if replace else add_remove
 
 

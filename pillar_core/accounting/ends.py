@@ -1,9 +1,10 @@
-"""Certified ends of ε for one direction of a composition: lattice and window chosen, laws moved up or merged, roots taken.
+"""Certified ends of ε for one direction of a composition: lattice and window chosen, laws moved up
+or merged, roots taken.
 
 docs/accounting.md has the argument that every error lands on the safe side.
 
-The saddle is the tilt θ at which the composed loss has its mass near ε(δ), from a few hundred cells: no bound; a poor one costs accuracy
-that `composition` measures and reports.
+The saddle is the tilt θ at which the composed loss has its mass near ε(δ), from a few hundred
+cells: no bound; a poor one costs accuracy that `composition` measures and reports.
 """
 
 import dataclasses
@@ -61,13 +62,17 @@ class Moments:
         """(low, high) with about e^−depth of the tilted mass beyond either."""
         rates = np.concatenate([np.array(REACHES) / saddle.spread, np.array(SHARES) * saddle.theta])
         shifts = np.concatenate([-rates, rates])
-        growth = self._log_moment(saddle.theta + shifts)[0] - self._log_moment(np.array([saddle.theta]))[0]
+        growth = (
+            self._log_moment(saddle.theta + shifts)[0]
+            - self._log_moment(np.array([saddle.theta]))[0]
+        )
         edges = (growth + depth) / shifts
         low, high = float(edges[: len(rates)].max()), float(edges[len(rates) :].min())
         return min(low, saddle.centre - saddle.spread), max(high, saddle.centre + saddle.spread)
 
     def _crossing(self, excess: Callable[[Array], Array]) -> Saddle:
-        """Where `excess`, falling at first, crosses 0; past it, at tilts that see only the largest loss, it may rise again."""
+        """Where `excess`, falling at first, crosses 0; past it, at tilts that see only the largest
+        loss, it may rise again."""
         spread = math.sqrt(max(float(self._log_moment(np.zeros(1))[2][0]), 1e-300))
         thetas = np.geomspace(1e-4 / spread, 1e4 / spread, 33)
         for _ in range(2):
@@ -111,8 +116,9 @@ Direction = Sequence[tuple[Pair, int]]
 class Grid:
     """One attempt's lattice.
 
-    error: what it may add to ε, relatively, by a second-order estimate. step: how far one merged loss may move, relative to ε
-    over the root of the number of releases. points: loss intervals of a release.
+    error: what it may add to ε, relatively, by a second-order estimate. step: how far one merged
+    loss may move, relative to ε over the root of the number of releases. points: loss intervals of
+    a release.
     """
 
     error: float
@@ -143,19 +149,33 @@ class Window:
 
     def compose(self, laws: Sequence[Law]) -> Composition:
         offset = self.h * math.fsum(law.count * law.offset for law in laws)
-        return compose(laws, h=self.h, theta=self.theta, start=math.floor((self.low - offset) / self.h), size=self.size)
+        return compose(
+            laws,
+            h=self.h,
+            theta=self.theta,
+            start=math.floor((self.low - offset) / self.h),
+            size=self.size,
+        )
 
 
-def direction_bounds(direction: Direction, delta: float, *, known: float) -> tuple[float, float, float]:
-    """(lower, estimate, upper) of ε for one direction, again on a better lattice while the two ends lie apart.
+def direction_bounds(
+    direction: Direction, delta: float, *, known: float
+) -> tuple[float, float, float]:
+    """(lower, estimate, upper) of ε for one direction, again on a better lattice while the two ends
+    lie apart.
 
-    A direction whose upper end is at most the `known` one of another direction decides nothing: its lower end stays 0.
+    A direction whose upper end is at most the `known` one of another direction decides nothing: its
+    lower end stays 0.
     """
     rest = delta - infinite_mass((pair.infinite, count) for pair, count in direction)
     if not rest > 0:
         return 0.0, math.inf, math.inf
     steps = sum(count for _, count in direction)
-    lower, estimate, upper = 0.0, math.inf, math.fsum(count * pair.range[1] for pair, count in direction)
+    lower, estimate, upper = (
+        0.0,
+        math.inf,
+        math.fsum(count * pair.range[1] for pair, count in direction),
+    )
     tail = min(TAIL_SHARE * rest / steps, 1e-9)
     moments = Moments(direction, tail)
     if upper <= known or moments.is_empty:
@@ -165,22 +185,34 @@ def direction_bounds(direction: Direction, delta: float, *, known: float) -> tup
         window = window_for(moments, saddle, depth, grid, steps)
         if window is None:
             break
-        parts = [cells(pair, count, h=window.h, points=grid.points, tail=tail) for pair, count in direction]
+        parts = [
+            cells(pair, count, h=window.h, points=grid.points, tail=tail)
+            for pair, count in direction
+        ]
         spreads = window.compose([spread(part, window.h) for part in parts])
         upper = min(upper, end_of(spreads, saddle.centre, delta))
         if upper <= known:
             break
-        certified, merged = lower_ends(window, [merge(part, window.h) for part in parts], saddle.centre, delta)
+        certified, merged = lower_ends(
+            window, [merge(part, window.h) for part in parts], saddle.centre, delta
+        )
         lower, estimate = max(lower, certified), merged
-        if upper - lower <= 4e-3 * upper:  # relative distance of the two ends that needs no finer lattice
+        if (
+            upper - lower <= 4e-3 * upper
+        ):  # relative distance of the two ends that needs no finer lattice
             break
         depth = max(LEAST_DEPTH, spreads.depth(min(upper, window.high), rest) + DEPTH)
-        saddle = moments.saddle_at(merged) if 0 < merged < math.inf else moments.saddle_with_tilt(saddle.theta / 8)
+        saddle = (
+            moments.saddle_at(merged)
+            if 0 < merged < math.inf
+            else moments.saddle_with_tilt(saddle.theta / 8)
+        )
     return lower, min(max((2 * estimate + upper) / 3, lower), upper), upper
 
 
 def upper_composition(direction: Direction, delta: float) -> tuple[Composition, float] | None:
-    """The upper law composed around ε(δ), good for all δ within a few factors of e, and that ε; None where δ is spent."""
+    """The upper law composed around ε(δ), good for all δ within a few factors of e, and that ε;
+    None where δ is spent."""
     rest = delta - infinite_mass((pair.infinite, count) for pair, count in direction)
     steps = sum(count for _, count in direction)
     tail = min(TAIL_SHARE * rest / steps, 1e-9)
@@ -197,11 +229,19 @@ def upper_composition(direction: Direction, delta: float) -> tuple[Composition, 
         needed = composed.depth(min(upper, window.high), rest) + DEPTH
         if needed <= depth + 1 or depth > LEAST_DEPTH:
             return composed, upper
-        saddle, depth = moments.saddle_at(upper) if 0 < upper < math.inf else moments.saddle_with_tilt(saddle.theta / 8), needed
+        saddle, depth = (
+            (
+                moments.saddle_at(upper)
+                if 0 < upper < math.inf
+                else moments.saddle_with_tilt(saddle.theta / 8)
+            ),
+            needed,
+        )
 
 
 def delta_at_zero(direction: Direction) -> float:
-    """An upper bound, tight for runs of moderate ε, of δ at ε = 0: the total variation of the composed pair."""
+    """An upper bound, tight for runs of moderate ε, of δ at ε = 0: the total variation of the
+    composed pair."""
     steps = sum(count for _, count in direction)
     tail = 1e-13 / steps
     moments = Moments(direction, tail)
@@ -218,19 +258,29 @@ def delta_at_zero(direction: Direction) -> float:
 
 def _spread_composition(direction: Direction, window: Window, tail: float) -> Composition:
     points = REFINEMENTS[0].points
-    return window.compose([spread(cells(pair, count, h=window.h, points=points, tail=tail), window.h) for pair, count in direction])
+    return window.compose(
+        [
+            spread(cells(pair, count, h=window.h, points=points, tail=tail), window.h)
+            for pair, count in direction
+        ]
+    )
 
 
-def window_for(moments: Moments, saddle: Saddle, depth: float, grid: Grid, steps: int) -> Window | None:
-    """The lattice: fine enough for the error wanted (a spread over h adds T(1 + θ)h²/12 to ε), wide enough for the tilted mass.
+def window_for(
+    moments: Moments, saddle: Saddle, depth: float, grid: Grid, steps: int
+) -> Window | None:
+    """The lattice: fine enough for the error wanted (a spread over h adds T(1 + θ)h²/12 to ε), wide
+    enough for the tilted mass.
 
-    None where losses are so large that no step can be told from 0 in float64; the bounds without sampling then stand.
+    None where losses are so large that no step can be told from 0 in float64; the bounds without
+    sampling then stand.
     """
     low, high = moments.window(saddle, depth)
     scale = max(saddle.centre, 0.02 * saddle.spread)
     second_order = math.sqrt(12 * grid.error * scale / (steps * (1 + saddle.theta)))
     h = min(second_order, 0.25 / (1 + saddle.theta), grid.step * scale / math.sqrt(steps))
-    # moving losses onto the lattice widens their sum by up to a step each, mostly by the root of their number
+    # moving losses onto the lattice widens their sum by up to a step each, mostly by the root of
+    # their number
     margin = (2 + min(steps, 4 * math.sqrt(steps))) * h
     low, high = low - margin, high + margin
     if not (h > 0 and high > low and math.isfinite((high - low) / h)):
@@ -242,26 +292,40 @@ def window_for(moments: Moments, saddle: Saddle, depth: float, grid: Grid, steps
 
 
 def end_of(composed: Composition, start: float, delta: float, *, is_upper: bool = True) -> float:
-    """ε at which the composition's δ falls to `delta`, never too small; is_upper: False for a lower end, never too large."""
+    """ε at which the composition's δ falls to `delta`, never too small; is_upper: False for a lower
+    end, never too large."""
     rest = delta - composed.infinite
     if not rest > 0:
         return math.inf
     target = math.log(rest)
-    return _root(lambda epsilon: composed.log_delta(epsilon, is_upper=is_upper) - target, composed, start, is_upper=is_upper)
+    return _root(
+        lambda epsilon: composed.log_delta(epsilon, is_upper=is_upper) - target,
+        composed,
+        start,
+        is_upper=is_upper,
+    )
 
 
-def lower_ends(window: Window, laws: Sequence[Law], start: float, delta: float) -> tuple[float, float]:
+def lower_ends(
+    window: Window, laws: Sequence[Law], start: float, delta: float
+) -> tuple[float, float]:
     """The certified lower end, and where δ would be met if what merging moved averaged out exactly.
 
-    Merging moves each loss by a bounded independent error of mean 0; but for a share of δ, they sum to at least −slip.
+    Merging moves each loss by a bounded independent error of mean 0; but for a share of δ, they sum
+    to at least −slip.
     """
     composed = window.compose(laws)
-    certified, merged = (end_of(composed, start, (1 + share) * delta, is_upper=False) for share in (LOWER_SHARE, 0.0))
+    certified, merged = (
+        end_of(composed, start, (1 + share) * delta, is_upper=False) for share in (LOWER_SHARE, 0.0)
+    )
     return max(0.0, certified - slip(laws, math.log(LOWER_SHARE * delta))), max(0.0, merged)
 
 
-def _root(excess: Callable[[float], float], composed: Composition, start: float, *, is_upper: bool) -> float:
-    """Where the falling `excess` crosses 0, at its safe end: at most 0 there for an upper end, at least 0 for a lower one.
+def _root(
+    excess: Callable[[float], float], composed: Composition, start: float, *, is_upper: bool
+) -> float:
+    """Where the falling `excess` crosses 0, at its safe end: at most 0 there for an upper end, at
+    least 0 for a lower one.
 
     An upper end of inf, or a lower one of −inf, says that the window does not hold the crossing.
     """
@@ -281,7 +345,12 @@ def _root(excess: Callable[[float], float], composed: Composition, start: float,
         tolerance = ROOT_TOLERANCE * max(abs(x), composed.h)
         if math.isfinite(below) and high - low <= tolerance:
             break
-        if x != last_x and math.isfinite(value) and math.isfinite(last) and (value - last) / (x - last_x) < 0:
+        if (
+            x != last_x
+            and math.isfinite(value)
+            and math.isfinite(last)
+            and (value - last) / (x - last_x) < 0
+        ):
             slope = (value - last) / (x - last_x)
         last_x, last = x, value
         root = x - value / slope

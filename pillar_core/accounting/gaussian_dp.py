@@ -1,10 +1,13 @@
-"""Gaussian differential privacy in closed form: μ ↔ (ε, δ), to the last digits and on the safe side.
+"""Gaussian differential privacy in closed form: μ ↔ (ε, δ), to the last digits and on the safe
+side.
 
-δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)  (Balle & Wang 2018, Theorem 5; Dong, Roth & Su 2022, Corollary 2.13).
+δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)  (Balle & Wang 2018, Theorem 5; Dong, Roth & Su 2022,
+Corollary 2.13).
 
-Two accountants: the analytic Gaussian mechanism, exact for any composition of full Gaussian releases and for nothing else; and the central
-limit theorem for sampled steps, an approximation and never a bound. It under-reports where steps are few or the sampling probability is
-small (2.21 against 3.26 at q = 0.02, σ = 0.8, T = 200, δ = 1e-5). Full Gaussian releases enter it exactly.
+Two accountants: the analytic Gaussian mechanism, exact for any composition of full Gaussian
+releases and for nothing else; and the central limit theorem for sampled steps, an approximation and
+never a bound. It under-reports where steps are few or the sampling probability is small (2.21
+against 3.26 at q = 0.02, σ = 0.8, T = 200, δ = 1e-5). Full Gaussian releases enter it exactly.
 """
 
 import math
@@ -19,13 +22,17 @@ from pillar_core.params import DELTA
 from pillar_core.types import EpsilonBounds
 
 RELATIVE_ERROR = 1e-11
-"""What answers are moved by to the safe side; bisection, log_ndtr and the cancellation in δ(ε) stay below it."""
+"""What answers are moved by to the safe side; bisection, log_ndtr and the cancellation in δ(ε) stay
+below it."""
 
 
 def delta_of(epsilon: float, mu: float) -> float:
-    """δ in [0, 1] at which a μ-GDP release is (ε, δ)-DP, for `epsilon` of any sign. Raises SettingError for NaN, or `mu` below 0."""
+    """δ in [0, 1] at which a μ-GDP release is (ε, δ)-DP, for `epsilon` of any sign. Raises
+    SettingError for NaN, or `mu` below 0."""
     if not mu >= 0 or math.isnan(epsilon):
-        raise SettingError(f"mu must be at least 0 and epsilon a number; got mu={mu!r}, epsilon={epsilon!r}.")
+        raise SettingError(
+            f"mu must be at least 0 and epsilon a number; got mu={mu!r}, epsilon={epsilon!r}."
+        )
     if epsilon == math.inf or mu == 0:
         return max(0.0, -math.expm1(min(epsilon, 0.0))) if mu < math.inf else 1.0
     if mu == math.inf:
@@ -65,7 +72,9 @@ def mu_of(epsilon: float, delta: float) -> float:
     high = 1.0
     while delta_of(epsilon, high) <= delta:
         high *= 2
-    return _crossing(lambda inverse: delta_of(epsilon, 1 / inverse) <= delta, 1 / high, math.inf) ** -1 * (1 - RELATIVE_ERROR)
+    return _crossing(
+        lambda inverse: delta_of(epsilon, 1 / inverse) <= delta, 1 / high, math.inf
+    ) ** -1 * (1 - RELATIVE_ERROR)
 
 
 def _crossing(passes: Callable[[float], bool], failing: float, passing: float) -> float:
@@ -92,7 +101,10 @@ def _exact_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 
 def _exact_refusal(events: ElementaryEvents) -> str:
     if events.unsupported or not all(release.is_full_gaussian for release in events.releases):
-        return "it is exact for Gaussian releases of all rows only, and this run has another kind of release"
+        return (
+            "it is exact for Gaussian releases of all rows only, and this run has another kind of"
+            " release"
+        )
     return ""
 
 
@@ -122,7 +134,9 @@ def _limit_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 def _limit_refusal(events: ElementaryEvents) -> str:
     if events.unsupported or any(release.kind is not Kind.GAUSSIAN for release in events.releases):
         return "the central limit formula is for Gaussian releases"
-    if events.relation is REPLACE_ONE and any(release.sampling_probability < 1 for release in events.releases):
+    if events.relation is REPLACE_ONE and any(
+        release.sampling_probability < 1 for release in events.releases
+    ):
         return "its formula for Poisson sampling is for add/remove neighbours"
     return ""
 

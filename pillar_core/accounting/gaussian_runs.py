@@ -1,7 +1,8 @@
-"""ε of the commonest run, `steps` Gaussian releases, each on a Poisson sample; the noise for a given ε; other samplers.
+"""ε of the commonest run, `steps` Gaussian releases, each on a Poisson sample; the noise for a
+given ε; other samplers.
 
-Accountants of Poisson sampling say nothing about shuffled batches: there, amplification is not known to hold in general,
-and the bound without any is the only one offered.
+Accountants of Poisson sampling say nothing about shuffled batches: there, amplification is not
+known to hold in general, and the bound without any is the only one offered.
 """
 
 import dataclasses
@@ -19,28 +20,43 @@ from pillar_core.params import NOISE_MULTIPLIER, Param
 from pillar_core.types import EpsilonBounds, NeighboringRelation, PrivacyBudget
 
 SAMPLING_PROBABILITY = Param(
-    "sampling_probability", float, 1.0, "Chance of each row to be in a step's Poisson sample.", low=0, low_open=True, high=1, log=True
+    "sampling_probability",
+    float,
+    1.0,
+    "Chance of each row to be in a step's Poisson sample.",
+    low=0,
+    low_open=True,
+    high=1,
+    log=True,
 )
 NOISE = dataclasses.replace(NOISE_MULTIPLIER, none_means="")
 STEPS_TAKEN = Param("steps", int, 1, "Noisy steps.", low=0, high=10**7, unit="steps", log=True)
 
 
-def gaussian_run(noise_multiplier: float, *, sampling_probability: float = 1.0, steps: int = 1) -> DpEvent:
+def gaussian_run(
+    noise_multiplier: float, *, sampling_probability: float = 1.0, steps: int = 1
+) -> DpEvent:
     """The privacy event of `steps` Gaussian releases, each on its own Poisson sample.
 
     Raises SettingError for a number outside its range, NaN included.
     """
-    step = subsample(gaussian(NOISE.number(noise_multiplier)), SAMPLING_PROBABILITY.number(sampling_probability))
+    step = subsample(
+        gaussian(NOISE.number(noise_multiplier)), SAMPLING_PROBABILITY.number(sampling_probability)
+    )
     return repeat(step, int(STEPS_TAKEN.number(steps)))
 
 
-def epsilon(event: DpEvent, *, delta: float, relation: str, accountant: str = "auto") -> EpsilonBounds:
+def epsilon(
+    event: DpEvent, *, delta: float, relation: str, accountant: str = "auto"
+) -> EpsilonBounds:
     """ε of any run's event at `delta`, by the accountant that `resolve` picks.
 
     Raises SettingError, UnknownNameError, UnsupportedError: as `Accountant.epsilon` and `resolve`.
     """
     neighbours = NeighboringRelation.of(relation)
-    return resolve(event, relation=neighbours, accountant=accountant).epsilon(event, delta=delta, relation=neighbours)
+    return resolve(event, relation=neighbours, accountant=accountant).epsilon(
+        event, delta=delta, relation=neighbours
+    )
 
 
 def epsilon_of_gaussian(
@@ -52,13 +68,18 @@ def epsilon_of_gaussian(
     accountant: str = "auto",
     relation: str = "add_or_remove_one",
 ) -> EpsilonBounds:
-    """ε of `steps` Gaussian releases with noise std `noise_multiplier` × clip norm, each on a Poisson sample; inf without noise.
+    """ε of `steps` Gaussian releases with noise std `noise_multiplier` × clip norm, each on a
+    Poisson sample; inf without noise.
 
-    Guarantee: `upper` holds for the relation named, with a public number of rows, Poisson samples and secret noise.
-    Raises SettingError for a number outside its range, NaN included. Raises UnsupportedError where the accountant has no sound bound for
-    these settings.
+    Guarantee: `upper` holds for the relation named, with a public number of rows, Poisson samples
+    and secret noise. Raises SettingError for a number outside its range, NaN included. Raises
+    UnsupportedError where the accountant has no sound bound for these settings.
     """
-    noise, probability, count = NOISE.number(noise_multiplier), SAMPLING_PROBABILITY.number(sampling_probability), STEPS_TAKEN.number(steps)
+    noise, probability, count = (
+        NOISE.number(noise_multiplier),
+        SAMPLING_PROBABILITY.number(sampling_probability),
+        STEPS_TAKEN.number(steps),
+    )
     events = gaussian_events(noise, probability, int(count), NeighboringRelation.of(relation))
     return resolve_events(events, accountant=accountant).epsilon_of(events, delta=delta)
 
@@ -72,10 +93,11 @@ def noise_multiplier(
     accountant: str = "auto",
     relation: str = "add_or_remove_one",
 ) -> float:
-    """The smallest noise_multiplier whose certified ε stays within `epsilon`, to 0.1 % from above; 0.0 for ε = inf.
+    """The smallest noise_multiplier whose certified ε stays within `epsilon`, to 0.1 % from above;
+    0.0 for ε = inf.
 
-    Raises BudgetError for ε not above 0. Raises SettingError for another number outside its range. Raises UnsupportedError where the
-    accountant gives no bound.
+    Raises BudgetError for ε not above 0. Raises SettingError for another number outside its range.
+    Raises UnsupportedError where the accountant gives no bound.
     """
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
 
@@ -97,7 +119,12 @@ def epsilon_against_steps(
     """ε after each of `steps`, as `epsilon_of_gaussian` gives it."""
     return tuple(
         epsilon_of_gaussian(
-            noise_multiplier, sampling_probability=sampling_probability, steps=count, delta=delta, accountant=accountant, relation=relation
+            noise_multiplier,
+            sampling_probability=sampling_probability,
+            steps=count,
+            delta=delta,
+            accountant=accountant,
+            relation=relation,
         )
         for count in steps
     )
@@ -111,13 +138,15 @@ TITLES = {
     "shuffled": "Shuffled batches",
 }
 FIXED_SIZE = (
-    "A Rényi bound (Wang, Balle & Kasiviswanathan 2019) at twice the sensitivity: sound, loose. A row that is absent "
-    "leaves its place empty; where another row would take it, only “replace one” speaks of that."
+    "A Rényi bound (Wang, Balle & Kasiviswanathan 2019) at twice the sensitivity: sound, loose. A"
+    " row that is absent leaves its place empty; where another row would take it, only “replace"
+    " one” speaks of that."
 )
 SHUFFLED = (
-    "No amplification claimed: one full release a pass. Charging shuffled batches as Poisson is a privacy bug: their true "
-    "ε can be several times the Poisson figure (Chua et al. 2024; Annamalai et al. 2024). A row that is absent leaves its place "
-    "empty; where the others move up, only “replace one” speaks of that."
+    "No amplification claimed: one full release a pass. Charging shuffled batches as Poisson is a"
+    " privacy bug: their true ε can be several times the Poisson figure (Chua et al. 2024;"
+    " Annamalai et al. 2024). A row that is absent leaves its place empty; where the others move"
+    " up, only “replace one” speaks of that."
 )
 ALLOCATED = "Each row draws one step of every pass by itself; tight."
 
@@ -133,47 +162,85 @@ class SamplerCost:
     known: str
 
 
-def samplers(noise_multiplier: float, *, sampling_probability: float, steps: int, delta: float = 1e-5) -> tuple[SamplerCost, ...]:
+def samplers(
+    noise_multiplier: float, *, sampling_probability: float, steps: int, delta: float = 1e-5
+) -> tuple[SamplerCost, ...]:
     """The same noise, batch share and steps under Poisson, fixed-size and shuffled sampling.
 
     Raises SettingError for a number outside its range, NaN included.
     """
     both = (ADD_OR_REMOVE_ONE, REPLACE_ONE)
-    how: dict[str, Any] = {"sampling_probability": sampling_probability, "steps": steps, "delta": delta}
+    how: dict[str, Any] = {
+        "sampling_probability": sampling_probability,
+        "steps": steps,
+        "delta": delta,
+    }
     relations = {"poisson": both, "fixed_size": (REPLACE_ONE,), "shuffled": both}
-    pairs = ((sampler, str(relation)) for sampler, of_sampler in relations.items() for relation in of_sampler)
-    return tuple(sampler_cost(sampler, noise_multiplier, relation=relation, **how) for sampler, relation in pairs)
+    pairs = (
+        (sampler, str(relation))
+        for sampler, of_sampler in relations.items()
+        for relation in of_sampler
+    )
+    return tuple(
+        sampler_cost(sampler, noise_multiplier, relation=relation, **how)
+        for sampler, relation in pairs
+    )
 
 
 def sampler_cost(
-    sampler: str, noise_multiplier: float, *, sampling_probability: float, steps: int, relation: str, delta: float = 1e-5
+    sampler: str,
+    noise_multiplier: float,
+    *,
+    sampling_probability: float,
+    steps: int,
+    relation: str,
+    delta: float = 1e-5,
 ) -> SamplerCost:
-    """ε of steps on batches that `sampler`, one of TITLES, draws. A pass of random allocation has 1/q steps, rounded down."""
+    """ε of steps on batches that `sampler`, one of TITLES, draws. A pass of random allocation has
+    1/q steps, rounded down."""
     neighbours = NeighboringRelation.of(relation)
     poisson = gaussian_run(noise_multiplier, sampling_probability=sampling_probability, steps=steps)
     passes = epochs(sampling_probability=sampling_probability, steps=steps)
     full = repeat(gaussian(noise_multiplier), passes)
 
-    def epsilon_of(event: DpEvent, *, accountant: str = "auto", of: NeighboringRelation = neighbours) -> EpsilonBounds:
+    def epsilon_of(
+        event: DpEvent, *, accountant: str = "auto", of: NeighboringRelation = neighbours
+    ) -> EpsilonBounds:
         return epsilon(event, delta=delta, relation=of, accountant=accountant)
 
     match sampler:
         case "poisson":
             bounds, known = (
                 epsilon_of(poisson),
-                "What runs here; tight." if neighbours is ADD_OR_REMOVE_ONE else "What runs here; the exact pair, tight.",
+                (
+                    "What runs here; tight."
+                    if neighbours is ADD_OR_REMOVE_ONE
+                    else "What runs here; the exact pair, tight."
+                ),
             )
         case "fixed_size":
             bounds, known = (
-                epsilon_of(_fixed_size(noise_multiplier, sampling_probability, steps), accountant="rdp", of=REPLACE_ONE),
+                epsilon_of(
+                    _fixed_size(noise_multiplier, sampling_probability, steps),
+                    accountant="rdp",
+                    of=REPLACE_ONE,
+                ),
                 FIXED_SIZE,
             )
             if neighbours is ADD_OR_REMOVE_ONE:
                 unsampled = epsilon_of(repeat(gaussian(noise_multiplier), steps))
                 bounds = EpsilonBounds(0.0, *(min(bounds.upper, unsampled.upper),) * 2)
-                known = "A row replaced by an empty one, or a full release a step, whichever is less: sound, loose."
+                known = (
+                    "A row replaced by an empty one, or a full release a step, whichever is less:"
+                    " sound, loose."
+                )
         case "random_allocation" if neighbours is ADD_OR_REMOVE_ONE:
-            bounds, known = epsilon_of(repeat(allocation_pass(noise_multiplier, batches(sampling_probability)), passes)), ALLOCATED
+            bounds, known = (
+                epsilon_of(
+                    repeat(allocation_pass(noise_multiplier, batches(sampling_probability)), passes)
+                ),
+                ALLOCATED,
+            )
         case _:
             bounds = dataclasses.replace(epsilon_of(full), lower=0.0)
             known = f"{SHUFFLED} Here each row enters {passes}."
@@ -183,8 +250,12 @@ def sampler_cost(
 
 
 def epochs(*, sampling_probability: float, steps: int) -> int:
-    """Passes over the data that `steps` shuffled batches begin, if incomplete batches are dropped: ⌈steps / ⌊1/q⌋⌉."""
-    checks.within(sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, STEPS_TAKEN))
+    """Passes over the data that `steps` shuffled batches begin, if incomplete batches are dropped:
+    ⌈steps / ⌊1/q⌋⌉."""
+    checks.within(
+        sampling_probability=(sampling_probability, SAMPLING_PROBABILITY),
+        steps=(steps, STEPS_TAKEN),
+    )
     return math.ceil(steps / batches(sampling_probability))
 
 
@@ -193,7 +264,9 @@ def _fixed_size(noise_multiplier: float, sampling_probability: float, steps: int
         return gaussian_run(noise_multiplier, steps=steps)
     rows = 10**9
     batch = math.ceil(sampling_probability * rows - 1e-6)
-    return repeat(SampledWithoutReplacementDpEvent(rows, batch, GaussianDpEvent(noise_multiplier)), steps)
+    return repeat(
+        SampledWithoutReplacementDpEvent(rows, batch, GaussianDpEvent(noise_multiplier)), steps
+    )
 
 
 def batches(sampling_probability: float) -> int:

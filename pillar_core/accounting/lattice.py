@@ -1,7 +1,9 @@
-"""A privacy loss moved onto the lattice h·ℤ: upwards by a spread (worse for privacy), or together by a merge (better).
+"""A privacy loss moved onto the lattice h·ℤ: upwards by a spread (worse for privacy), or together
+by a merge (better).
 
-With r = dP/dQ under Q, the hockey-stick divergence is a convex function's mean, so a mean-preserving spread of r raises
-every δ(ε) and a merge of outcomes, post-processing, lowers it; both survive composition (docs/accounting.md).
+With r = dP/dQ under Q, the hockey-stick divergence is a convex function's mean, so a
+mean-preserving spread of r raises every δ(ε) and a merge of outcomes, post-processing, lowers it;
+both survive composition (docs/accounting.md).
 """
 
 import dataclasses
@@ -16,10 +18,11 @@ from pillar_core.arrays import Array
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """Masses under P of the losses (index + offset)·h, `count` times composed, and the mass of an infinite loss.
+    """Masses under P of the losses (index + offset)·h, `count` times composed, and the mass of an
+    infinite loss.
 
-    `errors` is what a merged outcome's true loss has beyond its written one, with mean 0 over P; None where nothing moved
-    but by a spread.
+    `errors` is what a merged outcome's true loss has beyond its written one, with mean 0 over P;
+    None where nothing moved but by a spread.
     """
 
     index: Array
@@ -32,9 +35,11 @@ class Law:
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
-    """Loss intervals between lattice walls, their masses under both laws, and P's mass below and above them all.
+    """Loss intervals between lattice walls, their masses under both laws, and P's mass below and
+    above them all.
 
-    `vanished` is P's mass in cells where Q's underflows, `infinite` the mass where Q has none by nature.
+    `vanished` is P's mass in cells where Q's underflows, `infinite` the mass where Q has none by
+    nature.
     """
 
     walls: Array
@@ -48,18 +53,29 @@ class Cells:
 
 
 def cells(pair: Pair, count: int, *, h: float, points: int, tail: float) -> Cells:
-    """The occupied cells of `pair`: single lattice steps where the loss is dense, wider in sparse tails."""
+    """The occupied cells of `pair`: single lattice steps where the loss is dense, wider in sparse
+    tails."""
     walls = np.floor(pair.grid(points, tail) / h).astype(np.int64)
     walls = np.concatenate([[walls[0] - 1], walls, [walls[-1] + 1]])
     walls = walls[np.concatenate([[True], np.diff(walls) > 0])]
     p, q = pair.masses(walls * h)
     inner, outer = p[1:-1], q[1:-1]
     vanished = float(inner[outer <= 0].sum())
-    return Cells(walls, np.where(outer > 0, inner, 0.0), outer, float(p[0]), float(p[-1]), vanished, pair.infinite, count)
+    return Cells(
+        walls,
+        np.where(outer > 0, inner, 0.0),
+        outer,
+        float(p[0]),
+        float(p[-1]),
+        vanished,
+        pair.infinite,
+        count,
+    )
 
 
 def spread(binned: Cells, h: float) -> Law:
-    """The upper law: each cell's mass goes to its two walls with r's mean kept; what lies above all becomes infinite."""
+    """The upper law: each cell's mass goes to its two walls with r's mean kept; what lies above all
+    becomes infinite."""
     left, right = binned.walls[:-1], binned.walls[1:]
     width = (right - left) * h
     occupied = binned.p > 0
@@ -70,11 +86,17 @@ def spread(binned: Cells, h: float) -> Law:
     mass[1:] += up
     mass[0] += binned.below
     occupied_walls = mass > 0
-    return Law(binned.walls[occupied_walls], mass[occupied_walls], binned.count, binned.infinite + binned.vanished + binned.above)
+    return Law(
+        binned.walls[occupied_walls],
+        mass[occupied_walls],
+        binned.count,
+        binned.infinite + binned.vanished + binned.above,
+    )
 
 
 def merge(binned: Cells, h: float) -> Law:
-    """The lower law: each cell is one outcome, written at its half step; what lies outside all cells is dropped."""
+    """The lower law: each cell is one outcome, written at its half step; what lies outside all
+    cells is dropped."""
     occupied = binned.p > 0
     p = binned.p[occupied]
     losses = np.log(p) - np.log(binned.q[occupied])
@@ -85,11 +107,16 @@ def merge(binned: Cells, h: float) -> Law:
 
 
 def slip(laws: Sequence[Law], log_chance: float) -> float:
-    """How far the composed errors of merged laws may fall below 0, but with probability e^{log_chance} (Chernoff)."""
-    variance = math.fsum(law.count * float(law.mass @ law.errors**2) for law in laws if law.errors is not None)
+    """How far the composed errors of merged laws may fall below 0, but with probability
+    e^{log_chance} (Chernoff)."""
+    variance = math.fsum(
+        law.count * float(law.mass @ law.errors**2) for law in laws if law.errors is not None
+    )
     if variance == 0:
         return 0.0
-    best = math.fsum(law.count * float(np.abs(law.errors).max()) for law in laws if law.errors is not None)
+    best = math.fsum(
+        law.count * float(np.abs(law.errors).max()) for law in laws if law.errors is not None
+    )
     for rate in math.sqrt(-2 * log_chance / variance) * np.geomspace(0.02, 2.0, 15):
         growth = 0.0
         for law in laws:
@@ -98,6 +125,8 @@ def slip(laws: Sequence[Law], log_chance: float) -> float:
                 top = max(float(exponent.max()), 0.0)
                 # dropped mass counts as an error of 0
                 idle = max(0.0, 1.0 - float(law.mass.sum()))
-                growth += law.count * (top + math.log(float(law.mass @ np.exp(exponent - top)) + idle * math.exp(-top)))
+                growth += law.count * (
+                    top + math.log(float(law.mass @ np.exp(exponent - top)) + idle * math.exp(-top))
+                )
         best = min(best, (growth - log_chance) / float(rate))
     return best

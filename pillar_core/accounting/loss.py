@@ -1,8 +1,10 @@
-"""Privacy loss of one release: the law of L = log dP/dQ under P and Q, for each dominating pair (P, Q) and direction.
+"""Privacy loss of one release: the law of L = log dP/dQ under P and Q, for each dominating pair (P,
+Q) and direction.
 
-Each pair gives the masses of an increasing list of loss intervals under both laws, accurate in the tails, because the
-composition needs relative, not absolute, precision. Sources: Zhu, Dong & Wang 2022 (Theorem 11: Poisson sampling of a
-dominating pair, removal and addition); docs/accounting.md for the replace-one pairs.
+Each pair gives the masses of an increasing list of loss intervals under both laws, accurate in the
+tails, because the composition needs relative, not absolute, precision. Sources: Zhu, Dong & Wang
+2022 (Theorem 11: Poisson sampling of a dominating pair, removal and addition); docs/accounting.md
+for the replace-one pairs.
 """
 
 import dataclasses
@@ -20,7 +22,8 @@ NEWTON_STEPS = 60
 
 
 class Pair(Protocol):
-    """A dominating pair. `infinite` is P's mass where Q has none; `range` holds every finite loss."""
+    """A dominating pair. `infinite` is P's mass where Q has none; `range` holds every finite
+    loss."""
 
     @property
     def infinite(self) -> float: ...
@@ -29,17 +32,20 @@ class Pair(Protocol):
     def range(self) -> tuple[float, float]: ...
 
     def grid(self, n: int, tail: float) -> Array:
-        """(n,) increasing losses, all but about `tail` of P outside on either side; denser where P changes."""
+        """(n,) increasing losses, all but about `tail` of P outside on either side; denser where P
+        changes."""
         ...
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
-        """(m + 1,) masses of (−inf, e₁), [e₁, e₂) … [e_m, inf) under P and under Q, from edges (m,)."""
+        """(m + 1,) masses of (−inf, e₁), [e₁, e₂) … [e_m, inf) under P and under Q, from edges
+        (m,)."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class GaussianPair:
-    """N(μ²/2, μ²) against N(−μ²/2, μ²): one Gaussian release of sensitivity μ standard deviations."""
+    """N(μ²/2, μ²) against N(−μ²/2, μ²): one Gaussian release of sensitivity μ standard
+    deviations."""
 
     mu: float
     infinite: float = 0.0
@@ -70,7 +76,10 @@ class LaplacePair:
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
         walls = np.concatenate([[-np.inf], edges, [np.inf]])
-        left, right = np.clip(walls[:-1], -self.epsilon, self.epsilon), np.clip(walls[1:], -self.epsilon, self.epsilon)
+        left, right = (
+            np.clip(walls[:-1], -self.epsilon, self.epsilon),
+            np.clip(walls[1:], -self.epsilon, self.epsilon),
+        )
         top = (walls[:-1] <= self.epsilon) & (self.epsilon < walls[1:])
         bottom = (walls[:-1] <= -self.epsilon) & (-self.epsilon < walls[1:])
         share = -np.expm1((left - right) / 2) / 2
@@ -130,7 +139,8 @@ class RemovalPair:
 
 @dataclasses.dataclass(frozen=True)
 class PersonPair:
-    """ΣBin(m, q)(k)·N(kμ, 1) against N(0, 1): up to m = `rows` rows of one person, each on the Poisson sample by its own coin."""
+    """ΣBin(m, q)(k)·N(kμ, 1) against N(0, 1): up to m = `rows` rows of one person, each on the
+    Poisson sample by its own coin."""
 
     mu: float
     probability: float
@@ -154,13 +164,17 @@ class PersonPair:
     def _log_weights(self) -> Array:
         m, k = self.rows, np.arange(self.rows + 1)
         ways: Array = gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1)
-        weights: Array = ways + k * math.log(self.probability) + (m - k) * math.log1p(-self.probability)
+        weights: Array = (
+            ways + k * math.log(self.probability) + (m - k) * math.log1p(-self.probability)
+        )
         return weights
 
     def _present(self, z: Array) -> tuple[Array, Array]:
         """log Σ_{k>=1} Bin(k)·e^{kμz − k²μ²/2} and its slope in z: convex and increasing."""
         k = np.arange(1, self.rows + 1)
-        terms = (self._log_weights[1:] - (k * self.mu) ** 2 / 2)[:, None] + np.multiply.outer(k * self.mu, z)
+        terms = (self._log_weights[1:] - (k * self.mu) ** 2 / 2)[:, None] + np.multiply.outer(
+            k * self.mu, z
+        )
         top = terms.max(axis=0)
         shares = np.exp(terms - top)
         total = shares.sum(axis=0)
@@ -173,12 +187,15 @@ class PersonPair:
         return ratio, slope * np.exp(present - ratio)
 
     def _position(self, loss: Array) -> Array:
-        """z where the loss is reached, by Newton's method from the right; −inf at and below the least loss."""
+        """z where the loss is reached, by Newton's method from the right; −inf at and below the
+        least loss."""
         least, k = self._log_weights[0], np.arange(1, self.rows + 1)[:, None]
         z = np.full(len(loss), -np.inf)
         inside = loss > least
         target = loss[inside] + np.log(-np.expm1(least - loss[inside]))
-        at: Array = ((target - self._log_weights[1:, None]) / (k * self.mu) + k * self.mu / 2).min(axis=0)
+        at: Array = ((target - self._log_weights[1:, None]) / (k * self.mu) + k * self.mu / 2).min(
+            axis=0
+        )
         for _ in range(NEWTON_STEPS):
             value, slope = self._present(at)
             step = (value - target) / slope
@@ -191,7 +208,8 @@ class PersonPair:
 
 @dataclasses.dataclass(frozen=True)
 class OpposedPair(PersonPair):
-    """ΣBin(m, q)(k)·N(kμ, 1) against ΣBin(m, q)(k)·N(−kμ, 1): the same under replace-one, the worst two persons, or two rows (m = 1)."""
+    """ΣBin(m, q)(k)·N(kμ, 1) against ΣBin(m, q)(k)·N(−kμ, 1): the same under replace-one, the worst
+    two persons, or two rows (m = 1)."""
 
     @property
     def range(self) -> tuple[float, float]:
@@ -204,14 +222,17 @@ class OpposedPair(PersonPair):
     def masses(self, edges: Array) -> tuple[Array, Array]:
         z, shifts = np.maximum.accumulate(self._position(edges)), self.mu * np.arange(self.rows + 1)
         weights = np.exp(self._log_weights)
-        return weights @ np.array([_normal(z - shift) for shift in shifts]), weights @ np.array([_normal(z + shift) for shift in shifts])
+        return weights @ np.array([_normal(z - shift) for shift in shifts]), weights @ np.array(
+            [_normal(z + shift) for shift in shifts]
+        )
 
     def _loss(self, z: Array) -> tuple[Array, Array]:
         (up, up_slope), (down, down_slope) = super()._loss(z), super()._loss(-z)
         return up - down, up_slope + down_slope
 
     def _position(self, loss: Array) -> Array:
-        """z where the loss is reached, by Newton's method from where one law alone reaches it; by halves where that leaves the bracket."""
+        """z where the loss is reached, by Newton's method from where one law alone reaches it; by
+        halves where that leaves the bracket."""
         target = np.abs(loss)
         low, high = np.zeros(len(loss)), np.maximum(super()._position(target), 0.0)
         at = high
@@ -247,7 +268,8 @@ class SwappedPair:
 
 @dataclasses.dataclass(frozen=True)
 class CoinPair:
-    """The base pair with probability q, nothing otherwise, and the coin told: sampling under replace-one, any release.
+    """The base pair with probability q, nothing otherwise, and the coin told: sampling under
+    replace-one, any release.
 
     H_α((1−q)A + qB ‖ (1−q)A + qC) ≤ (1−q)·H_α(A ‖ A) + q·H_α(B ‖ C) by joint convexity.
     """
@@ -271,10 +293,15 @@ class CoinPair:
 
 
 def directions(events: ElementaryEvents) -> tuple[tuple[tuple[Pair, int], ...], ...]:
-    """For each direction of the relation, the pair of every release with its count; one direction where they mirror."""
+    """For each direction of the relation, the pair of every release with its count; one direction
+    where they mirror."""
     both = [_pairs(release, events) for release in events.releases]
-    forward = tuple((pair, release.count) for (pair, _), release in zip(both, events.releases, strict=True))
-    backward = tuple((pair, release.count) for (_, pair), release in zip(both, events.releases, strict=True))
+    forward = tuple(
+        (pair, release.count) for (pair, _), release in zip(both, events.releases, strict=True)
+    )
+    backward = tuple(
+        (pair, release.count) for (_, pair), release in zip(both, events.releases, strict=True)
+    )
     return (forward,) if forward == backward else (forward, backward)
 
 
@@ -285,21 +312,33 @@ def _pairs(release: ElementaryRelease, events: ElementaryEvents) -> tuple[Pair, 
     pair: Pair
     match release.kind:
         case Kind.GAUSSIAN | Kind.LAPLACE:
-            base = GaussianPair(release.loss) if release.kind is Kind.GAUSSIAN else LaplacePair(release.loss)
+            base = (
+                GaussianPair(release.loss)
+                if release.kind is Kind.GAUSSIAN
+                else LaplacePair(release.loss)
+            )
             if q == 1:
                 return base, base
             if not replaced:
                 pair = RemovalPair(base, q)
                 return pair, SwappedPair(pair)
-            pair = OpposedPair(release.loss, q) if isinstance(base, GaussianPair) else CoinPair(base, q)
+            pair = (
+                OpposedPair(release.loss, q)
+                if isinstance(base, GaussianPair)
+                else CoinPair(base, q)
+            )
             return pair, pair
     return _randomised_response(release.loss, release.delta, q, revealed=replaced)
 
 
-def _randomised_response(epsilon: float, delta: float, probability: float, *, revealed: bool) -> tuple[Pair, Pair]:
-    """The worst (ε, δ)-DP release (Kairouz, Oh & Viswanath 2015), on a Poisson sample or, `revealed`, after a told coin.
+def _randomised_response(
+    epsilon: float, delta: float, probability: float, *, revealed: bool
+) -> tuple[Pair, Pair]:
+    """The worst (ε, δ)-DP release (Kairouz, Oh & Viswanath 2015), on a Poisson sample or,
+    `revealed`, after a told coin.
 
-    Outcomes by (P, Q): (0, δ), ((1−δ)s, (1−δ)e^ε s), ((1−δ)e^ε s, (1−δ)s), (δ, 0) with s = 1/(1 + e^ε).
+    Outcomes by (P, Q): (0, δ), ((1−δ)s, (1−δ)e^ε s), ((1−δ)e^ε s, (1−δ)s), (δ, 0) with s = 1/(1 +
+    e^ε).
     """
     low, high = (1 - delta) * float(expit(-epsilon)), (1 - delta) * float(expit(epsilon))
     p, q = np.array([0.0, low, high, delta]), np.array([delta, high, low, 0.0])
@@ -315,7 +354,9 @@ def atoms(p: Array, q: Array) -> AtomPair:
     """The pair of masses under both laws; where Q has none, the loss is infinite."""
     shared = (p > 0) & (q > 0)
     order = np.argsort(np.log(p[shared]) - np.log(q[shared]), kind="stable")
-    return AtomPair(tuple(p[shared][order].tolist()), tuple(q[shared][order].tolist()), float(p[q == 0].sum()))
+    return AtomPair(
+        tuple(p[shared][order].tolist()), tuple(q[shared][order].tolist()), float(p[q == 0].sum())
+    )
 
 
 def _sampled_loss(base: Array, probability: float) -> Array:
@@ -330,11 +371,16 @@ def _base_loss(loss: Array, probability: float) -> Array:
     small = np.maximum(np.expm1(np.minimum(loss, 1.0)) / probability, -1.0)
     large = np.maximum(loss, 1.0)
     with np.errstate(divide="ignore"):
-        return np.where(loss < 1, np.log1p(small), large + np.log1p(-(1 - probability) * np.exp(-large)) - math.log(probability))
+        return np.where(
+            loss < 1,
+            np.log1p(small),
+            large + np.log1p(-(1 - probability) * np.exp(-large)) - math.log(probability),
+        )
 
 
 def _normal(z: Array) -> Array:
-    """(m + 1,) masses of the standard normal between the walls −inf, z₁ … z_m, inf, from the nearer tail each."""
+    """(m + 1,) masses of the standard normal between the walls −inf, z₁ … z_m, inf, from the nearer
+    tail each."""
     tail = np.concatenate([[0.0], ndtr(-np.abs(z)), [0.0]])
     side = np.concatenate([[-1.0], np.sign(z), [1.0]])
     left, right = tail[:-1], tail[1:]

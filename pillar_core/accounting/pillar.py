@@ -1,13 +1,18 @@
-"""Our accountant: numerical composition with certified lower and upper ends, for every release of the ledger.
+"""Our accountant: numerical composition with certified lower and upper ends, for every release of
+the ledger.
 
-Each direction of the relation is composed by itself; ε is the larger of the two, and never more than what holds without
-sampling. docs/accounting.md has the argument that every error lands on the safe side.
+Each direction of the relation is composed by itself; ε is the larger of the two, and never more
+than what holds without sampling. docs/accounting.md has the argument that every error lands on the
+safe side.
 
-Random allocation: in each pass every row enters one of t noisy steps, drawn by itself; both ends of ε, add/remove only.
+Random allocation: in each pass every row enters one of t noisy steps, drawn by itself; both ends of
+ε, add/remove only.
 
-The likelihood ratio of a pass is the mean of t independent lognormals of mean 1, and δ(ε) is the mean of a convex function of it in
-either direction: spreading a lognormal over grid points at the same mean raises δ(ε), merging cells lowers it. docs/accounting.md
-has the proof, for steps that depend on all before them and for composed passes. The scheme is that of Feldman & Shenfeld (2025, 2026).
+The likelihood ratio of a pass is the mean of t independent lognormals of mean 1, and δ(ε) is the
+mean of a convex function of it in either direction: spreading a lognormal over grid points at the
+same mean raises δ(ε), merging cells lowers it. docs/accounting.md has the proof, for steps that
+depend on all before them and for composed passes. The scheme is that of Feldman & Shenfeld (2025,
+2026).
 """
 
 import dataclasses
@@ -22,16 +27,32 @@ from scipy.special import ndtri
 from pillar_core.accounting.accountant import Accountant, unsupported_names
 from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
-from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, end_of, upper_composition
+from pillar_core.accounting.ends import (
+    Direction,
+    delta_at_zero,
+    direction_bounds,
+    end_of,
+    upper_composition,
+)
 from pillar_core.accounting.gaussian_dp import ANALYTIC_GAUSSIAN, epsilon_of_mu
-from pillar_core.accounting.loss import AtomPair, GaussianPair, OpposedPair, Pair, PersonPair, SwappedPair, atoms, directions
+from pillar_core.accounting.loss import (
+    AtomPair,
+    GaussianPair,
+    OpposedPair,
+    Pair,
+    PersonPair,
+    SwappedPair,
+    atoms,
+    directions,
+)
 from pillar_core.arrays import Array
 from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 ANCHORS = 8
-"""Compositions a direction that serve a whole profile; each answers for the δ nearest to its own."""
+"""Compositions a direction that serve a whole profile; each answers for the δ nearest to its
+own."""
 
 
 def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
@@ -48,24 +69,35 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
         lower, estimate, upper = max(lower, ends[0]), max(estimate, ends[1]), max(upper, ends[2])
     if allocated:
         better = _directions(events, is_upper=False)
-        lower = max(direction_bounds(direction, delta * math.exp(slack), known=0.0)[0] if direction else 0.0 for direction in better)
+        lower = max(
+            direction_bounds(direction, delta * math.exp(slack), known=0.0)[0] if direction else 0.0
+            for direction in better
+        )
     upper = min(upper, ceiling)
     lower = min(lower, upper)
     return EpsilonBounds(lower, min(max(estimate, lower), upper), upper)
 
 
 def _directions(events: ElementaryEvents, *, is_upper: bool = True) -> tuple[Direction, ...]:
-    """The pairs of every release by direction; those of random allocation worse or better for privacy than the true ones."""
+    """The pairs of every release by direction; those of random allocation worse or better for
+    privacy than the true ones."""
     every = directions(events)
     if not events.unsupported:
         return every
-    kinds = [(event, count) for event, count in events.unsupported if is_upper or not _is_full(event)]
+    kinds = [
+        (event, count) for event, count in events.unsupported if is_upper or not _is_full(event)
+    ]
     extra = [(_pairs(event, events.relation, is_upper=is_upper), count) for event, count in kinds]
-    return tuple(dict.fromkeys((*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1)))
+    return tuple(
+        dict.fromkeys(
+            (*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1)
+        )
+    )
 
 
 def _pairs(event: Any, relation: NeighboringRelation, *, is_upper: bool) -> tuple[Pair, Pair]:
-    """(removal, addition) of an event that is no release of `elementary`; equal for symmetric pairs."""
+    """(removal, addition) of an event that is no release of `elementary`; equal for symmetric
+    pairs."""
     loss = 1 / event.noise_multiplier
     if _is_full(event):
         return GaussianPair(loss), GaussianPair(loss)
@@ -87,19 +119,29 @@ def _is_full(event: Any) -> bool:
 
 
 def _without_sampling(events: ElementaryEvents, delta: float) -> float:
-    """An upper bound in closed form: all Gaussians at full size, or composition of the parts' own ε."""
+    """An upper bound in closed form: all Gaussians at full size, or composition of the parts' own
+    ε."""
     if all(release.kind is Kind.GAUSSIAN for release in events.releases):
         doubled = 2.0 if events.relation is REPLACE_ONE else 1.0
-        losses = ((release.loss * (doubled if release.sampling_probability < 1 else 1.0), release.count) for release in events.releases)
-        passes = ((doubled * getattr(event, "rows", 1) / event.noise_multiplier, count) for event, count in events.unsupported)
-        return epsilon_of_mu(math.sqrt(math.fsum(count * loss * loss for loss, count in (*losses, *passes))), delta)
+        losses = (
+            (release.loss * (doubled if release.sampling_probability < 1 else 1.0), release.count)
+            for release in events.releases
+        )
+        passes = (
+            (doubled * getattr(event, "rows", 1) / event.noise_multiplier, count)
+            for event, count in events.unsupported
+        )
+        return epsilon_of_mu(
+            math.sqrt(math.fsum(count * loss * loss for loss, count in (*losses, *passes))), delta
+        )
     if events.unsupported:
         return math.inf
     return BASIC.bounds(events, delta).upper
 
 
 def _profile(events: ElementaryEvents, deltas: Callable[[float], Array]) -> tuple[Array, Array]:
-    """Upper ends of ε at `deltas(δ at ε = 0)`, from a few compositions instead of one for each δ."""
+    """Upper ends of ε at `deltas(δ at ε = 0)`, from a few compositions instead of one for each
+    δ."""
     every = _directions(events)
     wanted = deltas(max(delta_at_zero(direction) for direction in every))
     epsilons = np.zeros(len(wanted))
@@ -122,7 +164,10 @@ def _direction_profile(direction: Direction, deltas: Array) -> Array:
 
 
 def _refusal(events: ElementaryEvents) -> str:
-    is_known = all(isinstance(event, PersonSampledEvent | RandomAllocationEvent) for event, _ in events.unsupported)
+    is_known = all(
+        isinstance(event, PersonSampledEvent | RandomAllocationEvent)
+        for event, _ in events.unsupported
+    )
     return "" if is_known else f"no loss distribution here for {unsupported_names(events)}"
 
 
@@ -137,13 +182,16 @@ PILLAR = Accountant(
 
 
 POINTS = 1000
-"""Grid points of a law: half of them within six standard deviations of its mean, half on a geometric scale to its ends."""
+"""Grid points of a law: half of them within six standard deviations of its mean, half on a
+geometric scale to its ends."""
 TAIL = 1e-14
-"""Mass of one lognormal beyond either end of its grid; above, the likelihood counts as infinite loss."""
+"""Mass of one lognormal beyond either end of its grid; above, the likelihood counts as infinite
+loss."""
 MASS_ERROR = 1e-11
 """Relative error of one lognormal's masses, roundings of the sums included."""
 LOSSES = (1e-3, 8.0)
-"""Losses of a row (clip norm / noise) whose lognormal float64 holds to that accuracy; elsewhere the bound of a full release stands."""
+"""Losses of a row (clip norm / noise) whose lognormal float64 holds to that accuracy; elsewhere the
+bound of a full release stands."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -157,11 +205,13 @@ class _Law:
 
 @functools.lru_cache(maxsize=64)
 def pairs(loss: float, steps: int, *, is_upper: bool) -> tuple[AtomPair, AtomPair]:
-    """The pairs (removal, addition) of one pass over `steps` steps, worse or better for privacy than the true ones.
+    """The pairs (removal, addition) of one pass over `steps` steps, worse or better for privacy
+    than the true ones.
 
     loss: one row's largest norm over the noise's standard deviation, the clip norm's 1/σ.
 
-    Guarantee: one row added or removed, n public, each row's step drawn by itself and secret; the other rows' steps are arbitrary.
+    Guarantee: one row added or removed, n public, each row's step drawn by itself and secret; the
+    other rows' steps are arbitrary.
     """
     law = _mean(_lognormal(loss, is_upper=is_upper), steps, is_upper=is_upper)
     p, q = law.values / steps * law.masses, law.masses
@@ -193,13 +243,19 @@ def _mean(law: _Law, count: int, *, is_upper: bool) -> _Law:
 
 
 def _sum(first: _Law, second: _Law, *, is_upper: bool) -> _Law:
-    """The law of the sum on a grid of its own: all terms are positive, so that masses keep their relative accuracy."""
+    """The law of the sum on a grid of its own: all terms are positive, so that masses keep their
+    relative accuracy."""
     values = np.add.outer(first.values, second.values).ravel()
     masses = np.multiply.outer(first.masses, second.masses).ravel()
     if not masses.all():
         values, masses = values[masses > 0], masses[masses > 0]
     mean = float(values @ masses)
-    walls = _grid(mean, math.sqrt(float((values - mean) ** 2 @ masses)), float(values[values > 0].min()), float(values.max()))
+    walls = _grid(
+        mean,
+        math.sqrt(float((values - mean) ** 2 @ masses)),
+        float(values[values > 0].min()),
+        float(values.max()),
+    )
     if is_upper:
         return _spread(values, masses, np.append(0.0, walls))
     cell = np.searchsorted(walls, values, side="right")

@@ -1,9 +1,11 @@
-"""Loss distributions of other libraries: `dp_accounting`'s (connect-the-dots, pessimistic), for each event it has a form for, and
-`prv_accountant`'s random variables, whose bounds are rigorous under add/remove, for its own direction.
+"""Loss distributions of other libraries: `dp_accounting`'s (connect-the-dots, pessimistic), for
+each event it has a form for, and `prv_accountant`'s random variables, whose bounds are rigorous
+under add/remove, for its own direction.
 
-The latter composes the pair (sampled, not sampled) only, the larger of the two directions in every case we compared. Its grid does not hold
-losses of a few large steps (ten pure releases of ε = 8 came out as ε = 0): pure releases are refused, and so is an answer below what is
-certified from below.
+The latter composes the pair (sampled, not sampled) only, the larger of the two directions in every
+case we compared. Its grid does not hold losses of a few large steps (ten pure releases of ε = 8
+came out as ε = 0): pure releases are refused, and so is an answer below what is certified from
+below.
 """
 
 import importlib.util
@@ -32,7 +34,8 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 
 
 def _distribution(release: ElementaryRelease, events: ElementaryEvents, interval: float) -> Any:
-    """The loss distribution of one release; the library's own replace-one factor of 2 is taken out where ours is in."""
+    """The loss distribution of one release; the library's own replace-one factor of 2 is taken out
+    where ours is in."""
     from dp_accounting import pld, privacy_accountant
 
     match release.kind:
@@ -43,20 +46,30 @@ def _distribution(release: ElementaryRelease, events: ElementaryEvents, interval
                 standard_deviation=1 / release.loss,
                 sampling_prob=release.sampling_probability,
                 value_discretization_interval=interval,
-                neighboring_relation=relation.REPLACE_ONE if is_replaced else relation.ADD_OR_REMOVE_ONE,
+                neighboring_relation=(
+                    relation.REPLACE_ONE if is_replaced else relation.ADD_OR_REMOVE_ONE
+                ),
             )
         case Kind.LAPLACE:
             return pld.privacy_loss_distribution.from_laplace_mechanism(
-                parameter=1 / release.loss, sampling_prob=release.sampling_probability, value_discretization_interval=interval
+                parameter=1 / release.loss,
+                sampling_prob=release.sampling_probability,
+                value_discretization_interval=interval,
             )
     return pld.privacy_loss_distribution.from_privacy_parameters(
-        pld.common.DifferentialPrivacyParameters(release.loss, release.delta), value_discretization_interval=interval
+        pld.common.DifferentialPrivacyParameters(release.loss, release.delta),
+        value_discretization_interval=interval,
     )
 
 
 def _interval(events: ElementaryEvents) -> float:
-    """The library's default grid, finer where one step's loss is so small that the default would round most of it up."""
-    spreads = [r.sampling_probability * math.sqrt(math.expm1(min(r.loss * r.loss, 50.0))) for r in events.releases if r.count > 1]
+    """The library's default grid, finer where one step's loss is so small that the default would
+    round most of it up."""
+    spreads = [
+        r.sampling_probability * math.sqrt(math.expm1(min(r.loss * r.loss, 50.0)))
+        for r in events.releases
+        if r.count > 1
+    ]
     return max(SMALLEST_INTERVAL, min(DEFAULT_INTERVAL, min(spreads, default=1.0) / 8))
 
 
@@ -65,9 +78,18 @@ def _refusal(events: ElementaryEvents) -> str:
         return f"no loss distribution here for {unsupported_names(events)}"
     for release in events.releases:
         if release.sampling_probability < 1 and release.kind in (Kind.PURE, Kind.EXPONENTIAL):
-            return f"dp-accounting has no loss distribution for a Poisson-sampled {release.kind.value}"
-        if release.sampling_probability < 1 and release.kind is Kind.LAPLACE and events.relation is REPLACE_ONE:
-            return "dp-accounting has no loss distribution for Poisson-sampled Laplace noise under replace-one"
+            return (
+                f"dp-accounting has no loss distribution for a Poisson-sampled {release.kind.value}"
+            )
+        if (
+            release.sampling_probability < 1
+            and release.kind is Kind.LAPLACE
+            and events.relation is REPLACE_ONE
+        ):
+            return (
+                "dp-accounting has no loss distribution for Poisson-sampled Laplace noise under"
+                " replace-one"
+            )
     if importlib.util.find_spec("dp_accounting") is None:
         return f"it needs {how_to_get(ImportError(name='dp_accounting'))}"
     return ""
@@ -84,7 +106,8 @@ PLD = Accountant(
 
 RELATIVE_EPS_ERROR = 0.005
 LARGEST_GRID = 2**22
-"""Grid points in extended precision: beyond it, the error in ε grows instead of memory and minutes."""
+"""Grid points in extended precision: beyond it, the error in ε grows instead of memory and
+minutes."""
 
 
 def _prv_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
@@ -113,18 +136,27 @@ def _prv_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
         eps_error = finer
     least = ACCOUNTANTS["pillar"].epsilon_of(events, delta=delta).lower
     if not max(0.0, upper) >= least:
-        raise UnsupportedError(f"prv-accountant's grid is too coarse here: it says ε ≤ {upper:.4g}, and ε is at least {least:.4g}")
+        raise UnsupportedError(
+            f"prv-accountant's grid is too coarse here: it says ε ≤ {upper:.4g}, and ε is at least"
+            f" {least:.4g}"
+        )
     return EpsilonBounds(max(0.0, lower), max(0.0, estimate), max(0.0, upper))
 
 
 def _variable(release: ElementaryRelease) -> Any:
-    from prv_accountant import GaussianMechanism, LaplaceMechanism, PoissonSubsampledGaussianMechanism
+    from prv_accountant import (
+        GaussianMechanism,
+        LaplaceMechanism,
+        PoissonSubsampledGaussianMechanism,
+    )
 
     match release.kind:
         case Kind.GAUSSIAN if release.is_full_gaussian:
             return GaussianMechanism(1 / release.loss)
         case Kind.GAUSSIAN:
-            return PoissonSubsampledGaussianMechanism(release.sampling_probability, 1 / release.loss)
+            return PoissonSubsampledGaussianMechanism(
+                release.sampling_probability, 1 / release.loss
+            )
     return LaplaceMechanism(release.loss)
 
 
@@ -137,10 +169,17 @@ def _prv_refusal(events: ElementaryEvents) -> str:
         if release.kind not in (Kind.GAUSSIAN, Kind.LAPLACE):
             return f"prv-accountant's grid loses much of what is lost by an {release.kind.value}"
         if release.sampling_probability < 1 and release.kind is not Kind.GAUSSIAN:
-            return f"prv-accountant has no random variable for a Poisson-sampled {release.kind.value}"
+            return (
+                f"prv-accountant has no random variable for a Poisson-sampled {release.kind.value}"
+            )
     return ""
 
 
 PRV = Accountant(
-    "prv", "Privacy random variables (prv-accountant)", "Gopi, Lee & Wutschitz 2021", bounds=_prv_bounds, refusal=_prv_refusal, version=2
+    "prv",
+    "Privacy random variables (prv-accountant)",
+    "Gopi, Lee & Wutschitz 2021",
+    bounds=_prv_bounds,
+    refusal=_prv_refusal,
+    version=2,
 )

@@ -1,7 +1,8 @@
-"""What a guarantee means for one person: the trade-off curve of any attacker, and odds in whole people.
+"""What a guarantee means for one person: the trade-off curve of any attacker, and odds in whole
+people.
 
-Never from one (ε, δ) point, which overstates several times: Gaussian runs by their μ, one pure release by its ε, all
-others by the whole privacy profile.
+Never from one (ε, δ) point, which overstates several times: Gaussian runs by their μ, one pure
+release by its ε, all others by the whole privacy profile.
 """
 
 import dataclasses
@@ -26,9 +27,11 @@ from pillar_core.types import NeighboringRelation
 
 @dataclasses.dataclass(frozen=True)
 class TradeOff:
-    """The most that any membership attack can do: at false-positive rate α it misses at least f(α) of the members.
+    """The most that any membership attack can do: at false-positive rate α it misses at least f(α)
+    of the members.
 
-    `kind` is "gaussian" (μ; inf for a run without protection), "pure" (ε), or "profile" (many (ε, δ) pairs).
+    `kind` is "gaussian" (μ; inf for a run without protection), "pure" (ε), or "profile" (many (ε,
+    δ) pairs).
     """
 
     kind: str
@@ -38,8 +41,15 @@ class TradeOff:
     deltas: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in ("gaussian", "pure", "profile") or not self.mu >= 0 or not self.epsilon >= 0:
-            raise SettingError(f"a trade-off curve has kind gaussian, pure or profile, mu >= 0 and epsilon >= 0; got {self}.")
+        if (
+            self.kind not in ("gaussian", "pure", "profile")
+            or not self.mu >= 0
+            or not self.epsilon >= 0
+        ):
+            raise SettingError(
+                "a trade-off curve has kind gaussian, pure or profile, mu >= 0 and epsilon >= 0;"
+                f" got {self}."
+            )
 
     @property
     def source(self) -> str:
@@ -51,7 +61,8 @@ class TradeOff:
         }[self.kind]
 
     def miss_rate(self, false_positive_rate: Array | float) -> Array:
-        """f(α), float64 of α's shape: the least share of members that an attack with that false-positive rate misses.
+        """f(α), float64 of α's shape: the least share of members that an attack with that
+        false-positive rate misses.
 
         Raises SettingError for a rate outside [0, 1].
         """
@@ -59,24 +70,37 @@ class TradeOff:
         if not np.all((alpha >= 0) & (alpha <= 1)):
             raise SettingError("false_positive_rate must be in [0, 1].")
         if self.kind == "gaussian":
-            missed: Array = ndtr(-ndtri(alpha) - self.mu) if math.isfinite(self.mu) else np.zeros_like(alpha)
+            missed: Array = (
+                ndtr(-ndtri(alpha) - self.mu) if math.isfinite(self.mu) else np.zeros_like(alpha)
+            )
             return missed
         missed = np.zeros_like(alpha)
-        pairs = [(self.epsilon, 0.0)] if self.kind == "pure" else list(zip(self.epsilons, self.deltas, strict=True))
+        pairs = (
+            [(self.epsilon, 0.0)]
+            if self.kind == "pure"
+            else list(zip(self.epsilons, self.deltas, strict=True))
+        )
         for epsilon, delta in pairs:
             scale = math.exp(-epsilon)
             # a false-positive rate of 0 stays worth 0 however large e^ε is
-            steep = np.where(alpha > 0, 1 - delta - np.where(alpha > 0, alpha, 1.0) / max(scale, 1e-300), 1 - delta)
+            steep = np.where(
+                alpha > 0,
+                1 - delta - np.where(alpha > 0, alpha, 1.0) / max(scale, 1e-300),
+                1 - delta,
+            )
             missed = np.maximum(missed, np.maximum(steep, scale * (1 - delta - alpha)))
         return missed
 
 
-def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: str = "auto") -> TradeOff:
+def trade_off(
+    event: DpEvent, *, relation: str = "add_or_remove_one", accountant: str = "auto"
+) -> TradeOff:
     """The trade-off curve of a run.
 
-    Guarantee: a bound for every attacker who knows all but whether (add/remove) or which (replace-one) one row is in
-    the data; exact for Gaussian runs and one pure release, a certified bound elsewhere.
-    Raises UnsupportedError where no accountant bounds this event, or the one named does not.
+    Guarantee: a bound for every attacker who knows all but whether (add/remove) or which
+    (replace-one) one row is in the data; exact for Gaussian runs and one pure release, a certified
+    bound elsewhere. Raises UnsupportedError where no accountant bounds this event, or the one named
+    does not.
     """
     events = read(event, NeighboringRelation.of(relation))
     checks.one_of(ACCOUNTANTS, accountant=accountant)
@@ -85,7 +109,12 @@ def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant
         return TradeOff("gaussian", mu=math.inf)
     if not events.unsupported and all(release.is_full_gaussian for release in releases):
         return TradeOff("gaussian", mu=events.gaussian_mu)
-    if not events.unsupported and len(releases) == 1 and releases[0].kind in (Kind.PURE, Kind.EXPONENTIAL) and releases[0].count == 1:
+    if (
+        not events.unsupported
+        and len(releases) == 1
+        and releases[0].kind in (Kind.PURE, Kind.EXPONENTIAL)
+        and releases[0].count == 1
+    ):
         only = releases[0]
         if only.delta == 0 and only.sampling_probability == 1:
             return TradeOff("pure", epsilon=only.loss)
@@ -94,7 +123,8 @@ def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant
 
 
 def advantage(curve: TradeOff) -> float:
-    """The largest true-positive minus false-positive rate, in [0, 1]: 2Φ(μ/2) − 1, tanh(ε/2), or δ at ε = 0."""
+    """The largest true-positive minus false-positive rate, in [0, 1]: 2Φ(μ/2) − 1, tanh(ε/2), or δ
+    at ε = 0."""
     if curve.kind == "gaussian":
         return float(2 * ndtr(curve.mu / 2) - 1)
     if curve.kind == "pure":
@@ -104,7 +134,8 @@ def advantage(curve: TradeOff) -> float:
 
 
 def turned_guesses(epsilon: float, delta: float) -> tuple[float, float]:
-    """The largest share of even bets on membership that a model can turn from wrong to right: (by (ε, δ) alone, by the Gaussian run).
+    """The largest share of even bets on membership that a model can turn from wrong to right: (by
+    (ε, δ) alone, by the Gaussian run).
 
     The Gaussian run takes all rows in every step and just meets (ε, δ).
     """
@@ -113,14 +144,17 @@ def turned_guesses(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def tpr_at(curve: TradeOff, false_positive_rate: float) -> float:
-    """The largest share of members found by an attack that accuses `false_positive_rate` of the others wrongly."""
+    """The largest share of members found by an attack that accuses `false_positive_rate` of the
+    others wrongly."""
     return float(1 - curve.miss_rate(false_positive_rate))
 
 
 def reconstruction(curve: TradeOff, candidates: int) -> float:
-    """The largest chance to name the right one of `candidates` equally likely records: TPR at 1/candidates.
+    """The largest chance to name the right one of `candidates` equally likely records: TPR at
+    1/candidates.
 
-    Hayes, Mahloujifar & Balle 2023: an attacker who guesses a record of prior chance 1/m succeeds at most so often.
+    Hayes, Mahloujifar & Balle 2023: an attacker who guesses a record of prior chance 1/m succeeds
+    at most so often.
     """
     if not candidates >= 2:
         raise SettingError(f"candidates must be at least 2; got {candidates!r}.")
@@ -129,7 +163,8 @@ def reconstruction(curve: TradeOff, candidates: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class GaussianSummary:
-    """A Gaussian curve below a run's own wherever false-alarm and miss rates are at least `floor`: safe there, silent elsewhere.
+    """A Gaussian curve below a run's own wherever false-alarm and miss rates are at least `floor`:
+    safe there, silent elsewhere.
 
     `overstated` is by how much its hit rates exceed those of the run's curve, at most.
     """
@@ -140,10 +175,12 @@ class GaussianSummary:
 
 
 def gaussian_summary(curve: TradeOff, *, floor: float = 1e-3) -> GaussianSummary:
-    """The smallest μ, up to 0.005, whose curve promises no more than `curve`, for rates of at least `floor`; exact for Gaussian runs.
+    """The smallest μ, up to 0.005, whose curve promises no more than `curve`, for rates of at least
+    `floor`; exact for Gaussian runs.
 
-    Guarantee: both curves are compared on cells of false-alarm rates, at the worse end of each. Below the floor no μ summarises a run
-    with δ > 0, and that of a Poisson run tends to the one without sampling. The idea is that of arXiv 2503.10945, whose abstract we read.
+    Guarantee: both curves are compared on cells of false-alarm rates, at the worse end of each.
+    Below the floor no μ summarises a run with δ > 0, and that of a Poisson run tends to the one
+    without sampling. The idea is that of arXiv 2503.10945, whose abstract we read.
     """
     checks.within(floor=(floor, dataclasses.replace(CHANCE, high=0.5)))
     if curve.kind == "gaussian":
@@ -165,22 +202,37 @@ def noise_for_risk(
     steps: int = 1,
     relation: str = "add_or_remove_one",
 ) -> float:
-    """The smallest noise multiplier, to 0.1 % from above, at which no attack does better than `most`.
+    """The smallest noise multiplier, to 0.1 % from above, at which no attack does better than
+    `most`.
 
-    most: the share of members found at `false_positive_rate` wrong accusations, or without one, the share of even bets on membership
-    that the model turns from wrong to right (1/N for "1 guess in N"). Raises SettingError for a `most` that blind guessing exceeds.
+    most: the share of members found at `false_positive_rate` wrong accusations, or without one, the
+    share of even bets on membership that the model turns from wrong to right (1/N for "1 guess in
+    N"). Raises SettingError for a `most` that blind guessing exceeds.
     """
     checks.within(false_positive_rate=(false_positive_rate, CHANCE), most=(most, CHANCE))
-    checks.within(sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, COUNT))
+    checks.within(
+        sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, COUNT)
+    )
     least, top = (0.0, 0.5) if false_positive_rate is None else (false_positive_rate, 1.0)
     if not least < most < top:
-        raise SettingError(f"most must be in ({least:g}, {top:g}), between blind guessing and certainty; got {most!r}.")
-    mu = 2 * float(ndtri(most + 0.5)) if false_positive_rate is None else float(ndtri(most) - ndtri(false_positive_rate))
+        raise SettingError(
+            f"most must be in ({least:g}, {top:g}), between blind guessing and certainty; got"
+            f" {most!r}."
+        )
+    mu = (
+        2 * float(ndtri(most + 0.5))
+        if false_positive_rate is None
+        else float(ndtri(most) - ndtri(false_positive_rate))
+    )
 
     def is_met(noise: float) -> bool:
         run = gaussian_run(noise, sampling_probability=sampling_probability, steps=steps)
         curve = trade_off(run, relation=relation)
-        return (advantage(curve) / 2 if false_positive_rate is None else tpr_at(curve, false_positive_rate)) <= most
+        return (
+            advantage(curve) / 2
+            if false_positive_rate is None
+            else tpr_at(curve, false_positive_rate)
+        ) <= most
 
     # where the central limit meets it; closed form for full batches
     start = 1 / math.sqrt(math.log1p((mu / (sampling_probability * math.sqrt(steps))) ** 2))
@@ -189,7 +241,8 @@ def noise_for_risk(
 
 @dataclasses.dataclass(frozen=True)
 class Odds:
-    """A risk as odds for people: `chance` with the data used, `baseline` without any, and a sentence that says both."""
+    """A risk as odds for people: `chance` with the data used, `baseline` without any, and a
+    sentence that says both."""
 
     name: str
     chance: float
@@ -202,16 +255,28 @@ class Odds:
         return 1 / self.chance if self.chance > 0 else math.inf
 
 
-def odds(curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int = 1000) -> tuple[Odds, ...]:
-    """Three odds of the worst attacker: a coin-flip bet on membership, a confident accusation, a record picked from a list."""
+def odds(
+    curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int = 1000
+) -> tuple[Odds, ...]:
+    """Three odds of the worst attacker: a coin-flip bet on membership, a confident accusation, a
+    record picked from a list."""
     checks.within(false_positive_rate=(false_positive_rate, CHANCE), candidates=(candidates, COUNT))
     bet = (1 + advantage(curve)) / 2
     tpr = tpr_at(curve, false_positive_rate)
     picked = reconstruction(curve, candidates)
-    bets = f"Betting whether one person's row was used, the best attacker wins at most {_per(bet, 100)} bets of 100; a coin wins 50."
-    accused = f"An attacker who wrongly accuses at most 1 in {1 / false_positive_rate:,.0f} people who were not used "
+    bets = (
+        "Betting whether one person's row was used, the best attacker wins at most"
+        f" {_per(bet, 100)} bets of 100; a coin wins 50."
+    )
+    accused = (
+        f"An attacker who wrongly accuses at most 1 in {1 / false_positive_rate:,.0f} people who"
+        " were not used "
+    )
     accused += f"finds at most {_one_in(tpr)} of those who were."
-    listed = f"Picking a person's record from {candidates:,} equally likely ones succeeds at most {_one_in(picked)} times; "
+    listed = (
+        f"Picking a person's record from {candidates:,} equally likely ones succeeds at most"
+        f" {_one_in(picked)} times; "
+    )
     listed += f"blind, 1 in {candidates:,}."
     accusation = Odds("accusation", tpr, false_positive_rate, accused)
     return Odds("bet", bet, 0.5, bets), accusation, Odds("pick", picked, 1 / candidates, listed)
@@ -223,7 +288,8 @@ def _per(chance: float, total: int) -> str:
 
 
 def _one_in(chance: float) -> str:
-    """ "1 in N" with N rounded down, so that the risk is never understated; in 100 for likely events."""
+    """ "1 in N" with N rounded down, so that the risk is never understated; in 100 for likely
+    events."""
     if chance >= 0.1:
         return f"{_per(chance, 100)} in 100"
     return f"1 in {math.floor(1 / chance):,}" if chance > 0 else "none"
@@ -234,11 +300,15 @@ POINTS = 48
 DELTA_TOLERANCE = 1e-3
 
 
-def profile(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: str = "auto") -> tuple[Array, Array]:
-    """(epsilons, deltas), each (m,) float64 with ε rising from 0 and δ falling: at each pair the run is (ε, δ)-DP.
+def profile(
+    event: DpEvent, *, relation: str = "add_or_remove_one", accountant: str = "auto"
+) -> tuple[Array, Array]:
+    """(epsilons, deltas), each (m,) float64 with ε rising from 0 and δ falling: at each pair the
+    run is (ε, δ)-DP.
 
-    The first pair, (0, δ), is the largest advantage over guessing that any attacker can have. Empty arrays for ε = inf.
-    Raises UnsupportedError where the accountant gives no bound, or none for this event.
+    The first pair, (0, δ), is the largest advantage over guessing that any attacker can have. Empty
+    arrays for ε = inf. Raises UnsupportedError where the accountant gives no bound, or none for
+    this event.
     """
     neighbours = NeighboringRelation.of(relation)
     chosen = resolve_bound(event, relation=neighbours, accountant=accountant)
@@ -249,13 +319,16 @@ def profile(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: 
         epsilons, deltas = chosen.profile(events, _deltas)
     else:
         deltas = _deltas(_delta_at_zero(chosen, events))
-        epsilons = np.array([0.0, *(chosen.epsilon_of(events, delta=float(delta)).upper for delta in deltas[1:])])
+        epsilons = np.array(
+            [0.0, *(chosen.epsilon_of(events, delta=float(delta)).upper for delta in deltas[1:])]
+        )
     usable = np.isfinite(epsilons) & (deltas < 1)
     return np.maximum.accumulate(epsilons[usable]), deltas[usable]
 
 
 def _deltas(largest: float) -> Array:
-    """(POINTS,) δ from the largest down, quadratic in log δ: dense near the largest, where the trade-off curve bends."""
+    """(POINTS,) δ from the largest down, quadratic in log δ: dense near the largest, where the
+    trade-off curve bends."""
     least = min(LEAST_DELTA, largest / 2)
     deltas: Array = largest * (least / largest) ** (np.linspace(0.0, 1.0, POINTS) ** 2)
     return deltas

@@ -1,8 +1,9 @@
-"""Fault injection: learners with one planted fault each, and the audit that must catch them. None is registered or can be chosen.
+"""Fault injection: learners with one planted fault each, and the audit that must catch them. None
+is registered or can be chosen.
 
-Each is full-batch noisy descent on a linear head with one fault that real code has had. The audit runs it many times
-with an added canary and without, and tests the trade-off curve that the code *claims*. See `hypothesis_test` and
-docs/audit.md for the table of what was caught.
+Each is full-batch noisy descent on a linear head with one fault that real code has had. The audit
+runs it many times with an added canary and without, and tests the trade-off curve that the code
+*claims*. See `hypothesis_test` and docs/audit.md for the table of what was caught.
 """
 
 import dataclasses
@@ -18,7 +19,13 @@ from pillar_core.accounting import TradeOff, mu_of
 from pillar_core.arrays import Array
 from pillar_core.auditing import hypothesis_test
 from pillar_core.auditing.hypothesis_test import Counts
-from pillar_core.auditing.trajectory import HeadRows, ReleaseTape, canary_scores, clipped_gradient, plain_gradient
+from pillar_core.auditing.trajectory import (
+    HeadRows,
+    ReleaseTape,
+    canary_scores,
+    clipped_gradient,
+    plain_gradient,
+)
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
@@ -44,18 +51,23 @@ FAULT_WORDS = {fault: str(_WORDS[fault]) for fault in Fault}
 
 N_ROWS, N_FEATURES, N_CLASSES, STEPS = 40, 6, 3, 4
 LEARNING_RATE = 1e-3
-"""Small, so that the canary is not learnt and keeps its gradient; the claim holds for any step size."""
+"""Small, so that the canary is not learnt and keeps its gradient; the claim holds for any step
+size."""
 PILOT = 200
-"""Trials in each world that place the threshold and are then set aside, so that the test's threshold is fixed beforehand."""
+"""Trials in each world that place the threshold and are then set aside, so that the test's
+threshold is fixed beforehand."""
 TRIALS = 800
 SIGNIFICANCE = 0.02
 
-EPSILON = Param("epsilon", float, 4.0, "Budget that the audited learner claims.", low=0, low_open=True, high=1e3)
+EPSILON = Param(
+    "epsilon", float, 4.0, "Budget that the audited learner claims.", low=0, low_open=True, high=1e3
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One canary's test: counts after the pilot, exact p-value, and the scores of both worlds for figures."""
+    """One canary's test: counts after the pilot, exact p-value, and the scores of both worlds for
+    figures."""
 
     canary: str
     counts: Counts
@@ -94,35 +106,60 @@ def audit(
     trials: int = TRIALS,
     significance: float = SIGNIFICANCE,
 ) -> Audit:
-    """Runs the learner with `fault` against three canaries and tests the curve of (ε, δ) that it claims to keep.
+    """Runs the learner with `fault` against three canaries and tests the curve of (ε, δ) that it
+    claims to keep.
 
-    `trials` independent runs in each world and for each canary, after PILOT ones that place the threshold.
+    `trials` independent runs in each world and for each canary, after PILOT ones that place the
+    threshold.
     """
-    checks.within(epsilon=(epsilon, EPSILON), trials=(trials, COUNT), significance=(significance, CHANCE))
+    checks.within(
+        epsilon=(epsilon, EPSILON), trials=(trials, COUNT), significance=(significance, CHANCE)
+    )
     mu = mu_of(epsilon, delta)
     claimed = TradeOff("gaussian", mu=mu)
     plan = HeadPlan(
-        steps=STEPS, learning_rate=LEARNING_RATE, noise_multiplier=math.sqrt(STEPS) / mu, l2_clip_norm=1.0, n_private=N_ROWS, bias=True
+        steps=STEPS,
+        learning_rate=LEARNING_RATE,
+        noise_multiplier=math.sqrt(STEPS) / mu,
+        l2_clip_norm=1.0,
+        n_private=N_ROWS,
+        bias=True,
     )
     rows = _rows()
     findings = []
     for name, canary in canaries().items():
         stream = rng.stream(seed, "audit", name)
         with threads_for(0):
-            worlds = [_scores(fault, rows, canary, plan, trials + PILOT, stream, is_in=is_in) for is_in in (True, False)]
+            worlds = [
+                _scores(fault, rows, canary, plan, trials + PILOT, stream, is_in=is_in)
+                for is_in in (True, False)
+            ]
         findings.append(finding_of(name, worlds[0], worlds[1], claimed=claimed))
     return Audit(fault, claimed, significance, tuple(findings))
 
 
-def finding_of(name: str, with_canary: Array, without_canary: Array, *, claimed: TradeOff, pilot: int = PILOT) -> Finding:
-    """The exact test on the scores behind the first `pilot` of each world, which place the threshold half way."""
+def finding_of(
+    name: str, with_canary: Array, without_canary: Array, *, claimed: TradeOff, pilot: int = PILOT
+) -> Finding:
+    """The exact test on the scores behind the first `pilot` of each world, which place the
+    threshold half way."""
     threshold = float((np.median(with_canary[:pilot]) + np.median(without_canary[:pilot])) / 2)
-    counts = hypothesis_test.counts_of(with_canary[pilot:], without_canary[pilot:], threshold=threshold)
-    return Finding(name, counts, threshold, hypothesis_test.p_value(counts, claimed), with_canary[pilot:], without_canary[pilot:])
+    counts = hypothesis_test.counts_of(
+        with_canary[pilot:], without_canary[pilot:], threshold=threshold
+    )
+    return Finding(
+        name,
+        counts,
+        threshold,
+        hypothesis_test.p_value(counts, claimed),
+        with_canary[pilot:],
+        without_canary[pilot:],
+    )
 
 
 def canaries() -> dict[str, HeadRows]:
-    """Three rows that an adversary would add: a huge one, an empty one (its gradient is all bias), an ordinary mislabelled one."""
+    """Three rows that an adversary would add: a huge one, an empty one (its gradient is all bias),
+    an ordinary mislabelled one."""
     ordinary = _rows().z[:1]
     huge = torch.zeros_like(ordinary)
     huge[0, 0] = 1e3
@@ -134,10 +171,14 @@ def canaries() -> dict[str, HeadRows]:
     }
 
 
-def releases(fault: Fault, rows: HeadRows, plan: HeadPlan, *, runs: int, stream: Stream, ledger: Ledger) -> "torch.Tensor":
-    """(T, runs, C, k + 1) float32: everything that `runs` independent runs of the faulty learner let out, step by step.
+def releases(
+    fault: Fault, rows: HeadRows, plan: HeadPlan, *, runs: int, stream: Stream, ledger: Ledger
+) -> "torch.Tensor":
+    """(T, runs, C, k + 1) float32: everything that `runs` independent runs of the faulty learner
+    let out, step by step.
 
-    The noise is drawn by the library's own mechanism on all runs at once; each run has its own coordinates.
+    The noise is drawn by the library's own mechanism on all runs at once; each run has its own
+    coordinates.
     """
     noise = plan.noise_multiplier / 2 if fault is Fault.HALF_NOISE else plan.noise_multiplier
     mechanism = GaussianMechanism(noise, plan.l2_clip_norm, stream, ledger, label="trials")
@@ -153,7 +194,9 @@ def releases(fault: Fault, rows: HeadRows, plan: HeadPlan, *, runs: int, stream:
     return torch.stack(released)
 
 
-def aggregate(fault: Fault, rows: HeadRows, state: "torch.Tensor", plan: HeadPlan) -> "torch.Tensor":
+def aggregate(
+    fault: Fault, rows: HeadRows, state: "torch.Tensor", plan: HeadPlan
+) -> "torch.Tensor":
     """What the learner sums before its noise."""
     match fault:
         case Fault.NO_CLIP:
@@ -166,12 +209,26 @@ def aggregate(fault: Fault, rows: HeadRows, state: "torch.Tensor", plan: HeadPla
     return clipped_gradient(rows, state, plan)
 
 
-def _scores(fault: Fault, rows: HeadRows, canary: HeadRows, plan: HeadPlan, runs: int, stream: Stream, *, is_in: bool) -> Array:
+def _scores(
+    fault: Fault,
+    rows: HeadRows,
+    canary: HeadRows,
+    plan: HeadPlan,
+    runs: int,
+    stream: Stream,
+    *,
+    is_in: bool,
+) -> Array:
     both = HeadRows(torch.cat([rows.z, canary.z]), torch.cat([rows.y, canary.y])) if is_in else rows
     tape = ReleaseTape()
     released = releases(fault, both, plan, runs=runs, stream=stream, ledger=Ledger(tape))
     summed = iter(tape.values)
-    return canary_scores(released, canary, plan, without=lambda state: aggregate(fault, rows, state, plan) if is_in else next(summed))
+    return canary_scores(
+        released,
+        canary,
+        plan,
+        without=lambda state: aggregate(fault, rows, state, plan) if is_in else next(summed),
+    )
 
 
 def _rows() -> HeadRows:

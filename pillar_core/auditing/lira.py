@@ -1,7 +1,8 @@
-"""LiRA: a row's likelihood under models that saw it against models that did not (Carlini et al. 2022), and shadow heads to compare.
+"""LiRA: a row's likelihood under models that saw it against models that did not (Carlini et al.
+2022), and shadow heads to compare.
 
-Confidences are logit-scaled (`confidences`), where they are close to normal. Shadow heads are many noisy linear heads, each on its own
-subset of one pool of rows, trained in one batched call.
+Confidences are logit-scaled (`confidences`), where they are close to normal. Shadow heads are many
+noisy linear heads, each on its own subset of one pool of rows, trained in one batched call.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ SMALLEST_STD = 1e-6
 def online(target: Array, shadows: Array, included: Array) -> Array:
     """(n,) log-likelihood ratios, higher for likelier members.
 
-    target: (n,) confidences of the attacked model; shadows: (H, n) those of the shadow models; included: (H, n) bool,
-    whether the model was trained on the row.
+    target: (n,) confidences of the attacked model; shadows: (H, n) those of the shadow models;
+    included: (H, n) bool, whether the model was trained on the row.
     Raises DataError: a row that no shadow model saw, or that all saw.
     """
     inside, outside = _moments(shadows, included), _moments(shadows, ~included)
@@ -34,25 +35,29 @@ def online(target: Array, shadows: Array, included: Array) -> Array:
 
 
 def offline(target: Array, shadows: Array, included: Array) -> Array:
-    """(n,) one-sided scores from models that never saw the row: how far above them the attacked model is, in deviations."""
+    """(n,) one-sided scores from models that never saw the row: how far above them the attacked
+    model is, in deviations."""
     mean, std = _moments(shadows, ~included)
     score: Array = (target - mean) / std
     return score
 
 
 def pooled(target: Array, shadows: Array, included: Array) -> Array:
-    """(n,) scores as `online`'s, for few shadow models: what a row's presence adds, and the spread, are read from rows as hard as it.
+    """(n,) scores as `online`'s, for few shadow models: what a row's presence adds, and the spread,
+    are read from rows as hard as it.
 
-    Both are running means over the rows in order of confidence, so that of the row itself one mean is left to estimate, from all models.
-    The likelihood ratio is that of two normals with this spread.
-    Raises DataError: a row that no shadow model saw, or that all saw.
+    Both are running means over the rows in order of confidence, so that of the row itself one mean
+    is left to estimate, from all models. The likelihood ratio is that of two normals with this
+    spread. Raises DataError: a row that no shadow model saw, or that all saw.
     """
     inside, outside = (_mean(shadows, chosen) for chosen in (included, ~included))
     residuals = np.where(included, shadows - inside, shadows - outside)
     variance = (residuals**2).sum(axis=0) / max(len(shadows) - 2, 1)
     middle = (inside + outside) / 2
     for _ in range(2):
-        shift, spread = (_among_neighbours(values, middle) for values in (inside - outside, variance))
+        shift, spread = (
+            _among_neighbours(values, middle) for values in (inside - outside, variance)
+        )
         middle = (shadows - np.maximum(shift, 0.0) * (included - 0.5)).mean(axis=0)
     score: Array = (target - middle) * np.maximum(shift, 0.0) / np.maximum(spread, SMALLEST_STD**2)
     return score
@@ -62,7 +67,9 @@ def _among_neighbours(values: Array, order: Array) -> Array:
     """The mean of `values` over the tenth of the rows around each in `order`."""
     places = np.argsort(order, kind="stable")
     window = np.ones(max(len(values) // 10, 1))
-    sums, counts = (np.convolve(part, window, mode="same") for part in (values[places], np.ones(len(values))))
+    sums, counts = (
+        np.convolve(part, window, mode="same") for part in (values[places], np.ones(len(values)))
+    )
     smooth = np.empty(len(values))
     smooth[places] = sums / counts
     return smooth
@@ -71,7 +78,9 @@ def _among_neighbours(values: Array, order: Array) -> Array:
 def _mean(shadows: Array, chosen: Array) -> Array:
     counts = chosen.sum(axis=0)
     if not (counts >= 1).all():
-        raise DataError("every row needs a shadow model with it and one without; train more shadow models.")
+        raise DataError(
+            "every row needs a shadow model with it and one without; train more shadow models."
+        )
     mean: Array = np.where(chosen, shadows, 0.0).sum(axis=0) / counts
     return mean
 
@@ -79,7 +88,11 @@ def _mean(shadows: Array, chosen: Array) -> Array:
 def _moments(shadows: Array, chosen: Array) -> tuple[Array, Array]:
     counts, mean = chosen.sum(axis=0), _mean(shadows, chosen)
     squares = np.where(chosen, (shadows - mean) ** 2, 0.0)
-    if counts.min() >= 32:  # with fewer shadow models on a side, one spread is shared by all rows, as in the paper's section VI-B
+    if (
+        counts.min() >= 32
+        # with fewer shadow models on a side, one spread is shared by all rows, as in the paper's
+        # section VI-B
+    ):
         variance = squares.sum(axis=0) / (counts - 1)
     else:
         variance = np.full(len(mean), squares.sum() / max(counts.sum() - len(mean), 1))
@@ -91,25 +104,37 @@ def _log_density(values: Array, mean: Array, std: Array) -> Array:
     return density
 
 
-def train_shadows(rows: HeadRows, included: Array, plan: HeadPlan, *, n_classes: int, stream: Stream) -> torch.Tensor:
-    """(H, C, k + bias) float32 heads by full-batch noisy descent, head h on the rows where `included`[h] is True.
+def train_shadows(
+    rows: HeadRows, included: Array, plan: HeadPlan, *, n_classes: int, stream: Stream
+) -> torch.Tensor:
+    """(H, C, k + bias) float32 heads by full-batch noisy descent, head h on the rows where
+    `included`[h] is True.
 
-    included: (H, n) bool. All heads take the same steps; each has its own noise, drawn by the library's mechanism.
+    included: (H, n) bool. All heads take the same steps; each has its own noise, drawn by the
+    library's mechanism.
     """
     mask = torch.from_numpy(np.ascontiguousarray(included))
     z = _with_bias(rows.z) if plan.bias else rows.z
     squared = torch.linalg.vector_norm(z, dim=1).square()
     clip = torch.full((len(mask),), plan.l2_clip_norm)
-    mechanism = GaussianMechanism(plan.noise_multiplier, plan.l2_clip_norm, stream, Ledger(), label="shadow heads")
+    mechanism = GaussianMechanism(
+        plan.noise_multiplier, plan.l2_clip_norm, stream, Ledger(), label="shadow heads"
+    )
     state = torch.zeros((len(mask), n_classes, z.shape[1]))
     velocity = torch.zeros_like(state)
     with threads_for(2.0 * state.numel() * len(z)):
         for _ in range(plan.steps):
             residuals = cross_entropy_residuals(_logits(state, z), rows.y)
-            factors = clip_factors(residuals.square().sum(1).mul_(squared).clamp_(min=1e-20), clip) * mask
+            factors = (
+                clip_factors(residuals.square().sum(1).mul_(squared).clamp_(min=1e-20), clip) * mask
+            )
             residuals *= factors[:, None]
             total = (residuals.view(-1, len(z)) @ z).view(state.shape)
-            velocity = plan.momentum * velocity + mechanism.release(total) / plan.n_private + plan.weight_decay * state
+            velocity = (
+                plan.momentum * velocity
+                + mechanism.release(total) / plan.n_private
+                + plan.weight_decay * state
+            )
             state = state - plan.learning_rate * velocity
     return state
 
@@ -124,7 +149,8 @@ def confidences(state: torch.Tensor, rows: HeadRows, *, bias: bool) -> Array:
 
 
 def halves(count: int, n_rows: int, stream: Stream) -> Array:
-    """(count, n_rows) bool: for every two heads, random halves of the pool that are each other's complement."""
+    """(count, n_rows) bool: for every two heads, random halves of the pool that are each other's
+    complement."""
     order = np.argsort(stream.random(((count + 1) // 2, n_rows)), axis=1)
     first = order < n_rows // 2
     return np.stack([first, ~first], axis=1).reshape(-1, n_rows)[:count]

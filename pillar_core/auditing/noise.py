@@ -1,6 +1,8 @@
-"""Whether what releases added is independent standard normals in units of what was charged: tests of law and dependence.
+"""Whether what releases added is independent standard normals in units of what was charged: tests
+of law and dependence.
 
-They find faults and prove nothing. `likeness` and `pairs` are exact for independent normals, the counts' chi-square is asymptotic.
+They find faults and prove nothing. `likeness` and `pairs` are exact for independent normals, the
+counts' chi-square is asymptotic.
 """
 
 import itertools
@@ -19,12 +21,18 @@ RELEASES, PLACES = 6, 40
 
 
 def p_values(runs: Sequence[Sequence[Array]], *, grid: float = 0.0) -> dict[str, float]:
-    """A p-value for each way to be wrong. runs: the noise of each run's releases in order, shaped alike in all runs; rounded to `grid`.
+    """A p-value for each way to be wrong. runs: the noise of each run's releases in order, shaped
+    alike in all runs; rounded to `grid`.
 
-    Noise that is used twice, between releases, numbers or runs, as it is or with its sign turned, has p = 0.
+    Noise that is used twice, between releases, numbers or runs, as it is or with its sign turned,
+    has p = 0.
     """
-    numbers = np.stack([np.concatenate([np.ravel(part) for part in run]) for run in runs]).astype(np.float64)
-    few = np.stack([np.concatenate([np.ravel(part)[:PLACES] for part in run[:RELEASES]]) for run in runs]).astype(np.float64)
+    numbers = np.stack([np.concatenate([np.ravel(part) for part in run]) for run in runs]).astype(
+        np.float64
+    )
+    few = np.stack(
+        [np.concatenate([np.ravel(part)[:PLACES] for part in run[:RELEASES]]) for run in runs]
+    ).astype(np.float64)
     p = {
         "law": law(numbers.ravel()),
         "variance": variance(numbers.ravel()),
@@ -35,14 +43,22 @@ def p_values(runs: Sequence[Sequence[Array]], *, grid: float = 0.0) -> dict[str,
         "neighbouring numbers": likeness(numbers[:, 1:], numbers[:, :-1]),
         "neighbouring runs": likeness(numbers[1:], numbers[:-1]),
     }
-    steps = [(first, second) for run in runs for first, second in itertools.pairwise(run) if first.shape == second.shape]
+    steps = [
+        (first, second)
+        for run in runs
+        for first, second in itertools.pairwise(run)
+        if first.shape == second.shape
+    ]
     if steps:
-        p["releases in a row"] = likeness(*(np.concatenate([np.ravel(pair[side]) for pair in steps]) for side in (0, 1)))
+        p["releases in a row"] = likeness(
+            *(np.concatenate([np.ravel(pair[side]) for pair in steps]) for side in (0, 1))
+        )
     return p
 
 
 def law(noise: Array) -> float:
-    """Chi-square of counts in BINS equally likely bins of the standard normal law. noise: (m,), at least ten a bin."""
+    """Chi-square of counts in BINS equally likely bins of the standard normal law. noise: (m,), at
+    least ten a bin."""
     counts = np.histogram(stats.norm.cdf(noise), bins=BINS, range=(0.0, 1.0))[0]
     expected = len(noise) / BINS
     return float(stats.chi2.sf(((counts - expected) ** 2).sum() / expected, BINS - 1))
@@ -51,19 +67,27 @@ def law(noise: Array) -> float:
 def variance(noise: Array) -> float:
     """Two-sided: Σ noise² of m standard normals is chi-square."""
     total = float((noise**2).sum())
-    return min(1.0, 2 * float(min(stats.chi2.sf(total, len(noise)), stats.chi2.cdf(total, len(noise)))))
+    return min(
+        1.0, 2 * float(min(stats.chi2.sf(total, len(noise)), stats.chi2.cdf(total, len(noise))))
+    )
 
 
 def largest(noise: Array) -> float:
-    """Two-sided: the largest |noise| of m is at most t with probability (2Φ(t) − 1)^m: tails that are cut, or too heavy."""
+    """Two-sided: the largest |noise| of m is at most t with probability (2Φ(t) − 1)^m: tails that
+    are cut, or too heavy."""
     log_below = len(noise) * np.log1p(-2 * stats.norm.sf(np.abs(noise).max()))
     return min(1.0, 2 * float(min(np.exp(log_below), -np.expm1(log_below))))
 
 
 def used_twice(noise: Array, same: float = SAME) -> float:
-    """How many neighbours among the sorted |noise| lie within `same`: about Poisson, two half-normals agree to t with probability 2t/√π."""
+    """How many neighbours among the sorted |noise| lie within `same`: about Poisson, two
+    half-normals agree to t with probability 2t/√π."""
     count = int((np.diff(np.sort(np.abs(noise))) < same).sum())
-    return float(stats.poisson.sf(count - 1, len(noise) ** 2 * same / np.sqrt(np.pi))) if count else 1.0
+    return (
+        float(stats.poisson.sf(count - 1, len(noise) ** 2 * same / np.sqrt(np.pi)))
+        if count
+        else 1.0
+    )
 
 
 def likeness(first: Array, second: Array) -> float:
@@ -75,8 +99,13 @@ def likeness(first: Array, second: Array) -> float:
 def pairs(rows: Array) -> float:
     """The least `likeness` of two of these rows (r, m), times the number of pairs."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    cosines = np.triu((rows / np.maximum(lengths, 1e-300)) @ (rows / np.maximum(lengths, 1e-300)).T, 1)
-    return min(1.0, len(rows) * (len(rows) - 1) / 2 * _tail(np.square(cosines).max(initial=0.0), rows.shape[1]))
+    cosines = np.triu(
+        (rows / np.maximum(lengths, 1e-300)) @ (rows / np.maximum(lengths, 1e-300)).T, 1
+    )
+    return min(
+        1.0,
+        len(rows) * (len(rows) - 1) / 2 * _tail(np.square(cosines).max(initial=0.0), rows.shape[1]),
+    )
 
 
 def _tail(square: Array, m: int) -> float:

@@ -1,7 +1,9 @@
-"""What a run's releases say about one row, recomputed from the released trajectory: individual privacy and canary scores.
+"""What a run's releases say about one row, recomputed from the released trajectory: individual
+privacy and canary scores.
 
-Full-batch descent on a linear softmax head is a deterministic function of its releases, so each step's weights, and from
-them each row's clipped gradient, can be had again in closed form. `head` axes hold many trials at once.
+Full-batch descent on a linear softmax head is a deterministic function of its releases, so each
+step's weights, and from them each row's clipped gradient, can be had again in closed form. `head`
+axes hold many trials at once.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Call
 
 Aggregate = Callable[["torch.Tensor"], "torch.Tensor"]
-"""From weights (H, C, k + bias) to the sum that a step would release without noise, in the same shape."""
+"""From weights (H, C, k + bias) to the sum that a step would release without noise, in the same
+shape."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,11 +36,15 @@ class HeadRows:
     @classmethod
     def of(cls, z: Array, y: Array) -> HeadRows:
         """From arrays."""
-        return cls(torch.from_numpy(np.ascontiguousarray(z, dtype=np.float32)), torch.from_numpy(np.asarray(y, dtype=np.int64)))
+        return cls(
+            torch.from_numpy(np.ascontiguousarray(z, dtype=np.float32)),
+            torch.from_numpy(np.asarray(y, dtype=np.int64)),
+        )
 
 
 class ReleaseTape:
-    """A tape at the ledger's gate that keeps what was released and how, and before its noise, in order, and lets everything happen."""
+    """A tape at the ledger's gate that keeps what was released and how, and before its noise, in
+    order, and lets everything happen."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -58,32 +65,41 @@ class ReleaseTape:
 
 
 def states(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
-    """Weights (H, C, k + bias) before each step and after the last, from the releases (T, H, C, k + bias).
+    """Weights (H, C, k + bias) before each step and after the last, from the releases (T, H, C, k +
+    bias).
 
-    Raises UnsupportedError: a run on Poisson samples, whose losses do not add up along a trajectory.
+    Raises UnsupportedError: a run on Poisson samples, whose losses do not add up along a
+    trajectory.
     """
     if plan.sampling_probability < 1:
-        raise UnsupportedError("individual privacy and canary scores need full batches: set batch_size to none.")
+        raise UnsupportedError(
+            "individual privacy and canary scores need full batches: set batch_size to none."
+        )
     visited = [torch.zeros_like(released[0], dtype=torch.float32)]
     velocity = torch.zeros_like(visited[0])
     for step in released.float():
-        velocity = plan.momentum * velocity + step / plan.n_private + plan.weight_decay * visited[-1]
+        velocity = (
+            plan.momentum * velocity + step / plan.n_private + plan.weight_decay * visited[-1]
+        )
         visited.append(visited[-1] - plan.learning_rate * velocity)
     return visited
 
 
 def gradient_norms(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
-    """(H, n) float32 norms of the rows' gradients, weights and bias together, before any clipping."""
+    """(H, n) float32 norms of the rows' gradients, weights and bias together, before any
+    clipping."""
     residuals = _residuals(rows, state, plan)
     lengths = torch.linalg.vector_norm(rows.z, dim=1).square() + float(plan.bias)
     return residuals.square().sum(1).mul(lengths).sqrt()
 
 
 def individual_mu(released: torch.Tensor, rows: HeadRows, plan: HeadPlan) -> Array:
-    """(n,) float64 μ_i = √Σ_t min(‖g_i,t‖, C)² / (σC) of each row along one released trajectory (T, C, k + bias).
+    """(n,) float64 μ_i = √Σ_t min(‖g_i,t‖, C)² / (σC) of each row along one released trajectory (T,
+    C, k + bias).
 
-    Individual privacy is no guarantee: the trajectory depends on the data, plain composition does not cover it, and the numbers
-    themselves are computed from private rows and must not be released. After Golatkar et al., AdaMix, Proposition 14.
+    Individual privacy is no guarantee: the trajectory depends on the data, plain composition does
+    not cover it, and the numbers themselves are computed from private rows and must not be
+    released. After Golatkar et al., AdaMix, Proposition 14.
     """
     if plan.noise_multiplier == 0:
         return np.full(len(rows.y), np.inf)
@@ -94,24 +110,36 @@ def individual_mu(released: torch.Tensor, rows: HeadRows, plan: HeadPlan) -> Arr
     return np.asarray(np.sqrt(squares) / (plan.noise_multiplier * plan.l2_clip_norm))
 
 
-def kept_norms(rows: HeadRows, state: torch.Tensor, *, clip: float, basis: torch.Tensor | None) -> torch.Tensor:
-    """(n,) float64 norms ‖clip(g_i)U‖ of what a step keeps of each row's gradient r ⊗ z of a head without bias.
+def kept_norms(
+    rows: HeadRows, state: torch.Tensor, *, clip: float, basis: torch.Tensor | None
+) -> torch.Tensor:
+    """(n,) float64 norms ‖clip(g_i)U‖ of what a step keeps of each row's gradient r ⊗ z of a head
+    without bias.
 
-    state: (C, k) weights before the step; basis: (k, m) orthonormal directions that the step projects on, None for all.
+    state: (C, k) weights before the step; basis: (k, m) orthonormal directions that the step
+    projects on, None for all.
     """
-    residuals = cross_entropy_residuals((state @ rows.z.T)[None], rows.y)[0].double().square().sum(0).sqrt()
+    residuals = (
+        cross_entropy_residuals((state @ rows.z.T)[None], rows.y)[0].double().square().sum(0).sqrt()
+    )
     lengths = torch.linalg.vector_norm(rows.z.double(), dim=1)
-    projected = lengths if basis is None else torch.linalg.vector_norm((rows.z @ basis).double(), dim=1)
+    projected = (
+        lengths if basis is None else torch.linalg.vector_norm((rows.z @ basis).double(), dim=1)
+    )
     norms = residuals * lengths
     released: torch.Tensor = residuals * projected * (clip / norms.clamp(min=1e-30)).clamp(max=1.0)
     return released
 
 
-def canary_scores(released: torch.Tensor, canary: HeadRows, plan: HeadPlan, *, without: Aggregate) -> Array:
-    """(H,) float64: each run's releases, less what all other rows gave, projected on the canary's clipped gradient.
+def canary_scores(
+    released: torch.Tensor, canary: HeadRows, plan: HeadPlan, *, without: Aggregate
+) -> Array:
+    """(H,) float64: each run's releases, less what all other rows gave, projected on the canary's
+    clipped gradient.
 
-    released: (T, H, C, k + bias). `without` is the sum over all other rows at given weights: the attacker of differential
-    privacy knows them. In units of the claimed noise: about N(0, 1) without the canary, N(μ_i, 1) with it.
+    released: (T, H, C, k + bias). `without` is the sum over all other rows at given weights: the
+    attacker of differential privacy knows them. In units of the claimed noise: about N(0, 1)
+    without the canary, N(μ_i, 1) with it.
     """
     projections = torch.zeros(released.shape[1], dtype=torch.float64)
     squares = torch.zeros_like(projections)
@@ -125,21 +153,29 @@ def canary_scores(released: torch.Tensor, canary: HeadRows, plan: HeadPlan, *, w
 
 
 def clipped_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
-    """Σ clip(g_i) over `rows` for every head, in the shape of `state` (H, C, k + bias), by the engine's own kernel.
+    """Σ clip(g_i) over `rows` for every head, in the shape of `state` (H, C, k + bias), by the
+    engine's own kernel.
 
     The precision is the engine's: what a real step would release.
     """
     k = rows.z.shape[1]
     bias = state[..., k] if plan.bias else None
     clip = torch.full((state.shape[0],), plan.l2_clip_norm)
-    weight_sum, bias_sum = clipped_sum(rows.z, squared_lengths(rows.z), rows.y, state[..., :k], bias, clip)
+    weight_sum, bias_sum = clipped_sum(
+        rows.z, squared_lengths(rows.z), rows.y, state[..., :k], bias, clip
+    )
     return torch.cat([weight_sum, bias_sum[..., None]], dim=-1) if plan.bias else weight_sum
 
 
 def clipped_rows(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
-    """(n, C·(k + bias)) float64 clipped gradients of single rows at one head's weights (C, k + bias): for few rows."""
+    """(n, C·(k + bias)) float64 clipped gradients of single rows at one head's weights (C, k +
+    bias): for few rows."""
     residuals = _residuals(rows, state[None], plan)[0].double()
-    z = torch.cat([rows.z, torch.ones((len(rows.z), 1))], dim=1).double() if plan.bias else rows.z.double()
+    z = (
+        torch.cat([rows.z, torch.ones((len(rows.z), 1))], dim=1).double()
+        if plan.bias
+        else rows.z.double()
+    )
     gradients = (residuals.T[:, :, None] * z[:, None, :]).flatten(1)
     norms = torch.linalg.vector_norm(gradients, dim=1, keepdim=True)
     clipped: torch.Tensor = gradients * (plan.l2_clip_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
@@ -151,7 +187,9 @@ def plain_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch
     residuals = _residuals(rows, state, plan)
     heads, classes = residuals.shape[:2]
     weight_sum = (residuals.reshape(heads * classes, -1) @ rows.z).view(heads, classes, -1)
-    return torch.cat([weight_sum, residuals.sum(-1)[..., None]], dim=-1) if plan.bias else weight_sum
+    return (
+        torch.cat([weight_sum, residuals.sum(-1)[..., None]], dim=-1) if plan.bias else weight_sum
+    )
 
 
 def _residuals(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:

@@ -1,4 +1,5 @@
-"""What needs no weights of its own: numbers as they are, the pixels of images, and texts as `pillar_core.texts` makes them numbers."""
+"""What needs no weights of its own: numbers as they are, the pixels of images, and texts as
+`pillar_core.texts` makes them numbers."""
 
 import numpy as np
 
@@ -6,7 +7,12 @@ from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, card_of
 
-BACKBONES.register(card_of("identity", open=lambda name, work: Encoder(lambda x: np.ascontiguousarray(x, dtype=np.float32))))
+BACKBONES.register(
+    card_of(
+        "identity",
+        open=lambda name, work: Encoder(lambda x: np.ascontiguousarray(x, dtype=np.float32)),
+    )
+)
 
 
 def _flat(images: Array) -> Array:
@@ -19,7 +25,9 @@ def _flat(images: Array) -> Array:
 BACKBONES.register(card_of("raw_pixels", open=lambda name, work: Encoder(_flat)))
 
 
-BACKBONES.register(card_of(texts.NAME, sha256=texts.SHA256, open=lambda name, work: Encoder(texts.encode)))
+BACKBONES.register(
+    card_of(texts.NAME, sha256=texts.SHA256, open=lambda name, work: Encoder(texts.encode))
+)
 
 
 def _card(name: str) -> Backbone:

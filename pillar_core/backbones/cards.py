@@ -16,14 +16,25 @@ from pillar_core.params import Param
 from pillar_core.registry import Registry, facts_of
 
 Features = tuple[Array, Array | None]
-DEVICE = Param("device", str, "auto", "Where the backbone runs.", choices=("auto", "cpu", "cuda", "mps"))
-BATCH_SIZE = Param("batch_size", int, 64, "Images at a time through the backbone; bounds its memory.", low=1, high=65_536, unit="images")
+DEVICE = Param(
+    "device", str, "auto", "Where the backbone runs.", choices=("auto", "cpu", "cuda", "mps")
+)
+BATCH_SIZE = Param(
+    "batch_size",
+    int,
+    64,
+    "Images at a time through the backbone; bounds its memory.",
+    low=1,
+    high=65_536,
+    unit="images",
+)
 FACTS = Path(__file__).with_name("facts.toml")
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What an opened backbone may use: its weights on this disk (None: it has none) and a device (cpu, cuda or mps)."""
+    """What an opened backbone may use: its weights on this disk (None: it has none) and a device
+    (cpu, cuda or mps)."""
 
     weights: Path | None = None
     device: str = "cpu"
@@ -31,7 +42,8 @@ class Work:
 
 @dataclasses.dataclass(frozen=True)
 class Encoder:
-    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening.
+    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what
+    was decided on opening.
 
     network: of a network of torch, the module and how images are prepared for it.
     """
@@ -45,12 +57,13 @@ class Encoder:
 class Backbone:
     """What a backbone is, and how to open it: `open(name, work)`.
 
-    `parameters`, `width`, `pretraining` and `overlap` are facts in words; `overlap` warns where private classes may have been
-    seen in pre-training. `weights` says where its weights come from, "" where it has none; `fetch(network)` returns the file that
-    comes with the name, from this disk or, with `network`, from its hub, and None where there is none to be had; `n_bytes` is its
-    size, 0 where nobody knows. `is_kept` says whether features are worth a place in the cache, `is_own_file` whether the name is
-    the user's own file. `sha256`: of weights that
-    its code finds by itself. Raise `version` whenever the features change.
+    `parameters`, `width`, `pretraining` and `overlap` are facts in words; `overlap` warns where
+    private classes may have been seen in pre-training. `weights` says where its weights come from,
+    "" where it has none; `fetch(network)` returns the file that comes with the name, from this disk
+    or, with `network`, from its hub, and None where there is none to be had; `n_bytes` is its size,
+    0 where nobody knows. `is_kept` says whether features are worth a place in the cache,
+    `is_own_file` whether the name is the user's own file. `sha256`: of weights that its code finds
+    by itself. Raise `version` whenever the features change.
     """
 
     name: str
@@ -74,25 +87,46 @@ class Backbone:
     @property
     def needs_fetching(self) -> bool:
         """Whether its weights are on a hub and not on this machine; asks no other machine."""
-        return self.fetch is not None and address(self.name).weights is None and self.fetch(False) is None
+        return (
+            self.fetch is not None
+            and address(self.name).weights is None
+            and self.fetch(False) is None
+        )
 
-    def weights_file(self, weights: str | Path | None = None, *, network: bool = False) -> Path | None:
-        """The file with this backbone's weights: `weights`, else the one in its name, else the hub's; None where it has none.
+    def weights_file(
+        self, weights: str | Path | None = None, *, network: bool = False
+    ) -> Path | None:
+        """The file with this backbone's weights: `weights`, else the one in its name, else the
+        hub's; None where it has none.
 
-        Raises SettingError: a file for a backbone that has no weights, two different ones, or none where one is needed.
+        Raises SettingError: a file for a backbone that has no weights, two different ones, or none
+        where one is needed.
         """
         named = address(self.name).weights
-        if weights is not None and named is not None and Path(weights).expanduser() != Path(named).expanduser():
-            raise SettingError(f"weights are named twice: {str(weights)!r}, and {named!r} in the backbone's name. Keep one.")
+        if (
+            weights is not None
+            and named is not None
+            and Path(weights).expanduser() != Path(named).expanduser()
+        ):
+            raise SettingError(
+                f"weights are named twice: {str(weights)!r}, and {named!r} in the backbone's name."
+                " Keep one."
+            )
         chosen = weights if weights is not None else named
         if not self.weights:
             if chosen is not None:
-                raise SettingError(f"weights must be none for the backbone {self.name}, which has none; got {str(chosen)!r}.")
+                raise SettingError(
+                    f"weights must be none for the backbone {self.name}, which has none; got"
+                    f" {str(chosen)!r}."
+                )
             return None
         if chosen is None:
             file = None if self.fetch is None else self.fetch(network)
             if file is None:
-                raise SettingError(f"the backbone {self.name} needs its weights as a local file (weights=FILE): {self.weights}.")
+                raise SettingError(
+                    f"the backbone {self.name} needs its weights as a local file (weights=FILE):"
+                    f" {self.weights}."
+                )
             return file
         path = Path(chosen).expanduser().absolute()
         if not path.is_file():
@@ -109,20 +143,28 @@ def card_of(name: str, **others: Any) -> Backbone:
 
 
 def card_with_options(card: Backbone, name: str) -> Backbone:
-    """The card of a backbone under `name`, which adds options to the card's own; they are told in the title."""
+    """The card of a backbone under `name`, which adds options to the card's own; they are told in
+    the title."""
     changes = ", ".join(f"{option} {value}" for option, value in address(name).options.items())
-    return dataclasses.replace(card, name=name, title=f"{card.title} ({changes})" if changes else card.title)
+    return dataclasses.replace(
+        card, name=name, title=f"{card.title} ({changes})" if changes else card.title
+    )
 
 
 def identity_of(name: str, weights: str | Path | None = None) -> dict[str, Any]:
-    """What decides a backbone's features: its name without folders, its version and the SHA-256 of its weights.
+    """What decides a backbone's features: its name without folders, its version and the SHA-256 of
+    its weights.
 
     Raises SettingError: weights are needed and not on this disk.
     """
     card, spot = BACKBONES[name], address(name)
     file = card.weights_file(weights)
     title = f"{spot.family}:{Path(spot.model).name}" if card.is_own_file else spot.canonical
-    return {"name": title, "version": card.version, "sha256": card.sha256 or (file and files.content_hash(file))}
+    return {
+        "name": title,
+        "version": card.version,
+        "sha256": card.sha256 or (file and files.content_hash(file)),
+    }
 
 
 def revision(name: str | None) -> int | str:

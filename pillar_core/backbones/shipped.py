@@ -1,7 +1,9 @@
-"""Features that come with the library, small enough for a clone: 32 levels a value, even in its square root, compressed.
+"""Features that come with the library, small enough for a clone: 32 levels a value, even in its
+square root, compressed.
 
-A column's levels run from 0 to its largest value, so features must not be negative, as those behind a ReLU. What 5 bits cost
-is measured in docs/decisions/0012-real-images.md: less than the noise of a seed.
+A column's levels run from 0 to its largest value, so features must not be negative, as those behind
+a ReLU. What 5 bits cost is measured in docs/decisions/0012-real-images.md: less than the noise of a
+seed.
 """
 
 import io
@@ -25,10 +27,17 @@ def pack_features(features: Array) -> bytes:
     codes = np.rint(np.sqrt(features / top) * LEVELS).astype(np.uint8)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
-        for name, value in (("codes", np.ascontiguousarray(codes.T)), ("top", top.astype(np.float32))):
+        for name, value in (
+            ("codes", np.ascontiguousarray(codes.T)),
+            ("top", top.astype(np.float32)),
+        ):
             member = io.BytesIO()
             np.save(member, value)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), member.getvalue(), zipfile.ZIP_LZMA)
+            archive.writestr(
+                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)),
+                member.getvalue(),
+                zipfile.ZIP_LZMA,
+            )
     return out.getvalue()
 
 

@@ -1,7 +1,9 @@
-"""Every image model of timm by its name: `timm:<model>[?options]`, with the papers' own ones listed.
+"""Every image model of timm by its name: `timm:<model>[?options]`, with the papers' own ones
+listed.
 
-Weights come from a local file (weights=FILE, in the name or beside it), else from timm's hub, which needs a network once.
-Options of the name prepare images or are arguments of the model: `timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5`.
+Weights come from a local file (weights=FILE, in the name or beside it), else from timm's hub, which
+needs a network once. Options of the name prepare images or are arguments of the model:
+`timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5`.
 """
 
 import functools
@@ -11,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core.backbones import weights as files
-from pillar_core.backbones.cards import BACKBONES, FACTS, Backbone, Encoder, Work, card_of, card_with_options
+from pillar_core.backbones.cards import (
+    BACKBONES,
+    FACTS,
+    Backbone,
+    Encoder,
+    Work,
+    card_of,
+    card_with_options,
+)
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
@@ -21,15 +31,25 @@ from pillar_core.errors import SettingError
 from pillar_core.registry import toml_tables, unknown_name
 
 FAMILY = "timm"
-LINKABLE = ("pad_type", "global_pool", "img_size", "dynamic_img_size", "output_stride", "drop_rate", "drop_path_rate", "act_layer")
+LINKABLE = (
+    "pad_type",
+    "global_pool",
+    "img_size",
+    "dynamic_img_size",
+    "output_stride",
+    "drop_rate",
+    "drop_path_rate",
+    "act_layer",
+)
 """Arguments of models that are numbers or words of timm, whoever says them."""
 
 
 def network(name: str, path: Path) -> "tuple[torch.nn.Module, tuple[str, ...]]":
-    """(the model that `name` says, without its classifier, its weights from `path`; what was decided, in words).
+    """(the model that `name` says, without its classifier, its weights from `path`; what was
+    decided, in words).
 
-    Raises UnknownNameError: timm has no such model. SettingError: an argument that the model does not take. DataError: weights of another
-    model. MissingDependencyError: timm is not installed.
+    Raises UnknownNameError: timm has no such model. SettingError: an argument that the model does
+    not take. DataError: weights of another model. MissingDependencyError: timm is not installed.
     """
     spot = address(name)
     model = build_model(spot.model, spot.arguments)
@@ -37,13 +57,17 @@ def network(name: str, path: Path) -> "tuple[torch.nn.Module, tuple[str, ...]]":
 
 
 def check_arguments(names: Iterable[str]) -> None:
-    """Refuses what timm would load from: arguments of `create_model` itself, such as checkpoint_path, and not of the model.
+    """Refuses what timm would load from: arguments of `create_model` itself, such as
+    checkpoint_path, and not of the model.
 
     Raises SettingError: one of them.
     """
     refused = set(names) & (set(inspect.signature(_timm().create_model).parameters) - {"kwargs"})
     if refused:
-        raise SettingError(f"{', '.join(sorted(refused))} is no argument of a model; a file of weights is weights=FILE.")
+        raise SettingError(
+            f"{', '.join(sorted(refused))} is no argument of a model; a file of weights is"
+            " weights=FILE."
+        )
 
 
 def preparing_of(name: str) -> Preparing:
@@ -54,7 +78,11 @@ def preparing_of(name: str) -> Preparing:
         input_size=int(facts.input_size[-1]),
         mean=three(facts.mean),
         std=three(facts.std),
-        interpolation=facts.interpolation if facts.interpolation in ("bilinear", "bicubic", "nearest") else "bicubic",
+        interpolation=(
+            facts.interpolation
+            if facts.interpolation in ("bilinear", "bicubic", "nearest")
+            else "bicubic"
+        ),
         crop=float(facts.crop_pct),
     )
     return plain.with_options(spot.options)
@@ -64,7 +92,13 @@ def _open(name: str, work: Work) -> Encoder:
     if work.weights is None:
         raise SettingError(f"the backbone {name} needs its weights.")
     model, notes = network(name, work.weights)
-    return encoder(model, preparing_of(name), device=work.device, precision=address(name).precision, notes=notes)
+    return encoder(
+        model,
+        preparing_of(name),
+        device=work.device,
+        precision=address(name).precision,
+        notes=notes,
+    )
 
 
 def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 0) -> Any:
@@ -74,14 +108,18 @@ def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 
     try:
         return _timm().create_model(model, pretrained=False, num_classes=num_classes, **arguments)
     except (TypeError, ValueError, RuntimeError, KeyError, AssertionError) as error:
-        raise SettingError(f"timm cannot build {model} with {arguments or 'its defaults'} ({error}).") from error
+        raise SettingError(
+            f"timm cannot build {model} with {arguments or 'its defaults'} ({error})."
+        ) from error
 
 
 def _facts(model: str) -> Any:
     """timm's card of the model. Raises UnknownNameError: there is none."""
     known = _models()
     try:
-        if facts := _timm().get_pretrained_cfg(model, allow_unregistered=model.split(".")[0] not in known):
+        if facts := _timm().get_pretrained_cfg(
+            model, allow_unregistered=model.split(".")[0] not in known
+        ):
             return facts
     except RuntimeError:
         known = _timm().list_models(f"{model.split('.')[0]}.*", pretrained=True) or known
@@ -90,7 +128,8 @@ def _facts(model: str) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _models() -> frozenset[str]:
-    """The names that timm lists, which takes it a fifth of a second: files of records ask for each, and pages for every backbone."""
+    """The names that timm lists, which takes it a fifth of a second: files of records ask for each,
+    and pages for every backbone."""
     return frozenset(_timm().list_models())
 
 
@@ -115,8 +154,13 @@ def _card(name: str) -> Backbone:
         source="timm (Wightman)",
         licence=timm_card.license or "as the weights file says",
         width=f"{int(getattr(model, 'num_features', 0)):,}",
-        pretraining=f"as timm's tag {timm_card.tag!r} says" if timm_card.tag else "as the weights file says",
-        overlap="unknown: look up what it was pre-trained on, and whether the private classes or rows are in it",
+        pretraining=(
+            f"as timm's tag {timm_card.tag!r} says" if timm_card.tag else "as the weights file says"
+        ),
+        overlap=(
+            "unknown: look up what it was pre-trained on, and whether the private classes or rows"
+            " are in it"
+        ),
         parameters=f"{parameters / 1e6:,.1f} million",
         n_bytes=4 * parameters,
         **_ways(spot.model),
@@ -127,12 +171,19 @@ def _ways(model: str) -> dict[str, Any]:
     """How the model is opened, and where its weights are from."""
     return {
         "open": _open,
-        "weights": f"https://huggingface.co/timm/{model}, file model.safetensors, or any checkpoint of this architecture",
-        "fetch": lambda network: hub_file(_facts(model).hf_hub_id, "model.safetensors", network=network),
+        "weights": (
+            f"https://huggingface.co/timm/{model}, file model.safetensors, or any checkpoint of"
+            " this architecture"
+        ),
+        "fetch": lambda network: hub_file(
+            _facts(model).hf_hub_id, "model.safetensors", network=network
+        ),
     }
 
 
 for _name in toml_tables(FACTS):
     if _name.startswith(f"{FAMILY}:"):
         BACKBONES.register(card_of(_name, **_ways(_name.removeprefix(f"{FAMILY}:"))))
-BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=_models(), arguments=LINKABLE))
+BACKBONES.register_family(
+    FAMILY, _card, linkable=lambda name: is_plain(name, models=_models(), arguments=LINKABLE)
+)

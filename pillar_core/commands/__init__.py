@@ -1,4 +1,5 @@
-"""Commands of `python -m pillar_core`, a file each or two that go together, which declares their options."""
+"""Commands of `python -m pillar_core`, a file each or two that go together, which declares their
+options."""
 
 import argparse
 import importlib
@@ -18,8 +19,11 @@ _MODULES = {
 
 
 def parser(command: str = "") -> argparse.ArgumentParser:
-    """The parser of every command; of one that is named its module's alone, which spares the other modules' imports."""
-    top = argparse.ArgumentParser(prog="python -m pillar_core", description="Semi-private learning from the command line.")
+    """The parser of every command; of one that is named its module's alone, which spares the other
+    modules' imports."""
+    top = argparse.ArgumentParser(
+        prog="python -m pillar_core", description="Semi-private learning from the command line."
+    )
     commands = top.add_subparsers(required=True, metavar="command")
     for name in [name for name, own in _MODULES.items() if command in own] or _MODULES:
         importlib.import_module(f"{__name__}.{name}").add_to(commands)

@@ -1,4 +1,5 @@
-"""`advise`: which learner, which public set and what accuracy, before any private row is read; `choose`: within ε, and trained."""
+"""`advise`: which learner, which public set and what accuracy, before any private row is read;
+`choose`: within ε, and trained."""
 
 import argparse
 import json
@@ -14,27 +15,68 @@ from pillar_core.studies.advice.prediction import IN_WORDS
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
+    parser = commands.add_parser(
+        "advise", help="which learner and public set to take, and what accuracy to expect"
+    )
     shared.add_data_options(parser)
-    parser.add_argument("--candidates", nargs="+", default=[], help="public sets to weigh: registered names or files")
     parser.add_argument(
-        "--alike", nargs="+", default=[], metavar="NAME", help="candidates that you state to be like the private rows (own: --public)"
+        "--candidates",
+        nargs="+",
+        default=[],
+        help="public sets to weigh: registered names or files",
+    )
+    parser.add_argument(
+        "--alike",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="candidates that you state to be like the private rows (own: --public)",
     )
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy budget ε")
     shared.add_budget_options(parser, has_accountant=False)
-    parser.add_argument("--target-accuracy", type=float, help="in [0, 1]: look for the smallest ε that should reach it")
-    parser.add_argument("--seed", type=int, default=0, help="of the split and of the plays on public rows")
+    parser.add_argument(
+        "--target-accuracy",
+        type=float,
+        help="in [0, 1]: look for the smallest ε that should reach it",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the split and of the plays on public rows"
+    )
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     parser.set_defaults(command=_advise)
-    parser = commands.add_parser("choose", help="private rows choose among public sets within ε, and the model is trained")
+    parser = commands.add_parser(
+        "choose", help="private rows choose among public sets within ε, and the model is trained"
+    )
     shared.add_data_options(parser)
-    parser.add_argument("--candidates", nargs="+", default=[], help="public sets to choose among: registered names or files")
-    parser.add_argument("--backbones", nargs="+", help="backbones of the images to choose among, without ε; the first is the default")
-    parser.add_argument("--epsilon", type=float, required=True, help="privacy budget ε of choice and training together")
+    parser.add_argument(
+        "--candidates",
+        nargs="+",
+        default=[],
+        help="public sets to choose among: registered names or files",
+    )
+    parser.add_argument(
+        "--backbones",
+        nargs="+",
+        help="backbones of the images to choose among, without ε; the first is the default",
+    )
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        required=True,
+        help="privacy budget ε of choice and training together",
+    )
     shared.add_budget_options(parser, has_accountant=False)
-    parser.add_argument("--methods", nargs="+", help="learners to take from (default: those that free advice prefers)")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        help="learners to take from (default: those that free advice prefers)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
-    parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="secret noise from the operating system instead of a seed",
+    )
     export.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print the choice as JSON")
     parser.set_defaults(command=_choose)
@@ -43,8 +85,14 @@ def add_to(commands: Commands) -> None:
 def _advise(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)
-    candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
-    request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")}
+    candidates = {
+        name: name if is_table_file(name) else features_of(name, options.backbone, {})
+        for name in options.candidates
+    }
+    request = {
+        name: getattr(options, name)
+        for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")
+    }
     advice = advise(split, candidates=candidates or None, **request)
     names = ("method", "settings", "public", "epsilon", "sentence", "reasons", "price")
     plain = {name: getattr(advice, name) for name in names} | _expected(advice.expected)
@@ -54,7 +102,11 @@ def _advise(options: argparse.Namespace) -> int:
 
 def _expected(expected: Prediction) -> dict[str, Json]:
     low_high, is_useful = list(expected.accuracy), expected.is_useful
-    numbers: dict[str, Json] = {"expected_accuracy": low_high, "predicted": expected.middle, "is_useful": is_useful}
+    numbers: dict[str, Json] = {
+        "expected_accuracy": low_high,
+        "predicted": expected.middle,
+        "is_useful": is_useful,
+    }
     return numbers | {"metric": expected.metric, "held": list(expected.held)}
 
 
@@ -70,18 +122,39 @@ def _words(advice: Advice) -> str:
 def _choose(options: argparse.Namespace) -> int:
     options.backbone = options.backbones[0] if options.backbones else options.backbone
     split = shared.load_split(options, seed=options.seed)
-    candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
-    request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "methods", "backbones")}
+    candidates = {
+        name: name if is_table_file(name) else features_of(name, options.backbone, {})
+        for name in options.candidates
+    }
+    request = {
+        name: getattr(options, name)
+        for name in ("epsilon", "delta", "relation", "methods", "backbones")
+    }
     export.begin(options, split, "A choice and a training", lambda: options.epsilon)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
     if options.json:
-        plain = {name: getattr(choice, name) for name in ("public", "method", "settings", "reasons", "sentence")}
-        plain |= _expected(choice.expected) | {"backbone": choice.split.features.backbone, "accuracy": choice.record.accuracy}
-        print(json.dumps(plain | {"guarantee": guarantee_card(choice.guarantee)}, indent=2, ensure_ascii=False))
+        plain = {
+            name: getattr(choice, name)
+            for name in ("public", "method", "settings", "reasons", "sentence")
+        }
+        plain |= _expected(choice.expected) | {
+            "backbone": choice.split.features.backbone,
+            "accuracy": choice.record.accuracy,
+        }
+        print(
+            json.dumps(
+                plain | {"guarantee": guarantee_card(choice.guarantee)},
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
     else:
         print("\n".join([choice.sentence, *(f"why  {line}" for line in choice.reasons)]))
         if choice.expected.metric in choice.record.metrics:
             reached = f"{100 * choice.record.metrics[choice.expected.metric]:.2f} %"
-            print(f"{choice.expected.metric.replace('_', ' ')}  {reached} (non-private release of the test rows)")
+            print(
+                f"{choice.expected.metric.replace('_', ' ')}  {reached} (non-private release of the"
+                " test rows)"
+            )
     export.finish(options, choice.record, choice.split)
     return 0

@@ -1,4 +1,5 @@
-"""`cache`: list, check, shrink, carry away and take in what the cache holds, and hand its runs to trackers."""
+"""`cache`: list, check, shrink, carry away and take in what the cache holds, and hand its runs to
+trackers."""
 
 import argparse
 import time
@@ -15,32 +16,64 @@ UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("cache", help="list, verify, prune, export or import cached results, or hand runs to trackers")
+    parser = commands.add_parser(
+        "cache",
+        help="list, verify, prune, export or import cached results, or hand runs to trackers",
+    )
     actions = parser.add_subparsers(required=True, metavar="action")
     parser = actions.add_parser("ls", help="what the cache holds, by kind")
-    parser.add_argument("--kind", choices=store.KINDS, help="its entries one by one, longest unused first")
+    parser.add_argument(
+        "--kind", choices=store.KINDS, help="its entries one by one, longest unused first"
+    )
     parser.set_defaults(command=_print_entries)
-    parser = actions.add_parser("verify", help="compare every entry with its checksum; 1 where one is damaged")
-    parser.add_argument("--remove", action="store_true", help="remove damaged entries; they are computed again when asked for")
+    parser = actions.add_parser(
+        "verify", help="compare every entry with its checksum; 1 where one is damaged"
+    )
+    parser.add_argument(
+        "--remove",
+        action="store_true",
+        help="remove damaged entries; they are computed again when asked for",
+    )
     parser.set_defaults(command=_verify)
-    parser = actions.add_parser("prune", help="remove the longest unused entries, features first, records last")
-    parser.add_argument("--to", required=True, metavar="SIZE", help="the size to keep at most, such as 500MB or 5GB")
+    parser = actions.add_parser(
+        "prune", help="remove the longest unused entries, features first, records last"
+    )
+    parser.add_argument(
+        "--to", required=True, metavar="SIZE", help="the size to keep at most, such as 500MB or 5GB"
+    )
     parser.set_defaults(command=_prune)
-    parser = actions.add_parser("export", help="write records into one zip file, for another machine")
+    parser = actions.add_parser(
+        "export", help="write records into one zip file, for another machine"
+    )
     parser.add_argument("file", help="the zip file to write")
-    parser.add_argument("--features", action="store_true", help="take features along as well; they may be private")
+    parser.add_argument(
+        "--features", action="store_true", help="take features along as well; they may be private"
+    )
     parser.set_defaults(command=_export)
-    parser = actions.add_parser("import", help="take in what a zip file that `export` wrote holds; each checksum is compared")
+    parser = actions.add_parser(
+        "import",
+        help="take in what a zip file that `export` wrote holds; each checksum is compared",
+    )
     parser.add_argument("file", help="the zip file to read")
     parser.set_defaults(command=_import)
-    parser = actions.add_parser("runs", help="write every run of the cache for a spreadsheet, or for MLflow")
-    parser.add_argument("--format", required=True, choices=("csv", "mlflow"), help="a csv file, or a folder that MLflow reads")
-    parser.add_argument("--output", required=True, metavar="PATH", help="the file or folder to write")
+    parser = actions.add_parser(
+        "runs", help="write every run of the cache for a spreadsheet, or for MLflow"
+    )
+    parser.add_argument(
+        "--format",
+        required=True,
+        choices=("csv", "mlflow"),
+        help="a csv file, or a folder that MLflow reads",
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="PATH", help="the file or folder to write"
+    )
     parser.set_defaults(command=_write_runs)
 
 
 def byte_count(text: str) -> int:
-    """A size in words, such as 500MB or 5 GB or 1000000, as bytes. Raises StoreError: it is no size."""
+    """A size in words, such as 500MB or 5 GB or 1000000, as bytes. Raises StoreError: it is no
+    size."""
     size = text.strip().replace(" ", "")
     unit = next((name for name in UNITS if size.lower().endswith(name.lower())), "")
     number = size[: len(size) - len(unit)].removesuffix("B")
@@ -49,7 +82,9 @@ def byte_count(text: str) -> int:
     except ValueError:
         count = -1.0
     if not 0 <= count < 10**18:
-        raise StoreError(f"a size is a number from 0 with kB, MB, GB or TB, such as 500MB; got {text!r}.")
+        raise StoreError(
+            f"a size is a number from 0 with kB, MB, GB or TB, such as 500MB; got {text!r}."
+        )
     return int(count)
 
 
@@ -64,11 +99,19 @@ def size_words(count: int) -> str:
 def _print_entries(options: argparse.Namespace) -> int:
     cache = store.default()
     if options.kind is None:
-        rows = [(kind, len(items), size_words(sum(item.size for item in items))) for kind in store.KINDS for items in [cache.ls(kind)]]
-        print(f"{cache.root}\n{pd.DataFrame(rows, columns=['kind', 'entries', 'size']).to_string(index=False)}")
+        rows = [
+            (kind, len(items), size_words(sum(item.size for item in items)))
+            for kind in store.KINDS
+            for items in [cache.ls(kind)]
+        ]
+        table = pd.DataFrame(rows, columns=["kind", "entries", "size"])
+        print(f"{cache.root}\n{table.to_string(index=False)}")
         return 0
     for item in cache.ls(options.kind):
-        print(f"{item.key}  {size_words(item.size):>10}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(item.last_used))}")
+        print(
+            f"{item.key}  {size_words(item.size):>10} "
+            f" {time.strftime('%Y-%m-%d %H:%M', time.localtime(item.last_used))}"
+        )
     return 0
 
 
@@ -87,7 +130,9 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    count = store.default().export(options.file, kinds=("record", "arrays") if options.features else ("record",))
+    count = store.default().export(
+        options.file, kinds=("record", "arrays") if options.features else ("record",)
+    )
     print(f"{count} entries written to {options.file}")
     return 0
 

@@ -1,4 +1,5 @@
-"""`compare`: every learner that fits the data at the same budgets, or a view that varies one thing; seeds as intervals."""
+"""`compare`: every learner that fits the data at the same budgets, or a view that varies one thing;
+seeds as intervals."""
 
 import argparse
 import sys
@@ -23,24 +24,46 @@ BUDGETS = "budgets"
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("compare", help="every learner that fits the data, at the same budgets")
+    parser = commands.add_parser(
+        "compare", help="every learner that fits the data, at the same budgets"
+    )
     shared.add_data_options(parser)
-    views = "; ".join(f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items())
-    parser.add_argument("--view", default=BUDGETS, choices=(BUDGETS, *COMPARE_VIEWS), help=f"what varies (budgets: ε; {views})")
-    parser.add_argument("--other", help="for the view shift: the data set or file whose rows become public instead")
+    views = "; ".join(
+        f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()
+    )
+    parser.add_argument(
+        "--view",
+        default=BUDGETS,
+        choices=(BUDGETS, *COMPARE_VIEWS),
+        help=f"what varies (budgets: ε; {views})",
+    )
+    parser.add_argument(
+        "--other", help="for the view shift: the data set or file whose rows become public instead"
+    )
     parser.add_argument("--methods", help="comma-separated names (default: all that can run)")
     parser.add_argument("--epsilon", default="0.1,0.3,0.7", help="comma-separated budgets")
     shared.add_budget_options(parser)
-    parser.add_argument("--seeds", type=int, default=3, help="runs per cell; seed s sets split and run")
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="runs per cell; seed s sets split and run"
+    )
     parser.add_argument("--first-seed", type=int, default=0, help="the smallest of these seeds")
-    parser.add_argument("--score", default="accuracy", choices=["accuracy", "balanced_accuracy", "auc"])
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every learner that has it")
+    parser.add_argument(
+        "--score", default="accuracy", choices=["accuracy", "balanced_accuracy", "auc"]
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of every learner that has it",
+    )
     parser.add_argument("--output", help="CSV file of the single runs")
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
-    """Runs the grid and prints one line per learner and budget, or per series and place; 1 where a learner could not run."""
+    """Runs the grid and prints one line per learner and budget, or per series and place; 1 where a
+    learner could not run."""
     table, lines = _budgets(options) if options.view == BUDGETS else _view(options)
     if options.output:
         write_csv(table, options.output)
@@ -55,8 +78,17 @@ def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     for name, reason in able.items():
         if reason:
             print(f"left out: {name} ({reason})", file=sys.stderr)
-    methods = options.methods.split(",") if options.methods else [name for name, reason in able.items() if not reason]
-    data = {**_rows(options, split), **_public(options, split), **_budget(options), **shared.assignments(options.set)}
+    methods = (
+        options.methods.split(",")
+        if options.methods
+        else [name for name, reason in able.items() if not reason]
+    )
+    data = {
+        **_rows(options, split),
+        **_public(options, split),
+        **_budget(options),
+        **shared.assignments(options.set),
+    }
     grid = compare_grid(data, methods=methods, epsilons=_epsilons(options), seeds=_seeds(options))
     table = sweep(grid, progress=shared.printer(unit="runs"))
     return table, summary(table, score=options.score).drop(columns=["title"])
@@ -66,11 +98,20 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(runs, lines) of a view."""
     for name in ("methods", "set"):
         if getattr(options, name):
-            raise SettingError(f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and settings of its own.")
+            raise SettingError(
+                f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and"
+                " settings of its own."
+            )
     split = shared.load_split(options, seed=0)
     data = _rows(options, split) | _budget(options)
-    shifted = None if options.other is None else _public_name(options.other, split.features, options.backbone)
-    setup = Setup(data, _public(options, split), split, _epsilons(options), _seeds(options), shifted)
+    shifted = (
+        None
+        if options.other is None
+        else _public_name(options.other, split.features, options.backbone)
+    )
+    setup = Setup(
+        data, _public(options, split), split, _epsilons(options), _seeds(options), shifted
+    )
     lines, table = compare_views.run(options.view, setup, progress=shared.printer(unit="runs"))
     return table, lines
 
@@ -79,7 +120,10 @@ def _epsilons(options: argparse.Namespace) -> list[float]:
     try:
         return [float(text) for text in options.epsilon.split(",")]
     except ValueError:
-        raise SettingError(f"--epsilon must be numbers separated by commas, such as 0.1,0.7; got {options.epsilon!r}.") from None
+        raise SettingError(
+            "--epsilon must be numbers separated by commas, such as 0.1,0.7; got"
+            f" {options.epsilon!r}."
+        ) from None
 
 
 def _seeds(options: argparse.Namespace) -> range:
@@ -91,17 +135,31 @@ def _budget(options: argparse.Namespace) -> dict[str, Json]:
 
 
 def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
-    """The axes that name the rows: by name where others (the app) can find them, else the loaded features."""
+    """The axes that name the rows: by name where others (the app) can find them, else the loaded
+    features."""
     split_axes = {"allow_overlap": options.allow_overlap or None, "split_seed": options.split_seed}
     named = is_known(options.dataset) and not options.dataset_setting
-    rows = {"dataset": options.dataset, "backbone": options.backbone} if named else {"dataset": split.features}
+    rows = (
+        {"dataset": options.dataset, "backbone": options.backbone}
+        if named
+        else {"dataset": split.features}
+    )
     return rows | {name: value for name, value in split_axes.items() if value is not None}
 
 
 def _public(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
-    """The axis that says which rows are public; a file of public rows is kept in the cache, under a name."""
-    public = None if options.public is None else _public_name(options.public, split.features, options.backbone)
-    axes = {"public_fraction": options.public_fraction, "public_per_class": options.public_per_class, "public": public}
+    """The axis that says which rows are public; a file of public rows is kept in the cache, under a
+    name."""
+    public = (
+        None
+        if options.public is None
+        else _public_name(options.public, split.features, options.backbone)
+    )
+    axes = {
+        "public_fraction": options.public_fraction,
+        "public_per_class": options.public_per_class,
+        "public": public,
+    }
     return {name: value for name, value in axes.items() if value is not None}
 
 

@@ -1,6 +1,7 @@
-"""`data`: the data sets, whether their files are here, how to get them, and what they hold; `extract`: images through a backbone, with
-progress, where what is killed goes on where it stopped; `recipe`: how a table with words and gaps becomes numbers, written for the other
-commands and for whoever fills in what is unknown.
+"""`data`: the data sets, whether their files are here, how to get them, and what they hold;
+`extract`: images through a backbone, with progress, where what is killed goes on where it stopped;
+`recipe`: how a table with words and gaps becomes numbers, written for the other commands and for
+whoever fills in what is unknown.
 """
 
 import argparse
@@ -13,7 +14,16 @@ from pathlib import Path
 from pillar_core import params, store
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands.options import Commands, as_lines, assignments, printer
-from pillar_core.data import DATASETS, DatasetCard, downloading, forget, load_dataset, places, raw, recipes
+from pillar_core.data import (
+    DATASETS,
+    DatasetCard,
+    downloading,
+    forget,
+    load_dataset,
+    places,
+    raw,
+    recipes,
+)
 from pillar_core.data.cards import fact_text
 from pillar_core.data.files import npz_of
 from pillar_core.data.raw import Roles
@@ -25,31 +35,94 @@ from pillar_core.types import Dataset
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("data", help="data sets: what is here, how to get the others, what one holds")
-    parser.add_argument("name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all")
-    parser.add_argument("--download", action="store_true", help="fetch it where its files are not here, then read it")
+    parser = commands.add_parser(
+        "data", help="data sets: what is here, how to get the others, what one holds"
+    )
+    parser.add_argument(
+        "name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all"
+    )
+    parser.add_argument(
+        "--download",
+        action="store_true",
+        help="fetch it where its files are not here, then read it",
+    )
     parser.add_argument("--read", action="store_true", help="read it and say what it holds")
-    parser.add_argument("--forget", action="store_true", help="delete what decoding its images kept in the cache; its files stay")
-    parser.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting, such as root")
+    parser.add_argument(
+        "--forget",
+        action="store_true",
+        help="delete what decoding its images kept in the cache; its files stay",
+    )
+    parser.add_argument(
+        "--dataset-setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting, such as root",
+    )
     parser.set_defaults(command=_describe)
-    parser = commands.add_parser("extract", help="images through a backbone, into the cache; goes on after a kill")
-    parser.add_argument("--dataset", required=True, help="a registered data set, or a npz, folder or zip of images")
-    parser.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting, such as root")
-    parser.add_argument("--download", action="store_true", help="fetch the data set where its files are not here")
-    parser.add_argument("--backbone", required=True, help="see `list backbones`; options follow a ?, as in timm:resnet50?input_size=160")
-    parser.add_argument("--weights", metavar="FILE", help="the backbone's weights (safetensors or a PyTorch state dictionary)")
+    parser = commands.add_parser(
+        "extract", help="images through a backbone, into the cache; goes on after a kill"
+    )
+    parser.add_argument(
+        "--dataset", required=True, help="a registered data set, or a npz, folder or zip of images"
+    )
+    parser.add_argument(
+        "--dataset-setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting, such as root",
+    )
+    parser.add_argument(
+        "--download", action="store_true", help="fetch the data set where its files are not here"
+    )
+    parser.add_argument(
+        "--backbone",
+        required=True,
+        help="see `list backbones`; options follow a ?, as in timm:resnet50?input_size=160",
+    )
+    parser.add_argument(
+        "--weights",
+        metavar="FILE",
+        help="the backbone's weights (safetensors or a PyTorch state dictionary)",
+    )
     parser.add_argument("--device", default=DEVICE.default, help=f"{DEVICE.help} ({DEVICE.range})")
-    parser.add_argument("--batch-size", type=int, default=BATCH_SIZE.default, help=f"{BATCH_SIZE.help} ({BATCH_SIZE.range})")
-    parser.add_argument("--output", metavar="FILE", help="write the features into a npz file as well")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=BATCH_SIZE.default,
+        help=f"{BATCH_SIZE.help} ({BATCH_SIZE.range})",
+    )
+    parser.add_argument(
+        "--output", metavar="FILE", help="write the features into a npz file as well"
+    )
     parser.set_defaults(command=_extract)
-    parser = commands.add_parser("recipe", help="how a table with words and gaps becomes numbers, as a file for the other commands")
+    parser = commands.add_parser(
+        "recipe",
+        help="how a table with words and gaps becomes numbers, as a file for the other commands",
+    )
     parser.add_argument("file", help="the table: csv or parquet")
     parser.add_argument("--label", required=True, metavar="COLUMN", help="what is predicted")
     parser.add_argument("--person", metavar="COLUMN", help="whose the rows are")
-    parser.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that count, the first ones")
-    parser.add_argument("--leave-out", metavar="COLUMN", nargs="+", action="extend", default=[], help="columns that are not used")
-    parser.add_argument("--text", metavar="COLUMN", help="whose texts become numbers, each by itself")
-    parser.add_argument("--public", metavar="FILE", help="public rows for categories, fills and ranges (default: fill in by hand)")
+    parser.add_argument(
+        "--rows-per-person", type=int, default=1, help="rows of a person that count, the first ones"
+    )
+    parser.add_argument(
+        "--leave-out",
+        metavar="COLUMN",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="columns that are not used",
+    )
+    parser.add_argument(
+        "--text", metavar="COLUMN", help="whose texts become numbers, each by itself"
+    )
+    parser.add_argument(
+        "--public",
+        metavar="FILE",
+        help="public rows for categories, fills and ranges (default: fill in by hand)",
+    )
     parser.add_argument("--output", required=True, metavar="FILE", help="the recipe, as JSON")
     parser.set_defaults(command=_write_recipe)
 
@@ -82,7 +155,10 @@ def _line(card: DatasetCard) -> str:
 
 
 def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
-    known = {name: f"{param.help} {param.range}; default {param.default}" for name, param in params.params_of(card.settings).items()}
+    known = {
+        name: f"{param.help} {param.range}; default {param.default}"
+        for name, param in params.params_of(card.settings).items()
+    }
     return {
         "title": card.title,
         "source": card.source,
@@ -102,8 +178,14 @@ def _contents(dataset: Dataset) -> dict[str, str]:
     test = 0 if dataset.x_test is None else len(dataset.x_test)
     notes = {f"note {number}": note for number, note in enumerate(dataset.notes, 1)}
     return {
-        "read": f"{len(dataset.x_train):,} train and {test:,} test rows of {' × '.join(map(str, dataset.x_train.shape[1:]))}",
-        "classes": ", ".join(dataset.classes[:20]) + (f" … ({len(dataset.classes)})" if len(dataset.classes) > 20 else ""),
+        "read": (
+            f"{len(dataset.x_train):,} train and {test:,} test rows of"
+            f" {' × '.join(map(str, dataset.x_train.shape[1:]))}"
+        ),
+        "classes": (
+            ", ".join(dataset.classes[:20])
+            + (f" … ({len(dataset.classes)})" if len(dataset.classes) > 20 else "")
+        ),
         **notes,
     }
 
@@ -113,9 +195,13 @@ def _extract(options: argparse.Namespace) -> int:
     how = {name: getattr(options, name) for name in ("weights", "device", "batch_size")}
     features = through_backbone(_images(options), options.backbone, **how, progress=printer())
     n_test = 0 if features.x_test is None else len(features.x_test)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)  # bytes of this process
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )  # bytes of this process
     lines = {
-        "features": f"{len(features.x_train)} train and {n_test} test rows, {features.d} numbers each",
+        "features": (
+            f"{len(features.x_train)} train and {n_test} test rows, {features.d} numbers each"
+        ),
         "backbone": features.backbone,
         "time": f"{time.monotonic() - started:.1f} s",
         "peak memory": f"{peak / 2**20:.0f} MiB",
@@ -141,12 +227,20 @@ def _images(options: argparse.Namespace) -> Dataset:
 
 
 def _write_recipe(options: argparse.Namespace) -> int:
-    roles = Roles(options.label, options.person, tuple(options.leave_out), rows_per_person=options.rows_per_person, text=options.text)
+    roles = Roles(
+        options.label,
+        options.person,
+        tuple(options.leave_out),
+        rows_per_person=options.rows_per_person,
+        text=options.text,
+    )
     recipe, lines = raw.template(options.file, roles, options.public)
     text = json.dumps(recipes.form_of(recipe), indent=2, ensure_ascii=False)
     with writable(options.output):
         Path(options.output).write_text(text + "\n", encoding="utf-8")
-    print(f"written: {options.output}, {len(recipe.columns)} columns to predict {recipe.label!r} from")
+    print(
+        f"written: {options.output}, {len(recipe.columns)} columns to predict {recipe.label!r} from"
+    )
     for line in lines:
         print(f"note: {line}", file=sys.stderr)
     return 0

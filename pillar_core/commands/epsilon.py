@@ -1,5 +1,6 @@
-"""`epsilon` and `noise`: from noise to ε and back, for Gaussian steps on all rows or on Poisson samples; `check`: the certified ε of a
-training run with another library, from numbers or from its script.
+"""`epsilon` and `noise`: from noise to ε and back, for Gaussian steps on all rows or on Poisson
+samples; `check`: the certified ε of a training run with another library, from numbers or from its
+script.
 """
 
 import argparse
@@ -15,21 +16,40 @@ from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    forward = commands.add_parser("epsilon", help="the ε of Gaussian steps with a given noise multiplier")
+    forward = commands.add_parser(
+        "epsilon", help="the ε of Gaussian steps with a given noise multiplier"
+    )
     forward.add_argument("noise_multiplier", type=float, help=params.NOISE_MULTIPLIER.help)
-    back = commands.add_parser("noise", help="the noise multiplier that keeps Gaussian steps within ε")
+    back = commands.add_parser(
+        "noise", help="the noise multiplier that keeps Gaussian steps within ε"
+    )
     back.add_argument("epsilon", type=float, help=params.EPSILON.help)
     for parser, command in ((forward, epsilon), (back, noise)):
-        parser.add_argument("--sampling-probability", type=float, default=1.0, help="Poisson sampling probability q in (0, 1]")
+        parser.add_argument(
+            "--sampling-probability",
+            type=float,
+            default=1.0,
+            help="Poisson sampling probability q in (0, 1]",
+        )
         parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
         add_budget_options(parser)
         parser.set_defaults(command=command)
-    parser = commands.add_parser("check", help="the certified ε of your own training, and what its library would say")
+    parser = commands.add_parser(
+        "check", help="the certified ε of your own training, and what its library would say"
+    )
     for field in FIELDS.values():
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.kind, help=field.help)
     parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")
-    parser.add_argument("--sampler", choices=tuple(SAMPLERS), help="how batches are drawn (default: the script's, else poisson)")
-    parser.add_argument("--confirmed", action="store_true", help="the run has these numbers and meets the conditions: show its ε")
+    parser.add_argument(
+        "--sampler",
+        choices=tuple(SAMPLERS),
+        help="how batches are drawn (default: the script's, else poisson)",
+    )
+    parser.add_argument(
+        "--confirmed",
+        action="store_true",
+        help="the run has these numbers and meets the conditions: show its ε",
+    )
     parser.set_defaults(command=check)
 
 
@@ -37,7 +57,10 @@ def epsilon(options: argparse.Namespace) -> int:
     """Prints lower, estimate and upper ε."""
     bounds = accounting.epsilon_of_gaussian(options.noise_multiplier, **_run(options))
     kind = "" if bounds.is_bound else "  (an approximation, not a bound)"
-    print(f"epsilon  lower {bounds.lower:.6g}  estimate {bounds.estimate:.6g}  upper {round_up(bounds.upper, 6)}{kind}")
+    print(
+        f"epsilon  lower {bounds.lower:.6g}  estimate {bounds.estimate:.6g}  upper"
+        f" {round_up(bounds.upper, 6)}{kind}"
+    )
     return 0
 
 
@@ -53,22 +76,34 @@ def _run(options: argparse.Namespace) -> dict[str, Json]:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Prints the numbers counted and what is wrong, then ε by relation, the libraries' figures and advice; 1 where no ε is shown."""
+    """Prints the numbers counted and what is wrong, then ε by relation, the libraries' figures and
+    advice; 1 where no ε is shown."""
     try:
-        script = None if options.script is None else Path(options.script).read_text(encoding="utf-8")
+        script = (
+            None if options.script is None else Path(options.script).read_text(encoding="utf-8")
+        )
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{options.script} cannot be read as text: {error}.") from error
-    result = check_run(**{name: getattr(options, name) for name in FIELDS}, sampler=options.sampler, script=script)
+    result = check_run(
+        **{name: getattr(options, name) for name in FIELDS}, sampler=options.sampler, script=script
+    )
     print("counted: " + ", ".join(f"{name} = {value}" for name, value in result.counted.items()))
     for line in result.problems:
         print(f"! {line}")
     for line in result.conditions:
         print(f"if: {line}")
     if script is not None and not options.confirmed and any(result.epsilon.values()):
-        print("Give --confirmed if the script's run has these numbers and meets these conditions: its epsilon is shown then.")
+        print(
+            "Give --confirmed if the script's run has these numbers and meets these conditions: its"
+            " epsilon is shown then."
+        )
         return 1
     for relation, bounds in result.epsilon.items():
-        print(f"certified, {relation}: {'none' if bounds is None else f'epsilon <= {round_up(bounds.upper, 6)}'}. {result.known[relation]}")
+        print(
+            f"certified, {relation}:"
+            f" {'none' if bounds is None else f'epsilon <= {round_up(bounds.upper, 6)}'}."
+            f" {result.known[relation]}"
+        )
     for report in result.reported:
         print(f"{report.library}: epsilon {report.epsilon:.6g}. {report.why}")
     for line in result.advice:

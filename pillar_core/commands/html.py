@@ -9,13 +9,19 @@ from pillar_core.studies import portable
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("html", help="write an explorer of one data set's runs as one HTML file")
+    parser = commands.add_parser(
+        "html", help="write an explorer of one data set's runs as one HTML file"
+    )
     parser.add_argument("file", help="the HTML file to write")
     parser.add_argument("--dataset", required=True, help="a data set with runs in the cache")
-    parser.add_argument("--methods", nargs="+", default=[], help="learners to show (default: all with runs)")
+    parser.add_argument(
+        "--methods", nargs="+", default=[], help="learners to show (default: all with runs)"
+    )
     parser.add_argument("--public", help="the public set that the runs used")
     parser.add_argument("--public-fraction", type=float, help="the public share that the runs used")
-    parser.add_argument("--link", default="", metavar="ADDRESS", help="an address that the file leads back to")
+    parser.add_argument(
+        "--link", default="", metavar="ADDRESS", help="an address that the file leads back to"
+    )
     parser.set_defaults(command=command)
 
 

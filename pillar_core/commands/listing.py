@@ -23,13 +23,18 @@ _REGISTRIES: tuple[Registry[Any], ...] = (
     *(METHODS, DATASETS, BACKBONES, ACCOUNTANTS, SCORES, MODELS, METRICS),
     *(CALCULATORS, COMPARE_VIEWS, TABLES, JOB_KINDS),
 )
-WHAT: Mapping[str, Registry[Any]] = {f"{registry.noun.replace(' ', '-')}s": registry for registry in _REGISTRIES}
+WHAT: Mapping[str, Registry[Any]] = {
+    f"{registry.noun.replace(' ', '-')}s": registry for registry in _REGISTRIES
+}
 """Every registry by the word that `list` takes."""
 
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("list", help="what there is by name: methods, datasets, scores …; or what is known of one of them")
+    parser = commands.add_parser(
+        "list",
+        help="what there is by name: methods, datasets, scores …; or what is known of one of them",
+    )
     parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or the name of an item")
     parser.set_defaults(command=command)
 
@@ -38,11 +43,22 @@ def command(options: argparse.Namespace) -> int:
     """Prints it."""
     if options.what in WHAT or options.what is None:
         for name in [options.what] if options.what else WHAT:
-            print(f"{name}:\n{as_lines({item: thing.title for item, thing in WHAT[name].items()})}\n")
+            print(
+                f"{name}:\n{as_lines({item: thing.title for item, thing in WHAT[name].items()})}\n"
+            )
         return 0
-    matches = [(registry.noun, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
+    matches = [
+        (registry.noun, registry[options.what])
+        for registry in _REGISTRIES
+        if options.what in registry
+    ]
     if not matches:
-        raise unknown_name("item or list", options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)], listed=WHAT)
+        raise unknown_name(
+            "item or list",
+            options.what,
+            [*WHAT, *(name for registry in _REGISTRIES for name in registry)],
+            listed=WHAT,
+        )
     for kind, item in matches:
         print(f"{item.title} ({kind})\n{as_lines(_facts(item))}\n")
     return 0
@@ -55,10 +71,17 @@ def _facts(item: Any) -> dict[str, str]:
     ]
     values = {name: getattr(item, name) for name in names if name not in ("name", "title")}
     facts = {
-        name.replace("_", " "): _words(value) for name, value in values.items() if isinstance(value, str | int | float | frozenset | tuple)
+        name.replace("_", " "): _words(value)
+        for name, value in values.items()
+        if isinstance(value, str | int | float | frozenset | tuple)
     }
-    settings = params.params_of(values["settings"]) if isinstance(values.get("settings"), type) else {}
-    facts |= {name: f"{param.help} {param.range}; default {param.default}" for name, param in settings.items()}
+    settings = (
+        params.params_of(values["settings"]) if isinstance(values.get("settings"), type) else {}
+    )
+    facts |= {
+        name: f"{param.help} {param.range}; default {param.default}"
+        for name, param in settings.items()
+    }
     return {name: fact for name, fact in facts.items() if fact}
 
 

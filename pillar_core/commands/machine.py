@@ -1,4 +1,5 @@
-"""`starter`, `jobs` and `doctor`: what ships for the first paint, the process that owns workers, queue and state, and what is here."""
+"""`starter`, `jobs` and `doctor`: what ships for the first paint, the process that owns workers,
+queue and state, and what is here."""
 
 import argparse
 import importlib.metadata
@@ -16,21 +17,46 @@ from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION, made_with
 
 _PACKAGES = (
-    *("torch", "torchvision", "timm", "opacus", "scikit-learn", "pandas", "numpy", "scipy", "prv-accountant"),
+    *(
+        "torch",
+        "torchvision",
+        "timm",
+        "opacus",
+        "scikit-learn",
+        "pandas",
+        "numpy",
+        "scipy",
+        "prv-accountant",
+    ),
     *("diskcache", "distributed", "safetensors", "streamlit", "plotly"),
 )
 
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("starter", help="rebuild what ships for the first paint from embedded data")
-    parser.add_argument("--check", action="store_true", help="only say whether every record is there for the current code")
-    parser.add_argument("--features", action="store_true", help="rebuild the features of the images that come with the library instead")
+    parser = commands.add_parser(
+        "starter", help="rebuild what ships for the first paint from embedded data"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="only say whether every record is there for the current code",
+    )
+    parser.add_argument(
+        "--features",
+        action="store_true",
+        help="rebuild the features of the images that come with the library instead",
+    )
     parser.set_defaults(command=_rebuild)
     parser = commands.add_parser("jobs", help="serve this cache folder's jobs until they are done")
-    parser.add_argument("--idle-minutes", type=float, default=10.0, help="stop after so long without work")
+    parser.add_argument(
+        "--idle-minutes", type=float, default=10.0, help="stop after so long without work"
+    )
     parser.set_defaults(command=_serve)
-    parser = commands.add_parser("doctor", help="what a bug report needs: versions, mode, device, threads, cache, and what is missing")
+    parser = commands.add_parser(
+        "doctor",
+        help="what a bug report needs: versions, mode, device, threads, cache, and what is missing",
+    )
     parser.set_defaults(command=_examine)
 
 
@@ -38,7 +64,10 @@ def _rebuild(options: argparse.Namespace) -> int:
     """Rebuilds, or checks: exit status 1 where records are missing."""
     show = printer(unit="records")
     if options.features:
-        print(f"features of {starter.rebuild_features(progress=show)} image sets written", file=sys.stderr)
+        print(
+            f"features of {starter.rebuild_features(progress=show)} image sets written",
+            file=sys.stderr,
+        )
         return 0
     if not options.check:
         count = starter.rebuild(progress=show)
@@ -56,10 +85,16 @@ def _rebuild(options: argparse.Namespace) -> int:
 def _serve(options: argparse.Namespace) -> int:
     """Serves; 1 where another process already does."""
     folder = store.default().root
-    print(f"serving the jobs of {folder} until nothing is left for {options.idle_minutes:g} minutes", file=sys.stderr)
+    print(
+        f"serving the jobs of {folder} until nothing is left for {options.idle_minutes:g} minutes",
+        file=sys.stderr,
+    )
     if jobs_server.serve(idle_minutes=options.idle_minutes):
         return 0
-    print(f"another jobs process already serves {folder}: there is nothing to do here", file=sys.stderr)
+    print(
+        f"another jobs process already serves {folder}: there is nothing to do here",
+        file=sys.stderr,
+    )
     return 1
 
 
@@ -73,10 +108,20 @@ def _examine(options: argparse.Namespace) -> int:
         "python": f"{platform.python_version()} on {platform.platform()}",
         "mode": "demo, for anybody" if mode.is_demo() else "local, for you",
         **versions,
-        "device": f"cuda: {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "cpu (no CUDA device)",
-        "threads": f"{torch.get_num_threads()} of torch, PILLAR_THREADS {os.environ.get('PILLAR_THREADS', 'unset')}",
+        "device": (
+            f"cuda: {torch.cuda.get_device_name()}"
+            if torch.cuda.is_available()
+            else "cpu (no CUDA device)"
+        ),
+        "threads": (
+            f"{torch.get_num_threads()} of torch, PILLAR_THREADS"
+            f" {os.environ.get('PILLAR_THREADS', 'unset')}"
+        ),
         "cores": str(os.cpu_count()),
-        "cache": f"{cache.root}: {len(entries)} entries, {size_words(sum(item.size for item in entries))}; {size_words(free)} free",
+        "cache": (
+            f"{cache.root}: {len(entries)} entries,"
+            f" {size_words(sum(item.size for item in entries))}; {size_words(free)} free"
+        ),
     }
     print(as_lines(state))
     for note in cache.notes():

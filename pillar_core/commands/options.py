@@ -1,4 +1,5 @@
-"""Options that commands share: data, split, budget, and a method's own settings, made from its parameters."""
+"""Options that commands share: data, split, budget, and a method's own settings, made from its
+parameters."""
 
 import argparse
 import sys
@@ -16,7 +17,13 @@ from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features, read
-from pillar_core.runs.splitting import BACKBONE, default_backbone, load_named_features, public_features, split
+from pillar_core.runs.splitting import (
+    BACKBONE,
+    default_backbone,
+    load_named_features,
+    public_features,
+    split,
+)
 from pillar_core.types import FeatureSet, Progress, PublicUse, SemiPrivateSplit
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -25,51 +32,110 @@ _SECONDS_BETWEEN_LINES = 1.0
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Options that name the rows, which of them are public, what columns of a table mean, and whose the rows are."""
+    """Options that name the rows, which of them are public, what columns of a table mean, and whose
+    the rows are."""
     group = parser.add_argument_group("data")
-    group.add_argument("--dataset", default="digits", help="a registered data set, or a file: npz, csv, parquet, folder or zip of images")
-    group.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of a generated data set")
+    group.add_argument(
+        "--dataset",
+        default="digits",
+        help="a registered data set, or a file: npz, csv, parquet, folder or zip of images",
+    )
+    group.add_argument(
+        "--dataset-setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of a generated data set",
+    )
     group.add_argument(
         "--backbone",
-        help="features of images: a registered backbone (default: the card's; of large images in a file the network that comes along)",
+        help=(
+            "features of images: a registered backbone (default: the card's; of large images in a"
+            " file the network that comes along)"
+        ),
     )
-    group.add_argument("--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)")
+    group.add_argument(
+        "--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)"
+    )
     group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
     group.add_argument(
-        "--public", help="another data set or file whose train rows are public, instead; made_up: drawn from what --recipe declares"
+        "--public",
+        help=(
+            "another data set or file whose train rows are public, instead; made_up: drawn from"
+            " what --recipe declares"
+        ),
     )
-    group.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
+    group.add_argument(
+        "--allow-overlap", action="store_true", help="accept public rows that are private rows"
+    )
     group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
     add_column_options(parser)
-    group = parser.add_argument_group("several rows of one person, as a table's --person or `persons` in a npz say")
-    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
+    group = parser.add_argument_group(
+        "several rows of one person, as a table's --person or `persons` in a npz say"
+    )
+    group.add_argument(
+        "--rows-per-person",
+        type=int,
+        default=1,
+        help="rows of a person that are kept (1: the first, or as declared)",
+    )
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:
     """Options that say what the columns of a table mean."""
     group = parser.add_argument_group("columns of a table")
-    group.add_argument("--label", metavar="COLUMN", help="of a table: what is predicted (default: a column named so, or alone of words)")
-    group.add_argument("--person", metavar="COLUMN", help="of a table: whose the rows are; ε is then a person's")
-    group.add_argument("--leave-out", metavar="COLUMN", nargs="+", action="extend", default=[], help="columns of a table to leave out")
-    group.add_argument("--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself")
-    group.add_argument("--recipe", metavar="FILE", help="how a table becomes numbers (default: as the first public table)")
+    group.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="of a table: what is predicted (default: a column named so, or alone of words)",
+    )
+    group.add_argument(
+        "--person", metavar="COLUMN", help="of a table: whose the rows are; ε is then a person's"
+    )
+    group.add_argument(
+        "--leave-out",
+        metavar="COLUMN",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="columns of a table to leave out",
+    )
+    group.add_argument(
+        "--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself"
+    )
+    group.add_argument(
+        "--recipe",
+        metavar="FILE",
+        help="how a table becomes numbers (default: as the first public table)",
+    )
 
 
-def add_budget_options(group: "argparse.ArgumentParser | argparse._ArgumentGroup", *, has_accountant: bool = True) -> None:
+def add_budget_options(
+    group: "argparse.ArgumentParser | argparse._ArgumentGroup", *, has_accountant: bool = True
+) -> None:
     """Options that say under which relation δ and ε are counted, and by whom."""
-    group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
-    group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    group.add_argument(
+        "--delta",
+        type=float,
+        default=params.DELTA.default,
+        help=f"{params.DELTA.help} ({params.DELTA.range})",
+    )
+    group.add_argument(
+        "--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one"
+    )
     if has_accountant:
         group.add_argument("--accountant", default="auto", help="see `list accountants`")
 
 
 def printable(text: object) -> str:
-    """A text of which a terminal obeys nothing but ends of lines: servers and files send what terminals obey."""
+    """A text of which a terminal obeys nothing but ends of lines: servers and files send what
+    terminals obey."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in str(text))
 
 
 def printer(*, unit: str = "rows") -> Progress:
-    """A line on standard error that says how far it is and, from what was done since the start, how long it will take."""
+    """A line on standard error that says how far it is and, from what was done since the start, how
+    long it will take."""
     begun: tuple[float, int] | None = None
     printed = 0.0
 
@@ -82,7 +148,12 @@ def printer(*, unit: str = "rows") -> Progress:
         printed = now
         since, new = now - begun[0], count - begun[1]
         left = f"{since / new * (total - count):.0f} s left" if new else ""
-        print(f"\r{count:,} of {total:,} {unit}  {left:<12} {message:<60}", end="\n" if count >= total else "", file=sys.stderr, flush=True)
+        print(
+            f"\r{count:,} of {total:,} {unit}  {left:<12} {message:<60}",
+            end="\n" if count >= total else "",
+            file=sys.stderr,
+            flush=True,
+        )
 
     return show
 
@@ -90,13 +161,25 @@ def printer(*, unit: str = "rows") -> Progress:
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
     options.backbone = options.backbone or default_backbone(options.dataset)
-    public_names = [name for name in (options.public, *getattr(options, "candidates", ())) if name is not None]
-    features = private_of(options.dataset, options, public_names, settings=assignments(options.dataset_setting))
-    options.backbone = options.backbone or (BACKBONE if features.backbone == BACKBONE else None)  # for all that is read beside it
+    public_names = [
+        name for name in (options.public, *getattr(options, "candidates", ())) if name is not None
+    ]
+    features = private_of(
+        options.dataset, options, public_names, settings=assignments(options.dataset_setting)
+    )
+    options.backbone = options.backbone or (
+        BACKBONE if features.backbone == BACKBONE else None
+    )  # for all that is read beside it
     public = options.public or _made_up_by_default(options, features)
     pairs = None if public is None else public_of(public, features, options.backbone)
-    how = {name: getattr(options, name) for name in ("public_fraction", "public_per_class", "allow_overlap")}
-    how |= {"rows_per_person": getattr(options, "rows_per_person", 1), "seed": seed if options.split_seed is None else options.split_seed}
+    how = {
+        name: getattr(options, name)
+        for name in ("public_fraction", "public_per_class", "allow_overlap")
+    }
+    how |= {
+        "rows_per_person": getattr(options, "rows_per_person", 1),
+        "seed": seed if options.split_seed is None else options.split_seed,
+    }
     drawn = split(features, public=pairs, text_embeddings=_class_names(options, features), **how)
     if is_table_file(options.dataset):
         for note in (*features.notes, *(pairs.notes if pairs else ()), *drawn.notes):
@@ -105,7 +188,8 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
 
 
 def _made_up_by_default(options: argparse.Namespace, private: FeatureSet) -> str | None:
-    """Rows from declared ranges, where no other public rows are named and the one learner asked for reads unlabelled ones."""
+    """Rows from declared ranges, where no other public rows are named and the one learner asked for
+    reads unlabelled ones."""
     learner = METHODS[options.method] if isinstance(getattr(options, "method", None), str) else None
     is_named = options.public_fraction is not None or options.public_per_class is not None
     wanted = learner is not None and learner.public_use is PublicUse.UNLABELLED and not is_named
@@ -142,7 +226,9 @@ def assignments(pairs: list[str]) -> dict[str, Json]:
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise SettingError(f"settings are written NAME=VALUE; got {pair!r}.")
-        values[name.strip().replace("-", "_")] = None if text.strip().lower() == "none" else literal(text.strip())
+        values[name.strip().replace("-", "_")] = (
+            None if text.strip().lower() == "none" else literal(text.strip())
+        )
     return values
 
 
@@ -152,23 +238,48 @@ def as_lines(values: Mapping[str, Json]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in values.items())
 
 
-def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *, settings: Mapping[str, Json] | None = None) -> FeatureSet:
-    """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
+def private_of(
+    name: str,
+    options: argparse.Namespace,
+    public: Sequence[str],
+    *,
+    settings: Mapping[str, Json] | None = None,
+) -> FeatureSet:
+    """The private features: a table as its options, its recipe or the first public table say,
+    anything else as `features_of`."""
     most = getattr(options, "rows_per_person", 1)
-    named, backbone = (options.label, options.person, tuple(options.leave_out), options.recipe), getattr(options, "backbone", None)
+    named, backbone = (
+        (
+            options.label,
+            options.person,
+            tuple(options.leave_out),
+            options.recipe,
+        ),
+        getattr(options, "backbone", None),
+    )
     encoder = str(backbone) if texts.is_encoder(backbone) else None
     roles = Roles(*named, None if most == 1 else most, options.text, encoder)
     if is_table_file(name):
-        return raw.read_private(name, roles, [public_name for public_name in public if is_table_file(public_name)])
+        return raw.read_private(
+            name, roles, [public_name for public_name in public if is_table_file(public_name)]
+        )
     if roles:
-        raise SettingError(f"--label, --person, --leave-out, --text and --recipe go with a table (csv, parquet); got {name!r}.")
+        raise SettingError(
+            "--label, --person, --leave-out, --text and --recipe go with a table (csv, parquet);"
+            f" got {name!r}."
+        )
     return features_of(name, getattr(options, "backbone", None), settings or {})
 
 
 def public_of(name: str, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
-    """The features of public rows: a table, or made-up rows, by the private table's recipe, anything else as `features_of`."""
+    """The features of public rows: a table, or made-up rows, by the private table's recipe,
+    anything else as `features_of`."""
     through = backbone or (BACKBONE if private.backbone == BACKBONE else None)
-    return public_features(name, private) if name == raw.MADE_UP or is_table_file(name) else features_of(name, through, {})
+    return (
+        public_features(name, private)
+        if name == raw.MADE_UP or is_table_file(name)
+        else features_of(name, through, {})
+    )
 
 
 def is_table_file(name: str) -> bool:

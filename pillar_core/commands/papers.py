@@ -19,20 +19,48 @@ from pillar_core.studies import papers
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    actions = commands.add_parser("papers", help="published tables beside our own runs").add_subparsers(required=True, metavar="action")
-    parser = actions.add_parser("list", help="every published table and figure: runnable, shown on a page, or why not")
+    actions = commands.add_parser(
+        "papers", help="published tables beside our own runs"
+    ).add_subparsers(required=True, metavar="action")
+    parser = actions.add_parser(
+        "list", help="every published table and figure: runnable, shown on a page, or why not"
+    )
     parser.set_defaults(command=_print_catalogue)
     parser = actions.add_parser("show", help="a table's published numbers")
-    parser.add_argument("table", help="a runnable table, or “paper, item” such as 'gsd, Table 1'; see `papers list`")
+    parser.add_argument(
+        "table", help="a runnable table, or “paper, item” such as 'gsd, Table 1'; see `papers list`"
+    )
     parser.set_defaults(command=_print_numbers)
-    parser = actions.add_parser("run", help="train a table's grid and lay it beside the published numbers")
+    parser = actions.add_parser(
+        "run", help="train a table's grid and lay it beside the published numbers"
+    )
     parser.add_argument("table", help="see `papers list`")
-    parser.add_argument("--dataset", help="its part for this private set (default: those of --data, or the first)")
-    parser.add_argument("--data", action="append", default=[], metavar="DATASET=NAME", help="its features: a file or a stored name")
-    parser.add_argument("--get", action="store_true", help="fetch the paper's own data sets and weights, and run every part of the table")
-    parser.add_argument("--dry-run", action="store_true", help="with --get: say what it would fetch and train, and stop")
-    parser.add_argument("--seeds", type=int, help="runs per cell (default: the paper's number; 2 on stand-in rows)")
-    parser.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
+    parser.add_argument(
+        "--dataset", help="its part for this private set (default: those of --data, or the first)"
+    )
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="DATASET=NAME",
+        help="its features: a file or a stored name",
+    )
+    parser.add_argument(
+        "--get",
+        action="store_true",
+        help="fetch the paper's own data sets and weights, and run every part of the table",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="with --get: say what it would fetch and train, and stop",
+    )
+    parser.add_argument(
+        "--seeds", type=int, help="runs per cell (default: the paper's number; 2 on stand-in rows)"
+    )
+    parser.add_argument(
+        "--scheduler", help="jobs, or the address of a cluster (default: train in this process)"
+    )
     parser.add_argument("--output", help="CSV file")
     parser.set_defaults(command=_run_table)
 
@@ -69,12 +97,22 @@ def _run_table(options: argparse.Namespace) -> int:
         data = files.get(dataset)
         if data is None:
             print(
-                f"{dataset} is not at hand: {papers.STAND_IN_ROWS:,} generated rows with as many classes (to 100) stand in. "
-                f"Compare the order of the methods, not their numbers; --data '{dataset}=features.npz' runs the real thing.",
+                f"{dataset} is not at hand: {papers.STAND_IN_ROWS:,} generated rows with as many"
+                " classes (to 100) stand in. Compare the order of the methods, not their numbers;"
+                f" --data '{dataset}=features.npz' runs the real thing.",
                 file=sys.stderr,
             )
-        shared = {"data": data, "seeds": options.seeds, "scheduler": options.scheduler, "progress": printer(unit="runs")}
-        frames.append(papers.run(table.name, dataset=dataset, **shared).assign(rows="generated" if data is None else dataset))
+        shared = {
+            "data": data,
+            "seeds": options.seeds,
+            "scheduler": options.scheduler,
+            "progress": printer(unit="runs"),
+        }
+        frames.append(
+            papers.run(table.name, dataset=dataset, **shared).assign(
+                rows="generated" if data is None else dataset
+            )
+        )
     return _print_tables(frames, options)
 
 
@@ -93,7 +131,8 @@ def _print_tables(frames: list[pd.DataFrame], options: argparse.Namespace) -> in
 
 
 def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[pd.DataFrame]:
-    """Each part of the table on its own data set, which is fetched with the weights; what cannot be had is said and left out."""
+    """Each part of the table on its own data set, which is fetched with the weights; what cannot be
+    had is said and left out."""
     frames = []
     for dataset in [options.dataset] if options.dataset else table.datasets:
         try:
@@ -110,7 +149,9 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
                 through_backbone(rows, backbone, progress=printer())
                 runs = sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))
                 comparison = papers.beside(table.name, runs, dataset=dataset)
-                is_own = comparison["backbone"] == words if "backbone" in comparison else slice(None)
+                is_own = (
+                    comparison["backbone"] == words if "backbone" in comparison else slice(None)
+                )
                 frames.append(comparison[is_own].assign(rows=dataset))
         except DataError as error:
             print(f"{dataset}: left out. {error}", file=sys.stderr)
@@ -120,17 +161,41 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
 def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Json]) -> str:
     """What a part of a table takes, before anything starts."""
     specs = specs_of(grid)
-    parts = [f"{card.name} is here" if card.is_here() else f"{card.name} to fetch, {card.size}" if card.can_fetch else card.how_to_get()]
+    parts = [
+        (
+            f"{card.name} is here"
+            if card.is_here()
+            else f"{card.name} to fetch, {card.size}"
+            if card.can_fetch
+            else card.how_to_get()
+        )
+    ]
     if backbone is not None:
         weights = BACKBONES[backbone]
-        parts += [f"weights of about {weights.n_bytes / 2**20:,.0f} MB to fetch"] if weights.needs_fetching else []
+        parts += (
+            [f"weights of about {weights.n_bytes / 2**20:,.0f} MB to fetch"]
+            if weights.needs_fetching
+            else []
+        )
         parts += [f"{card.n_rows or 'its'} images through {backbone}"]
-    return "; ".join([*parts, f"{len(specs)} runs, {sum(record is not None for record in cached_records(specs))} of them cached"])
+    return "; ".join(
+        [
+            *parts,
+            (
+                f"{len(specs)} runs, {sum(record is not None for record in cached_records(specs))}"
+                " of them cached"
+            ),
+        ]
+    )
 
 
 def _file_places(pairs: list[str]) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
-    wrong = [pair for pair, (_, equals, path) in zip(pairs, split, strict=True) if not (equals and path)]
+    wrong = [
+        pair for pair, (_, equals, path) in zip(pairs, split, strict=True) if not (equals and path)
+    ]
     if wrong:
-        raise SettingError(f"--data is written DATASET=NAME, such as CIFAR-10=features.npz; got {wrong[0]!r}.")
+        raise SettingError(
+            f"--data is written DATASET=NAME, such as CIFAR-10=features.npz; got {wrong[0]!r}."
+        )
     return {dataset: path for dataset, _, path in split}

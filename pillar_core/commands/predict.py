@@ -1,4 +1,5 @@
-"""What an exported model is for: `predict` on new rows, `private-test` on protected ones, `evidence` for who decides on it."""
+"""What an exported model is for: `predict` on new rows, `private-test` on protected ones,
+`evidence` for who decides on it."""
 
 import argparse
 import contextlib
@@ -20,26 +21,65 @@ from pillar_core.studies.private_test import private_test
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("predict", help="label new rows with an exported model, with probabilities")
+    parser = commands.add_parser(
+        "predict", help="label new rows with an exported model, with probabilities"
+    )
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
-    parser.add_argument("rows", help="a table with the model's columns, a folder or zip of images, npz or npy")
+    parser.add_argument(
+        "rows", help="a table with the model's columns, a folder or zip of images, npz or npy"
+    )
     parser.add_argument("--output", metavar="FILE", help="csv file (default: standard output)")
-    parser.add_argument("--threshold", type=float, metavar="T", help="of two classes: the second, or --positive, from this probability on")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="of two classes: the second, or --positive, from this probability on",
+    )
     parser.add_argument("--positive", metavar="NAME", help="the class that the threshold is about")
-    parser.add_argument("--weights", metavar="FILE", help="weights of the backbone of an image model, where it needs a file")
+    parser.add_argument(
+        "--weights",
+        metavar="FILE",
+        help="weights of the backbone of an image model, where it needs a file",
+    )
     parser.set_defaults(command=_predict)
-    parser = commands.add_parser("private-test", help="how good a model is on protected rows with labels, at an ε of their own")
+    parser = commands.add_parser(
+        "private-test",
+        help="how good a model is on protected rows with labels, at an ε of their own",
+    )
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
-    parser.add_argument("rows", help="rows with labels in a file: all of them, or those named as test rows")
-    parser.add_argument("--epsilon", required=True, type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}), of these rows")
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    parser.add_argument("--rows-per-person", type=int, help="the most rows of one person among them: ε is then a person's")
-    parser.add_argument("--person", metavar="COLUMN", help="the column of a table that says whose the rows are")
-    parser.add_argument("--metric", default="accuracy", help="accuracy, balanced_accuracy, or auc (two classes)")
-    parser.add_argument("--seed", type=int, help="of the noise, for experiments (default: the operating system's noise, for release)")
+    parser.add_argument(
+        "rows", help="rows with labels in a file: all of them, or those named as test rows"
+    )
+    parser.add_argument(
+        "--epsilon",
+        required=True,
+        type=float,
+        help=f"{params.EPSILON.help} ({params.EPSILON.range}), of these rows",
+    )
+    parser.add_argument(
+        "--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one"
+    )
+    parser.add_argument(
+        "--rows-per-person",
+        type=int,
+        help="the most rows of one person among them: ε is then a person's",
+    )
+    parser.add_argument(
+        "--person", metavar="COLUMN", help="the column of a table that says whose the rows are"
+    )
+    parser.add_argument(
+        "--metric", default="accuracy", help="accuracy, balanced_accuracy, or auc (two classes)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        help="of the noise, for experiments (default: the operating system's noise, for release)",
+    )
     parser.add_argument("--json", action="store_true", help="print the figure as JSON")
     parser.set_defaults(command=_test)
-    parser = commands.add_parser("evidence", help="one page of HTML on an exported model, for a data protection officer")
+    parser = commands.add_parser(
+        "evidence", help="one page of HTML on an exported model, for a data protection officer"
+    )
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
     parser.add_argument("--output", required=True, metavar="FILE", help="the HTML file to write")
     parser.set_defaults(command=_show_evidence)
@@ -54,8 +94,18 @@ def _predict(options: argparse.Namespace) -> int:
         print(f"note: {note}", file=sys.stderr)
     with writable(options.output or "the standard output"):
         path = options.output and place_of(options.output)
-        with path.open("w", encoding="utf-8", newline="") if path else contextlib.nullcontext(sys.stdout) as out:
-            use.write(out, _probabilities(model, x), model.classes, threshold=options.threshold, positive=options.positive)
+        with (
+            path.open("w", encoding="utf-8", newline="")
+            if path
+            else contextlib.nullcontext(sys.stdout)
+        ) as out:
+            use.write(
+                out,
+                _probabilities(model, x),
+                model.classes,
+                threshold=options.threshold,
+                positive=options.positive,
+            )
     return 0
 
 
@@ -79,10 +129,21 @@ def _show_evidence(options: argparse.Namespace) -> int:
 
 
 def _test(options: argparse.Namespace) -> int:
-    asked = {name: getattr(options, name) for name in ("epsilon", "relation", "rows_per_person", "person", "metric", "seed")}
+    asked = {
+        name: getattr(options, name)
+        for name in ("epsilon", "relation", "rows_per_person", "person", "metric", "seed")
+    }
     figure = private_test(options.model, options.rows, **asked)
     form = {name: getattr(figure, name) for name in ("metric", "value", "low", "high", "level")}
-    form |= {"epsilon": figure.guarantee.epsilon.upper, "delta": 0.0, "unit": figure.guarantee.unit.definition}
-    form |= {"relation": str(figure.guarantee.relation), "assumptions": list(figure.guarantee.assumptions), "cells": figure.cells.tolist()}
+    form |= {
+        "epsilon": figure.guarantee.epsilon.upper,
+        "delta": 0.0,
+        "unit": figure.guarantee.unit.definition,
+    }
+    form |= {
+        "relation": str(figure.guarantee.relation),
+        "assumptions": list(figure.guarantee.assumptions),
+        "cells": figure.cells.tolist(),
+    }
     print(json.dumps(form) if options.json else printable(figure.text))
     return 0

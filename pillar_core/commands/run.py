@@ -22,18 +22,44 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser("run", help="train one learner within a privacy budget")
     shared.add_data_options(parser)
     group = parser.add_argument_group("class names")
-    group.add_argument("--text-embeddings", metavar="SOURCE", help="vectors of class names: npz, or open_clip:<model>")
-    group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of open_clip: a file, or a tag of its hub")
+    group.add_argument(
+        "--text-embeddings",
+        metavar="SOURCE",
+        help="vectors of class names: npz, or open_clip:<model>",
+    )
+    group.add_argument(
+        "--text-weights",
+        metavar="FILE_OR_TAG",
+        help="weights of open_clip: a file, or a tag of its hub",
+    )
     group = parser.add_argument_group("privacy")
-    group.add_argument("--epsilon", type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)")
+    group.add_argument(
+        "--epsilon",
+        type=float,
+        help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)",
+    )
     shared.add_budget_options(group)
     parser.add_argument("--method", default="pillar", help="see `list methods`")
     parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
-    parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="secret noise from the operating system instead of a seed",
+    )
     parser.add_argument("--preset", help="named settings of the method, such as paper")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method, such as k=40")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the method, such as k=40",
+    )
     export.add_options(parser)
-    parser.add_argument("--chosen-beforehand", action="store_true", help="you fixed the settings without a look at these rows")
+    parser.add_argument(
+        "--chosen-beforehand",
+        action="store_true",
+        help="you fixed the settings without a look at these rows",
+    )
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
     parser.set_defaults(command=command)
 
@@ -42,31 +68,64 @@ def command(options: argparse.Namespace) -> int:
     """Runs it."""
     METHODS[options.method]
     split = shared.load_split(options, seed=options.seed)
-    seed, settings = None if options.release else options.seed, shared.method_settings(options.method, options.set)
+    seed, settings = (
+        None if options.release else options.seed,
+        shared.method_settings(options.method, options.set),
+    )
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
     spec = RunSpec(options.method, *budget, seed, options.preset, settings)
-    export.begin(options, split, METHODS[options.method].title, lambda: solve_spec(spec, split).guarantee.epsilon.upper)
+    export.begin(
+        options,
+        split,
+        METHODS[options.method].title,
+        lambda: solve_spec(spec, split).guarantee.epsilon.upper,
+    )
     record = run_declared(spec, split, options.chosen_beforehand or None)
-    print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
+    print(
+        json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record)
+    )
     if split.text_embeddings is not None and record.accuracy is not None and not options.json:
         alone = zero_shot_accuracy(split.features, split.text_embeddings)
         print(f"note class names alone, which read no train row (ε = 0), reach {alone:.2%}")
     export.finish(options, record, split)
     if options.export and record.guarantee.covers_choice is None:
-        print("note: it says that nobody knows how its settings were chosen; --chosen-beforehand if you fixed them without a look.")
+        print(
+            "note: it says that nobody knows how its settings were chosen; --chosen-beforehand if"
+            " you fixed them without a look."
+        )
     return 0
 
 
 def _plain(record: RunRecord) -> dict[str, Json]:
-    plain = {name: getattr(record, name) for name in ("method", "accuracy", "metrics", "guarantee", "settings", "why", "notes", "seconds")}
+    plain = {
+        name: getattr(record, name)
+        for name in (
+            "method",
+            "accuracy",
+            "metrics",
+            "guarantee",
+            "settings",
+            "why",
+            "notes",
+            "seconds",
+        )
+    }
     return plain | {"guarantee": guarantee_card(record.guarantee)}
 
 
 def _words(record: RunRecord) -> str:
     guarantee = record.guarantee
     upper, delta = guarantee.epsilon.upper, number_words(guarantee.delta)
-    budget = "no guarantee (ε = ∞)" if math.isinf(upper) else f"ε ≤ {upper:.6g} at δ = {delta}, {guarantee.relation}"
-    accuracy = "no test rows" if record.accuracy is None else f"{100 * record.accuracy:.2f} % (non-private release of the test rows)"
+    budget = (
+        "no guarantee (ε = ∞)"
+        if math.isinf(upper)
+        else f"ε ≤ {upper:.6g} at δ = {delta}, {guarantee.relation}"
+    )
+    accuracy = (
+        "no test rows"
+        if record.accuracy is None
+        else f"{100 * record.accuracy:.2f} % (non-private release of the test rows)"
+    )
     lines = {
         "method": METHODS[record.method].title,
         "accuracy": accuracy,

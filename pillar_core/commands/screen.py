@@ -10,14 +10,30 @@ import pandas as pd
 
 from pillar_core import params
 from pillar_core.arrays import Json
-from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
+from pillar_core.commands.options import (
+    Commands,
+    add_column_options,
+    is_table_file,
+    printer,
+    private_of,
+    public_of,
+)
 from pillar_core.data import uploads
 from pillar_core.data.wording import join
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
 from pillar_core.screening.ranking import ties
-from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, answer, feature_sets_of, is_of_features, part_candidates, sets_of
+from pillar_core.studies.screening.answers import (
+    OWN_HALF,
+    OWN_PART,
+    Ask,
+    answer,
+    feature_sets_of,
+    is_of_features,
+    part_candidates,
+    sets_of,
+)
 from pillar_core.types import Dataset, FeatureSet
 
 Rows = Dataset | FeatureSet
@@ -27,36 +43,85 @@ def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser("screen", help="rank public sets for a private one")
     add_column_options(parser)
-    parser.add_argument("--private", required=True, help="a data set, npz, folder or zip of images; for class_signal a table, too")
+    parser.add_argument(
+        "--private",
+        required=True,
+        help="a data set, npz, folder or zip of images; for class_signal a table, too",
+    )
     parser.add_argument(
         "--public",
         required=True,
         nargs="+",
-        help="candidates: the same, a~0.5 (shifted), a+b (mixed), part (a tenth of --private), own_half",
+        help=(
+            "candidates: the same, a~0.5 (shifted), a+b (mixed), part (a tenth of --private),"
+            " own_half"
+        ),
     )
     parser.add_argument("--score", nargs="+", default=["gsd"], help=f"any of {', '.join(SCORES)}")
-    parser.add_argument("--model", default="probe", help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]")
+    parser.add_argument(
+        "--model",
+        default="probe",
+        help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]",
+    )
     parser.add_argument("--k", type=int, default=16, help="directions that are compared")
     parser.add_argument("--examples", type=int, default=2000, help="rows of each set")
-    parser.add_argument("--repeats", type=int, default=3, help="draws of rows and labels, for intervals")
-    parser.add_argument("--epsilon", type=float, help="rank from one private release at this ε (default: a non-private diagnostic)")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="draws of rows and labels, for intervals"
+    )
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        help="rank from one private release at this ε (default: a non-private diagnostic)",
+    )
     parser.add_argument("--delta", type=float, default=params.DELTA.default)
-    parser.add_argument("--seed", type=int, default=0, help="of everything public, and of the noise unless --release")
-    parser.add_argument("--release", action="store_true", help="draw the noise from the operating system: for a ranking that is published")
-    parser.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="of everything public, and of the noise unless --release",
+    )
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="draw the noise from the operating system: for a ranking that is published",
+    )
+    parser.add_argument(
+        "--allow-overlap", action="store_true", help="accept public rows that are private rows"
+    )
     parser.add_argument("--output", help="CSV file of the table")
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
-    request = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")}
-    ask = Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, score=options.score[0], **request)
+    request = {
+        name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")
+    }
+    ask = Ask(
+        "ranking",
+        options.private,
+        tuple(options.public),
+        n_examples=options.examples,
+        score=options.score[0],
+        **request,
+    )
     key = ask.key
     private, public = sets = _sets(ask, options)
-    table = answer(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _rank(private, public, options)
-    notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
-    print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    table = (
+        answer(ask, printer(unit="steps"), sets=sets, key=key)
+        if _is_kept(options)
+        else _rank(private, public, options)
+    )
+    notes = [
+        *table.attrs["notes"],
+        *(note for data in (private, *public.values()) for note in data.notes),
+        _provenance(table, options),
+    ]
+    print(
+        table.drop(columns=["provenance"]).to_string(
+            index=False, float_format=lambda value: f"{value:.4g}"
+        )
+    )
     for note in [*_verdicts(table), *notes]:
         print(f"note: {note}", file=sys.stderr)
     if options.output:
@@ -70,19 +135,40 @@ def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, dict[str, Json]]
         return feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
     named = [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
     private = private_of(ask.private, options, named)
-    return part_candidates(ask, private, {name: match_private(public_of(name, private), private)[0] for name in named})
+    return part_candidates(
+        ask, private, {name: match_private(public_of(name, private), private)[0] for name in named}
+    )
 
 
 def _rank(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:
-    request = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")}
+    request = {
+        name: getattr(options, name)
+        for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")
+    }
     seed = None if options.release else options.seed
-    return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=printer(unit="steps"), **request)
+    return screen(
+        private,
+        public,
+        scores=options.score,
+        n_examples=options.examples,
+        seed=seed,
+        progress=printer(unit="steps"),
+        **request,
+    )
 
 
 def _is_kept(options: argparse.Namespace) -> bool:
-    """Whether the cache answers: one score, nothing that the page does not ask, no release, and no file whose content may change."""
-    is_plain = options.delta == params.DELTA.default and not options.allow_overlap and not options.release and len(options.score) == 1
-    parts = [part for name in (options.private, *options.public) for part in (name, *name.split("+"))]
+    """Whether the cache answers: one score, nothing that the page does not ask, no release, and no
+    file whose content may change."""
+    is_plain = (
+        options.delta == params.DELTA.default
+        and not options.allow_overlap
+        and not options.release
+        and len(options.score) == 1
+    )
+    parts = [
+        part for name in (options.private, *options.public) for part in (name, *name.split("+"))
+    ]
     return is_plain and not any(Path(part).expanduser().exists() for part in parts)
 
 
@@ -91,11 +177,19 @@ def _verdicts(table: pd.DataFrame) -> Iterator[str]:
     for score, rows in table[table["public"] != OWN_HALF].groupby("score", sort=False):
         names = [rows["public"].iloc[0], *(name for name in ties(rows) if name != OWN_HALF)]
         first, *tied = [uploads.title_of(name) if uploads.is_name(name) else name for name in names]
-        yield f"{score}: {first} is the best choice{f'; {join(tied)} may tie with it' if tied else ''}."
+        yield (
+            f"{score}: {first} is the best"
+            f" choice{f'; {join(tied)} may tie with it' if tied else ''}."
+        )
 
 
 def _provenance(table: pd.DataFrame, options: argparse.Namespace) -> str:
     """What reading this table costs."""
     if math.isinf(float(table["epsilon_upper"].max())):
-        return "This ranking reads private rows without noise: a diagnostic for your eyes, not for release. --epsilon makes it private."
-    return str(table.attrs["guarantee"]) + (" Noise, sample and labels came from the operating system." if options.release else "")
+        return (
+            "This ranking reads private rows without noise: a diagnostic for your eyes, not for"
+            " release. --epsilon makes it private."
+        )
+    return str(table.attrs["guarantee"]) + (
+        " Noise, sample and labels came from the operating system." if options.release else ""
+    )

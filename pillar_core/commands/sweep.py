@@ -7,7 +7,13 @@ from pathlib import Path
 import pandas as pd
 
 from pillar_core.arrays import Json
-from pillar_core.commands.options import Commands, add_column_options, printer, private_of, public_of
+from pillar_core.commands.options import (
+    Commands,
+    add_column_options,
+    printer,
+    private_of,
+    public_of,
+)
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
@@ -22,18 +28,34 @@ def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
     parser = commands.add_parser("sweep", help="train a grid of runs, from the cache where it can")
     add_column_options(parser)
-    parser.add_argument("grid", help="YAML or JSON: dataset (a name or a file), method, epsilon, k, seed …, each a value or a list")
+    parser.add_argument(
+        "grid",
+        help=(
+            "YAML or JSON: dataset (a name or a file), method, epsilon, k, seed …, each a value or"
+            " a list"
+        ),
+    )
     parser.add_argument("--output", help="CSV file (default: standard output)")
-    parser.add_argument("--count", action="store_true", help="only say how many runs there are and how many are cached")
-    parser.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
-    parser.add_argument("--gpu", action="store_true", help="only on workers that offer GPU=1; with --scheduler")
+    parser.add_argument(
+        "--count",
+        action="store_true",
+        help="only say how many runs there are and how many are cached",
+    )
+    parser.add_argument(
+        "--scheduler", help="jobs, or the address of a cluster (default: train in this process)"
+    )
+    parser.add_argument(
+        "--gpu", action="store_true", help="only on workers that offer GPU=1; with --scheduler"
+    )
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Runs it; 1 where a run was refused."""
     if options.gpu and options.scheduler is None:
-        raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
+        raise SettingError(
+            "--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it."
+        )
     grids = read_grids(options.grid)
     grids = [with_files(grid, options) for grid in grids]
     groups = [group for grid in grids for group in group_specs(grid)]
@@ -47,29 +69,44 @@ def command(options: argparse.Namespace) -> int:
 
 
 def read_grids(path: str) -> list[dict[str, Json]]:
-    """The mappings in a YAML or JSON file, one for each of its documents. Raises DataError: unreadable, or something else than mappings."""
+    """The mappings in a YAML or JSON file, one for each of its documents. Raises DataError:
+    unreadable, or something else than mappings."""
     try:
         grids = decode_yaml(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as cause:
         raise DataError(f"{path} cannot be read as YAML or JSON: {cause}") from cause
     wrong = [type(grid).__name__ for grid in grids if not isinstance(grid, dict)]
     if wrong or not grids:
-        raise DataError(f"{path} must hold a mapping from axis to values in each document; it holds {wrong[0] if wrong else 'nothing'}.")
+        raise DataError(
+            f"{path} must hold a mapping from axis to values in each document; it holds"
+            f" {wrong[0] if wrong else 'nothing'}."
+        )
     return grids
 
 
 def with_files(grid: dict[str, Json], options: argparse.Namespace) -> dict[str, Json]:
-    """The grid with each file among its data sets and public rows stored in the cache, under the name by which workers find it.
+    """The grid with each file among its data sets and public rows stored in the cache, under the
+    name by which workers find it.
 
     A public table becomes numbers by the recipe of the grid's first private table.
     Raises DataError: a file that cannot be used.
     """
     names, public = _as_list(grid.get("dataset", [])), _as_list(grid.get("public", []))
-    read = {name: private_of(name, options, list(filter(_is_file, public))) for name in names if _is_file(name)}
-    candidates = {name: public_of(name, next(iter(read.values()))) if read else load_features(name) for name in public if _is_file(name)}
+    read = {
+        name: private_of(name, options, list(filter(_is_file, public)))
+        for name in names
+        if _is_file(name)
+    }
+    candidates = {
+        name: public_of(name, next(iter(read.values()))) if read else load_features(name)
+        for name in public
+        if _is_file(name)
+    }
     stored = {name: uploads.keep(features) for name, features in (read | candidates).items()}
     axes = {"dataset": names, "public": public}
-    return grid | {axis: [stored.get(name, name) for name in values] for axis, values in axes.items() if values}
+    return grid | {
+        axis: [stored.get(name, name) for name in values] for axis, values in axes.items() if values
+    }
 
 
 def _as_list(values: Json) -> list[Json]:
@@ -82,5 +119,12 @@ def _is_file(name: object) -> bool:
 
 def _run(grid: dict[str, Json], options: argparse.Namespace) -> pd.DataFrame:
     if options.gpu:
-        return table(run_through(grid, scheduler=options.scheduler, progress=printer(unit="runs"), resources={"GPU": 1}))
+        return table(
+            run_through(
+                grid,
+                scheduler=options.scheduler,
+                progress=printer(unit="runs"),
+                resources={"GPU": 1},
+            )
+        )
     return sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))

@@ -1,5 +1,5 @@
-"""The user's arrays as a checked `FeatureSet`, labels of any kind as codes 0 … C − 1. Every check happens here, at loading, for the
-curator's eyes."""
+"""The user's arrays as a checked `FeatureSet`, labels of any kind as codes 0 … C − 1. Every check
+happens here, at loading, for the curator's eyes."""
 
 import dataclasses
 import math
@@ -27,7 +27,8 @@ class Plain:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name can be written to a file and sent to a browser: no half of a sign (a lone surrogate) is in it."""
+    """Whether a name can be written to a file and sent to a browser: no half of a sign (a lone
+    surrogate) is in it."""
     return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
@@ -37,7 +38,10 @@ def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        return None, [f"{name} must be one label per row, shape (n,); got shape {array.shape}. For one-hot labels pass the column number."]
+        return None, [
+            f"{name} must be one label per row, shape (n,); got shape {array.shape}. For one-hot"
+            " labels pass the column number."
+        ]
     if array.dtype.kind in "biu":
         return Plain(array.astype(np.int64), np.zeros(len(array), dtype=bool)), []
     if array.dtype.kind == "f":
@@ -48,19 +52,26 @@ def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
 
 
 def as_array(values: Any) -> Array:
-    """`values` as numpy has them; ragged or too deep lists as one object, which is neither number nor word.
+    """`values` as numpy has them; ragged or too deep lists as one object, which is neither number
+    nor word.
 
-    Tensors leave their graph and device, sparse matrices become dense, frames of numbers and booleans are numbers with NaN in gaps.
+    Tensors leave their graph and device, sparse matrices become dense, frames of numbers and
+    booleans are numbers with NaN in gaps.
 
     Raises DataError: a sparse matrix that takes more memory than there is.
     """
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
-        room.check_memory(f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape))
+        room.check_memory(
+            f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape)
+        )
         return np.asarray(values.astype(np.float32).toarray())
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = values.float() if str(values.dtype) == "torch.bfloat16" else values
-    if hasattr(values, "select_dtypes") and values.select_dtypes(["number", "bool", "boolean"]).shape == values.shape:
+    if (
+        hasattr(values, "select_dtypes")
+        and values.select_dtypes(["number", "bool", "boolean"]).shape == values.shape
+    ):
         return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
     try:
         return np.asarray(values)
@@ -69,23 +80,33 @@ def as_array(values: Any) -> Array:
 
 
 def alike(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Labels that differ in nothing but small or large letters and outer blanks, each group sorted."""
+    """Labels that differ in nothing but small or large letters and outer blanks, each group
+    sorted."""
     groups: dict[str, set[str]] = {}
     for name in names:
         groups.setdefault(name.strip().casefold(), set()).add(name)
     return tuple(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
-def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
-    """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
+def names_and_order(
+    train: Plain, classes: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
+    """(class names, label values in the order of their codes, problems, notes); the values are what
+    `codes` looks up."""
     present = np.unique(train.values[~train.missing])
     numeric = present.dtype.kind == "i"
     if classes is None:
         names = tuple(str(value) for value in present)
         identity = numeric and np.array_equal(present, np.arange(len(present)))
-        mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (" …" if len(names) > 20 else "")
+        mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (
+            " …" if len(names) > 20 else ""
+        )
         notes = [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
-        notes += [f"Labels that differ by case or blanks alone: {join(map(repr, group))}. Are they one class?" for group in alike(names)]
+        notes += [
+            f"Labels that differ by case or blanks alone: {join(map(repr, group))}. Are they one"
+            " class?"
+            for group in alike(names)
+        ]
         return names, present, [], notes
     names = classes
     if len(set(names)) < len(names):
@@ -94,21 +115,29 @@ def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tupl
     problems = []
     unknown = [str(value) for value in present[~np.isin(present, order)]]
     if unknown:
-        allowed = f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {join(names)}"
-        problems.append(f"y_train must be {allowed}; got {join(unknown)}. Correct the labels or the list of classes.")
+        allowed = (
+            f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {join(names)}"
+        )
+        problems.append(
+            f"y_train must be {allowed}; got {join(unknown)}. Correct the labels or the list of"
+            " classes."
+        )
     values = set(present.tolist())
     absent = [name for name, value in zip(names, order, strict=True) if value not in values]
     return names, order, problems, [f"No train row has the class {join(absent)}."] if absent else []
 
 
 def codes(labels: Plain, order: Array) -> Array:
-    """(n,) int64 position of each label in `order`; `MISSING` where it is absent from it or has another type."""
+    """(n,) int64 position of each label in `order`; `MISSING` where it is absent from it or has
+    another type."""
     if labels.values.dtype.kind != order.dtype.kind or not len(order):
         return np.full(len(labels.values), MISSING, dtype=np.int64)
     by_value = np.argsort(order, kind="stable")
     place = np.minimum(np.searchsorted(order[by_value], labels.values), len(order) - 1)
     positions = by_value[place]
-    return np.where((order[positions] == labels.values) & ~labels.missing, positions, MISSING).astype(np.int64)
+    return np.where(
+        (order[positions] == labels.values) & ~labels.missing, positions, MISSING
+    ).astype(np.int64)
 
 
 def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
@@ -117,7 +146,8 @@ def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     if bad.any():
         rows = join(np.flatnonzero(bad))
         return None, [
-            f"{name} must hold whole numbers or words; rows {rows} hold others. A regression target is no class: cut it into bins."
+            f"{name} must hold whole numbers or words; rows {rows} hold others. A regression target"
+            " is no class: cut it into bins."
         ]
     return Plain(np.where(missing, 0, array).astype(np.int64), missing), []
 
@@ -129,13 +159,37 @@ def decode_text(value: Any) -> Any:
 
 def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     values = [decode_text(value) for value in array.tolist()]
-    missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
+    missing = np.array(
+        [
+            value is None or value == "" or (isinstance(value, float) and np.isnan(value))
+            for value in values
+        ],
+        dtype=bool,
+    )
     present = [value for value, gap in zip(values, missing, strict=True) if not gap]
     if all(isinstance(value, str) for value in present):
-        return Plain(np.array(["" if gap else value for value, gap in zip(values, missing, strict=True)], dtype=str), missing), []
+        return (
+            Plain(
+                np.array(
+                    ["" if gap else value for value, gap in zip(values, missing, strict=True)],
+                    dtype=str,
+                ),
+                missing,
+            ),
+            [],
+        )
     if all(isinstance(value, int | float | np.number) for value in present):
-        small = [np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value for value in values]
-        return _from_floats(np.array([np.nan if gap else value for value, gap in zip(small, missing, strict=True)], dtype=float), name)
+        small = [
+            np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value
+            for value in values
+        ]
+        return _from_floats(
+            np.array(
+                [np.nan if gap else value for value, gap in zip(small, missing, strict=True)],
+                dtype=float,
+            ),
+            name,
+        )
     kinds = sorted({type(value).__name__ for value in present})
     return None, [f"{name} must hold words or numbers, not both; got {', '.join(kinds)}."]
 
@@ -145,12 +199,19 @@ ROWS_NAMED = 20
 NO_TEST = "No test rows: accuracy is not measured."
 
 
-def features(x_train: Any, y_train: Any, x_test: Any = None, y_test: Any = None, classes: Sequence[str | int] | None = None) -> FeatureSet:
+def features(
+    x_train: Any,
+    y_train: Any,
+    x_test: Any = None,
+    y_test: Any = None,
+    classes: Sequence[str | int] | None = None,
+) -> FeatureSet:
     """The arrays as a feature set, after all checks.
 
     Args:
         x_train: (n, d) finite numbers; kept as float32, C-contiguous.
-        y_train: (n,) whole numbers or words, or None for unlabelled rows. Labels other than 0 … C − 1 are mapped in
+        y_train: (n,) whole numbers or words, or None for unlabelled rows. Labels other than 0 … C −
+        1 are mapped in
             sorted order; the notes hold the mapping.
         x_test: (m, d) likewise, or None: then there is no accuracy.
         y_test: (m,) labels that occur among the classes.
@@ -170,16 +231,22 @@ def check(
     *,
     is_divided_later: bool = False,
 ) -> FeatureSet:
-    """As `features`. is_divided_later: the caller sets test rows apart, so that absent ones are no note."""
+    """As `features`. is_divided_later: the caller sets test rows apart, so that absent ones are no
+    note."""
     train, problems = matrix(x_train, "x_train")
     test, more = (None, []) if x_test is None else matrix(x_test, "x_test")
     problems += more
     if train is not None and test is not None and train.shape[1] != test.shape[1]:
-        problems.append(f"x_test must have as many columns as x_train, {train.shape[1]}; got {test.shape[1]}. Use one backbone for both.")
+        problems.append(
+            f"x_test must have as many columns as x_train, {train.shape[1]}; got {test.shape[1]}."
+            " Use one backbone for both."
+        )
     if x_test is None and y_test is not None:
         problems.append("y_test came without x_test: give both, or neither.")
     sizes = tuple(as_array(x).shape[:1] for x in (x_train, x_test))
-    names, y, y_of_test, more, notes = _labels(y_train, y_test if x_test is not None else None, classes, sizes)
+    names, y, y_of_test, more, notes = _labels(
+        y_train, y_test if x_test is not None else None, classes, sizes
+    )
     problems += more
     if not all(is_text(name) for name in names):
         problems.append("a class name holds half a sign (a lone surrogate); write it as text.")
@@ -191,46 +258,71 @@ def check(
 
 
 def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
-    """(n, d) float32 C-contiguous rows, None where `values` are none, and what is wrong with them."""
+    """(n, d) float32 C-contiguous rows, None where `values` are none, and what is wrong with
+    them."""
     array = as_array(values)
     if array.dtype.kind not in "biuf":
         return None, [
-            f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or give the whole table to load_features."
+            f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or give"
+            " the whole table to load_features."
         ]
     if array.ndim != 2:
-        hint = " Images go through load_images and a backbone." if array.ndim > 2 else " One row is x[None, :], one feature x[:, None]."
-        return None, [f"{name} must have two dimensions, (rows, features); got shape {array.shape}.{hint}"]
+        hint = (
+            " Images go through load_images and a backbone."
+            if array.ndim > 2
+            else " One row is x[None, :], one feature x[:, None]."
+        )
+        return None, [
+            f"{name} must have two dimensions, (rows, features); got shape {array.shape}.{hint}"
+        ]
     if not array.size:
         return None, [f"{name} must have at least one row and one column; got shape {array.shape}."]
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(array, dtype=np.float32)
     problems = not_finite(rows, name)
     if rows.dtype != array.dtype and not problems and name == "x_train":
-        large = np.flatnonzero(np.maximum(rows.max(axis=0), -rows.min(axis=0)) > cells.LARGEST_APART)
+        large = np.flatnonzero(
+            np.maximum(rows.max(axis=0), -rows.min(axis=0)) > cells.LARGEST_APART
+        )
         problems += [
-            cells.MERGE.format(int(place)) for place in large if cells.merge_in_float32(array[:, place], rows[:, place], rows[:, place])
+            cells.MERGE.format(int(place))
+            for place in large
+            if cells.merge_in_float32(array[:, place], rows[:, place], rows[:, place])
         ]
     return rows, problems
 
 
 def not_finite(rows: Array, name: str, *, columns: Sequence[str] | None = None) -> list[str]:
-    """One line for each of the first rows of (n, d) `rows` that hold NaN or infinity, and their number beyond that."""
+    """One line for each of the first rows of (n, d) `rows` that hold NaN or infinity, and their
+    number beyond that."""
     titles = np.arange(rows.shape[1]) if columns is None else np.array(columns)
-    bad = [start + np.flatnonzero(~np.isfinite(rows[start : start + CHUNK]).all(axis=1)) for start in range(0, len(rows), CHUNK)]
+    bad = [
+        start + np.flatnonzero(~np.isfinite(rows[start : start + CHUNK]).all(axis=1))
+        for start in range(0, len(rows), CHUNK)
+    ]
     numbers = np.concatenate(bad)
     problems = [
-        f"{name} row {row} is not finite in columns {join(titles[~np.isfinite(rows[row])])}: fill or remove it."
+        f"{name} row {row} is not finite in columns {join(titles[~np.isfinite(rows[row])])}: fill"
+        " or remove it."
         for row in numbers[:ROWS_NAMED]
     ]
     if len(numbers) > ROWS_NAMED:
-        problems.append(f"{name} has {len(numbers)} rows that are not finite as float32; {len(numbers) - ROWS_NAMED} more are not listed.")
+        problems.append(
+            f"{name} has {len(numbers)} rows that are not finite as float32;"
+            f" {len(numbers) - ROWS_NAMED} more are not listed."
+        )
     return problems
 
 
 Outcome = tuple[tuple[str, ...], Array | None, Array | None, list[str], list[str]]
 
 
-def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> Outcome:
+def _labels(
+    y_train: Any,
+    y_test: Any,
+    classes: Sequence[Any] | None,
+    sizes: tuple[tuple[int, ...], tuple[int, ...]],
+) -> Outcome:
     """(class names, train codes, test codes, problems, notes)."""
     declared = tuple(str(decode_text(name)) for name in (() if classes is None else classes))
     train, problems = _plain_or_none(y_train, sizes[0], "y_train")
@@ -238,7 +330,17 @@ def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tup
     problems += more
     anchor = train if y_train is not None else test
     if problems or anchor is None:
-        return declared, None, None, problems, [] if problems else ["Rows are unlabelled: for methods that use unlabelled public data."]
+        return (
+            declared,
+            None,
+            None,
+            problems,
+            (
+                []
+                if problems
+                else ["Rows are unlabelled: for methods that use unlabelled public data."]
+            ),
+        )
     names, order, problems, notes = names_and_order(anchor, None if classes is None else declared)
     if not problems and len(order) < 2:
         problems = [f"labels must show at least two classes; every row has {join(names)}."]
@@ -249,13 +351,18 @@ def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tup
     y = None if train is None else codes(train, order)
     y_of_test = None if test is None else codes(test, order)
     if y is not None and len(y) and classes is not None and len(np.unique(y)) < 2:
-        problems.append(f"y_train must show at least two classes; every row has {names[int(y[0])]}.")
+        problems.append(
+            f"y_train must show at least two classes; every row has {names[int(y[0])]}."
+        )
     if test is not None and y_of_test is not None:
         unknown = np.flatnonzero(y_of_test == MISSING)
         if len(unknown):
             unknown_labels = join(sorted({str(value) for value in test.values[unknown]}))
             where = f"{unknown_labels} (rows {join(unknown)})"
-            problems.append(f"y_test has labels that are none of the train rows' classes: {where}. Remove those rows.")
+            problems.append(
+                f"y_test has labels that are none of the train rows' classes: {where}. Remove those"
+                " rows."
+            )
     return names, y, y_of_test, problems, notes
 
 
@@ -266,8 +373,13 @@ def _plain_or_none(labels: Any, size: tuple[int, ...], name: str) -> tuple[Plain
     if vector is None:
         return None, problems
     if size and len(vector.values) != size[0]:
-        problems.append(f"{name} must have one label for each of the {size[0]} rows of {name.replace('y', 'x')}; got {len(vector.values)}.")
+        problems.append(
+            f"{name} must have one label for each of the {size[0]} rows of"
+            f" {name.replace('y', 'x')}; got {len(vector.values)}."
+        )
     missing = np.flatnonzero(vector.missing)
     if len(missing):
-        problems.append(f"{name} has no label in rows {join(missing)}: fill them, or remove the rows.")
+        problems.append(
+            f"{name} has no label in rows {join(missing)}: fill them, or remove the rows."
+        )
     return vector, problems

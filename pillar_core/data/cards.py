@@ -16,7 +16,8 @@ from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "texts", "generator"]
 Fact = int | tuple[int, str] | str
-"""A number, a number with a remark on what it depends on or is made of, or words where nobody knows the number."""
+"""A number, a number with a remark on what it depends on or is made of, or words where nobody knows
+the number."""
 SPELLINGS = {"n_classes": "C"}
 SETTINGS = Path(__file__).with_name("settings.toml")
 FACTS = Path(__file__).with_name("sets") / "facts.toml"
@@ -44,11 +45,13 @@ class NoSettings:
 class DatasetCard:
     """What a dataset is and how to get it.
 
-    title: what stands in brackets explains it and may be left out. n_train, n_test, n_classes, d: facts, which `fact_text` writes.
-    read: `read(settings, seed, download)` returns the rows; settings: a dataclass of parameters. version: raise it whenever the rows
-    change. papers: those whose tables use the set. backbone: what images go through where none is named (None: pixels as they are).
-    by_hand: how to get the files; "" where the set comes with the library. A set in files has a setting `root`, `size` of the files,
-    and `can_fetch`, whether download=True gets them; `ask` asks the source for bytes and licence where the card does not know them.
+    title: what stands in brackets explains it and may be left out. n_train, n_test, n_classes, d:
+    facts, which `fact_text` writes. read: `read(settings, seed, download)` returns the rows;
+    settings: a dataclass of parameters. version: raise it whenever the rows change. papers: those
+    whose tables use the set. backbone: what images go through where none is named (None: pixels as
+    they are). by_hand: how to get the files; "" where the set comes with the library. A set in
+    files has a setting `root`, `size` of the files, and `can_fetch`, whether download=True gets
+    them; `ask` asks the source for bytes and licence where the card does not know them.
     rows_per_person: how many train rows of one person count; None where a row is an example.
     """
 
@@ -99,8 +102,11 @@ class DatasetCard:
         return not self.needs_files or places.is_filled(self.home(root))
 
     def home(self, root: str | None = None) -> Path:
-        """Where its files are looked for; a set that counts persons has those of the set that it names."""
-        return places.home(self.name if self.rows_per_person is None else self.name.partition(":")[0], root)
+        """Where its files are looked for; a set that counts persons has those of the set that it
+        names."""
+        return places.home(
+            self.name if self.rows_per_person is None else self.name.partition(":")[0], root
+        )
 
     def state(self, root: str | None = None) -> str:
         """Text that changes when its files do; "" where it needs none, or none can be looked at."""
@@ -113,11 +119,20 @@ class DatasetCard:
         """What to do to have the rows, in words."""
         if not self.needs_files:
             return "Nothing: it comes with the library."
-        fetch = f"Fetch it ({self.size}): `{places.FETCH_COMMAND.format(name=self.name)}`. " if self.can_fetch else ""
+        fetch = (
+            f"Fetch it ({self.size}): `{places.FETCH_COMMAND.format(name=self.name)}`. "
+            if self.can_fetch
+            else ""
+        )
         place = self.home(root)
-        return f"{fetch}By hand: {self.by_hand} Put it into {place}, or say where it lies with the setting root."
+        return (
+            f"{fetch}By hand: {self.by_hand} Put it into {place}, or say where it lies with the"
+            " setting root."
+        )
 
-    def fill(self, place: Path, fetch: Callable[[], object], *, is_there: Callable[[], bool]) -> None:
+    def fill(
+        self, place: Path, fetch: Callable[[], object], *, is_there: Callable[[], bool]
+    ) -> None:
         """Has `fetch` fill `place`, unless what is wanted is there; one process does at a time.
 
         Raises DataError, Cancelled: as `places.fetching`.
@@ -130,50 +145,86 @@ class DatasetCard:
     def load(self, settings: Any = None, *, seed: int = 0, download: bool = False) -> Dataset:
         """The rows under `settings` (defaults where None), which are checked first.
 
-        Raises SettingError: a setting or the seed is out of range. DataError: files that are not here, damaged, or cannot be fetched; the
-        message says what to do.
+        Raises SettingError: a setting or the seed is out of range. DataError: files that are not
+        here, damaged, or cannot be fetched; the message says what to do.
         """
         chosen = check_settings(self.settings() if settings is None else settings)
-        number = int(dataclasses.replace(SEED, none_means="").check(seed) or 0)  # rows without one could not be had again
+        number = int(
+            dataclasses.replace(SEED, none_means="").check(seed) or 0
+        )  # rows without one could not be had again
         if self.needs_files and not (download and self.can_fetch) and not self.is_here(chosen.root):
             place = self.home(chosen.root)
-            raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished_note(place)}{self.how_to_get(chosen.root)}")
+            raise DataError(
+                f"{self.title} is not on this machine ({place})."
+                f" {places.unfinished_note(place)}{self.how_to_get(chosen.root)}"
+            )
         dataset = self.read(chosen, number, download)
         notes, n_train, n_rows = dataset.notes, self.n_train, len(dataset.x_train)
         if self.needs_files and isinstance(n_train, int) and n_rows < 0.99 * n_train:
-            notes += (f"The source counts {n_train:,} train rows, these files hold {n_rows:,}: parts may be missing.",)
-        return dataclasses.replace(dataset, name=self.name, title=self.title, synthetic=self.synthetic, version=self.version, notes=notes)
+            notes += (
+                (
+                    f"The source counts {n_train:,} train rows, these files hold {n_rows:,}: parts"
+                    " may be missing."
+                ),
+            )
+        return dataclasses.replace(
+            dataset,
+            name=self.name,
+            title=self.title,
+            synthetic=self.synthetic,
+            version=self.version,
+            notes=notes,
+        )
 
 
 def toml_setting(group: str, name: str) -> Any:
-    """The field of a setting that settings.toml declares for one data set or for what several share."""
+    """The field of a setting that settings.toml declares for one data set or for what several
+    share."""
     return setting(params.param_from(name, toml_tables(SETTINGS)[group][name]))
 
 
 def card_of(
-    name: str, read: Callable[[Any, int, bool], Dataset], *, settings: type = places.RootSettings, entry: str | None = None, **others: Any
+    name: str,
+    read: Callable[[Any, int, bool], Dataset],
+    *,
+    settings: type = places.RootSettings,
+    entry: str | None = None,
+    **others: Any,
 ) -> DatasetCard:
-    """The card of the data set that `read` reads, with what `sets/facts.toml` says under its name (or `entry`)."""
-    return DatasetCard(name=name, read=read, settings=settings, **{"kind": "images", **facts_of(entry or name, FACTS)}, **others)
+    """The card of the data set that `read` reads, with what `sets/facts.toml` says under its name
+    (or `entry`)."""
+    return DatasetCard(
+        name=name,
+        read=read,
+        settings=settings,
+        **{"kind": "images", **facts_of(entry or name, FACTS)},
+        **others,
+    )
 
 
 DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard, home="pillar_core.data")
 
 
 def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings: Any) -> Dataset:
-    """The dataset registered as `name`, or a member of a family: `torchvision:<name>`, `medmnist:<name>`, `openml:<name>`, `hub:<id>`.
+    """The dataset registered as `name`, or a member of a family: `torchvision:<name>`,
+    `medmnist:<name>`, `openml:<name>`, `hub:<id>`.
 
     Args:
         name: a key of `DATASETS`.
-        seed: names the random streams: a generator's rows, or the train/test split where the source has none.
-        download: whether the network may be used; the embedded sets never need it.
-        settings: the dataset's own: n, d, C … of a generator (`n_classes` is accepted for C), `root` of one that lies in files.
+        seed: names the random streams: a generator's rows, or the train/test split where the source
+        has none. download: whether the network may be used; the embedded sets never need it.
+        settings: the dataset's own: n, d, C … of a generator (`n_classes` is accepted for C),
+        `root` of one that lies in files.
 
-    Raises UnknownNameError: no such dataset. SettingError: a setting that the dataset does not have, or one out of range. DataError: files
-    that are not here, damaged, or cannot be fetched; the message says what to do.
+    Raises UnknownNameError: no such dataset. SettingError: a setting that the dataset does not
+    have, or one out of range. DataError: files that are not here, damaged, or cannot be fetched;
+    the message says what to do.
     """
     card = DATASETS[name]
-    chosen = {SPELLINGS.get(key, key): os.fspath(value) if isinstance(value, os.PathLike) else value for key, value in settings.items()}
+    chosen = {
+        SPELLINGS.get(key, key): os.fspath(value) if isinstance(value, os.PathLike) else value
+        for key, value in settings.items()
+    }
     known = params_of(card.settings)
     unknown = [key for key in chosen if key not in known]
     if unknown:
@@ -183,11 +234,17 @@ def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings
 
 
 def local_names() -> list[str]:
-    """Names of the data sets whose rows are on this machine: registered ones, then members of families in the data folder."""
+    """Names of the data sets whose rows are on this machine: registered ones, then members of
+    families in the data folder."""
     names = [name for name, card in DATASETS.items() if card.is_here()]
     for path in sorted(places.folder().glob("*-*")):
         family, _, member = path.name.partition("-")
         name = f"{family}:{member.replace('--', '/')}"
-        if family in DATASETS.families and name not in names and name in DATASETS and DATASETS[name].is_here():
+        if (
+            family in DATASETS.families
+            and name not in names
+            and name in DATASETS
+            and DATASETS[name].is_here()
+        ):
             names.append(name)
     return names

@@ -1,8 +1,10 @@
-"""The one place where files of data sets come over the network: bounded, resumed, checked before they take their name.
+"""The one place where files of data sets come over the network: bounded, resumed, checked before
+they take their name.
 
-A file grows as `<name>.partial`. `PILLAR_MIRROR`, an address, is asked for every file by its name in place of the file's source (OpenML's
-by the path of their address); the checksums stay those of the source. What a hub holds is fetched by its own library, which has a setting
-for mirrors (HF_ENDPOINT) and resumes by itself.
+A file grows as `<name>.partial`. `PILLAR_MIRROR`, an address, is asked for every file by its name
+in place of the file's source (OpenML's by the path of their address); the checksums stay those of
+the source. What a hub holds is fetched by its own library, which has a setting for mirrors
+(HF_ENDPOINT) and resumes by itself.
 """
 
 import contextlib
@@ -31,7 +33,10 @@ MIRROR_VARIABLE = "PILLAR_MIRROR"
 STALLED_SECONDS, PAUSE_SECONDS = 30.0, 1.0
 BOUND = 2.0
 """A file larger than this many times what the card says of the set is another file."""
-_PAGE = "sent a web page in place of the file: a proxy, a login or a firewall answers for the source. Open the address in a browser"
+_PAGE = (
+    "sent a web page in place of the file: a proxy, a login or a firewall answers for the source."
+    " Open the address in a browser"
+)
 
 
 class DownloadFailedError(RuntimeError):
@@ -52,7 +57,8 @@ _CHANGED = threading.RLock()
 
 @contextlib.contextmanager
 def report_progress(progress: Progress, cancelled: StopRequested = lambda: False) -> Iterator[None]:
-    """Meanwhile downloads tell `progress` their bytes, and stop with `Cancelled` where `cancelled` says so."""
+    """Meanwhile downloads tell `progress` their bytes, and stop with `Cancelled` where `cancelled`
+    says so."""
     watch = _Watch(progress, cancelled)
     token = _WATCH.set(watch)
     try:
@@ -69,13 +75,16 @@ def report(count: int = 0, total: int = 0, message: str = "") -> None:
     if watch is None:
         return
     if watch.cancelled():
-        raise Cancelled("the download was stopped; what came is kept, and the next one goes on from there.")
+        raise Cancelled(
+            "the download was stopped; what came is kept, and the next one goes on from there."
+        )
     if total:
         watch.progress(watch.bytes_before + count, max(total, watch.bytes_before + count), message)
 
 
 def has(path: Path, checksum: str) -> bool:
-    """Whether the file is there with this checksum: "md5:<hex>", or "git:<hex>" for what git calls the content."""
+    """Whether the file is there with this checksum: "md5:<hex>", or "git:<hex>" for what git calls
+    the content."""
     if not path.is_file():
         return False
     kind, _, wanted = checksum.partition(":")
@@ -86,13 +95,17 @@ def has(path: Path, checksum: str) -> bool:
         return hashlib.file_digest(file, lambda: state).hexdigest() == wanted
 
 
-def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mirrored: str = "") -> None:
-    """Puts the file at `url` to `path`, whole or not at all, and goes on with what an earlier call left.
+def get(
+    url: str, path: Path, *, checksum: str = "", size: int | None = None, mirrored: str = ""
+) -> None:
+    """Puts the file at `url` to `path`, whole or not at all, and goes on with what an earlier call
+    left.
 
-    size: bytes of the data set that it is part of, as its card says. mirrored: what a mirror is asked for, where not for the name.
+    size: bytes of the data set that it is part of, as its card says. mirrored: what a mirror is
+    asked for, where not for the name.
 
-    Raises DownloadFailedError: the source or the line does not give it, it is another file, or it does not fit on the disk. Cancelled: who
-    watches wants it stopped.
+    Raises DownloadFailedError: the source or the line does not give it, it is another file, or it
+    does not fit on the disk. Cancelled: who watches wants it stopped.
     """
     mirror = os.environ.get(MIRROR_VARIABLE, "").rstrip("/")
     url = f"{mirror}/{mirrored or path.name}" if mirror else url
@@ -108,7 +121,10 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
         report()
     if checksum and not has(partial, checksum):
         partial.unlink()
-        raise DownloadFailedError(f"what {url} sent has another checksum than published: it was damaged on the way, or replaced")
+        raise DownloadFailedError(
+            f"what {url} sent has another checksum than published: it was damaged on the way, or"
+            " replaced"
+        )
     watch = _WATCH.get()
     if watch is not None:
         watch.bytes_before += partial.stat().st_size
@@ -117,7 +133,8 @@ def get(url: str, path: Path, *, checksum: str = "", size: int | None = None, mi
 
 @contextlib.contextmanager
 def for_torchvision(size: int | None) -> Iterator[None]:
-    """Meanwhile torchvision's downloads go through `get`. It has no setting for that: its own opener has no timeout and no resume."""
+    """Meanwhile torchvision's downloads go through `get`. It has no setting for that: its own
+    opener has no timeout and no resume."""
     from unittest.mock import patch
 
     from torchvision.datasets import utils
@@ -125,15 +142,20 @@ def for_torchvision(size: int | None) -> Iterator[None]:
     def retrieve(url: str, filename: str, **_: Any) -> None:
         get(url, Path(filename), size=size)
 
-    with _CHANGED, patch.multiple(utils, _get_redirect_url=lambda url, **_: url, _urlretrieve=retrieve):
+    with (
+        _CHANGED,
+        patch.multiple(utils, _get_redirect_url=lambda url, **_: url, _urlretrieve=retrieve),
+    ):
         yield
 
 
 @contextlib.contextmanager
 def for_openml(place: Path) -> Iterator[None]:
-    """Meanwhile scikit-learn's downloads of OpenML go through `get`, by files in `place`: its own opener has no timeout and no resume.
+    """Meanwhile scikit-learn's downloads of OpenML go through `get`, by files in `place`: its own
+    opener has no timeout and no resume.
 
-    What it keeps and deletes by the path of an address, which a table names itself, lies in `place`.
+    What it keeps and deletes by the path of an address, which a table names itself, lies in
+    `place`.
     """
     from unittest.mock import patch
 
@@ -147,8 +169,12 @@ def for_openml(place: Path) -> Iterator[None]:
         try:
             get(request.full_url, path, mirrored=name)
         except DownloadFailedError as error:
-            if isinstance(error.__cause__, urllib.error.HTTPError) and error.__cause__.code == http.HTTPStatus.PRECONDITION_FAILED:
-                raise error.__cause__ from error  # OpenML's way to say that there is no such table, which scikit-learn understands
+            if (
+                isinstance(error.__cause__, urllib.error.HTTPError)
+                and error.__cause__.code == http.HTTPStatus.PRECONDITION_FAILED
+            ):
+                # OpenML's way to say that there is no such table, which scikit-learn understands
+                raise error.__cause__ from error
             raise
         stream = path.open("rb")
         path.unlink()
@@ -157,7 +183,9 @@ def for_openml(place: Path) -> Iterator[None]:
     def local_path(name: str, data_home: str) -> str:
         path: str = original_path(name, data_home)
         if not Path(path).resolve().is_relative_to(place.resolve()):
-            raise DownloadFailedError("the table names an address whose file would lie outside its folder: refused")
+            raise DownloadFailedError(
+                "the table names an address whose file would lie outside its folder: refused"
+            )
         return path
 
     with _CHANGED, patch.multiple(_openml, urlopen=open_url, _get_local_path=local_path):
@@ -166,7 +194,8 @@ def for_openml(place: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def for_hub() -> Iterator[None]:
-    """Meanwhile whoever watches is told what huggingface_hub fetches, whichever package calls it, and can stop it."""
+    """Meanwhile whoever watches is told what huggingface_hub fetches, whichever package calls it,
+    and can stop it."""
     from unittest.mock import patch
 
     from huggingface_hub.utils.tqdm import tqdm
@@ -193,7 +222,9 @@ def _try_stream(url: str, partial: Path, had: int, size: int | None) -> str:
             partial.unlink()
             return "the file has changed"
         if error.code < 500 and error.code != http.HTTPStatus.TOO_MANY_REQUESTS:
-            raise DownloadFailedError(f"{url} answers {error.code} {error.reason}: the file has moved, or needs a login") from error
+            raise DownloadFailedError(
+                f"{url} answers {error.code} {error.reason}: the file has moved, or needs a login"
+            ) from error
         return f"the server answers {error.code} {error.reason}"
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -203,7 +234,10 @@ def _try_stream(url: str, partial: Path, had: int, size: int | None) -> str:
 
 
 def _stream(url: str, partial: Path, had: int, size: int | None) -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": "pillar-explorer", **({"Range": f"bytes={had}-"} if had else {})})
+    request = urllib.request.Request(
+        url,
+        headers={"User-Agent": "pillar-explorer", **({"Range": f"bytes={had}-"} if had else {})},
+    )
     with urllib.request.urlopen(request, timeout=STALLED_SECONDS) as answer:
         start = had if answer.status == http.HTTPStatus.PARTIAL_CONTENT else 0
         if start and not answer.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
@@ -213,15 +247,27 @@ def _stream(url: str, partial: Path, had: int, size: int | None) -> None:
         _refuse(url, answer.headers.get_content_type() == "text/html", total, size)
         free = shutil.disk_usage(partial.parent).free
         if total is not None and free < total - start:
-            raise _full(partial, f"{_megabytes(total - start)} are to come, {_megabytes(free)} are free")
+            raise _full(
+                partial, f"{_megabytes(total - start)} are to come, {_megabytes(free)} are free"
+            )
         count = start
         with partial.open("ab" if start else "wb") as file:
             while chunk := answer.read1(2**18):
                 count += len(chunk)
-                _refuse(url, count == len(chunk) and chunk.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")), count, size)
+                _refuse(
+                    url,
+                    count == len(chunk)
+                    and chunk.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")),
+                    count,
+                    size,
+                )
                 file.write(chunk)
                 of_all = f" of {_megabytes(total)}" if total else ""
-                report(count, max(size or 0, total or count), f"{partial.name.removesuffix(PARTIAL)}: {_megabytes(count)}{of_all}")
+                report(
+                    count,
+                    max(size or 0, total or count),
+                    f"{partial.name.removesuffix(PARTIAL)}: {_megabytes(count)}{of_all}",
+                )
     if total is not None and count < total:
         raise ConnectionError(f"{count:,} of {total:,} bytes came")
 
@@ -231,13 +277,15 @@ def _refuse(url: str, is_page: bool, length: int | None, size: int | None) -> No
         raise DownloadFailedError(f"{url} {_PAGE}")
     if size is not None and length is not None and length > BOUND * size:
         raise DownloadFailedError(
-            f"{url} sends {_megabytes(length)} or more where the whole set has {_megabytes(size)}: it is another file"
+            f"{url} sends {_megabytes(length)} or more where the whole set has {_megabytes(size)}:"
+            " it is another file"
         )
 
 
 def _full(partial: Path, words: str) -> DownloadFailedError:
     return DownloadFailedError(
-        f"the disk of {partial.parent} is full ({words}): free space there, or set PILLAR_DATA to a folder on another disk"
+        f"the disk of {partial.parent} is full ({words}): free space there, or set PILLAR_DATA to a"
+        " folder on another disk"
     )
 
 

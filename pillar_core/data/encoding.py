@@ -1,4 +1,5 @@
-"""Tables with words and gaps as numbers. Categories, fill values and ranges come from public rows or from whoever brings the table."""
+"""Tables with words and gaps as numbers. Categories, fill values and ranges come from public rows
+or from whoever brings the table."""
 
 from __future__ import annotations
 
@@ -18,29 +19,53 @@ from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
-from pillar_core.data.tables import FEWEST_DISTINCT, IDENTIFYING, distinct_of, find_column, is_text, labels_of, mostly_numbers, partition
+from pillar_core.data.tables import (
+    FEWEST_DISTINCT,
+    IDENTIFYING,
+    distinct_of,
+    find_column,
+    is_text,
+    labels_of,
+    mostly_numbers,
+    partition,
+)
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.types import BY_COIN, Progress
 
-NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
+NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = (
+    "numbers",
+    "words",
+    "an identifier",
+    "dates",
+    "a copy",
+    "one value",
+)
 TEXT = "text"
 OF_WORDS, LEFT_OUT = (WORDS, IDENTIFIER), (IDENTIFIER, TEXT, CONSTANT, COPY)
 """Kinds of categories, and kinds that are left out unless somebody asks for them."""
 ADVICE = {
-    DATE: "holds dates: leave it out, or write a number instead, such as an age or days since a fixed day",
+    DATE: (
+        "holds dates: leave it out, or write a number instead, such as an age or days since a"
+        " fixed day"
+    ),
     COPY: "repeats another column: leave one of them out",
 }
 BEGINNING = 300
 """Signs of a text that pages show."""
 OTHER_SIGNS = 2 / 3
-"""Of a text: with a larger share of signs that are no Latin, Greek or Cyrillic letters, blanks among them, it is counted."""
+"""Of a text: with a larger share of signs that are no Latin, Greek or Cyrillic letters, blanks
+among them, it is counted."""
 _LETTER = re.compile("[a-zA-Z\u00c0-\u052f]+")
 SOON_DONE = 20_000
 """So many texts become numbers before anybody asks how far it is."""
-_PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar("what tells how many texts have become numbers", default=None)
-CENTRED = "The median of the public rows was taken off large numbers, which 32 bits would make equal"
+_PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar(
+    "what tells how many texts have become numbers", default=None
+)
+CENTRED = (
+    "The median of the public rows was taken off large numbers, which 32 bits would make equal"
+)
 FEWEST_NAMES = 10
 """More words than these, each of which occurs once, name something."""
 
@@ -58,10 +83,11 @@ class Column:
 class Recipe:
     """How a table becomes numbers.
 
-    `categories` of words; `fills` of gaps; `ranges` (low, high) of columns that no public row scales; `centres`, taken off large numbers in
-    float64. `columns`: those that are used, in order. `person`: the column that says whose the rows are, of which `rows_per_person` count.
-    `classes`: the labels that there are.
-    `gaps`: words and numbers that count as empty cells. `encoder`: what makes numbers of a text, as `texts.IDENTITY`.
+    `categories` of words; `fills` of gaps; `ranges` (low, high) of columns that no public row
+    scales; `centres`, taken off large numbers in float64. `columns`: those that are used, in order.
+    `person`: the column that says whose the rows are, of which `rows_per_person` count. `classes`:
+    the labels that there are. `gaps`: words and numbers that count as empty cells. `encoder`: what
+    makes numbers of a text, as `texts.IDENTITY`.
     """
 
     label: str
@@ -78,10 +104,14 @@ class Recipe:
     centres: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
-def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None, text: str | None = None) -> tuple[Column, ...]:
-    """The feature columns of a table, in order, as they look in `public` rows; without those no ε covers what is seen.
+def columns_of(
+    frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None, text: str | None = None
+) -> tuple[Column, ...]:
+    """The feature columns of a table, in order, as they look in `public` rows; without those no ε
+    covers what is seen.
 
-    Only public rows say that a column repeats another. text: the column that somebody says holds texts.
+    Only public rows say that a column repeats another. text: the column that somebody says holds
+    texts.
     """
     roles = (label, find_column(frame, ("split",)))
     seen = frame if public is None else public
@@ -94,46 +124,86 @@ def columns_of(frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None =
         column = seen[name]
         kind = _kind(name, column)
         if public is not None and kind != CONSTANT:
-            digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
+            digest = hashlib.sha256(
+                pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()
+            ).digest()
             twin = first.setdefault(digest, name)
             kind = COPY if twin != name and column.equals(seen[twin]) else kind
-        columns.append(Column(name, kind, int(column.isna().sum()) if kind != NUMBERS else _n_gaps(column)))
+        columns.append(
+            Column(name, kind, int(column.isna().sum()) if kind != NUMBERS else _n_gaps(column))
+        )
     return tuple(columns)
 
 
-def learn_recipe(public: pd.DataFrame, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
-    """The recipe that public rows give: their words are the categories, their medians fill gaps and are taken off large numbers.
+def learn_recipe(
+    public: pd.DataFrame, columns: Sequence[Column], *, label: str, left_out: Sequence[str]
+) -> Recipe:
+    """The recipe that public rows give: their words are the categories, their medians fill gaps and
+    are taken off large numbers.
 
-    Raises DataError: the public rows lack a column, or hold cells that are no numbers in one of numbers.
+    Raises DataError: the public rows lack a column, or hold cells that are no numbers in one of
+    numbers.
     """
     used = _used_columns(columns, left_out)
     absent = [column.name for column in used if column.name not in public.columns]
     if absent:
-        raise DataError(f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out.")
-    words = {column.name: tuple(sorted(set(_words(public[column.name])) - {""})) for column in used if column.kind == WORDS}
-    numbers = {column.name: _readable_numbers(public[column.name]) for column in used if column.kind == NUMBERS}
-    medians = {name: float(np.nanmedian(column)) for name, column in numbers.items() if np.isfinite(column).any()}
-    large = {name: median for name, median in medians.items() if np.nanmax(np.abs(numbers[name]), initial=0) > cells.LARGEST_APART}
+        raise DataError(
+            f"the public rows lack the columns {join(absent)}: bring them with the same columns, or"
+            " leave these out."
+        )
+    words = {
+        column.name: tuple(sorted(set(_words(public[column.name])) - {""}))
+        for column in used
+        if column.kind == WORDS
+    }
+    numbers = {
+        column.name: _readable_numbers(public[column.name])
+        for column in used
+        if column.kind == NUMBERS
+    }
+    medians = {
+        name: float(np.nanmedian(column))
+        for name, column in numbers.items()
+        if np.isfinite(column).any()
+    }
+    large = {
+        name: median
+        for name, median in medians.items()
+        if np.nanmax(np.abs(numbers[name]), initial=0) > cells.LARGEST_APART
+    }
     return Recipe(label, tuple(left_out), words, medians, centres=large)
 
 
 def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
-    """Why these columns cannot be encoded so, one line each. is_scaled: public rows give the ranges."""
+    """Why these columns cannot be encoded so, one line each. is_scaled: public rows give the
+    ranges."""
     problems = []
     used = _used_columns(columns, recipe.left_out)
     if len(columns_of_texts := [column.name for column in used if column.kind == TEXT]) > 1:
-        problems.append(f"the columns {join(columns_of_texts)} hold texts, and one is read: join them, or leave out all but one.")
+        problems.append(
+            f"the columns {join(columns_of_texts)} hold texts, and one is read: join them, or leave"
+            " out all but one."
+        )
     for column in used:
         if column.kind in ADVICE:
             problems.append(f"column {column.name!r} {ADVICE[column.kind]}.")
         elif column.kind in OF_WORDS:
             if not recipe.categories.get(column.name):
-                problems.append(f"column {column.name!r} holds words, and none of its categories is known: name them, or leave it out.")
+                problems.append(
+                    f"column {column.name!r} holds words, and none of its categories is known: name"
+                    " them, or leave it out."
+                )
         elif column.kind != TEXT:
             if column.gaps and column.name not in recipe.fills:
-                problems.append(f"column {column.name!r} has {column.gaps:,} empty cells: say what fills them, or leave it out.")
+                problems.append(
+                    f"column {column.name!r} has {column.gaps:,} empty cells: say what fills them,"
+                    " or leave it out."
+                )
             if not is_scaled and column.name not in recipe.ranges:
-                problems.append(f"column {column.name!r} needs a range: no public row says how large its values are.")
+                problems.append(
+                    f"column {column.name!r} needs a range: no public row says how large its values"
+                    " are."
+                )
     return problems
 
 
@@ -141,30 +211,44 @@ def width(columns: Sequence[Column], recipe: Recipe) -> int:
     """How many columns of numbers `encode_columns` makes."""
     used = _used_columns(columns, recipe.left_out)
     return sum(
-        texts.width_of(recipe.encoder) if column.kind == TEXT else len(recipe.categories.get(column.name, [column])) for column in used
+        (
+            texts.width_of(recipe.encoder)
+            if column.kind == TEXT
+            else len(recipe.categories.get(column.name, [column]))
+        )
+        for column in used
     )
 
 
 def encode_columns(
     frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, is_trained_on: bool = False
 ) -> tuple[Array, tuple[str, ...]]:
-    """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, less their centre, words as one column a category,
-    a text as what `texts.blocks` makes of it alone.
+    """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, less their
+    centre, words as one column a category, a text as what `texts.blocks` makes of it alone.
 
     A word that is no category, and an empty cell among words, is 0 in all of them.
 
-    Raises DataError: the table lacks a column, nothing is left, or cells that are no numbers; of rows that are trained on, large numbers
-    that become one.
+    Raises DataError: the table lacks a column, nothing is left, or cells that are no numbers; of
+    rows that are trained on, large numbers that become one.
     """
     parts: list[Array] = []
     names = []
     for column in _used_columns(columns, recipe.left_out):
         name = column.name
         if name not in frame.columns:
-            raise DataError(f"the table lacks the column {name!r}: bring all tables with the same columns, or leave it out.")
+            raise DataError(
+                f"the table lacks the column {name!r}: bring all tables with the same columns, or"
+                " leave it out."
+            )
         if column.kind == TEXT:
             shape = (len(frame), texts.width_of(recipe.encoder))
-            parts.append(scratch.in_room(_report_progress(texts.blocks(frame[name], recipe.encoder), len(frame)), np.float32, shape))
+            parts.append(
+                scratch.in_room(
+                    _report_progress(texts.blocks(frame[name], recipe.encoder), len(frame)),
+                    np.float32,
+                    shape,
+                )
+            )
             names += [f"text[{place}]" for place in range(shape[1])]
         elif categories := recipe.categories.get(name):
             words = _words(frame[name], categories)
@@ -172,27 +256,41 @@ def encode_columns(
             names += [f"{name}={category}" for category in categories]
         else:
             if is_text(frame[name]) and not mostly_numbers(frame[name]):
-                raise DataError(f"column {name!r} holds words here and numbers in another table: write it in one way, or leave it out.")
+                raise DataError(
+                    f"column {name!r} holds words here and numbers in another table: write it in"
+                    " one way, or leave it out."
+                )
             values = _readable_numbers(frame[name])
             values = np.where(np.isnan(values), recipe.fills.get(name, 0.0), values)
             low, high = recipe.ranges.get(name, (0.0, 1.0))
-            in_range = np.clip((values - low) / (high - low), 0, 1) if name in recipe.ranges else values - recipe.centres.get(name, 0.0)
+            in_range = (
+                np.clip((values - low) / (high - low), 0, 1)
+                if name in recipe.ranges
+                else values - recipe.centres.get(name, 0.0)
+            )
             parts.append(in_range.astype(np.float32))
             names.append(name)
-            if is_trained_on and name not in recipe.ranges and cells.merge_in_float32(frame[name], values, parts[-1]):
+            if (
+                is_trained_on
+                and name not in recipe.ranges
+                and cells.merge_in_float32(frame[name], values, parts[-1])
+            ):
                 raise DataError(cells.MERGE.format(name))
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
     if len(parts) == 1 and parts[0].ndim == 2:
         return parts[0], tuple(names)
     shape = (len(frame), len(names))
-    joined_rows = (np.column_stack([part[rows] for part in parts]) for rows in scratch.parts_of(shape, 4))
+    joined_rows = (
+        np.column_stack([part[rows] for part in parts]) for rows in scratch.parts_of(shape, 4)
+    )
     return scratch.in_room(joined_rows, np.float32, shape), tuple(names)
 
 
 @contextlib.contextmanager
 def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
-    """Meanwhile each long column of texts tells a progress of its own how many have become numbers; what that raises ends it."""
+    """Meanwhile each long column of texts tells a progress of its own how many have become numbers;
+    what that raises ends it."""
     token = _PROGRESS.set(make)
     try:
         yield
@@ -214,25 +312,45 @@ def _report_progress(blocks: Iterable[Array], n_rows: int) -> Iterator[Array]:
 def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:
     """The columns with how many cells are empty in this table, where it has them."""
     return tuple(
-        dataclasses.replace(column, gaps=_n_gaps(frame[column.name])) if column.kind == NUMBERS and column.name in frame else column
+        (
+            dataclasses.replace(column, gaps=_n_gaps(frame[column.name]))
+            if column.kind == NUMBERS and column.name in frame
+            else column
+        )
         for column in columns
     )
 
 
 def private_parts(
-    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1, by_coin: bool = False
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    recipe: Recipe,
+    *,
+    person: str | None = None,
+    most: int = 1,
+    by_coin: bool = False,
 ) -> Parts:
-    """The private table through a recipe; without a column split, a stratified fifth becomes the test rows.
+    """The private table through a recipe; without a column split, a stratified fifth becomes the
+    test rows.
 
-    person: the column that says whose the rows are, where `first_rows` kept up to `most` of each. Names are replaced by numbers.
-    by_coin: see `tables.partition`.
+    person: the column that says whose the rows are, where `first_rows` kept up to `most` of each.
+    Names are replaced by numbers. by_coin: see `tables.partition`.
 
     Raises DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
     x, names = encode_columns(frame, columns, recipe, is_trained_on=True)
-    notes = [f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.", *unknown_word_notes(frame, columns, recipe)]
-    centred = [name for name in recipe.centres if name in frame.columns and name not in recipe.left_out]
-    notes += [f"{CENTRED}: {join(f'{recipe.centres[name]:.15g} from {name!r}' for name in centred)}."] if centred else []
+    notes = [
+        f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.",
+        *unknown_word_notes(frame, columns, recipe),
+    ]
+    centred = [
+        name for name in recipe.centres if name in frame.columns and name not in recipe.left_out
+    ]
+    notes += (
+        [f"{CENTRED}: {join(f'{recipe.centres[name]:.15g} from {name!r}' for name in centred)}."]
+        if centred
+        else []
+    )
     beginnings = text_beginnings(frame, columns, recipe)
     notes += text_notes(frame, columns, recipe, beginnings)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
@@ -245,10 +363,22 @@ def private_parts(
     train, test = partition(frame, side, y, notes, persons=of, by_coin=by_coin)
     persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
     x_train, x_test = (scratch.take_rows(x, rows) if len(rows) else None for rows in (train, test))
-    sides = (x_train, None if y is None else y[train], x_test, None if y is None or x_test is None else y[test])
-    beginnings = tuple(beginnings[row] for row in np.concatenate([train, test])) if beginnings else ()
+    sides = (
+        x_train,
+        None if y is None else y[train],
+        x_test,
+        None if y is None or x_test is None else y[test],
+    )
+    beginnings = (
+        tuple(beginnings[row] for row in np.concatenate([train, test])) if beginnings else ()
+    )
     test_drawn = is_drawn and len(test) > 0 and (BY_COIN if by_coin else True)
-    more: dict[str, Any] = {"persons": persons, "names": names, "texts": beginnings, "test_drawn": test_drawn}
+    more: dict[str, Any] = {
+        "persons": persons,
+        "names": names,
+        "texts": beginnings,
+        "test_drawn": test_drawn,
+    }
     return Parts(*sides, classes, tuple(notes), **more)
 
 
@@ -260,51 +390,98 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
     x, names = encode_columns(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
     beginnings = text_beginnings(frame, columns, recipe)
-    notes = (*unknown_word_notes(frame, columns, recipe), *text_notes(frame, columns, recipe, beginnings))
-    return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names, texts=beginnings)
+    notes = (
+        *unknown_word_notes(frame, columns, recipe),
+        *text_notes(frame, columns, recipe, beginnings),
+    )
+    return Parts(
+        x,
+        labels_of(frame[recipe.label]) if has_labels else None,
+        notes=notes,
+        names=names,
+        texts=beginnings,
+    )
 
 
 def text_column(columns: Sequence[Column], left_out: Sequence[str] = ()) -> str | None:
     """The column of texts that is used."""
-    return next((column.name for column in _used_columns(columns, left_out) if column.kind == TEXT), None)
+    return next(
+        (column.name for column in _used_columns(columns, left_out) if column.kind == TEXT), None
+    )
 
 
 def sole_text(kinds: Mapping[str, str]) -> str | None:
-    """The column that alone looks like texts, where nothing else is left to learn from. kinds: of all columns but label and person."""
+    """The column that alone looks like texts, where nothing else is left to learn from. kinds: of
+    all columns but label and person."""
     columns = [name for name, kind in kinds.items() if kind == TEXT]
-    return columns[0] if len(columns) == 1 and all(kind in (*LEFT_OUT, *ADVICE) for kind in kinds.values()) else None
+    return (
+        columns[0]
+        if len(columns) == 1 and all(kind in (*LEFT_OUT, *ADVICE) for kind in kinds.values())
+        else None
+    )
 
 
 def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
-    """The table, whose one column, or one that looks like texts, takes this name where no column has it."""
+    """The table, whose one column, or one that looks like texts, takes this name where no column
+    has it."""
     if name is None or name in frame.columns:
         return frame
-    columns = [column for column in frame.columns if len(frame.columns) == 1 or _kind(column, frame[column]) == TEXT]
+    columns = [
+        column
+        for column in frame.columns
+        if len(frame.columns) == 1 or _kind(column, frame[column]) == TEXT
+    ]
     return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 
-def text_beginnings(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> tuple[str, ...]:
+def text_beginnings(
+    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe
+) -> tuple[str, ...]:
     """How the text of each row begins; () without texts."""
     name = text_column(columns, recipe.left_out)
     return () if name is None else tuple(texts.clean(text)[:BEGINNING] for text in frame[name])
 
 
-def text_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, beginnings: Sequence[str]) -> list[str]:
+def text_notes(
+    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, beginnings: Sequence[str]
+) -> list[str]:
     """How a text became numbers, and how many texts are empty or too long to be read whole."""
     if (name := text_column(columns, recipe.left_out)) is None:
         return []
     made = f"{texts.width_of(recipe.encoder)} numbers through {recipe.encoder['name']}"
     notes = [f"Column {name!r} holds texts: each became {made}, from its own words alone."]
     if len(_used_columns(columns, recipe.left_out)) > 1:
-        notes.append("The numbers of a text share one scale: together they count as much as all other columns.")
-    n_empty, n_long = beginnings.count(""), int((frame[name].astype(str).str.len() > texts.LONGEST).sum())
+        notes.append(
+            "The numbers of a text share one scale: together they count as much as all other"
+            " columns."
+        )
+    n_empty, n_long = (
+        beginnings.count(""),
+        int((frame[name].astype(str).str.len() > texts.LONGEST).sum()),
+    )
     if n_empty == len(beginnings):
-        raise DataError(f"column {name!r} holds no text: its {n_empty:,} cells are empty, blank or tags. Name another column, or fill it.")
+        raise DataError(
+            f"column {name!r} holds no text: its {n_empty:,} cells are empty, blank or tags. Name"
+            " another column, or fill it."
+        )
     notes += [f"{n_empty:,} texts are empty: their numbers are 0."] if n_empty else []
     n_other = sum(len(_LETTER.sub("", text)) > OTHER_SIGNS * len(text) for text in beginnings)
-    little = f"of such signs the vocabulary of {recipe.encoder['name']} has few, and their numbers say little."
-    notes += [f"{n_other:,} texts are mostly figures, emoji or other letters than Latin and Cyrillic: {little}"] if n_other else []
-    return [*notes, *([f"Of {n_long:,} texts the first {texts.LONGEST:,} signs count."] if n_long else [])]
+    little = (
+        f"of such signs the vocabulary of {recipe.encoder['name']} has few, and their numbers say"
+        " little."
+    )
+    notes += (
+        [
+            f"{n_other:,} texts are mostly figures, emoji or other letters than Latin and Cyrillic:"
+            f" {little}"
+        ]
+        if n_other
+        else []
+    )
+    return [
+        *notes,
+        *([f"Of {n_long:,} texts the first {texts.LONGEST:,} signs count."] if n_long else []),
+    ]
 
 
 def _titles(names: Sequence[str]) -> list[str]:
@@ -312,8 +489,11 @@ def _titles(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys("text" if name.startswith("text[") else name for name in names))
 
 
-def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time.
+def split_off_public(
+    frame: pd.DataFrame, label: str, share: float, *, person: str | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(the private rows with all test rows, the public rows): a stratified share of the train rows,
+    the same every time.
 
     All rows of one person, whom the column `person` names, are on one side.
     Raises DataError: labels that are none.
@@ -322,29 +502,54 @@ def split_off_public(frame: pd.DataFrame, label: str, share: float, *, person: s
     of = None if person is None else frame[person].to_numpy()
     train, test = partition(frame, find_column(frame, ("split",)), y, [], persons=of)
     persons = None if of is None else of[train]
-    private, public = stratify(np.unique(y[train], return_inverse=True)[1], seed=0, name="public share", share=share, persons=persons)
+    private, public = stratify(
+        np.unique(y[train], return_inverse=True)[1],
+        seed=0,
+        name="public share",
+        share=share,
+        persons=persons,
+    )
     sides = np.full(len(frame), "train")
     sides[test] = "test"
     rows = np.sort(np.concatenate([train[private], test]))
-    named = frame.drop(columns=[name for name in [find_column(frame, ("split",))] if name]).assign(split=sides)
+    named = frame.drop(columns=[name for name in [find_column(frame, ("split",))] if name]).assign(
+        split=sides
+    )
     named.attrs["is_drawn"] = find_column(frame, ("split",)) is None
-    return named.iloc[rows].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
+    return named.iloc[rows].reset_index(drop=True), named.iloc[train[public]].drop(
+        columns="split"
+    ).reset_index(drop=True)
 
 
 def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
     """The classes that a recipe names, where labels are words; numbers are named by themselves."""
-    unknown = sorted(set(map(str, np.unique(y).tolist())) - set(recipe.classes)) if recipe.classes else []
+    unknown = (
+        sorted(set(map(str, np.unique(y).tolist())) - set(recipe.classes)) if recipe.classes else []
+    )
     if unknown:
         raise DataError(
-            f"column {recipe.label!r} holds {join(unknown)}, and the recipe's classes are {join(recipe.classes)}: correct one of them."
+            f"column {recipe.label!r} holds {join(unknown)}, and the recipe's classes are"
+            f" {join(recipe.classes)}: correct one of them."
         )
     return recipe.classes if recipe.classes and y.dtype.kind == "U" else None
 
 
 def identifier_notes(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """A note that names columns that are learnt from and look like identifiers, where there are some."""
-    looking_so = [name for name in names if IDENTIFYING.search(name) and _kind(name, frame[name]) == IDENTIFIER]
-    return [f"Learnt from, and perhaps identifiers: {join(looking_so)}. Leave them out (leave_out=, --leave-out)."] if looking_so else []
+    """A note that names columns that are learnt from and look like identifiers, where there are
+    some."""
+    looking_so = [
+        name
+        for name in names
+        if IDENTIFYING.search(name) and _kind(name, frame[name]) == IDENTIFIER
+    ]
+    return (
+        [
+            f"Learnt from, and perhaps identifiers: {join(looking_so)}. Leave them out (leave_out=,"
+            " --leave-out)."
+        ]
+        if looking_so
+        else []
+    )
 
 
 def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
@@ -353,14 +558,23 @@ def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: R
     for column in _used_columns(columns, recipe.left_out):
         if column.name in recipe.categories:
             words = _words(frame[column.name], recipe.categories[column.name])
-            counts[column.name] = int((~np.isin(words, ("", *recipe.categories[column.name]))).sum())
+            counts[column.name] = int(
+                (~np.isin(words, ("", *recipe.categories[column.name]))).sum()
+            )
     cells = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
     return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
 
 
-def replaced_cell_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
-    """Notes that count, by column, the gaps that new rows had filled and their numbers out of range. columns: as `count_gaps` counts."""
-    filled = {column.name: column.gaps for column in columns if column.kind == NUMBERS and column.name in recipe.fills}
+def replaced_cell_notes(
+    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe
+) -> list[str]:
+    """Notes that count, by column, the gaps that new rows had filled and their numbers out of
+    range. columns: as `count_gaps` counts."""
+    filled = {
+        column.name: column.gaps
+        for column in columns
+        if column.kind == NUMBERS and column.name in recipe.fills
+    }
     outside = {}
     for name, (low, high) in recipe.ranges.items():
         values = _numbers(frame[name])
@@ -369,7 +583,10 @@ def replaced_cell_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: 
         "Cells without a number took the model's value for gaps": filled,
         "Numbers outside the model's range count as its nearest end": outside,
     }
-    cells = {note: [f"{count:,} of {name!r}" for name, count in counts.items() if count] for note, counts in counts_by_note.items()}
+    cells = {
+        note: [f"{count:,} of {name!r}" for name, count in counts.items() if count]
+        for note, counts in counts_by_note.items()
+    }
     return [f"{note}: {join(some)}." for note, some in cells.items() if some]
 
 
@@ -389,7 +606,10 @@ def _kind(name: str, column: pd.Series) -> str:
             return DATE
         if cells.are_long(words) and (np.bincount(codes) == 1).mean() > 0.5:
             return TEXT
-        is_name = distinct > max(FEWEST_DISTINCT, len(values) / 2) or distinct == len(values) > FEWEST_NAMES
+        is_name = (
+            distinct > max(FEWEST_DISTINCT, len(values) / 2)
+            or distinct == len(values) > FEWEST_NAMES
+        )
         return IDENTIFIER if is_name else WORDS
     numbers = _numbers(values)
     numbers = numbers[np.isfinite(numbers)]
@@ -404,27 +624,42 @@ def _numbers(column: pd.Series) -> Array:
 
 
 def _readable_numbers(column: pd.Series) -> Array:
-    """(n,) float64 numbers of a column, NaN in its gaps. Raises DataError: cells that are neither, by row."""
+    """(n,) float64 numbers of a column, NaN in its gaps. Raises DataError: cells that are neither,
+    by row."""
     if len(unreadable := cells.unreadable(column)):
         quoted = join(f"row {row}: {cells.quote(column.iloc[row])}" for row in unreadable)
         raise DataError(
-            f"column {column.name!r} holds {len(unreadable):,} cells that are neither numbers nor gaps ({quoted}): correct them, empty "
-            "them, or leave the column out."
+            f"column {column.name!r} holds {len(unreadable):,} cells that are neither numbers nor"
+            f" gaps ({quoted}): correct them, empty them, or leave the column out."
         )
     return _numbers(column)
 
 
 def _n_gaps(column: pd.Series) -> int:
-    """How many cells of a column of numbers are empty; a word among them, and what is infinite, is no gap."""
+    """How many cells of a column of numbers are empty; a word among them, and what is infinite, is
+    no gap."""
     numbers = _numbers(column)
     return int((~(np.abs(numbers) <= cells.LARGEST)).sum()) - len(cells.unreadable(column))
 
 
 def _words(column: pd.Series, categories: Sequence[str] = ()) -> Array:
-    """(n,) objects: the words of a column, "" where there is none; a number as the categories write it."""
+    """(n,) objects: the words of a column, "" where there is none; a number as the categories write
+    it."""
     codes, values = distinct_of(column)
-    words = ["" if missing else str(value).strip() for value, missing in zip(values, values.isna(), strict=True)]
-    numbers = {float(category): category for category in categories if cells.NUMBER.fullmatch(category)}
-    words = [numbers.get(float(word), word) if word not in categories and cells.NUMBER.fullmatch(word) else word for word in words]
+    words = [
+        "" if missing else str(value).strip()
+        for value, missing in zip(values, values.isna(), strict=True)
+    ]
+    numbers = {
+        float(category): category for category in categories if cells.NUMBER.fullmatch(category)
+    }
+    words = [
+        (
+            numbers.get(float(word), word)
+            if word not in categories and cells.NUMBER.fullmatch(word)
+            else word
+        )
+        for word in words
+    ]
     words = ["" if word.lower() in cells.GAPS_OF_WORDS else word for word in words]
     return np.array(words, dtype=object)[codes]

@@ -1,4 +1,5 @@
-"""Files of tables as pandas frames, read as their owner wrote them; what was understood stands in `frame.attrs["notes"]`."""
+"""Files of tables as pandas frames, read as their owner wrote them; what was understood stands in
+`frame.attrs["notes"]`."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ PIECE = 8_192
 MOST_WORDS = 4
 """Of a name in the first line of a .txt file: longer cells are sentences with commas."""
 _INDEX = re.compile(r"__index_level_\d+__")
-INDEX_LEFT_OUT = "The index was left out: to keep it, write it as a column of its own (reset_index in pandas)."
+INDEX_LEFT_OUT = (
+    "The index was left out: to keep it, write it as a column of its own (reset_index in pandas)."
+)
 _UNREADABLE = (
     ValueError,
     OSError,
@@ -52,21 +55,27 @@ _UNREADABLE = (
     csv.Error,
     zlib.error,
 )
-"""What pandas and pyarrow raise on damaged files and on what a file says of itself; theirs derive from these."""
+"""What pandas and pyarrow raise on damaged files and on what a file says of itself; theirs derive
+from these."""
 
 
 def ending_of(name: str | Path) -> str:
-    """The ending of a table's name in small letters, `.csv.gz` as one; that of any other name as pathlib has it."""
+    """The ending of a table's name in small letters, `.csv.gz` as one; that of any other name as
+    pathlib has it."""
     path = Path(name)
     double = "".join(path.suffixes[-2:]).lower()
     return double if double in SUFFIXES else path.suffix.lower()
 
 
 @room.limited()
-def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: Sequence[str] = ()) -> pd.DataFrame:
-    """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: columns of a text file that stay text.
+def frame_of(
+    content: io.BytesIO | Path, ending: str, *, as_written: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: columns of a
+    text file that stay text.
 
-    Raises DataError: it cannot be read, or is none. MissingDependencyError: a package that its format needs is absent.
+    Raises DataError: it cannot be read, or is none. MissingDependencyError: a package that its
+    format needs is absent.
     """
     try:
         if ending in TEXTS:
@@ -82,37 +91,61 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: Sequence[st
     except _UNREADABLE as error:
         if "out of memory" in str(error):  # pandas' parser says so in a ValueError
             raise MemoryError(str(error)) from error
-        raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
-    notes = frame.attrs.pop("notes", [])
-    frame.columns = [str(name).strip() or f"Unnamed: {place}" for place, name in enumerate(frame.columns)]
-    frame = _without_empty(frame, notes)
-    if 0 < len(frame.columns) / 2 < (nameless := sum(name.startswith("Unnamed: ") for name in frame.columns)):
         raise DataError(
-            f"the first row names {len(frame.columns) - nameless} of {len(frame.columns)} columns, as a title does: take away what stands "
-            "above the row of names."
+            f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another"
+            " format."
+        ) from error
+    notes = frame.attrs.pop("notes", [])
+    frame.columns = [
+        str(name).strip() or f"Unnamed: {place}" for place, name in enumerate(frame.columns)
+    ]
+    frame = _without_empty(frame, notes)
+    if (
+        0
+        < len(frame.columns) / 2
+        < (nameless := sum(name.startswith("Unnamed: ") for name in frame.columns))
+    ):
+        raise DataError(
+            f"the first row names {len(frame.columns) - nameless} of {len(frame.columns)} columns,"
+            " as a title does: take away what stands above the row of names."
         )
     _refuse_repeated(frame.columns)
-    if not len(frame) or (len(frame.columns) < 2 and not as_written and not all(cells.are_long(frame[name]) for name in frame)):
-        raise DataError(f"a table must have rows and at least two columns; got {len(frame)} rows, {len(frame.columns)} columns.")
+    if not len(frame) or (
+        len(frame.columns) < 2
+        and not as_written
+        and not all(cells.are_long(frame[name]) for name in frame)
+    ):
+        raise DataError(
+            f"a table must have rows and at least two columns; got {len(frame)} rows,"
+            f" {len(frame.columns)} columns."
+        )
     frame = cells.with_numbers(frame.reset_index(drop=True), notes, as_written=as_written)
     frame.attrs["notes"] = list(notes)
     return frame
 
 
 def pieces_of(path: Path, ending: str, *, as_written: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    """The table in a text file as `frame_of` reads it, some thousand rows at a time; no more is in memory.
+    """The table in a text file as `frame_of` reads it, some thousand rows at a time; no more is in
+    memory.
 
     Raises:
         DataError: as `frame_of`, at the rows that cannot be read.
     """
     try:
         how, _ = _reading_of(path, ending, as_written)
-        with _lines_of(path, how) if how["sep"] == "" else pd.read_csv(path, **how, chunksize=PIECE) as pieces:
+        with (
+            _lines_of(path, how) if how["sep"] == "" else pd.read_csv(path, **how, chunksize=PIECE)
+        ) as pieces:
             for frame in pieces:
                 frame.columns = [str(name).strip() for name in frame.columns]
-                yield cells.with_numbers(_without_empty(frame, []).reset_index(drop=True), [], as_written=as_written)
+                yield cells.with_numbers(
+                    _without_empty(frame, []).reset_index(drop=True), [], as_written=as_written
+                )
     except _UNREADABLE as error:
-        raise DataError(f"{path} cannot be read piece by piece ({error}): write it as UTF-8, with as many cells in each row.") from error
+        raise DataError(
+            f"{path} cannot be read piece by piece ({error}): write it as UTF-8, with as many cells"
+            " in each row."
+        ) from error
 
 
 def notes_of(frame: pd.DataFrame) -> list[str]:
@@ -120,9 +153,13 @@ def notes_of(frame: pd.DataFrame) -> list[str]:
     return list(frame.attrs.get("notes", ()))
 
 
-def _reading_of(content: io.BytesIO | Path, ending: str, as_written: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def _reading_of(
+    content: io.BytesIO | Path, ending: str, as_written: Sequence[str]
+) -> tuple[dict[str, Any], list[str]]:
     """(how pandas reads a text, what was understood); `sep` is "" where each line is a text."""
-    csv.field_size_limit(2**31 - 1)  # a header of many thousand names is one field of any other separator
+    csv.field_size_limit(
+        2**31 - 1
+    )  # a header of many thousand names is one field of any other separator
     start = _start(content, ending)
     encoding = _encoding(start)
     lines = start.decode(encoding, errors="replace").splitlines()
@@ -132,7 +169,11 @@ def _reading_of(content: io.BytesIO | Path, ending: str, as_written: Sequence[st
     if ending == ".txt" and not stated and not _names_columns(lines[skipped:], separator):
         how = {"sep": "", "encoding": encoding, "skiprows": skipped}
         return how, ["Each line is a text: nothing cuts the lines into cells."]
-    rows = list(itertools.islice(csv.reader(lines[skipped:], delimiter=separator, skipinitialspace=True), ROWS_LOOKED_AT))
+    rows = list(
+        itertools.islice(
+            csv.reader(lines[skipped:], delimiter=separator, skipinitialspace=True), ROWS_LOOKED_AT
+        )
+    )
     has_header = _has_header(rows)
     names = None if has_header or not rows else [f"x{place}" for place in range(len(rows[0]))]
     if has_header and rows:
@@ -149,11 +190,16 @@ def _reading_of(content: io.BytesIO | Path, ending: str, as_written: Sequence[st
         "low_memory": False,
         "keep_default_na": False,
         "na_values": [""],
-        # With commas between cells a decimal comma is rare, and numbers can be read at once; else each column says how it is written.
+        # With commas between cells a decimal comma is rare, and numbers can be read at once; else
+        # each column says how it is written.
         "dtype": str if separator != "," else dict.fromkeys(as_written, str),
     }
     notes = [f"{skipped} lines before the header were left out."] if skipped else []
-    return how, notes + ([] if has_header else ["The first row holds values, no names: the columns are called x0, x1, …"])
+    return how, notes + (
+        []
+        if has_header
+        else ["The first row holds values, no names: the columns are called x0, x1, …"]
+    )
 
 
 def _read_text(content: io.BytesIO | Path, ending: str, as_written: Sequence[str]) -> pd.DataFrame:
@@ -176,7 +222,9 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: Sequence[str
             raise
         how |= _wider(content, how)
         frame = pd.read_csv(_rewound(content), **how)
-    ways = [SEPARATORS.get(separator, repr(separator)) + " between cells"] if separator != "," else []
+    ways = (
+        [SEPARATORS.get(separator, repr(separator)) + " between cells"] if separator != "," else []
+    )
     ways += [ENCODINGS[encoding]] if encoding in ENCODINGS else []
     frame.attrs["notes"] = [*([f"Read as a text with {', '.join(ways)}."] if ways else []), *notes]
     return frame
@@ -184,13 +232,18 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: Sequence[str
 
 def _names_columns(lines: list[str], separator: str) -> bool:
     """Whether the first line is one of cells, not of sentences."""
-    return separator != "" and all(len(cell.split()) <= MOST_WORDS for cell in next(csv.reader(lines, delimiter=separator), []))
+    return separator != "" and all(
+        len(cell.split()) <= MOST_WORDS for cell in next(csv.reader(lines, delimiter=separator), [])
+    )
 
 
 @contextlib.contextmanager
 def _lines_of(content: io.BytesIO | Path, how: dict[str, Any]) -> Iterator[Iterator[pd.DataFrame]]:
-    """The lines of a file in which nothing stands between cells, a text each, some thousand at a time."""
-    stream: Any = content.open("rb") if isinstance(content, Path) else io.BytesIO(content.getvalue())
+    """The lines of a file in which nothing stands between cells, a text each, some thousand at a
+    time."""
+    stream: Any = (
+        content.open("rb") if isinstance(content, Path) else io.BytesIO(content.getvalue())
+    )
     with io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace") as text:
         lines = itertools.islice(text, how["skiprows"], None)
         pieces = iter(lambda: [line.strip() or None for line in itertools.islice(lines, PIECE)], [])
@@ -201,7 +254,10 @@ def _refuse_repeated(names: Iterable[str]) -> None:
     """Refuses a name that several columns have, which pandas would number."""
     counts = Counter(str(name).strip() for name in names)
     if repeated := [name for name, count in counts.items() if name and count > 1]:
-        raise DataError(f"several columns are called {join(repeated)}: give each column a name of its own, or remove copies.")
+        raise DataError(
+            f"several columns are called {join(repeated)}: give each column a name of its own, or"
+            " remove copies."
+        )
 
 
 def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
@@ -213,7 +269,11 @@ def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
 def _start(content: io.BytesIO | Path, ending: str) -> bytes:
     """The first bytes of a text, unpacked: `SAMPLE`, or as many times that as two lines take."""
     with contextlib.ExitStack() as stack:
-        stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
+        stream: Any = (
+            stack.enter_context(content.open("rb"))
+            if isinstance(content, Path)
+            else _rewound(content)
+        )
         stream = gzip.GzipFile(fileobj=stream) if ending.endswith(".gz") else stream
         start = more = bytes(stream.read(SAMPLE))
         while len(more) >= SAMPLE and len(start.splitlines()) < FEWEST_LINES:
@@ -236,19 +296,38 @@ def _preamble(lines: list[str]) -> tuple[int, str | None]:
     """(how many lines stand before the header, the separator that Excel's line `sep=;` states)."""
     if lines and (stated := re.fullmatch(r"\ufeff?\"?sep=(.)\"?", lines[0].strip(), re.I)):
         return 1, stated[1]
-    comments = sum(1 for _ in itertools.takewhile(lambda line: line.lstrip("\ufeff").startswith("#"), lines))
-    if comments and len(lines) > comments and _separator(lines[comments - 1 : comments]) == (separator := _separator(lines[comments:])):
-        widths = [len(next(csv.reader([line], delimiter=separator), [])) for line in lines[comments - 1 : comments + 1]]
+    comments = sum(
+        1 for _ in itertools.takewhile(lambda line: line.lstrip("\ufeff").startswith("#"), lines)
+    )
+    if (
+        comments
+        and len(lines) > comments
+        and _separator(lines[comments - 1 : comments])
+        == (separator := _separator(lines[comments:]))
+    ):
+        widths = [
+            len(next(csv.reader([line], delimiter=separator), []))
+            for line in lines[comments - 1 : comments + 1]
+        ]
         comments -= widths[0] == widths[1] > 1  # a header may begin with #
     return comments, None
 
 
 def _separator(lines: list[str], *, default: str = ",") -> str:
-    """What stands between cells: the first that cuts the header and nearly all lines into equally many, more than one."""
+    """What stands between cells: the first that cuts the header and nearly all lines into equally
+    many, more than one."""
     for separator in SEPARATORS:
-        rows = [row for row in itertools.islice(csv.reader(lines, delimiter=separator), ROWS_LOOKED_AT) if row]
+        rows = [
+            row
+            for row in itertools.islice(csv.reader(lines, delimiter=separator), ROWS_LOOKED_AT)
+            if row
+        ]
         counts = Counter(map(len, rows))
-        if rows and len(rows[0]) > 1 and sum(counts[width] for width in (len(rows[0]), len(rows[0]) + 1)) >= 0.9 * len(rows):
+        if (
+            rows
+            and len(rows[0]) > 1
+            and sum(counts[width] for width in (len(rows[0]), len(rows[0]) + 1)) >= 0.9 * len(rows)
+        ):
             return separator
     return default
 
@@ -261,7 +340,9 @@ def _has_header(rows: list[list[str]]) -> bool:
     numbers = [cells.is_number(cell) for cell in first]
     if not any(numbers):
         return True
-    if all(numbers) and [cell.strip() for cell in first] in ([str(place + start) for place in range(len(first))] for start in (0, 1)):
+    if all(numbers) and [cell.strip() for cell in first] in (
+        [str(place + start) for place in range(len(first))] for start in (0, 1)
+    ):
         return True
     for place, cell in enumerate(first):
         column = [row[place] for row in rest if place < len(row) and row[place].strip()]
@@ -275,7 +356,11 @@ def _has_header(rows: list[list[str]]) -> bool:
 def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
     """How to read a text whose rows have empty cells beyond the header."""
     with contextlib.ExitStack() as stack:
-        stream: Any = stack.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
+        stream: Any = (
+            stack.enter_context(content.open("rb"))
+            if isinstance(content, Path)
+            else _rewound(content)
+        )
         stream = gzip.GzipFile(fileobj=stream) if how["compression"] else stream
         text = io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace", newline="")
         lines = csv.reader(text, delimiter=how["sep"], skipinitialspace=True)
@@ -290,19 +375,29 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
             text.detach()
     if unnamed:
         raise DataError(
-            f"{len(unnamed):,} rows have more cells than the header has names, {len(header)} (rows {join(unnamed)}): put numbers with a "
-            "comma inside in quotes, or use semicolons between cells. If the first cells are names of rows, name their column, too."
+            f"{len(unnamed):,} rows have more cells than the header has names, {len(header)} (rows"
+            f" {join(unnamed)}): put numbers with a comma inside in quotes, or use semicolons"
+            " between cells. If the first cells are names of rows, name their column, too."
         )
     names = [*header, *(f"Unnamed: {place}" for place in range(len(header), widest))]
     return {"names": names, "header": None, "skiprows": how["skiprows"] + (how["names"] is None)}
 
 
 def _read_excel(content: io.BytesIO | Path) -> pd.DataFrame:
-    with needed("reading xlsx (the sheet saved as CSV UTF-8 will do instead)"), pd.ExcelFile(content) as book:
+    with (
+        needed("reading xlsx (the sheet saved as CSV UTF-8 will do instead)"),
+        pd.ExcelFile(content) as book,
+    ):
         first, *others = book.sheet_names
         frame = pd.read_excel(book, keep_default_na=False, na_values=[""])
-        _refuse_repeated(pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False).to_numpy().ravel())
-    frame.attrs["notes"] = [f"The sheet {first!r} was read; left out: {join(others)}."] if others else []
+        _refuse_repeated(
+            pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False)
+            .to_numpy()
+            .ravel()
+        )
+    frame.attrs["notes"] = (
+        [f"The sheet {first!r} was read; left out: {join(others)}."] if others else []
+    )
     return _dates_as_text(frame)
 
 
@@ -316,12 +411,15 @@ def _read_arrow(content: io.BytesIO | Path, ending: str) -> Any:
     try:
         return pyarrow.feather.read_table(content)
     except pyarrow.ArrowInvalid:
-        with pyarrow.ipc.open_stream(_rewound(content) if isinstance(content, io.BytesIO) else content.read_bytes()) as stream:
+        with pyarrow.ipc.open_stream(
+            _rewound(content) if isinstance(content, io.BytesIO) else content.read_bytes()
+        ) as stream:
             return stream.read_all()
 
 
 def of_arrow(table: Any) -> pd.DataFrame:
-    """The frame of an Arrow table: named indexes stay columns, decimals are numbers, lists of numbers of one length many columns.
+    """The frame of an Arrow table: named indexes stay columns, decimals are numbers, lists of
+    numbers of one length many columns.
 
     An index without a name, of words or of numbers, is left out, and a note says so.
     """
@@ -329,21 +427,49 @@ def of_arrow(table: Any) -> pd.DataFrame:
 
     types = pyarrow.types
     table.validate(full=True)
-    kinds = {field.name: field.type.value_type if types.is_dictionary(field.type) else field.type for field in table.schema}
+    kinds = {
+        field.name: field.type.value_type if types.is_dictionary(field.type) else field.type
+        for field in table.schema
+    }
     lists = {name: kind for name, kind in kinds.items() if _is_list_of_numbers(kind)}
-    if nested := [name for name, kind in kinds.items() if types.is_nested(kind) and name not in lists]:
-        raise DataError(f"the columns {join(nested)} hold lists or records: write each of their values as a column of its own.")
-    tests = (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
-    if unread := [name for name, kind in kinds.items() if name not in lists and not any(test(kind) for test in tests)]:
-        raise DataError(f"the columns {join(unread)} hold neither words nor numbers: write them so.")
+    if nested := [
+        name for name, kind in kinds.items() if types.is_nested(kind) and name not in lists
+    ]:
+        raise DataError(
+            f"the columns {join(nested)} hold lists or records: write each of their values as a"
+            " column of its own."
+        )
+    tests = (
+        types.is_primitive,
+        types.is_null,
+        types.is_decimal,
+        types.is_string,
+        types.is_large_string,
+        types.is_string_view,
+    )
+    if unread := [
+        name
+        for name, kind in kinds.items()
+        if name not in lists and not any(test(kind) for test in tests)
+    ]:
+        raise DataError(
+            f"the columns {join(unread)} hold neither words nor numbers: write them so."
+        )
     parts = {name: _columns_of_list(name, table[name]) for name in lists}
-    numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
-    frame = table.cast(pyarrow.schema(numbers)).drop_columns([*lists]).to_pandas(ignore_metadata=True)
+    numbers = [
+        field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field
+        for field in table.schema
+    ]
+    frame = (
+        table.cast(pyarrow.schema(numbers)).drop_columns([*lists]).to_pandas(ignore_metadata=True)
+    )
     frame = cells.without_categories(frame)
     indexes = [name for name in frame.columns if _INDEX.fullmatch(str(name))]
     frame = _dates_as_text(frame.drop(columns=indexes))
     notes = [*frame.attrs["notes"], *([INDEX_LEFT_OUT] if indexes else [])]
-    notes += [f"Column {name!r} of lists became {part.shape[1]} columns." for name, part in parts.items()]
+    notes += [
+        f"Column {name!r} of lists became {part.shape[1]} columns." for name, part in parts.items()
+    ]
     frame = pd.concat([frame, *parts.values()], axis=1) if parts else frame
     frame.attrs["notes"] = notes
     return frame
@@ -353,7 +479,9 @@ def _is_list_of_numbers(kind: Any) -> bool:
     from pyarrow import types
 
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return bool(is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
+    return bool(
+        is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
+    )
 
 
 def _columns_of_list(name: str, column: Any) -> pd.DataFrame:
@@ -363,8 +491,15 @@ def _columns_of_list(name: str, column: Any) -> pd.DataFrame:
     lengths = pyarrow.compute.list_value_length(column)
     widths = pyarrow.compute.unique(lengths).to_pylist()
     if len(widths) != 1 or not widths[0]:
-        raise DataError(f"column {name!r} holds lists of several lengths ({join(widths)}): write as many numbers in each row.")
-    values = pyarrow.compute.list_flatten(column).to_numpy(zero_copy_only=False).reshape(len(column), widths[0])
+        raise DataError(
+            f"column {name!r} holds lists of several lengths ({join(widths)}): write as many"
+            " numbers in each row."
+        )
+    values = (
+        pyarrow.compute.list_flatten(column)
+        .to_numpy(zero_copy_only=False)
+        .reshape(len(column), widths[0])
+    )
     return pd.DataFrame(values, columns=[f"{name}[{place}]" for place in range(widths[0])])
 
 
@@ -375,7 +510,9 @@ def _dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
         if types.is_timedelta64_dtype(kind):
             read[name] = pd.to_timedelta(cast("pd.Series[Any]", frame[name])) / pd.Timedelta(days=1)
             notes = [*notes, f"Column {name!r} holds durations, read as days."]
-        elif types.is_datetime64_any_dtype(kind) or (kind.kind == "O" and types.infer_dtype(frame[name]) in ("date", "datetime", "time")):
+        elif types.is_datetime64_any_dtype(kind) or (
+            kind.kind == "O" and types.infer_dtype(frame[name]) in ("date", "datetime", "time")
+        ):
             read[name] = frame[name].map(str, na_action="ignore").astype(object)
     frame = cells.with_columns(frame, read)
     frame.attrs["notes"] = notes
@@ -383,9 +520,12 @@ def _dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_empty(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """The frame without rows that hold nothing, and without columns that hold nothing and have no name."""
+    """The frame without rows that hold nothing, and without columns that hold nothing and have no
+    name."""
     is_gap = frame.isna()
-    unnamed = [name for name in frame.columns if name.startswith("Unnamed: ") and is_gap[name].all()]
+    unnamed = [
+        name for name in frame.columns if name.startswith("Unnamed: ") and is_gap[name].all()
+    ]
     empty_rows = np.flatnonzero(is_gap.to_numpy().all(axis=1))
     if unnamed:
         notes.append(f"{len(unnamed)} empty columns without a name were left out.")

@@ -1,4 +1,5 @@
-"""What two matrices share: columns of one name, and exact duplicate rows, in time linear in their size."""
+"""What two matrices share: columns of one name, and exact duplicate rows, in time linear in their
+size."""
 
 import dataclasses
 import hashlib
@@ -13,13 +14,17 @@ from pillar_core.types import Dataset, FeatureSet, Values
 
 CHUNK = 2_048
 REORDERED = "The public columns came in another order: they were matched by name."
-BY_PLACE = "The public columns have no names: the first is taken for the first private one, and so on."
+BY_PLACE = (
+    "The public columns have no names: the first is taken for the first private one, and so on."
+)
 FEW_NUMBERS, FEW_PAIRS, BY_CHANCE = 32, 2, 0.05
-"""Rows of no more numbers are equal by chance, as ages and doses are; and at most so many, or this share of either matrix."""
+"""Rows of no more numbers are equal by chance, as ages and doses are; and at most so many, or this
+share of either matrix."""
 
 
 def duplicates(x_a: Array, x_b: Array) -> Array:
-    """(m, 2) int64: each row number of `x_a` that occurs in `x_b`, with the first equal row of `x_b`; ascending.
+    """(m, 2) int64: each row number of `x_a` that occurs in `x_b`, with the first equal row of
+    `x_b`; ascending.
 
     Rows are compared as float32, exactly (0 equals −0), by digests of 128 bits.
 
@@ -30,59 +35,108 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
     Raises DataError: the widths differ, or an array is not a matrix.
     """
     if np.ndim(x_a) != 2 or np.ndim(x_b) != 2 or np.shape(x_a)[1] != np.shape(x_b)[1]:
-        raise DataError(f"duplicates needs two matrices of equal width; got shapes {np.shape(x_a)} and {np.shape(x_b)}.")
+        raise DataError(
+            f"duplicates needs two matrices of equal width; got shapes {np.shape(x_a)} and"
+            f" {np.shape(x_b)}."
+        )
     first: dict[bytes, int] = {}
     for number, digest in enumerate(_digests(x_b)):
         first.setdefault(digest, number)
-    pairs = [(number, first[digest]) for number, digest in enumerate(_digests(x_a)) if digest in first]
+    pairs = [
+        (number, first[digest]) for number, digest in enumerate(_digests(x_a)) if digest in first
+    ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
 def are_by_chance(pairs: Array, x_a: Array, x_b: Array, *, are_texts: bool = False) -> bool:
-    """Whether the `duplicates` of two matrices may be rows of different people who share a few numbers, or a phrase."""
-    return (are_texts or x_a[0].size <= FEW_NUMBERS) and len(pairs) <= max(FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b)))
+    """Whether the `duplicates` of two matrices may be rows of different people who share a few
+    numbers, or a phrase."""
+    return (are_texts or x_a[0].size <= FEW_NUMBERS) and len(pairs) <= max(
+        FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b))
+    )
 
 
 def encoder_of(rows: FeatureSet | Dataset) -> Values | None:
     """What made the numbers of a column of texts, where there is one."""
-    return next((column["encoder"] for column in (rows.recipe or {}).get("columns", ()) if "encoder" in column), None)
+    return next(
+        (
+            column["encoder"]
+            for column in (rows.recipe or {}).get("columns", ())
+            if "encoder" in column
+        ),
+        None,
+    )
 
 
 def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
-    """The public features with the private ones' columns in their order, where both have names; and a note where that changed them.
+    """The public features with the private ones' columns in their order, where both have names; and
+    a note where that changed them.
 
-    Raises DataError: columns that the public rows lack, or that have one name; texts through different encoders.
+    Raises DataError: columns that the public rows lack, or that have one name; texts through
+    different encoders.
     """
     theirs, ours = encoder_of(public), encoder_of(private)
     if theirs and ours and theirs != ours:
         raise DataError(
-            f"the public texts became numbers through {theirs['name']}, the private ones through {ours['name']}: use one encoder."
+            f"the public texts became numbers through {theirs['name']}, the private ones through"
+            f" {ours['name']}: use one encoder."
         )
     if public.names is None or private.names is None or public.names == private.names:
-        return public, (BY_PLACE,) if public.names is None and private.names is not None and public.d == private.d else ()
-    places, names = {name: place for place, name in enumerate(public.names)}, frozenset(private.names)
+        return public, (
+            (BY_PLACE,)
+            if public.names is None and private.names is not None and public.d == private.d
+            else ()
+        )
+    places, names = (
+        {name: place for place, name in enumerate(public.names)},
+        frozenset(private.names),
+    )
     absent = [name for name in private.names if name not in places]
     if absent:
         raise DataError(
-            f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out of the private rows. "
-            "Words need one recipe for both tables (recipe=, --recipe)."
+            f"the public rows lack the columns {join(absent)}: bring them with the same columns, or"
+            " leave these out of the private rows. Words need one recipe for both tables (recipe=,"
+            " --recipe)."
         )
-    order, more = [places[name] for name in private.names], [name for name in public.names if name not in names]
+    order, more = (
+        [places[name] for name in private.names],
+        [name for name in public.names if name not in names],
+    )
     ordered = [name for name in public.names if name in names] == list(private.names)
     notes = [] if ordered else [REORDERED]
-    notes += [f"Public columns that the private rows lack were left out: {join(more)}."] if more else []
-    x_train, x_test = public.x_train[:, order], None if public.x_test is None else public.x_test[:, order]
-    return dataclasses.replace(public, x_train=np.ascontiguousarray(x_train), x_test=x_test, names=private.names), tuple(notes)
+    notes += (
+        [f"Public columns that the private rows lack were left out: {join(more)}."] if more else []
+    )
+    x_train, x_test = (
+        public.x_train[:, order],
+        (None if public.x_test is None else public.x_test[:, order]),
+    )
+    return dataclasses.replace(
+        public, x_train=np.ascontiguousarray(x_train), x_test=x_test, names=private.names
+    ), tuple(notes)
 
 
 def of_other_units(public: FeatureSet, private: FeatureSet) -> tuple[str, ...]:
-    """A note on columns whose largest size differs a hundredfold between public and private rows, as in metres and centimetres."""
+    """A note on columns whose largest size differs a hundredfold between public and private rows,
+    as in metres and centimetres."""
     if private.names is None or public.x_train.shape[1] != private.x_train.shape[1]:
         return ()
-    largest, theirs = (np.maximum(rows.x_train.max(axis=0), -rows.x_train.min(axis=0)) for rows in (private, public))
+    largest, theirs = (
+        np.maximum(rows.x_train.max(axis=0), -rows.x_train.min(axis=0))
+        for rows in (private, public)
+    )
     apart = np.flatnonzero(np.maximum(largest, theirs) >= 100 * np.minimum(largest, theirs))
     names = [private.names[column] for column in apart if min(largest[column], theirs[column]) > 0]
-    return (f"Are these columns in one unit? They differ a hundredfold from the public ones: {join(names)}.",) if names else ()
+    return (
+        (
+            (
+                "Are these columns in one unit? They differ a hundredfold from the public ones:"
+                f" {join(names)}."
+            ),
+        )
+        if names
+        else ()
+    )
 
 
 def _digests(x: Array) -> Iterator[bytes]:

@@ -1,4 +1,5 @@
-"""Whatever lies in a file, a folder, an upload or Python: images or features, pairs, Bunches, tensors, the hub's data sets; checked."""
+"""Whatever lies in a file, a folder, an upload or Python: images or features, pairs, Bunches,
+tensors, the hub's data sets; checked."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -19,8 +20,9 @@ from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
 TEXT = "text"
 """What the column of a list of texts is called."""
 KINDS = (
-    "a path, a DataFrame, a list of texts, a pair (rows, labels) of arrays or of .npy files, scikit-learn's Bunch, a TensorDataset, "
-    "a data set of the library datasets, a Dataset or a FeatureSet"
+    "a path, a DataFrame, a list of texts, a pair (rows, labels) of arrays or of .npy files,"
+    " scikit-learn's Bunch, a TensorDataset, a data set of the library datasets, a Dataset or a"
+    " FeatureSet"
 )
 
 
@@ -40,13 +42,16 @@ def is_texts(rows: Any) -> bool:
 
 def table_of_texts(rows: Any, y: Any = None) -> Any:
     """A DataFrame of texts and their labels."""
-    frame = pd.DataFrame({TEXT: np.array(rows, dtype=object), "label": np.full(len(rows), None) if y is None else y})
+    frame = pd.DataFrame(
+        {TEXT: np.array(rows, dtype=object), "label": np.full(len(rows), None) if y is None else y}
+    )
     frame.attrs["text"] = TEXT
     return frame
 
 
 def read_object(source: Any) -> Any:
-    """A Dataset or FeatureSet of an object; a DataFrame where the rows are one, whose last column then holds the labels.
+    """A Dataset or FeatureSet of an object; a DataFrame where the rows are one, whose last column
+    then holds the labels.
 
     Raises DataError: no object of these kinds, or rows and labels that cannot be used.
     """
@@ -79,16 +84,31 @@ def read_object(source: Any) -> Any:
         return table_of_texts(rows, y)
     rows = arrays.as_array(rows)
     is_named = names is not None and rows.ndim == 2 and len(names) == rows.shape[1]
-    parts = Parts(rows, y, classes=_class_names(classes, y), names=tuple(map(str, names)) if is_named else None)
+    parts = Parts(
+        rows,
+        y,
+        classes=_class_names(classes, y),
+        names=tuple(map(str, names)) if is_named else None,
+    )
     if parts.holds_images:
         return checked_images(parts, name="images")
     return with_drawn_test(files.checked_features(parts, name="rows"))
 
 
 def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
-    """The rows of a .npy file, which holds no labels. Raises DataError: no array, or one that holds Python objects."""
-    parts = Parts(array_of(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, arrays.npy) for both.",))
-    return checked_images(parts, name=name) if parts.holds_images else files.checked_features(parts, name=name)
+    """The rows of a .npy file, which holds no labels. Raises DataError: no array, or one that holds
+    Python objects."""
+    parts = Parts(
+        array_of(content),
+        notes=(
+            "A .npy file holds rows without labels. Give a pair (rows.npy, arrays.npy) for both.",
+        ),
+    )
+    return (
+        checked_images(parts, name=name)
+        if parts.holds_images
+        else files.checked_features(parts, name=name)
+    )
 
 
 def array_of(values: Any) -> Any:
@@ -96,15 +116,22 @@ def array_of(values: Any) -> Any:
     if not isinstance(values, str | Path) and not hasattr(values, "read"):
         return values
     try:
-        return np.load(values, allow_pickle=False, mmap_mode=None if hasattr(values, "read") else "r")
+        return np.load(
+            values, allow_pickle=False, mmap_mode=None if hasattr(values, "read") else "r"
+        )
     except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{getattr(values, 'name', None) or values!s:.80} cannot be read as .npy ({error}).") from error
+        raise DataError(
+            f"{getattr(values, 'name', None) or values!s:.80} cannot be read as .npy ({error})."
+        ) from error
 
 
 def _class_names(classes: Any, y: Any) -> list[str] | None:
-    """scikit-learn's `target_names` where they name the codes 0 … C − 1; regression sets and words have none."""
+    """scikit-learn's `target_names` where they name the codes 0 … C − 1; regression sets and words
+    have none."""
     codes = arrays.as_array(y)
-    is_coded = classes is not None and codes.dtype.kind in "iu" and codes.max(initial=-1) < len(classes)
+    is_coded = (
+        classes is not None and codes.dtype.kind in "iu" and codes.max(initial=-1) < len(classes)
+    )
     return list(map(str, classes)) if is_coded else None
 
 
@@ -115,10 +142,12 @@ def read(
     keys: tuple[str, str | None] | None = None,
     progress: Progress = ignore_progress,
 ) -> Dataset | FeatureSet:
-    """What lies at a path or was uploaded, images or features; a dataset or feature set comes back as it is.
+    """What lies at a path or was uploaded, images or features; a dataset or feature set comes back
+    as it is.
 
-    filename: an upload's name, whose ending says the format; a path needs none. keys: of rows and labels in a npz. progress: counts images.
-    Labelled rows without test rows give a stratified fifth of themselves to the test.
+    filename: an upload's name, whose ending says the format; a path needs none. keys: of rows and
+    labels in a npz. progress: counts images. Labelled rows without test rows give a stratified
+    fifth of themselves to the test.
 
     Raises DataError: a file or rows that cannot be used.
     """
@@ -135,7 +164,9 @@ def read(
             return with_drawn_test(files.checked_features(parts, name=name.stem))
         dataset = images.checked_images(parts, name=name.stem)
     if dataset is not None:
-        return dataclasses.replace(dataset, test_drawn=dataset.test_drawn or SET_APART in dataset.notes)
+        return dataclasses.replace(
+            dataset, test_drawn=dataset.test_drawn or SET_APART in dataset.notes
+        )
     if ending == ".npy":
         return read_array(open_source(place), name=name.stem)
     return files.read_features(place, filename=filename)

@@ -15,18 +15,32 @@ from pillar_core.types import BY_COIN, Dataset, FeatureSet
 
 TEST_FRACTION = 0.2
 Rows = TypeVar("Rows", bound=FeatureSet | Dataset)
-SET_APART = "No rows are named as test rows: a stratified fifth became them (the same fifth every time)."
-BY_COIN_NOTE = "No rows are named as test rows: a secret coin of each row, or of each person, made about a fifth of them test rows."
+SET_APART = (
+    "No rows are named as test rows: a stratified fifth became them (the same fifth every time)."
+)
+BY_COIN_NOTE = (
+    "No rows are named as test rows: a secret coin of each row, or of each person, made about a"
+    " fifth of them test rows."
+)
 
 
-def stratify(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION, persons: Array | None = None) -> tuple[Array, Array]:
-    """Row numbers (train, test), each ascending int64: a share of every class is test, at least one row where it has two.
+def stratify(
+    labels: Array,
+    *,
+    seed: int,
+    name: str,
+    share: float = TEST_FRACTION,
+    persons: Array | None = None,
+) -> tuple[Array, Array]:
+    """Row numbers (train, test), each ascending int64: a share of every class is test, at least one
+    row where it has two.
 
     Args:
         labels: (n,) int64 codes.
         seed: with `name`, names the random stream.
         name: what is divided; the same labels under another name are divided otherwise.
-        persons: (n,) whose the rows are; those of one person stay together and count for the label of the first.
+        persons: (n,) whose the rows are; those of one person stay together and count for the label
+        of the first.
     """
     if persons is not None:
         first, codes = np.unique(persons, return_index=True, return_inverse=True)[1:]
@@ -44,22 +58,35 @@ def stratify(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTIO
 
 
 def toss(n_rows: int, *, persons: Array | None = None) -> tuple[Array, Array]:
-    """Row numbers (train, test), each ascending: a secret coin of each row alone decides, or of each of the `persons`, with 1/5 for test.
+    """Row numbers (train, test), each ascending: a secret coin of each row alone decides, or of
+    each of the `persons`, with 1/5 for test.
 
-    Guarantee: the coins hang neither on the rows nor on each other. Given all others, that of one row or person puts it wholly on one side.
+    Guarantee: the coins hang neither on the rows nor on each other. Given all others, that of one
+    row or person puts it wholly on one side.
     """
     of = np.arange(n_rows) if persons is None else np.unique(persons, return_inverse=True)[1]
-    is_test = (rng.Streams(None).secret("test rows").random(int(of.max(initial=-1)) + 1) < TEST_FRACTION)[of]
+    is_test = (
+        rng.Streams(None).secret("test rows").random(int(of.max(initial=-1)) + 1) < TEST_FRACTION
+    )[of]
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
 
 def with_tossed_test(data: FeatureSet | Dataset) -> FeatureSet | Dataset:
-    """`data`, whose test rows were drawn while reading, with those that `toss` draws in their place.
+    """`data`, whose test rows were drawn while reading, with those that `toss` draws in their
+    place.
 
-    Raises DataError: test rows of the source's own, persons, whom test rows do not name, or features of images.
+    Raises DataError: test rows of the source's own, persons, whom test rows do not name, or
+    features of images.
     """
-    if not data.test_drawn or data.persons is not None or (isinstance(data, FeatureSet) and data.images):
-        raise DataError("coins are for test rows that were drawn while reading, and here neither for persons nor for features of images.")
+    if (
+        not data.test_drawn
+        or data.persons is not None
+        or (isinstance(data, FeatureSet) and data.images)
+    ):
+        raise DataError(
+            "coins are for test rows that were drawn while reading, and here neither for persons"
+            " nor for features of images."
+        )
     whole = without_drawn_test(data)
     train, test = toss(len(whole.x_train))
     sides = _sides_of(whole, train, test)
@@ -75,11 +102,14 @@ def _sides_of(data: FeatureSet | Dataset, train: Array, test: Array) -> dict[str
 
 
 def with_drawn_test(data: FeatureSet) -> FeatureSet:
-    """`data` with a stratified fifth of its train rows as test rows, the same every time, where it has labels and no test rows."""
+    """`data` with a stratified fifth of its train rows as test rows, the same every time, where it
+    has labels and no test rows."""
     if data.y_train is None or data.x_test is not None:
         return data
     persons = data.persons
-    train, test = stratify(data.y_train, seed=0, name="table", persons=None if persons is None else persons.of)
+    train, test = stratify(
+        data.y_train, seed=0, name="table", persons=None if persons is None else persons.of
+    )
     if not len(test) or len(np.unique(data.y_train[train])) < data.n_classes:
         return data
     notes = tuple(note for note in data.notes if note != NO_TEST)
@@ -88,13 +118,24 @@ def with_drawn_test(data: FeatureSet) -> FeatureSet:
 
 
 def without_drawn_test(data: Rows) -> Rows:
-    """`data` as a public set: test rows that were drawn while reading are train rows again. ε protects none of them."""
+    """`data` as a public set: test rows that were drawn while reading are train rows again. ε
+    protects none of them."""
     if not data.test_drawn or data.x_test is None:
         return data
     x = scratch.join_rows(data.x_train, data.x_test)
-    y = None if data.y_train is None or data.y_test is None else np.concatenate([data.y_train, data.y_test])
-    more: dict[str, Any] = {"images": data.images and without_drawn_test(data.images)} if isinstance(data, FeatureSet) else {}
-    return dataclasses.replace(data, x_train=x, y_train=y, x_test=None, y_test=None, persons=None, test_drawn=False, **more)
+    y = (
+        None
+        if data.y_train is None or data.y_test is None
+        else np.concatenate([data.y_train, data.y_test])
+    )
+    more: dict[str, Any] = (
+        {"images": data.images and without_drawn_test(data.images)}
+        if isinstance(data, FeatureSet)
+        else {}
+    )
+    return dataclasses.replace(
+        data, x_train=x, y_train=y, x_test=None, y_test=None, persons=None, test_drawn=False, **more
+    )
 
 
 def with_test_rows(data: Dataset, *, seed: int) -> Dataset:

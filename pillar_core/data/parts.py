@@ -1,4 +1,5 @@
-"""What a file of rows holds before it is checked, how files are opened, from a path or as bytes, and sets as plain arrays and back."""
+"""What a file of rows holds before it is checked, how files are opened, from a path or as bytes,
+and sets as plain arrays and back."""
 
 import dataclasses
 import io
@@ -13,7 +14,9 @@ from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.types import BY_COIN, Dataset, FeatureSet, Persons, Unit
 
-OF_PERSONS = "Train rows that are used of each private person, the first ones: at most {}. ε protects a {}."
+OF_PERSONS = (
+    "Train rows that are used of each private person, the first ones: at most {}. ε protects a {}."
+)
 COLUMNS_SEEN = "which columns hold words or numbers, and which are left out"
 COLOUR_SEEN = "that all rows have colour, because some images do"
 SIZE_SEEN = "the size of all images, the median of theirs"
@@ -27,7 +30,8 @@ IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".web
 class Parts:
     """What a file holds, unchecked; `notes` say what was decided while reading.
 
-    `stored_rows` names entries of the store that hold decoded images; for the last six fields see `Dataset` and `FeatureSet`.
+    `stored_rows` names entries of the store that hold decoded images; for the last six fields see
+    `Dataset` and `FeatureSet`.
     """
 
     x_train: Any
@@ -46,9 +50,14 @@ class Parts:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """The notes, those on the caveats, and how many rows of a person count, where persons are declared."""
+        """The notes, those on the caveats, and how many rows of a person count, where persons are
+        declared."""
         notes = (*self.notes, *map(NO_EPSILON.format, self.caveats))
-        return notes if self.persons is None else (*notes, OF_PERSONS.format(self.persons.most, Unit(self.persons.most)))
+        return (
+            notes
+            if self.persons is None
+            else (*notes, OF_PERSONS.format(self.persons.most, Unit(self.persons.most)))
+        )
 
     @property
     def holds_images(self) -> bool:
@@ -57,9 +66,11 @@ class Parts:
 
 
 def place_of(path: str | Path) -> Path:
-    """The path as this machine has it, `~` expanded; whether anything lies there is another question.
+    """The path as this machine has it, `~` expanded; whether anything lies there is another
+    question.
 
-    Raises DataError: no text of a path, a user that is not there, or a path that this machine cannot look at.
+    Raises DataError: no text of a path, a user that is not there, or a path that this machine
+    cannot look at.
     """
     if isinstance(path, str) and not path.strip():
         raise DataError("the path is empty: say which file or folder.")
@@ -67,17 +78,24 @@ def place_of(path: str | Path) -> Path:
         place = Path(path).expanduser()
         place.exists()
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise DataError("this is no path that can be looked at here: check its spelling, its length and who may read it.") from error
+        raise DataError(
+            "this is no path that can be looked at here: check its spelling, its length and who may"
+            " read it."
+        ) from error
     return place
 
 
 def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
-    """Something that readers accept: bytes as a stream, or a path to a file that exists. Raises DataError: no such file."""
+    """Something that readers accept: bytes as a stream, or a path to a file that exists. Raises
+    DataError: no such file."""
     if isinstance(source, bytes):
         return io.BytesIO(source)
     path = place_of(source)
     if not path.is_file():
-        raise DataError(f"there is no file {path}: check the path (embedded sets are loaded by name, with load_dataset).")
+        raise DataError(
+            f"there is no file {path}: check the path (embedded sets are loaded by name, with"
+            " load_dataset)."
+        )
     return path
 
 
@@ -97,7 +115,11 @@ def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
         "test_drawn": np.array(data.test_drawn) if data.test_drawn else None,
-        "texts": np.frombuffer("\n".join(data.texts).encode(errors="replace"), np.uint8) if data.texts else None,
+        "texts": (
+            np.frombuffer("\n".join(data.texts).encode(errors="replace"), np.uint8)
+            if data.texts
+            else None
+        ),
     }
     if isinstance(data, FeatureSet):
         arrays["names"] = None if data.names is None else np.array(data.names, dtype=str)
@@ -111,12 +133,15 @@ def draw_of(arrays: Mapping[str, Array]) -> bool | str:
 
 
 def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Dataset:
-    """The set that `pack` took apart; `title` is its name and title where the arrays do not say them.
+    """The set that `pack` took apart; `title` is its name and title where the arrays do not say
+    them.
 
     Raises DataError: persons without a number of rows, or the other way round.
     """
     texts = ("classes", "notes", "stored_rows", "caveats")
-    classes, notes, decoded, caveats = (tuple(str(word) for word in arrays.get(part, ())) for part in texts)
+    classes, notes, decoded, caveats = (
+        tuple(str(word) for word in arrays.get(part, ())) for part in texts
+    )
     title = title or str(arrays.get("title", ""))
     name = str(arrays.get("name", title))
     persons = None
@@ -124,11 +149,35 @@ def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Data
         if len(declared) < 2:
             raise DataError("persons and rows_per_person go together; one of them is missing.")
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
-    x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")
-    more: dict[str, Any] = {"notes": notes, "persons": persons, "caveats": caveats, "test_drawn": draw_of(arrays)}
-    more["texts"] = tuple(arrays["texts"].tobytes().decode(errors="replace").split("\n")) if "texts" in arrays else ()
+    x_train, y_train, x_test, y_test = (
+        arrays["x_train"],
+        arrays.get("y_train"),
+        arrays.get("x_test"),
+        arrays.get("y_test"),
+    )
+    more: dict[str, Any] = {
+        "notes": notes,
+        "persons": persons,
+        "caveats": caveats,
+        "test_drawn": draw_of(arrays),
+    }
+    more["texts"] = (
+        tuple(arrays["texts"].tobytes().decode(errors="replace").split("\n"))
+        if "texts" in arrays
+        else ()
+    )
     if x_train.ndim > 2:
-        return Dataset(name, x_train, y_train, x_test, y_test, classes, title=title or name, stored_rows=decoded, **more)
+        return Dataset(
+            name,
+            x_train,
+            y_train,
+            x_test,
+            y_test,
+            classes,
+            title=title or name,
+            stored_rows=decoded,
+            **more,
+        )
     more["names"] = tuple(map(str, arrays["names"])) if "names" in arrays else None
     more["recipe"] = json.loads(str(arrays["recipe"])) if "recipe" in arrays else None
     return FeatureSet(x_train, y_train, x_test, y_test, classes, name=name, **more)

@@ -1,4 +1,5 @@
-"""Raw tables, with words, gaps and several rows of a person, as features through a recipe, for pages, commands and `load_features`."""
+"""Raw tables, with words, gaps and several rows of a person, as features through a recipe, for
+pages, commands and `load_features`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ import numpy as np
 
 from pillar_core import rng, texts
 from pillar_core.arrays import Array
-from pillar_core.data import arrays, cells, encoding, files, frames, matching, objects, recipes, tables
+from pillar_core.data import (
+    arrays,
+    cells,
+    encoding,
+    files,
+    frames,
+    matching,
+    objects,
+    recipes,
+    tables,
+)
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import open_source
 from pillar_core.data.persons import first_rows, kept_text, named_in, names_of_persons
@@ -24,8 +35,9 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.types import FeatureSet
 
 WAYS = (
-    "Public rows with the same columns say all of it: give them (public=, --public). Or write a recipe with "
-    "`python -m pillar_core recipe`, fill in what is null there, and give it (recipe=, --recipe)."
+    "Public rows with the same columns say all of it: give them (public=, --public). Or write a"
+    " recipe with `python -m pillar_core recipe`, fill in what is null there, and give it (recipe=,"
+    " --recipe)."
 )
 MADE_UP, MADE_UP_ROWS = "made_up", 1000
 """What asks for public rows that are drawn from what a recipe declares, and how many there are."""
@@ -36,9 +48,11 @@ _TEXT = "column {!r} holds texts: say so (text=, --text) to learn from it, or le
 
 @dataclasses.dataclass(frozen=True)
 class Roles:
-    """What somebody says of a table's columns; None and () where nothing is said. `rows_per_person`: how many of a person's count.
+    """What somebody says of a table's columns; None and () where nothing is said.
+    `rows_per_person`: how many of a person's count.
 
-    `text`: the column whose texts become numbers; `encoder`: the name of what makes them, `texts.NAME` where nobody names one.
+    `text`: the column whose texts become numbers; `encoder`: the name of what makes them,
+    `texts.NAME` where nobody names one.
     """
 
     label: str | None = None
@@ -51,21 +65,27 @@ class Roles:
 
     def __bool__(self) -> bool:
         """Whether anything is said."""
-        return any(value is not None and value != () for value in (self.label, self.person, tuple(self.leave_out), self.recipe, self.text))
+        return any(
+            value is not None and value != ()
+            for value in (self.label, self.person, tuple(self.leave_out), self.recipe, self.text)
+        )
 
 
 def is_table(source: object) -> bool:
     """Whether `source` is a DataFrame or the path of a table."""
-    return objects.is_table(source) or (isinstance(source, str | Path) and frames.ending_of(source) in frames.SUFFIXES)
+    return objects.is_table(source) or (
+        isinstance(source, str | Path) and frames.ending_of(source) in frames.SUFFIXES
+    )
 
 
 def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> FeatureSet:
-    """The features of a private table: by the recipe, else as the first of the `public` tables says, else plain numbers.
+    """The features of a private table: by the recipe, else as the first of the `public` tables
+    says, else plain numbers.
 
     Whom any of the public tables names has no rows here.
 
-    Raises DataError: a table, recipe or role that cannot be used; words and gaps of which neither recipe nor public rows say what they
-    mean.
+    Raises DataError: a table, recipe or role that cannot be used; words and gaps of which neither
+    recipe nor public rows say what they mean.
     """
     written = None if roles.recipe is None else recipes.recipe_of(roles.recipe)
     person = roles.person or (written.person if written else None)
@@ -87,30 +107,54 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
         notes += more
     else:
         if roles.label not in (None, written.label):
-            raise DataError(f"the recipe's label is {written.label!r}; got {roles.label!r}. Write a recipe for each label.")
+            raise DataError(
+                f"the recipe's label is {written.label!r}; got {roles.label!r}. Write a recipe for"
+                " each label."
+            )
         if roles.text not in (None, encoding.text_column(written.columns)):
-            raise DataError(f"the recipe reads no texts from the column {roles.text!r}: write a recipe with --text {roles.text}.")
+            raise DataError(
+                f"the recipe reads no texts from the column {roles.text!r}: write a recipe with"
+                f" --text {roles.text}."
+            )
         left_out = dict.fromkeys((*written.left_out, *roles.leave_out))
         columns = tuple(column for column in written.columns if column.name not in left_out)
-        recipe = dataclasses.replace(written, person=person, columns=columns, left_out=tuple(left_out))
-    encoder = recipe.encoder if roles.encoder in (None, texts.NAME) else texts.identity_of(roles.encoder, network=True)
-    recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person, encoder=encoder)
-    if recipe.person is not None and recipe.person not in frame.columns:  # a recipe's, which the table lacks
-        notes = [*notes, f"No column {recipe.person!r} says whose the rows are: each counts as somebody else's."]
+        recipe = dataclasses.replace(
+            written, person=person, columns=columns, left_out=tuple(left_out)
+        )
+    encoder = (
+        recipe.encoder
+        if roles.encoder in (None, texts.NAME)
+        else texts.identity_of(roles.encoder, network=True)
+    )
+    recipe = dataclasses.replace(
+        recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person, encoder=encoder
+    )
+    if (
+        recipe.person is not None and recipe.person not in frame.columns
+    ):  # a recipe's, which the table lacks
+        notes = [
+            *notes,
+            f"No column {recipe.person!r} says whose the rows are: each counts as somebody else's.",
+        ]
         frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
     if recipe.person is not None:
-        theirs: frozenset[str] = frozenset().union(*(named_in(table, recipe.person)[0] for table in public_tables))
+        theirs: frozenset[str] = frozenset().union(
+            *(named_in(table, recipe.person)[0] for table in public_tables)
+        )
         identities = names_of_persons(frame[recipe.person])
         everything = first_rows(frame, recipe.person, identities, most=len(frame), theirs=theirs)
         counts = everything[recipe.person].value_counts().to_numpy()
         notes = [*notes, kept_text(len(frame), counts, recipe.rows_per_person)]
-        frame = first_rows(frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs)
+        frame = first_rows(
+            frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs
+        )
     features = private_features(frame, recipe, name=Path(title).stem)
     return dataclasses.replace(features, notes=(*features.notes, *notes))
 
 
 def read_public(source: Any, private: FeatureSet) -> FeatureSet:
-    """The public table `source` through the recipe of private features: all its rows, labelled where it has their labels.
+    """The public table `source` through the recipe of private features: all its rows, labelled
+    where it has their labels.
 
     Raises DataError: a table that cannot be read, or lacks a column.
     """
@@ -119,68 +163,118 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     frame, title = _table(source, recipe.person, text)
     frame = encoding.with_text_column(frame, text)
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
-    return public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
+    return public_features(
+        frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ()
+    )
 
 
 def why_not_made_up(private: FeatureSet) -> str:
-    """Why no rows can be made up for private features: columns without range or categories, or no recipe; "" where they can."""
+    """Why no rows can be made up for private features: columns without range or categories, or no
+    recipe; "" where they can."""
     if private.recipe is None:
         return "these rows have no recipe"
     recipe = recipes.recipe_of(private.recipe)
-    unknown = [column.name for column in recipe.columns if column.name not in {*recipe.ranges, *recipe.categories}]
-    return f"of the columns {join(unknown)} neither range nor categories are declared" if unknown else ""
+    unknown = [
+        column.name
+        for column in recipe.columns
+        if column.name not in {*recipe.ranges, *recipe.categories}
+    ]
+    return (
+        f"of the columns {join(unknown)} neither range nor categories are declared"
+        if unknown
+        else ""
+    )
 
 
 def made_up(private: FeatureSet) -> FeatureSet:
-    """MADE_UP_ROWS unlabelled public rows for the features of a private table, drawn from what its recipe declares and nothing else.
+    """MADE_UP_ROWS unlabelled public rows for the features of a private table, drawn from what its
+    recipe declares and nothing else.
 
-    Numbers are uniform in their ranges, words in their categories, each column by itself; the same recipe gives the same rows.
-    Raises DataError: no recipe, texts, or columns without range or categories, by name.
+    Numbers are uniform in their ranges, words in their categories, each column by itself; the same
+    recipe gives the same rows. Raises DataError: no recipe, texts, or columns without range or
+    categories, by name.
     """
     if reason := why_not_made_up(private):
         raise DataError(
-            f"rows cannot be made up: {reason}. Write a recipe with `python -m pillar_core recipe`, fill it in, give it (--recipe)."
+            f"rows cannot be made up: {reason}. Write a recipe with `python -m pillar_core recipe`,"
+            " fill it in, give it (--recipe)."
         )
     recipe = recipes.recipe_of(private.recipe or {})
-    generator, parts = rng.stream(0, MADE_UP, fingerprint(private.recipe)), []  # other tables of this form have other rows
+    generator, parts = (
+        rng.stream(0, MADE_UP, fingerprint(private.recipe)),
+        [],
+    )  # other tables of this form have other rows
     for column in recipe.columns:
         if words := recipe.categories.get(column.name):
             parts.append(np.eye(len(words))[generator.integers(len(words), size=MADE_UP_ROWS)])
         else:
             parts.append(generator.random((MADE_UP_ROWS, 1)))
-    note = f"{MADE_UP_ROWS:,} public rows were made up from the declared ranges and categories; nobody's row is among them."
+    note = (
+        f"{MADE_UP_ROWS:,} public rows were made up from the declared ranges and categories;"
+        " nobody's row is among them."
+    )
     x = np.hstack(parts).astype(np.float32)
-    return FeatureSet(x, None, None, None, (), name=MADE_UP_NAME, names=private.names, recipe=private.recipe, notes=(note,))
+    return FeatureSet(
+        x,
+        None,
+        None,
+        None,
+        (),
+        name=MADE_UP_NAME,
+        names=private.names,
+        recipe=private.recipe,
+        notes=(note,),
+    )
 
 
 def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
-    """((n, d) float32 rows of a table through a model's recipe, notes). Columns are found by name; others are left aside.
+    """((n, d) float32 rows of a table through a model's recipe, notes). Columns are found by name;
+    others are left aside.
 
-    Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or words among numbers.
+    Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or
+    words among numbers.
     """
     text, names = encoding.text_column(recipe.columns), [column.name for column in recipe.columns]
     frame = encoding.with_text_column(_table(source, text)[0], text)
     if absent := [name for name in names if name not in frame.columns]:
-        raise DataError(f"the table lacks the columns {join(absent)}, which the model learnt from; it has {join(frame.columns)}.")
+        raise DataError(
+            f"the table lacks the columns {join(absent)}, which the model learnt from; it has"
+            f" {join(frame.columns)}."
+        )
     notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
     kinds, numbers = dict(frame.dtypes), {}
-    for name in (name for name in names if name != text and name not in recipe.categories and tables.is_text(kinds[name])):
+    for name in (
+        name
+        for name in names
+        if name != text and name not in recipe.categories and tables.is_text(kinds[name])
+    ):
         column = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
         numbers[name] = column if column.notna().any() else column.astype(float)
     columns = encoding.count_gaps(frame := cells.with_columns(frame, numbers), recipe.columns)
-    unfilled = [column for column in columns if column.gaps and column.name not in recipe.categories and column.name not in recipe.fills]
+    unfilled = [
+        column
+        for column in columns
+        if column.gaps and column.name not in recipe.categories and column.name not in recipe.fills
+    ]
     x, _ = encoding.encode_columns(frame, columns, recipe)
     if unfilled:
         columns_text = join(f"{column.name} ({column.gaps:,})" for column in unfilled)
-        raise DataError(f"the columns {columns_text} have empty cells, and the model has no value for gaps there: fill them.")
+        raise DataError(
+            f"the columns {columns_text} have empty cells, and the model has no value for gaps"
+            " there: fill them."
+        )
     replaced = encoding.replaced_cell_notes(frame, columns, recipe)
     return x, (*notes, *encoding.unknown_word_notes(frame, columns, recipe), *replaced)
 
 
-def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None = None) -> tuple[Recipe, list[str]]:
-    """The recipe of a private table and notes on it: what public rows say, else plain numbers as they are.
+def learnt_recipe(
+    frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None = None
+) -> tuple[Recipe, list[str]]:
+    """The recipe of a private table and notes on it: what public rows say, else plain numbers as
+    they are.
 
-    Raises DataError: no label column, columns that public rows lack, or words and gaps without public rows, each by name.
+    Raises DataError: no label column, columns that public rows lack, or words and gaps without
+    public rows, each by name.
     """
     seen = frame.drop(columns=list({*filter(None, [roles.person]), *roles.leave_out}))
     label = tables.label_column(seen.drop(columns=[roles.text] if roles.text else []), roles.label)
@@ -189,34 +283,71 @@ def learnt_recipe(frame: pd.DataFrame, roles: Roles, public: pd.DataFrame | None
         roles_taken = {label, tables.find_column(frame, ("split",)), *roles.leave_out}
         inputs = [name for name in seen.columns if name not in roles_taken]
         if roles.text is None or len(inputs) > 1:
-            _refuse_words(seen, [name for name in inputs if name != roles.text], label, roles.leave_out)
-        columns = tuple(Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs)
+            _refuse_words(
+                seen, [name for name in inputs if name != roles.text], label, roles.leave_out
+            )
+        columns = tuple(
+            Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs
+        )
         notes += encoding.identifier_notes(seen, inputs)
         return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
     kept = {roles.text, *roles.leave_out}
-    aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in kept]
+    aside = [
+        column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in kept
+    ]
     left_out = dict.fromkeys([*roles.leave_out, *(column.name for column in aside)])
     present = [column for column in columns if column.name in public.columns]
-    absent = [column.name for column in columns if column.name not in public.columns and column.name not in left_out]
+    absent = [
+        column.name
+        for column in columns
+        if column.name not in public.columns and column.name not in left_out
+    ]
     recipe = encoding.learn_recipe(public, present, label=label, left_out=tuple(left_out))
-    problems = [f"the public rows lack the columns {join(absent)}: bring them with the same columns, or leave these out."] if absent else []
+    problems = (
+        [
+            f"the public rows lack the columns {join(absent)}: bring them with the same columns, or"
+            " leave these out."
+        ]
+        if absent
+        else []
+    )
     if problems := [*problems, *encoding.problems_of(present, recipe, is_scaled=True)]:
-        unusable = [*absent, *(column.name for column in present if column.kind in encoding.ADVICE and column.name not in left_out)]
+        unusable = [
+            *absent,
+            *(
+                column.name
+                for column in present
+                if column.kind in encoding.ADVICE and column.name not in left_out
+            ),
+        ]
         names = " ".join(map(shlex.quote, [*roles.leave_out, *unusable]))
-        way_on = [f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."] if unusable else []
+        way_on = (
+            [f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."]
+            if unusable
+            else []
+        )
         raise DataError(*problems, *way_on)
     used = tuple(column for column in columns if column.name not in left_out)
-    notes += [f"Left out, as public rows show them: {join(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
+    notes += (
+        [
+            "Left out, as public rows show them:"
+            f" {join(f'{column.name} ({column.kind})' for column in aside)}."
+        ]
+        if aside
+        else []
+    )
     return dataclasses.replace(recipe, columns=used, person=roles.person), notes
 
 
-def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> tuple[Recipe, list[str]]:
+def template(
+    source: Any, roles: Roles, public: pd.DataFrame | None = None
+) -> tuple[Recipe, list[str]]:
     """(the recipe of a table, what is still to fill in, a line each).
 
-    Without public rows, nothing that the rows hold is written but the columns' names, their kinds and the classes.
-    Raises DataError: as `learnt_recipe`; dates and copies.
+    Without public rows, nothing that the rows hold is written but the columns' names, their kinds
+    and the classes. Raises DataError: as `learnt_recipe`; dates and copies.
     """
     frame, _ = _table(source, roles.person, roles.text)
     roles, found = _with_text(frame, roles)
@@ -226,40 +357,83 @@ def template(source: Any, roles: Roles, public: pd.DataFrame | None = None) -> t
     if public is not None:
         recipe, notes = learnt_recipe(frame, roles, _table(public, roles.person, roles.text)[0])
         return dataclasses.replace(recipe, classes=classes, rows_per_person=most), notes
-    columns = encoding.columns_of(frame.drop(columns=[roles.person] if roles.person else []), label, text=roles.text)
-    aside = [column.name for column in columns if column.kind == encoding.TEXT and column.name not in (roles.text, *roles.leave_out)]
+    columns = encoding.columns_of(
+        frame.drop(columns=[roles.person] if roles.person else []), label, text=roles.text
+    )
+    aside = [
+        column.name
+        for column in columns
+        if column.kind == encoding.TEXT and column.name not in (roles.text, *roles.leave_out)
+    ]
     used = tuple(column for column in columns if column.name not in (*aside, *roles.leave_out))
-    if problems := [f"column {column.name!r} {encoding.ADVICE[column.kind]}." for column in used if column.kind in encoding.ADVICE]:
+    if problems := [
+        f"column {column.name!r} {encoding.ADVICE[column.kind]}."
+        for column in used
+        if column.kind in encoding.ADVICE
+    ]:
         raise DataError(*problems)
-    recipe = Recipe(label, (*roles.leave_out, *aside), columns=used, person=roles.person, classes=classes, rows_per_person=most)
-    return recipe, [*found, *(_TEXT.format(name) for name in aside), *encoding.problems_of(used, recipe, is_scaled=False)]
+    recipe = Recipe(
+        label,
+        (*roles.leave_out, *aside),
+        columns=used,
+        person=roles.person,
+        classes=classes,
+        rows_per_person=most,
+    )
+    return recipe, [
+        *found,
+        *(_TEXT.format(name) for name in aside),
+        *encoding.problems_of(used, recipe, is_scaled=False),
+    ]
 
 
-def private_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = (), by_coin: bool = False) -> FeatureSet:
-    """The features of a private table whose rows `first_rows` took, where it names persons; by_coin: see `tables.partition`.
+def private_features(
+    frame: pd.DataFrame,
+    recipe: Recipe,
+    *,
+    name: str,
+    caveats: tuple[str, ...] = (),
+    by_coin: bool = False,
+) -> FeatureSet:
+    """The features of a private table whose rows `first_rows` took, where it names persons;
+    by_coin: see `tables.partition`.
 
-    Raises DataError: as `encoding.private_parts`; words without categories and gaps without fills, by column.
+    Raises DataError: as `encoding.private_parts`; words without categories and gaps without fills,
+    by column.
     """
     if recipe.label not in frame.columns:
-        raise DataError(f"the table has no column {recipe.label!r}, the recipe's label; it has {join(frame.columns)}.")
+        raise DataError(
+            f"the table has no column {recipe.label!r}, the recipe's label; it has"
+            f" {join(frame.columns)}."
+        )
     frame = _without_gaps(frame, recipe)
     columns = encoding.count_gaps(frame, recipe.columns)
     if problems := encoding.problems_of(columns, recipe, is_scaled=True):
         raise DataError(*problems, WAYS)
-    parts = encoding.private_parts(frame, columns, recipe, person=recipe.person, most=recipe.rows_per_person, by_coin=by_coin)
+    parts = encoding.private_parts(
+        frame, columns, recipe, person=recipe.person, most=recipe.rows_per_person, by_coin=by_coin
+    )
     features = files.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
     return dataclasses.replace(features, recipe=form)
 
 
-def public_features(frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()) -> FeatureSet:
-    """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises DataError: as `encoding.public_parts`."""
+def public_features(
+    frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()
+) -> FeatureSet:
+    """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises
+    DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe.columns, recipe)
     features = files.checked_features(parts, name=name)
     names = {column.name: column for column in recipe.columns}
     is_ordered = [name for name in frame.columns if name in names] == list(names)
-    notes = (*(note for note in features.notes if note != arrays.NO_TEST), *(() if is_ordered else (matching.REORDERED,)))
-    return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe), notes=notes)
+    notes = (
+        *(note for note in features.notes if note != arrays.NO_TEST),
+        *(() if is_ordered else (matching.REORDERED,)),
+    )
+    return dataclasses.replace(
+        features, apart_from=apart_from, recipe=recipes.form_of(recipe), notes=notes
+    )
 
 
 def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME) -> FeatureSet:
@@ -268,7 +442,10 @@ def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME)
     Raises DataError: no label column that is certain, words or gaps, each column by name.
     """
     if len(frame.columns) == 1:  # such a table holds texts
-        columns, identity = (Column(frame.columns[0], encoding.TEXT, 0),), texts.identity_of(encoder, network=True)
+        columns, identity = (
+            (Column(frame.columns[0], encoding.TEXT, 0),),
+            texts.identity_of(encoder, network=True),
+        )
         return public_features(frame, Recipe("label", columns=columns, encoder=identity), name=name)
     label = tables.label_column(frame)
     roles_taken = (label, tables.find_column(frame, ("split",)))
@@ -276,14 +453,18 @@ def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME)
     if inputs:
         _refuse_words(frame, inputs, label, ())
     features = files.checked_features(tables.parts_of(frame), name=name)
-    recipe = Recipe(label, columns=tuple(Column(column, NUMBERS, 0) for column in inputs), classes=features.classes)
+    recipe = Recipe(
+        label,
+        columns=tuple(Column(column, NUMBERS, 0) for column in inputs),
+        classes=features.classes,
+    )
     notes = (*features.notes, *encoding.identifier_notes(frame, inputs))
     return dataclasses.replace(features, recipe=recipes.form_of(recipe), notes=notes)
 
 
 def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
-    """The roles with the column of texts that nobody named, and a note, where one alone can be it: nothing else is to learn from, or an
-    encoder is named.
+    """The roles with the column of texts that nobody named, and a note, where one alone can be it:
+    nothing else is to learn from, or an encoder is named.
 
     Raises DataError: an encoder is named, and several columns can be it, by name.
     """
@@ -291,7 +472,12 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     names = [name for name in frame.columns if name not in aside]
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
-    words = [name for name in names if tables.is_text(frame[name]) and all(isinstance(cell, str) for cell in frame[name].dropna())]
+    words = [
+        name
+        for name in names
+        if tables.is_text(frame[name])
+        and all(isinstance(cell, str) for cell in frame[name].dropna())
+    ]
     of_words = encoding.columns_of(frame[words], "")
     found = [column.name for column in of_words if column.kind == encoding.TEXT]
     label = roles.label
@@ -301,30 +487,49 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     if label is None or not (found or roles.encoder):
         return roles, []
     if roles.encoder is None:
-        text = encoding.sole_text({column.name: column.kind for column in encoding.columns_of(frame[names], label)})
+        text = encoding.sole_text(
+            {column.name: column.kind for column in encoding.columns_of(frame[names], label)}
+        )
     else:
-        found = found or [column.name for column in of_words if column.kind in encoding.OF_WORDS and column.name != label]
+        found = found or [
+            column.name
+            for column in of_words
+            if column.kind in encoding.OF_WORDS and column.name != label
+        ]
         if len(found) > 1:
-            raise DataError(f"which column {roles.encoder} reads is not certain: {join(found)} may all be it. Say which (text=, --text).")
+            raise DataError(
+                f"which column {roles.encoder} reads is not certain: {join(found)} may all be it."
+                " Say which (text=, --text)."
+            )
         text = found[0] if found else None
     if text is None:
         return roles, []
-    told = f"Texts: {text}, the only column that can be it. Name another by text=, --text or on the page."
+    told = (
+        f"Texts: {text}, the only column that can be it. Name another by text=, --text or on the"
+        " page."
+    )
     return dataclasses.replace(roles, text=text), [told]
 
 
-def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]) -> None:
+def _refuse_words(
+    frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]
+) -> None:
     """Refuses columns that are more than numbers, each by name."""
     try:
         x = tables.numbers_of(frame, inputs)
     except DataError as refusal:
         columns = [column for column in encoding.columns_of(frame, label) if column.name in inputs]
         texts = [column.name for column in columns if column.kind == encoding.TEXT]
-        problems = [*map(_TEXT.format, texts), *encoding.problems_of(columns, Recipe(label, (*left_out, *texts)), is_scaled=True)]
+        problems = [
+            *map(_TEXT.format, texts),
+            *encoding.problems_of(columns, Recipe(label, (*left_out, *texts)), is_scaled=True),
+        ]
         cells_of_words = [line for line in refusal.problems if line.endswith("not a number.")]
         rest = problems or [line for line in refusal.problems if line not in cells_of_words]
         raise DataError(*cells_of_words, *rest, *([WAYS] if rest else [])) from refusal
-    large = [inputs[place] for place in np.flatnonzero(x.min(axis=0) > cells.FIRST_DAY)]  # float32 rounds such numbers
+    large = [
+        inputs[place] for place in np.flatnonzero(x.min(axis=0) > cells.FIRST_DAY)
+    ]  # float32 rounds such numbers
     if days := [name for name in large if cells.are_days(frame[name].to_numpy(np.float64))]:
         raise DataError(*(f"column {name!r} {encoding.ADVICE[encoding.DATE]}." for name in days))
 
@@ -335,18 +540,29 @@ def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
         return frame
     gaps = [*recipe.gaps, *map(str, recipe.gaps)]
     names = [column.name for column in recipe.columns if column.name in frame.columns]
-    return cells.with_columns(frame, {name: frame[name].mask(frame[name].isin(gaps)) for name in names})
+    return cells.with_columns(
+        frame, {name: frame[name].mask(frame[name].isin(gaps)) for name in names}
+    )
 
 
 def _table(source: Any, *names: str | None) -> tuple[pd.DataFrame, str]:
     """(the table, its title), columns of these names as they are written."""
     as_written = tuple(filter(None, names))
     if not is_table(source):
-        raise DataError(f"rows of a table are a DataFrame or end in {join(frames.SUFFIXES)}; got {str(source)[:80]!r}.")
+        raise DataError(
+            f"rows of a table are a DataFrame or end in {join(frames.SUFFIXES)}; got"
+            f" {str(source)[:80]!r}."
+        )
     if objects.is_table(source):
-        frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(drop=True)
+        frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(
+            drop=True
+        )
         notes: list[str] = []
-        notes += [] if pd.api.types.is_integer_dtype(source.index) and source.index.name is None else [frames.INDEX_LEFT_OUT]
+        notes += (
+            []
+            if pd.api.types.is_integer_dtype(source.index) and source.index.name is None
+            else [frames.INDEX_LEFT_OUT]
+        )
         frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
         frame.attrs["notes"] = notes
         return frame, "table"

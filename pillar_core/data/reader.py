@@ -1,6 +1,8 @@
-"""The app reads a brought file or folder once, in a process of its own, and maps what it found; nothing that a reader does ends the app.
+"""The app reads a brought file or folder once, in a process of its own, and maps what it found;
+nothing that a reader does ends the app.
 
-The process may take as much memory as `room` grants. What it writes lies in a file of the cache folder, which loses its name once mapped.
+The process may take as much memory as `room` grants. What it writes lies in a file of the cache
+folder, which loses its name once mapped.
 """
 
 import atexit
@@ -41,11 +43,22 @@ class Reading:
     """
 
     def __init__(
-        self, content: bytes | None, name: str, *, as_written: tuple[str, ...] = (), keys: tuple[str, str | None] | None = None
+        self,
+        content: bytes | None,
+        name: str,
+        *,
+        as_written: tuple[str, ...] = (),
+        keys: tuple[str, str | None] | None = None,
     ) -> None:
         self.share, self.is_stopped, self.said = 0.0, False, f"Reading {Path(name).name} …"
-        self._title, self._ending, self._process = Path(name).name, frames.ending_of(name), _take_process()
-        self._outcome = _in_thread(lambda: self._read(content, {"name": name, "as_written": as_written, "keys": keys}))
+        self._title, self._ending, self._process = (
+            Path(name).name,
+            frames.ending_of(name),
+            _take_process(),
+        )
+        self._outcome = _in_thread(
+            lambda: self._read(content, {"name": name, "as_written": as_written, "keys": keys})
+        )
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it ended within so many seconds."""
@@ -58,9 +71,13 @@ class Reading:
 
     @property
     def table(self) -> "pd.DataFrame":
-        """The table in the file. Raises DataError: why it cannot be read; or the file is no table."""
+        """The table in the file. Raises DataError: why it cannot be read; or the file is no
+        table."""
         if self._ending not in TABLES:
-            raise DataError(f"{self._title} is no table: beside a private table, public rows must be a table, too.")
+            raise DataError(
+                f"{self._title} is no table: beside a private table, public rows must be a table,"
+                " too."
+            )
         table: pd.DataFrame = self._outcome.result()
         return table
 
@@ -69,7 +86,9 @@ class Reading:
         """What the file holds, checked. Raises DataError: why it cannot be used."""
         content = self._outcome.result()
         if self._ending in TABLES:
-            content = raw.plain_features(tables.without_row_numbers(content), name=Path(self._title).stem)
+            content = raw.plain_features(
+                tables.without_row_numbers(content), name=Path(self._title).stem
+            )
         rows: FeatureSet | Dataset = content
         return rows
 
@@ -87,12 +106,20 @@ class Reading:
         folder = root / "arrays" / "00"  # where `store.prune` sweeps what a killed app left
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         answer: dict[str, Any] = {}
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY) as place, self._process as process:
+        with (
+            tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY) as place,
+            self._process as process,
+        ):
             prepare()
             requests, answers = process.stdin, process.stdout
             assert requests is not None
             assert answers is not None
-            request |= {"is_sent": content is not None, "into": place.name, "limit": limit, "cache": str(root)}
+            request |= {
+                "is_sent": content is not None,
+                "into": place.name,
+                "limit": limit,
+                "cache": str(root),
+            }
             with contextlib.suppress(BrokenPipeError), requests:
                 requests.write(json.dumps(request).encode() + b"\n")
                 requests.write(content or b"")
@@ -105,12 +132,16 @@ class Reading:
             if "refused" in answer:
                 raise DataError(*answer["refused"])
             if process.returncode or "kind" not in answer:
-                raise DataError(f"what reads {self._title} ended before it was done; {room.limit_text(limit)} {room.WAY_ON}")
+                raise DataError(
+                    f"what reads {self._title} ended before it was done; {room.limit_text(limit)}"
+                    f" {room.WAY_ON}"
+                )
             return _table(place.name) if answer["kind"] == "table" else _rows(place.name)
 
 
 class Encoding:
-    """The features of a table of texts, which a thread makes; its progress and its end are those of `Reading`."""
+    """The features of a table of texts, which a thread makes; its progress and its end are those of
+    `Reading`."""
 
     def __init__(self, make: Callable[[], FeatureSet]) -> None:
         self.share, self.is_stopped, self.said = 0.0, False, "Reading the rows …"
@@ -154,7 +185,8 @@ def _in_thread(make: Callable[[], Any]) -> Future[Any]:
 
 
 def prepare() -> None:
-    """Starts the process that reads the next file, unless there is one, or the machine starts none."""
+    """Starts the process that reads the next file, unless there is one, or the machine starts
+    none."""
     with _STARTING, contextlib.suppress(OSError):
         if not _READY:
             _READY.append(_start())
@@ -190,7 +222,9 @@ def _take_process() -> subprocess.Popen[bytes]:
     try:
         return _start()
     except OSError as error:
-        raise DataError(f"this machine starts no process that could read the file ({error}): try again later.") from error
+        raise DataError(
+            f"this machine starts no process that could read the file ({error}): try again later."
+        ) from error
 
 
 @atexit.register
@@ -211,7 +245,8 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def serve() -> None:
-    """Waits for a file on standard input, reads it within its memory, writes what it holds, and ends."""
+    """Waits for a file on standard input, reads it within its memory, writes what it holds, and
+    ends."""
     import pandas  # noqa: F401  # while nobody waits
     import PIL.Image  # noqa: F401
     import pyarrow.parquet  # noqa: F401
@@ -243,7 +278,12 @@ def serve() -> None:
     except Exception as error:
         if not memory_ran_out(error):
             raise
-        tell(refused=[f"{Path(request['name']).name} takes more memory than that; {room.limit_text(request['limit'])} {room.WAY_ON}"])
+        tell(
+            refused=[
+                f"{Path(request['name']).name} takes more memory than that;"
+                f" {room.limit_text(request['limit'])} {room.WAY_ON}"
+            ]
+        )
 
 
 def _write(content: bytes | str, request: dict[str, Any], out: BinaryIO, progress: Any) -> str:
@@ -257,7 +297,12 @@ def _write(content: bytes | str, request: dict[str, Any], out: BinaryIO, progres
         with pyarrow.ipc.new_file(out, table.schema) as sink:
             sink.write_table(table)
         return "table"
-    rows = objects.read(content, filename=request["name"] if request["is_sent"] else "", keys=request["keys"], progress=progress)
+    rows = objects.read(
+        content,
+        filename=request["name"] if request["is_sent"] else "",
+        keys=request["keys"],
+        progress=progress,
+    )
     arrays = pack(rows)
     if isinstance(rows, Dataset) and rows.stored_rows:
         del arrays["x_train"]

@@ -1,4 +1,5 @@
-"""Recipes as files: how a table became numbers, as JSON that pages, commands and `load_features` write and read alike."""
+"""Recipes as files: how a table became numbers, as JSON that pages, commands and `load_features`
+write and read alike."""
 
 import json
 import math
@@ -18,33 +19,71 @@ FORMAT = "pillar-recipe-1"
 
 
 def form_of(recipe: Recipe) -> dict[str, Any]:
-    """The recipe as JSON holds it; null stands for categories, fills and ranges that nobody named."""
+    """The recipe as JSON holds it; null stands for categories, fills and ranges that nobody
+    named."""
     columns: list[dict[str, Any]] = []
     for column in recipe.columns:
         categories = recipe.categories.get(column.name)
         low, high = recipe.ranges.get(column.name, (None, None))
-        kind = TEXT if column.kind == TEXT else WORDS if categories or column.kind in OF_WORDS else NUMBERS
-        named: dict[str, Any] = {"name": column.name, "kind": kind, "categories": list(categories) if categories else None}
+        kind = (
+            TEXT
+            if column.kind == TEXT
+            else WORDS
+            if categories or column.kind in OF_WORDS
+            else NUMBERS
+        )
+        named: dict[str, Any] = {
+            "name": column.name,
+            "kind": kind,
+            "categories": list(categories) if categories else None,
+        }
         encoder = {"encoder": dict(recipe.encoder)} if kind == TEXT else {}
         centre = {"centre": recipe.centres[column.name]} if column.name in recipe.centres else {}
-        columns.append(named | {"fill": recipe.fills.get(column.name), "low": low, "high": high} | centre | encoder)
-    form: dict[str, Any] = {"format": FORMAT, "label": recipe.label, "classes": list(recipe.classes), "person": recipe.person}
+        columns.append(
+            named
+            | {"fill": recipe.fills.get(column.name), "low": low, "high": high}
+            | centre
+            | encoder
+        )
+    form: dict[str, Any] = {
+        "format": FORMAT,
+        "label": recipe.label,
+        "classes": list(recipe.classes),
+        "person": recipe.person,
+    }
     form |= {"left_out": list(recipe.left_out), "columns": columns}
     more = {"gaps": list(recipe.gaps)} if recipe.gaps else {}
-    return form | more | ({"rows_per_person": recipe.rows_per_person} if recipe.rows_per_person > 1 else {})
+    return (
+        form
+        | more
+        | ({"rows_per_person": recipe.rows_per_person} if recipe.rows_per_person > 1 else {})
+    )
 
 
 def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:
-    """The recipe in a file, or in the JSON form at hand. Raises DataError: no such file, no recipe, or a damaged one."""
+    """The recipe in a file, or in the JSON form at hand. Raises DataError: no such file, no recipe,
+    or a damaged one."""
     title = "the recipe" if isinstance(source, Mapping) else str(source)
     try:
-        return _read(source if isinstance(source, Mapping) else json.loads(place_of(source).read_text(encoding="utf-8-sig")))
+        return _read(
+            source
+            if isinstance(source, Mapping)
+            else json.loads(place_of(source).read_text(encoding="utf-8-sig"))
+        )
     except OSError as error:
-        raise DataError(f"the recipe {title} could not be read ({error.strerror}): check its path.") from error
+        raise DataError(
+            f"the recipe {title} could not be read ({error.strerror}): check its path."
+        ) from error
     except KeyError as error:
-        raise DataError(f"{title} is a damaged recipe: it has no {error}. Write it again with `python -m pillar_core recipe`.") from error
+        raise DataError(
+            f"{title} is a damaged recipe: it has no {error}. Write it again with `python -m"
+            " pillar_core recipe`."
+        ) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{title} is no recipe, or a damaged one: {error} Write it again with `python -m pillar_core recipe`.") from error
+        raise DataError(
+            f"{title} is no recipe, or a damaged one: {error} Write it again with `python -m"
+            " pillar_core recipe`."
+        ) from error
 
 
 def _read(form: Any) -> Recipe:
@@ -55,44 +94,85 @@ def _read(form: Any) -> Recipe:
     for number, column in enumerate(form["columns"]):
         name, kind = column["name"], column["kind"]
         if not isinstance(name, str) or kind not in (NUMBERS, WORDS, TEXT):
-            raise ValueError(f"column {number} must have a name, and numbers, words or text as its kind; got {name!r}, {kind!r}.")
+            raise ValueError(
+                f"column {number} must have a name, and numbers, words or text as its kind; got"
+                f" {name!r}, {kind!r}."
+            )
         if (
             kind == TEXT
             and (encoder := column.get("encoder", texts.IDENTITY)) != texts.IDENTITY
-            and not (str(encoder["name"]).startswith(f"{texts.FAMILY}:") and 0 < int(encoder["width"]) < 2**15)
+            and not (
+                str(encoder["name"]).startswith(f"{texts.FAMILY}:")
+                and 0 < int(encoder["width"]) < 2**15
+            )
         ):
-            raise ValueError(f"the encoder of the texts in column {name!r} is {encoder}, and {texts.IDENTITY} here.")
+            raise ValueError(
+                f"the encoder of the texts in column {name!r} is {encoder}, and {texts.IDENTITY}"
+                " here."
+            )
         columns.append(Column(name, kind, 0))
         if column.get("categories") is not None:
             categories[name] = _texts(column["categories"], f"the categories of column {name!r}")
-        low, high, *more = (_number(column.get(key), f"{key} of column {name!r}") for key in ("low", "high", "fill", "centre"))
+        low, high, *more = (
+            _number(column.get(key), f"{key} of column {name!r}")
+            for key in ("low", "high", "fill", "centre")
+        )
         for values, value in zip((fills, centres), more, strict=True):
             if value is not None:
                 values[name] = value
         if low is not None and high is not None and low < high:
             ranges[name] = (low, high)
         elif (low, high) != (None, None):
-            raise ValueError(f"low and high of column {name!r} must be two numbers, the smaller first; got {low} and {high}.")
+            raise ValueError(
+                f"low and high of column {name!r} must be two numbers, the smaller first; got {low}"
+                f" and {high}."
+            )
     label, person, most = form["label"], form.get("person"), form.get("rows_per_person", 1)
     if not isinstance(label, str) or not isinstance(person, str | None):
-        raise ValueError(f"label and person must be names of columns; got {label!r} and {person!r}.")
+        raise ValueError(
+            f"label and person must be names of columns; got {label!r} and {person!r}."
+        )
     if type(most) is not int or not 1 <= most <= MOST_ROWS:
-        raise ValueError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {most!r}.")
-    left_out, names = _texts(form.get("left_out", ()), "left_out"), [column.name for column in columns]
+        raise ValueError(
+            f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {most!r}."
+        )
+    left_out, names = (
+        _texts(form.get("left_out", ()), "left_out"),
+        [column.name for column in columns],
+    )
     roles = [*names, *left_out, label, *([person] if person and person not in left_out else [])]
     if repeated := sorted(name for name, count in Counter(roles).items() if count > 1):
         raise ValueError(f"each column has one place in it; {join(repeated)} have several.")
     if not columns:
         raise ValueError("it names no column to learn from.")
     gaps = form.get("gaps", [])
-    if not isinstance(gaps, list | tuple) or not all(isinstance(gap, str | int | float) and not isinstance(gap, bool) for gap in gaps):
+    if not isinstance(gaps, list | tuple) or not all(
+        isinstance(gap, str | int | float) and not isinstance(gap, bool) for gap in gaps
+    ):
         raise ValueError(f"gaps must be a list of words and numbers; got {gaps!r}.")
     classes = _texts(form.get("classes", ()), "classes")
-    return Recipe(label, left_out, categories, fills, ranges, tuple(columns), person, most, classes, tuple(gaps), encoder, centres)
+    return Recipe(
+        label,
+        left_out,
+        categories,
+        fills,
+        ranges,
+        tuple(columns),
+        person,
+        most,
+        classes,
+        tuple(gaps),
+        encoder,
+        centres,
+    )
 
 
 def _texts(values: Any, title: str) -> tuple[str, ...]:
-    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values) or len(set(values)) < len(values):
+    if (
+        not isinstance(values, list | tuple)
+        or not all(isinstance(value, str) for value in values)
+        or len(set(values)) < len(values)
+    ):
         raise ValueError(f"{title} must be a list of different words; got {str(values)[:80]}.")
     return tuple(values)
 

@@ -1,4 +1,5 @@
-"""What an upload holds and what is wrong with it, without raising: the text of the app's upload panel."""
+"""What an upload holds and what is wrong with it, without raising: the text of the app's upload
+panel."""
 
 import dataclasses
 import itertools
@@ -21,9 +22,10 @@ FEWEST_PUBLIC = 3
 class Report:
     """What an upload holds.
 
-    `ok` means that the rows can be loaded and split. `rows` counts train and test rows; `dims` is (d,) for features, (h, w)
-    or (h, w, 3) for images. `problems` and `notes` are one line each; `preview` holds the first train rows as tidy mappings.
-    `n_public` train rows would be public, unprotected; the first note says so. `understood`: see `understood`.
+    `ok` means that the rows can be loaded and split. `rows` counts train and test rows; `dims` is
+    (d,) for features, (h, w) or (h, w, 3) for images. `problems` and `notes` are one line each;
+    `preview` holds the first train rows as tidy mappings. `n_public` train rows would be public,
+    unprotected; the first note says so. `understood`: see `understood`.
     """
 
     ok: bool
@@ -41,39 +43,57 @@ class Report:
 
 
 def understood(data: Dataset | FeatureSet) -> str:
-    """One sentence on what a set means: what is predicted, from what, and how many rows are for testing."""
+    """One sentence on what a set means: what is predicted, from what, and how many rows are for
+    testing."""
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     recipe = data.recipe if isinstance(data, FeatureSet) else None
     if data.x_train.ndim > 2:
         height, width = data.x_train.shape[1:3]
-        source = f"{'colour' if data.x_train.ndim == 4 else 'grey'} pictures, {width} wide and {height} high"
+        source = (
+            f"{'colour' if data.x_train.ndim == 4 else 'grey'} pictures, {width} wide and {height}"
+            " high"
+        )
     elif recipe is not None:
         names = [column["name"] for column in recipe["columns"]]
         source = f"{len(names):,} column{'s' * (len(names) > 1)}: {join(names, most=6)}"
     else:
         source = f"{data.x_train.shape[1]:,} numbers a row"
     label = recipe["label"] if recipe is not None else "one of " + f"{len(data.classes):,} classes"
-    target = f"Predicts {label} ({join(data.classes, most=4)}) from {source}" if data.y_train is not None else f"No labels; {source}"
+    target = (
+        f"Predicts {label} ({join(data.classes, most=4)}) from {source}"
+        if data.y_train is not None
+        else f"No labels; {source}"
+    )
     n_rows = n_train + n_test
-    share = f"{n_rows:,} rows: {n_train:,} to learn from, {n_test:,} ({n_test / n_rows:.0%}) to test on" if n_test else f"{n_rows:,} rows"
+    share = (
+        f"{n_rows:,} rows: {n_train:,} to learn from, {n_test:,} ({n_test / n_rows:.0%}) to test on"
+        if n_test
+        else f"{n_rows:,} rows"
+    )
     return f"{target}. {share}."
 
 
 def refusal_report(error: PillarError) -> Report:
     """The report on rows that cannot be used."""
-    return Report(ok=False, problems=error.problems if isinstance(error, DataError) else (str(error),))
+    return Report(
+        ok=False, problems=error.problems if isinstance(error, DataError) else (str(error),)
+    )
 
 
 def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:
-    """How many train rows a stratified share makes public: at least one of each class, as the split draws them."""
+    """How many train rows a stratified share makes public: at least one of each class, as the split
+    draws them."""
     counts = [n_train] if labels is None else np.unique(labels, return_counts=True)[1].tolist()
     return sum(max(1, round(public_fraction * count)) for count in counts)
 
 
-def describe_rows(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:
+def describe_rows(
+    data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None
+) -> Report:
     """The report on rows that were read.
 
-    public_fraction: share of the train rows that the split would make public; None: none, because public rows come from elsewhere.
+    public_fraction: share of the train rows that the split would make public; None: none, because
+    public rows come from elsewhere.
     """
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     shape = tuple(int(size) for size in data.x_train.shape[1:])
@@ -81,21 +101,29 @@ def describe_rows(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fra
     counted, labels, unit = n_train, data.y_train, "train rows"
     if data.persons is not None:  # who is public is so as a whole
         first = np.unique(data.persons.of, return_index=True)[1]
-        counted, labels, unit = len(first), labels if labels is None else labels[first], "persons with train rows"
+        counted, labels, unit = (
+            len(first),
+            labels if labels is None else labels[first],
+            "persons with train rows",
+        )
     n_public = 0 if public_fraction is None else public_rows(labels, counted, public_fraction)
     problems: tuple[str, ...] = ()
     if public_fraction is not None and not FEWEST_PUBLIC <= n_public < counted:
         problems = (
-            f"A share of {public_fraction:.0%} of {counted} train rows makes {n_public} of them public; the directions and their map need "
-            f"at least {FEWEST_PUBLIC} public rows, and a private one must remain. Bring more rows, raise the share, or take public rows "
-            "from another data set.",
+            (
+                f"A share of {public_fraction:.0%} of {counted} train rows makes {n_public} of them"
+                f" public; the directions and their map need at least {FEWEST_PUBLIC} public rows,"
+                " and a private one must remain. Bring more rows, raise the share, or take public"
+                " rows from another data set."
+            ),
         )
     else:
         count = f"All {counted:,} {unit} are private: public rows come from elsewhere."
         if n_public:
             count = (
-                f"{n_public:,} of these {counted:,} {unit} become public: ε does not protect them, and what is released may show them. "
-                f"The other {counted - n_public:,} are private."
+                f"{n_public:,} of these {counted:,} {unit} become public: ε does not protect them,"
+                f" and what is released may show them. The other {counted - n_public:,} are"
+                " private."
             )
         notes = (count, *_single(data), *notes)
     outcome = (not problems, n_train + n_test, shape, data.classes, problems, notes, preview)
@@ -110,15 +138,36 @@ def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
     names = [data.classes[label] for label in labels[counts == 1]]
     if not names:
         return ()
-    return (f"One train row alone has the class {join(names)}: under noise it is not learnt, and a public share takes that row.",)
+    return (
+        (
+            f"One train row alone has the class {join(names)}: under noise it is not learnt, and a"
+            " public share takes that row."
+        ),
+    )
 
 
 def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:
     label = "" if data.y_train is None else data.classes[int(data.y_train[number])]
     row = data.x_train[number]
     if row.ndim > 1:
-        return {"row": number, "label": label, "mean": float(row.mean()), "darkest": int(row.min()), "brightest": int(row.max())}
-    names = (data.names if isinstance(data, FeatureSet) else None) or [f"x{column}" for column in range(len(row))]
+        return {
+            "row": number,
+            "label": label,
+            "mean": float(row.mean()),
+            "darkest": int(row.min()),
+            "brightest": int(row.max()),
+        }
+    names = (data.names if isinstance(data, FeatureSet) else None) or [
+        f"x{column}" for column in range(len(row))
+    ]
     text = {"text": data.texts[number]} if data.texts else {}
-    numbers = {name: float(value) for name, value in zip(names, row, strict=True) if not (text and name.startswith("text["))}
-    return {"row": number, "label": label} | text | dict(itertools.islice(numbers.items(), PREVIEW_COLUMNS))
+    numbers = {
+        name: float(value)
+        for name, value in zip(names, row, strict=True)
+        if not (text and name.startswith("text["))
+    }
+    return (
+        {"row": number, "label": label}
+        | text
+        | dict(itertools.islice(numbers.items(), PREVIEW_COLUMNS))
+    )

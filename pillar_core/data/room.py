@@ -1,4 +1,5 @@
-"""How much memory reading a file may take: as PILLAR_MEMORY says, else in the app half of what is free. Commands have no other limit."""
+"""How much memory reading a file may take: as PILLAR_MEMORY says, else in the app half of what is
+free. Commands have no other limit."""
 
 import contextlib
 import functools
@@ -12,7 +13,10 @@ from pillar_core.errors import DataError, SettingError, memory_ran_out
 VARIABLE = "PILLAR_MEMORY"
 UNKNOWN = 4 * 2**30
 """Bytes that count as free where the system does not say (no Linux)."""
-WAY_ON = f"Free some memory, set {VARIABLE}=16G before you start, or read it in Python without {VARIABLE}, which takes any."
+WAY_ON = (
+    f"Free some memory, set {VARIABLE}=16G before you start, or read it in Python without"
+    f" {VARIABLE}, which takes any."
+)
 _LIMITS: list[int] = []
 """Of this process: the last one holds, and none is no limit."""
 
@@ -26,26 +30,35 @@ def memory_limit() -> int:
     if setting:
         size = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", setting.strip(), re.I)
         if size is None or float(size[1]) == 0:
-            raise SettingError(f"{VARIABLE} must be a size above 0, such as 4G or 500M; got {setting!r}.")
+            raise SettingError(
+                f"{VARIABLE} must be a size above 0, such as 4G or 500M; got {setting!r}."
+            )
         return int(float(size[1]) * 2 ** (10 * " KMGT".index(size[2].upper() or " ")))
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")) // 2
+        return (
+            next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+            // 2
+        )
     except (OSError, StopIteration):
         return UNKNOWN // 2
 
 
 def limit_to(size: int) -> None:
-    """Has this process read with at most so many bytes more than it takes already; what passes that is a MemoryError (on Linux)."""
+    """Has this process read with at most so many bytes more than it takes already; what passes that
+    is a MemoryError (on Linux)."""
     _LIMITS[:] = [size]
     _limit_data(size)
     with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory ends all the same, this process goes first
+        Path("/proc/self/oom_score_adj").write_text(
+            "1000", encoding="ascii"
+        )  # where memory ends all the same, this process goes first
 
 
 @contextlib.contextmanager
 def limited() -> Iterator[None]:
-    """Around reading a file in this process: where PILLAR_MEMORY is set, it holds for commands and in Python, too.
+    """Around reading a file in this process: where PILLAR_MEMORY is set, it holds for commands and
+    in Python, too.
 
     Raises SettingError: it is no size. DataError: the file takes more.
     """
@@ -61,18 +74,23 @@ def limited() -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not memory_ran_out(error):
             raise
-        raise DataError(f"the file takes more memory than that; {limit_text(limit)} {WAY_ON}") from error
+        raise DataError(
+            f"the file takes more memory than that; {limit_text(limit)} {WAY_ON}"
+        ) from error
     finally:
         undo()
 
 
 def _limit_data(size: int) -> Callable[[], object]:
-    """Gives this process at most so many bytes more, where the system can (Linux), until what comes back is called."""
+    """Gives this process at most so many bytes more, where the system can (Linux), until what comes
+    back is called."""
     try:
         import resource
 
         before = resource.getrlimit(resource.RLIMIT_DATA)
-        vm_data = re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+        vm_data = re.search(
+            r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii")
+        )
         most = size + (int(vm_data[1]) * 1024 if vm_data else 0)
         resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     except (ImportError, OSError, ValueError):
@@ -81,18 +99,24 @@ def _limit_data(size: int) -> Callable[[], object]:
 
 
 def check_memory(subject: str, size: int, limit: int | None = None) -> None:
-    """Refuses what takes more memory than `limit`, or than this process may. what: subject and verb.
+    """Refuses what takes more memory than `limit`, or than this process may. what: subject and
+    verb.
 
     Raises DataError: so.
     """
-    limit = limit or (_LIMITS[0] if _LIMITS else memory_limit() if os.environ.get(VARIABLE) else size)
+    limit = limit or (
+        _LIMITS[0] if _LIMITS else memory_limit() if os.environ.get(VARIABLE) else size
+    )
     if size > limit:
         raise DataError(f"{subject} {_size_text(size)} of memory; {limit_text(limit)} {WAY_ON}")
 
 
 def limit_text(limit: int) -> str:
     """The limit, in a sentence."""
-    return f"reading may take at most {_size_text(limit)} ({VARIABLE}, or in the app half of what is free)."
+    return (
+        f"reading may take at most {_size_text(limit)} ({VARIABLE}, or in the app half of what is"
+        " free)."
+    )
 
 
 def _size_text(size: int) -> str:

@@ -1,7 +1,8 @@
-"""Arrays too large for memory: written piece by piece to a nameless file in the cache folder, and mapped from there.
+"""Arrays too large for memory: written piece by piece to a nameless file in the cache folder, and
+mapped from there.
 
-The file has no name, so a killed process leaves nothing behind and nobody reads half of it; its space is free again when the last
-array that maps it is gone.
+The file has no name, so a killed process leaves nothing behind and nobody reads half of it; its
+space is free again when the last array that maps it is gone.
 """
 
 import math
@@ -25,10 +26,14 @@ def is_large(shape: tuple[int, ...], itemsize: int = 1) -> bool:
     return math.prod(shape) * itemsize > LARGEST_IN_MEMORY
 
 
-def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order: str = "C") -> Array:
-    """The array of `pieces` (bytes or contiguous arrays) one after the other; a first side of −1 is as long as they make it.
+def on_disk(
+    pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order: str = "C"
+) -> Array:
+    """The array of `pieces` (bytes or contiguous arrays) one after the other; a first side of −1 is
+    as long as they make it.
 
-    Raises StoreError: no room, or a folder that cannot be written. ValueError: the pieces do not make the shape.
+    Raises StoreError: no room, or a folder that cannot be written. ValueError: the pieces do not
+    make the shape.
     """
     root = store.default().root
     with writable(root, "Nothing was kept. "):
@@ -41,19 +46,30 @@ def on_disk(pieces: Iterable[Any], dtype: Any, shape: tuple[int, ...], *, order:
             full_shape = (count, *shape[1:]) if shape[0] < 0 else shape
             if file.tell() != math.prod(full_shape) * np.dtype(dtype).itemsize:
                 raise ValueError(f"{file.tell()} bytes do not make an array of shape {full_shape}")
-            return np.memmap(file, dtype=dtype, mode="c", shape=full_shape, order=order) if file.tell() else np.empty(full_shape, dtype)  # type: ignore[call-overload]  # the stub wants a literal order
+            if not file.tell():
+                return np.empty(full_shape, dtype)
+            mapped: Array = np.memmap(file, dtype, "c", shape=full_shape, order=order)  # type: ignore[call-overload]
+            return mapped
 
 
 def take_rows(rows: Array, numbers: Array) -> Array:
     """`rows[numbers]`, on the disk where that is too large for memory."""
     shape = (len(numbers), *rows.shape[1:])
-    return in_room((np.ascontiguousarray(rows[numbers[part]]) for part in parts_of(shape, rows.itemsize)), rows.dtype, shape)
+    return in_room(
+        (np.ascontiguousarray(rows[numbers[part]]) for part in parts_of(shape, rows.itemsize)),
+        rows.dtype,
+        shape,
+    )
 
 
 def join_rows(rows: Array, more: Array) -> Array:
     """`rows` and then `more`, on the disk where that is too large for memory."""
     shape = (len(rows) + len(more), *rows.shape[1:])
-    pieces = (np.ascontiguousarray(side[part]) for side in (rows, more) for part in parts_of(side.shape, side.itemsize))
+    pieces = (
+        np.ascontiguousarray(side[part])
+        for side in (rows, more)
+        for part in parts_of(side.shape, side.itemsize)
+    )
     return in_room(pieces, rows.dtype, shape)
 
 

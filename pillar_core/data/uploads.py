@@ -1,8 +1,10 @@
-"""What a person brings, images or features: kept on this machine, listed, loaded and forgotten here, whatever page or command it came by.
+"""What a person brings, images or features: kept on this machine, listed, loaded and forgotten
+here, whatever page or command it came by.
 
-The rows lie in the store under a key, their title and sizes on a card beside them; the name `stored:<key>` stands for both in links,
-grids and records. Whatever is made from the rows of a set and kept, too, has the set's key between the hyphens of its own, so that
-forgetting finds it. To visitors of a demo no set is here.
+The rows lie in the store under a key, their title and sizes on a card beside them; the name
+`stored:<key>` stands for both in links, grids and records. Whatever is made from the rows of a set
+and kept, too, has the set's key between the hyphens of its own, so that forgetting finds it. To
+visitors of a demo no set is here.
 """
 
 import dataclasses
@@ -33,11 +35,13 @@ _KEEPING = threading.Lock()
 
 @dataclasses.dataclass(frozen=True)
 class Upload:
-    """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
+    """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3])
+    pixels, or (d,).
 
-    `rows_per_person`: no person has more of its train rows; None where a row is an example of its own. `apart_from`: see `FeatureSet`.
-    `kept_at` counts seconds since 1970. `understood`: see `reports.understood`. `is_text`: texts alone made the features. `is_made_up`:
-    rows were drawn from what a recipe declares. `names`: of the columns, where they have some.
+    `rows_per_person`: no person has more of its train rows; None where a row is an example of its
+    own. `apart_from`: see `FeatureSet`. `kept_at` counts seconds since 1970. `understood`: see
+    `reports.understood`. `is_text`: texts alone made the features. `is_made_up`: rows were drawn
+    from what a recipe declares. `names`: of the columns, where they have some.
     """
 
     name: str
@@ -59,7 +63,8 @@ class Upload:
 
 
 def is_name(text: object) -> bool:
-    """Whether `text` is written as the name of a kept set; whether its rows are here shows on loading."""
+    """Whether `text` is written as the name of a kept set; whether its rows are here shows on
+    loading."""
     return isinstance(text, str) and _NAME.fullmatch(text) is not None
 
 
@@ -70,15 +75,19 @@ def key_of(name: str) -> str:
     """
     match = _NAME.fullmatch(name)
     if match is None:
-        raise StoreError(f"the name of rows that were brought is {PREFIX} and 32 of 0-9 and a-f; got {name[:60]!r}.")
+        raise StoreError(
+            f"the name of rows that were brought is {PREFIX} and 32 of 0-9 and a-f; got"
+            f" {name[:60]!r}."
+        )
     return match[1]
 
 
 def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
-    """The name under which these rows are found again on this machine, after storing them in the cache.
+    """The name under which these rows are found again on this machine, after storing them in the
+    cache.
 
-    title: what people call them, such as the file's name (default: that of the same rows kept before, else the set's own title or
-    name); a number is added to a title that another set has.
+    title: what people call them, such as the file's name (default: that of the same rows kept
+    before, else the set's own title or name); a number is added to a title that another set has.
 
     Raises StoreError: a disk that refuses.
     """
@@ -87,25 +96,37 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     key = fingerprint(data.fingerprint, *data.caveats) if data.caveats else data.fingerprint
     own_title = data.title if isinstance(data, Dataset) else ""
     with _KEEPING:
-        if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
+        if (
+            title or _card(key) is None
+        ):  # before the rows, which nobody's push out once they have a card
             taken = {upload.title for upload in list_uploads() if upload.name != PREFIX + key}
-            taken |= {known for item in DATASETS.values() for known in (item.title, item.short_title)}
+            taken |= {
+                known for item in DATASETS.values() for known in (item.title, item.short_title)
+            }
             wanted = " ".join((title or own_title or data.name).split())[:120]
             numbered = (f"{wanted} ({number})" for number in itertools.count(2))
-            distinct = next(item for item in itertools.chain([wanted], numbered) if item not in taken)
+            distinct = next(
+                item for item in itertools.chain([wanted], numbered) if item not in taken
+            )
             described, former = _upload_of(key, data, distinct), _card(key)
-            apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))
+            apart_from = tuple(
+                dict.fromkeys((*described.apart_from, *(former.apart_from if former else ())))
+            )
             _write(dataclasses.replace(described, kept_at=time.time(), apart_from=apart_from))
         cache.put_arrays(key, **pack(data))
     if isinstance(data, Dataset):
-        places.forget(data)  # what decoding kept: the rows lie under their own name now, and only there
+        places.forget(
+            data
+        )  # what decoding kept: the rows lie under their own name now, and only there
     return PREFIX + key
 
 
 def list_uploads(kind: str | None = None) -> tuple[Upload, ...]:
     """The cards of all kept sets (of one kind) whose rows are here, the latest first."""
     cards = (_card(key.removeprefix(_CARD)) for key in store.default().keys("blob", prefix=_CARD))
-    fitting = (card_ for card_ in cards if card_ and kind in (None, card_.kind) and is_here(card_.name))
+    fitting = (
+        card_ for card_ in cards if card_ and kind in (None, card_.kind) and is_here(card_.name)
+    )
     return tuple(sorted(fitting, key=lambda card_: (-card_.kept_at, card_.name)))
 
 
@@ -126,12 +147,17 @@ def refuse_missing(value: object) -> None:
 
 def missing_text(name: str) -> str:
     """Why a set cannot be opened, and what to do."""
-    way = mode.ADVICE if mode.binds() else "Bring the same rows again on the page Data & backbone, and they have this name."
+    way = (
+        mode.ADVICE
+        if mode.binds()
+        else "Bring the same rows again on the page Data & backbone, and they have this name."
+    )
     return f"{name} is not on this machine (any more). {way}"
 
 
 def card(name: str) -> Upload | None:
-    """The card of one set, made again from the rows where it is damaged; None where the rows are not here."""
+    """The card of one set, made again from the rows where it is damaged; None where the rows are
+    not here."""
     if not is_here(name):
         return None
     if (card_ := _card(key_of(name))) is not None:
@@ -141,11 +167,18 @@ def card(name: str) -> Upload | None:
 
 
 def title_of(name: str) -> str:
-    """What people call a set: a registered one's short title, the title of what was brought, else the name itself."""
+    """What people call a set: a registered one's short title, the title of what was brought, else
+    the name itself."""
     if name in DATASETS:
         return DATASETS[name].short_title
     upload = card(name)
-    return upload.title if upload is not None else "an upload that is not here" if is_name(name) else name
+    return (
+        upload.title
+        if upload is not None
+        else "an upload that is not here"
+        if is_name(name)
+        else name
+    )
 
 
 def load(name: str) -> Dataset | FeatureSet:
@@ -160,37 +193,63 @@ def load(name: str) -> Dataset | FeatureSet:
     try:
         data = unpack(arrays, title=upload.title if upload is not None else "")
     except DataError as error:
-        raise StoreError(f"the persons of {name} are damaged: forget it, and upload it again.") from error
+        raise StoreError(
+            f"the persons of {name} are damaged: forget it, and upload it again."
+        ) from error
     if isinstance(data, Dataset):
         return data
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
-    names = ("classes", "name", "notes", "persons", "caveats", "names", "recipe", "test_drawn", "texts")
+    names = (
+        "classes",
+        "name",
+        "notes",
+        "persons",
+        "caveats",
+        "names",
+        "recipe",
+        "test_drawn",
+        "texts",
+    )
     fields = {name: getattr(data, name) for name in names}
-    return dataclasses.replace(checked, **fields, apart_from=upload.apart_from if upload is not None else ())
+    return dataclasses.replace(
+        checked, **fields, apart_from=upload.apart_from if upload is not None else ()
+    )
 
 
-def load_rows(name: str, settings: Mapping[str, Any] | None = None, *, download: bool = False) -> Dataset | FeatureSet:
-    """The rows that a name in a link or a grid stands for: a registered data set's, or those that were brought.
+def load_rows(
+    name: str, settings: Mapping[str, Any] | None = None, *, download: bool = False
+) -> Dataset | FeatureSet:
+    """The rows that a name in a link or a grid stands for: a registered data set's, or those that
+    were brought.
 
     Raises UnknownNameError, StoreError, DataError, SettingError.
     """
     if is_name(name):
         return load(name)
-    visitors.refuse_names({"dataset": name} | ({"dataset_settings": dict(settings)} if settings else {}))
+    visitors.refuse_names(
+        {"dataset": name} | ({"dataset_settings": dict(settings)} if settings else {})
+    )
     return load_dataset(name, download=download, **dict(settings or {}))
 
 
 def forget(name: str) -> int:
-    """How many entries left the cache: the rows under `name`, their card, and what was made from them.
+    """How many entries left the cache: the rows under `name`, their card, and what was made from
+    them.
 
-    None for visitors of a demo. Records of runs hold no rows and stay. Features through a backbone go with `runs.splitting.forget_data`.
+    None for visitors of a demo. Records of runs hold no rows and stay. Features through a backbone
+    go with `runs.splitting.forget_data`.
     """
     cache, key = store.default(), key_of(name)
     if mode.binds():
         return 0
     for decoded in (cache.get_arrays(key, mmap=True) or {}).get("stored_rows", ()):
         cache.delete("arrays", str(decoded))
-    entries = [(kind, entry) for kind in ("arrays", "record", "blob") for entry in cache.keys(kind) if key in entry.split("-")]
+    entries = [
+        (kind, entry)
+        for kind in ("arrays", "record", "blob")
+        for entry in cache.keys(kind)
+        if key in entry.split("-")
+    ]
     return sum(cache.delete(kind, entry) for kind, entry in entries)
 
 
@@ -226,7 +285,11 @@ def _card(key: str) -> Upload | None:
         return None
     try:
         written: dict[str, Any] = {"apart_from": (), "names": ()} | json.loads(content)
-        facts = {field.name: written[field.name] for field in dataclasses.fields(Upload) if field.name in written}
+        facts = {
+            field.name: written[field.name]
+            for field in dataclasses.fields(Upload)
+            if field.name in written
+        }
         lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from", "names")}
         card_ = Upload(**facts | {"name": PREFIX + key} | lists)
     except (ValueError, TypeError, KeyError):

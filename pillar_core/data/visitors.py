@@ -1,4 +1,5 @@
-"""What visitors of a demo may name: the library's own sets and what needs no file, program or address."""
+"""What visitors of a demo may name: the library's own sets and what needs no file, program or
+address."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,34 +23,53 @@ def is_offered(name: str, value: object) -> bool:
 
 
 def offered_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Those of `values` that the asker may choose for a setting: a visitor sets that come with the library, and names without arguments."""
+    """Those of `values` that the asker may choose for a setting: a visitor sets that come with the
+    library, and names without arguments."""
     if name not in _NAMES or not mode.binds():
         return tuple(values)
     if name in ("dataset", "data", "private", "public"):
-        return tuple(value for value in values if value is None or all(map(_comes_with_library, str(value).split("+"))))
+        return tuple(
+            value
+            for value in values
+            if value is None or all(map(_comes_with_library, str(value).split("+")))
+        )
     return tuple(value for value in values if value is None or _PLAIN.fullmatch(str(value)))
 
 
 def _comes_with_library(part: str) -> bool:
-    """Whether a name says a set that needs no file, shifted or not, or a part of the private rows."""
+    """Whether a name says a set that needs no file, shifted or not, or a part of the private
+    rows."""
     match = SHIFTED.fullmatch(part)
-    return match is not None and (match[1] in ("part", "own_half") or (match[1] in tuple(DATASETS) and not DATASETS[match[1]].needs_files))
+    return match is not None and (
+        match[1] in ("part", "own_half")
+        or (match[1] in tuple(DATASETS) and not DATASETS[match[1]].needs_files)
+    )
 
 
 def names_here(kind: str = "") -> list[str]:
-    """Names of the data sets (of one kind) whose rows are on this machine, of which the asker may choose."""
-    return [name for name in offered_values("data", cards.local_names()) if kind in ("", DATASETS[name].kind)]
+    """Names of the data sets (of one kind) whose rows are on this machine, of which the asker may
+    choose."""
+    return [
+        name
+        for name in offered_values("data", cards.local_names())
+        if kind in ("", DATASETS[name].kind)
+    ]
 
 
 def refuse_names(value: object, name: str = "") -> None:
-    """Refuses, in a specification however deep, every name that a visitor may not choose. Raises UnsupportedError: there is one."""
+    """Refuses, in a specification however deep, every name that a visitor may not choose. Raises
+    UnsupportedError: there is one."""
     if not mode.binds():
         return
     if isinstance(value, Mapping):
         if name == "dataset_settings" and value:
             sizes = {**_SIZES, **value}
             are_numbers = all(isinstance(sizes[size], int | float) for size in _SIZES)
-            if not (are_numbers and (abs(sizes["n"]) + abs(sizes["n_test"])) * abs(sizes["d"]) <= mode.limit("numbers")):
+            if not (
+                are_numbers
+                and (abs(sizes["n"]) + abs(sizes["n_test"])) * abs(sizes["d"])
+                <= mode.limit("numbers")
+            ):
                 mode.refuse("numbers")
         for key, item in value.items():
             refuse_names(item, str(key))

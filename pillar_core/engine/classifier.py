@@ -1,4 +1,5 @@
-"""A linear classifier on the original features: a public row-wise transform, then weights and biases."""
+"""A linear classifier on the original features: a public row-wise transform, then weights and
+biases."""
 
 import dataclasses
 
@@ -22,7 +23,8 @@ class LinearClassifier:
         return len(self.weights if self.transform.projection is None else self.transform.projection)
 
     def scores(self, x: Array) -> Array:
-        """(n, C) float32 scores of rows x (n, d). Raises DataError for rows of another dimension."""
+        """(n, C) float32 scores of rows x (n, d). Raises DataError for rows of another
+        dimension."""
         return np.asarray(self.transform(x) @ self.weights + self.bias)
 
     def predict(self, x: Array) -> Array:

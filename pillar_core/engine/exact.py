@@ -1,9 +1,11 @@
-"""Clipped gradient sums in whole numbers: each row's term is a function of that row and the released head alone, to the last bit.
+"""Clipped gradient sums in whole numbers: each row's term is a function of that row and the
+released head alone, to the last bit.
 
-Guarantee: a term is r ⊗ u with whole numbers ‖u‖ ≤ U and ‖r‖ ≤ R, both checked in whole numbers; one that fails is 0. So a row moves
-the sum by at most U·R units, which stand for the clip norm. Before the checks a row meets only operations of IEEE 754 on single
-numbers (+, −, ×, ÷, √, rounding), sums in one fixed order, a public table for exp, and products of whole numbers below 2⁵³, which are
-exact in any order of summation. docs/accounting.md has the proof.
+Guarantee: a term is r ⊗ u with whole numbers ‖u‖ ≤ U and ‖r‖ ≤ R, both checked in whole numbers;
+one that fails is 0. So a row moves the sum by at most U·R units, which stand for the clip norm.
+Before the checks a row meets only operations of IEEE 754 on single numbers (+, −, ×, ÷, √,
+rounding), sums in one fixed order, a public table for exp, and products of whole numbers below 2⁵³,
+which are exact in any order of summation. docs/accounting.md has the proof.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine.gradient import LONGEST_HEAD, SUM_ROWS, SUM_ROWS_DEVICE, exact_products, row_sum
+from pillar_core.engine.gradient import (
+    LONGEST_HEAD,
+    SUM_ROWS,
+    SUM_ROWS_DEVICE,
+    exact_products,
+    row_sum,
+)
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
 
@@ -27,11 +35,13 @@ ROW_UNITS, WIDE_ROW_UNITS, WIDE = 1 << 12, 1 << 14, 2048
 RESIDUAL_UNITS = 1 << 12
 """R, the longest clipped residual."""
 SCALE_UNITS, SPREAD = 1 << 6, 1 << 5
-"""Of the largest scale of an entry, and of the longest row whose entries are scaled, where rows are clipped."""
+"""Of the largest scale of an entry, and of the longest row whose entries are scaled, where rows are
+clipped."""
 SHARE_UNITS = 1 << 20
 """A probability of 1 before the clip."""
 FINENESS, LARGEST_GAP = 1 << 12, 16
-"""Entries of the table of exp for each 1 in a logit, and the gap below the largest logit from which on a class's share is 0."""
+"""Entries of the table of exp for each 1 in a logit, and the gap below the largest logit from which
+on a class's share is 0."""
 FLOATS = 1 << 17
 """Logits at a time on a CPU."""
 SMALLEST_SCALE = 2.0**-100
@@ -42,7 +52,8 @@ SUM_UNITS = 1 << 24
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class IntegerRows:
-    """Rows (n, k) as scale · units: units (n, k) float32, whole numbers of norm at most `most`; scale (n,) float64."""
+    """Rows (n, k) as scale · units: units (n, k) float32, whole numbers of norm at most `most`;
+    scale (n,) float64."""
 
     units: torch.Tensor
     scale: torch.Tensor
@@ -55,7 +66,8 @@ class IntegerRows:
 
 
 def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
-    """Rows z (n, k) float32 on a grid of their own; bias: with one more number, a 1. A row that is not finite counts as 0.
+    """Rows z (n, k) float32 on a grid of their own; bias: with one more number, a 1. A row that is
+    not finite counts as 0.
 
     Raises SettingError for so many rows or numbers that a sum of theirs could leave 64 bits.
     """
@@ -86,16 +98,22 @@ def clipped_sum(
     *,
     scaling: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, k), of each head in units of its norm / rows.sensitivity.
+    """(H, C, k) int64: Σ clip(gradient) of softmax heads `state` (H, C, k), of each head in units
+    of its norm / rows.sensitivity.
 
-    labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all). scaling: (H, C, k) above 0,
-    multiplies gradients before the clip; units are then SCALE_UNITS times as many.
+    labels: (n,) int64; norms: H clip norms; picked: (m,) int64, the rows of the sum (None: all).
+    scaling: (H, C, k) above 0, multiplies gradients before the clip; units are then SCALE_UNITS
+    times as many.
     """
     heads, classes, _ = state.shape
     device, units, scales = state.device, rows.units, rows.scale
     if picked is not None:
         units, scales, labels = (part.index_select(0, picked) for part in (units, scales, labels))
-    per_unit = torch.tensor([rows.sensitivity / SHARE_UNITS / norm for norm in norms], dtype=torch.float64, device=device)
+    per_unit = torch.tensor(
+        [rows.sensitivity / SHARE_UNITS / norm for norm in norms],
+        dtype=torch.float64,
+        device=device,
+    )
     weights, steps = _integer_heads(state)
     table = _exponentials(str(device))
     total = torch.zeros((heads * classes, units.shape[1]), dtype=torch.int64, device=device)
@@ -105,25 +123,38 @@ def clipped_sum(
         wide = torch.nan_to_num(scaling.double(), nan=1.0).clamp(SMALLEST_SCALE, 1 / SMALLEST_SCALE)
         largest = wide.amax((1, 2))
         per_unit *= largest
-        entries = (wide * (SCALE_UNITS / largest)[:, None, None]).round_().clamp_(min=1.0).flatten(0, 1)
+        entries = (
+            (wide * (SCALE_UNITS / largest)[:, None, None]).round_().clamp_(min=1.0).flatten(0, 1)
+        )
         spread = SPREAD
-    size = SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
+    size = (
+        SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
+    )
     reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
     for start in range(0, len(labels), size):
         part = slice(start, start + size)
         logits = _products(weights, units[part]).view(heads, classes, -1)
-        gaps = (logits.amax(1, keepdim=True) - logits).mul_((FINENESS * steps[:, None] * scales[part])[:, None])
-        shares = table.index_select(0, gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).int().flatten()).view_as(gaps)
+        gaps = (logits.amax(1, keepdim=True) - logits).mul_(
+            (FINENESS * steps[:, None] * scales[part])[:, None]
+        )
+        shares = table.index_select(
+            0, gaps.round_().clamp_(max=FINENESS * LARGEST_GAP).int().flatten()
+        ).view_as(gaps)
         residuals = shares.mul_(SHARE_UNITS / shares.sum(1, keepdim=True)).round_()
         index = labels[part].expand(heads, 1, -1)
         residuals.scatter_add_(1, index, residuals.new_full((), -SHARE_UNITS).expand(index.shape))
-        lengths = None  # squared lengths of a scaled row by class, rounded up, with SPREAD for U·SCALE_UNITS
+        # squared lengths of a scaled row by class, rounded up, with SPREAD for U·SCALE_UNITS
+        lengths = None
         if entries is not None:
-            lengths = _products(entries.square(), units[part].double().square()).mul_((SPREAD / rows.most / SCALE_UNITS) ** 2)
+            lengths = _products(entries.square(), units[part].double().square()).mul_(
+                (SPREAD / rows.most / SCALE_UNITS) ** 2
+            )
             lengths = lengths.ceil_().clamp_(min=1.0).view(heads, classes, -1)
         squares = _squares(residuals, lengths)
         roots = squares.sqrt().floor_()
-        roots += roots.square() < squares  # rounded up in whole numbers, whichever way a vector library rounds roots
+        roots += (
+            roots.square() < squares
+        )  # rounded up in whole numbers, whichever way a vector library rounds roots
         factors = torch.minimum(per_unit[:, None] * scales[part], reach / roots)
         residuals.mul_(factors[:, None]).round_()
         residuals.mul_((_squares(residuals, lengths) <= (spread * RESIDUAL_UNITS) ** 2)[:, None])
@@ -134,23 +165,31 @@ def clipped_sum(
 
 
 def _squares(residuals: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
-    """(H, n) squared norms of residuals (H, C, n), times the squared lengths of their rows where these differ between classes."""
+    """(H, n) squared norms of residuals (H, C, n), times the squared lengths of their rows where
+    these differ between classes."""
     squares = residuals.square()
     return (squares if lengths is None else squares.mul_(lengths)).sum(1)
 
 
 def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0) -> torch.Tensor:
-    """(C, k + 1) int64 sums over each class's unit rows z (n, k) of (u, c₀), without the last column where c₀ = 0.
+    """(C, k + 1) int64 sums over each class's unit rows z (n, k) of (u, c₀), without the last
+    column where c₀ = 0.
 
     In units of √(1 + c₀²)/SUM_UNITS. A row with ‖u‖ > 1, or that is no number, adds 0.
     """
     width, per_one = z.shape[1] + (count_weight > 0), SUM_UNITS / math.sqrt(1.0 + count_weight**2)
     refuse(len(z), width, SUM_UNITS)
-    reach = per_one * (1 - 2.0**-20) - math.sqrt(width) / 2  # float32 leaves unit rows 2⁻²⁴ too long, rounding √width / 2
+    reach = (
+        per_one * (1 - 2.0**-20) - math.sqrt(width) / 2
+    )  # float32 leaves unit rows 2⁻²⁴ too long, rounding √width / 2
     total = np.zeros((n_classes, width), dtype=np.int64)
     for start in range(0, len(z), CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
-        rows = np.full((len(z[part]), width), math.floor(count_weight * per_one * (1 - 2.0**-20)), dtype=np.float64)
+        rows = np.full(
+            (len(z[part]), width),
+            math.floor(count_weight * per_one * (1 - 2.0**-20)),
+            dtype=np.float64,
+        )
         units = np.rint(z[part] * np.float64(reach))
         rows[:, : z.shape[1]] = units
         rows[~(np.square(units).sum(axis=1) <= math.floor(per_one**2) - 1)] = 0.0
@@ -160,18 +199,26 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0)
 
 
 def refuse(n: int, width: int, units: int) -> None:
-    """Raises where whole numbers of n rows of `width` numbers could leave 64 bits, or numpy's products are not exact."""
+    """Raises where whole numbers of n rows of `width` numbers could leave 64 bits, or numpy's
+    products are not exact."""
     if not has_exact_products("numpy"):  # which projected the rows
-        raise UnsupportedError("an exact release needs a numpy whose float64 products of whole numbers are exact: install another BLAS.")
+        raise UnsupportedError(
+            "an exact release needs a numpy whose float64 products of whole numbers are exact:"
+            " install another BLAS."
+        )
     if n * units > MOST_UNITS or math.sqrt(width) > math.sqrt(units) / 2:
-        raise SettingError(f"an exact release takes sums of fewer rows or numbers than {n:,} × {width:,}.")
+        raise SettingError(
+            f"an exact release takes sums of fewer rows or numbers than {n:,} × {width:,}."
+        )
 
 
 def _integer_heads(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """((H·C, k) float64 whole numbers, (H,) the power of two that each head was divided by)."""
     weights = torch.nan_to_num(state.double()).clamp_(-LONGEST_HEAD, LONGEST_HEAD)
     longest = torch.linalg.vector_norm(weights, dim=2).amax(1)
-    steps = torch.ldexp(torch.ones_like(longest), torch.frexp(longest).exponent - 36)  # 36 bits of the longest class's weights
+    steps = torch.ldexp(
+        torch.ones_like(longest), torch.frexp(longest).exponent - 36
+    )  # 36 bits of the longest class's weights
     return (weights / steps[:, None, None]).round_().flatten(0, 1), steps
 
 
@@ -183,7 +230,8 @@ def _exponentials(device: str) -> torch.Tensor:
 
 
 def _products(heads: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """(R, n) float64 products of whole heads (R, k) and rows (n, k); exact, because ‖head‖·‖row‖ < 2⁵³ bounds the sum of any terms."""
+    """(R, n) float64 products of whole heads (R, k) and rows (n, k); exact, because ‖head‖·‖row‖ <
+    2⁵³ bounds the sum of any terms."""
     if has_exact_products(str(heads.device)):
         return exact_products(heads, rows)
     return (heads.cpu().long() @ rows.cpu().long().T).to(heads)
@@ -198,15 +246,23 @@ def _sum(residuals: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def has_exact_products(device: str) -> bool:
-    """Whether float64 products on this device, or "numpy", are those of whole numbers: some emulate float64 with fewer bits."""
+    """Whether float64 products on this device, or "numpy", are those of whole numbers: some emulate
+    float64 with fewer bits."""
     generator = rng.stream(0, "products of whole numbers")
-    for shape, largest in (((20, 160, 512), (1 << 33, 1 << 10)), ((20, 2048, 160), (1 << 21, 1 << 20)), ((3, 5, 1), (1 << 38, 1 << 12))):
+    for shape, largest in (
+        ((20, 160, 512), (1 << 33, 1 << 10)),
+        ((20, 2048, 160), (1 << 21, 1 << 20)),
+        ((3, 5, 1), (1 << 38, 1 << 12)),
+    ):
         left, right = (
             torch.from_numpy(generator.integers(-most, most, size, endpoint=True))
             for most, size in zip(largest, (shape[:2], shape[1:]), strict=True)
         )
         of_numpy = device == "numpy"
-        floats = [part.double().numpy() if of_numpy else part.double().to(device) for part in (left, right)]
+        floats = [
+            part.double().numpy() if of_numpy else part.double().to(device)
+            for part in (left, right)
+        ]
         if not torch.equal(torch.as_tensor(floats[0] @ floats[1]).cpu().long(), left @ right):
             return False
     return True

@@ -1,8 +1,9 @@
 """Clipped gradient sums of linear softmax heads, many heads at once.
 
-For a row z and residual r = softmax(Wz + b) − onehot(y), the gradient is r ⊗ z (and r for the bias), a rank-one matrix
-of norm ‖r‖·√(‖z‖² + 1): norms need no per-example gradient and a clipped sum is one matrix product with scaled residuals.
-Logits are kept class-major, (H, C, n): softmax over a short last axis was measured twenty times slower.
+For a row z and residual r = softmax(Wz + b) − onehot(y), the gradient is r ⊗ z (and r for the
+bias), a rank-one matrix of norm ‖r‖·√(‖z‖² + 1): norms need no per-example gradient and a clipped
+sum is one matrix product with scaled residuals. Logits are kept class-major, (H, C, n): softmax
+over a short last axis was measured twenty times slower.
 """
 
 from __future__ import annotations
@@ -17,32 +18,39 @@ from pillar_core.deferred import torch
 UNIT = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
 ROUNDING_GUARD = 1e-6
-"""Clip factors are lowered by this fraction, and by TERM_GUARD for each term of a float32 sum of squares.
+"""Clip factors are lowered by this fraction, and by TERM_GUARD for each term of a float32 sum of
+squares.
 
-A norm ‖r‖·‖z‖ is off by half a UNIT for each rounding in its square (‖z‖² from float64, squares, product, bias), by four for
-rsqrt (a GPU's), and clip norm, factor and scaled residual by one each: ten UNITs, 6e-7, hold no row above the clip norm. Sums
-of n clipped rows in float64 are exact to n²·2⁻⁵³ of it, 2e-7 for 45,000 rows. (Sums in float32 can be made to move by many
-times the clip norm when one ordinary row leaves: Casacuberta et al. 2022.)"""
+A norm ‖r‖·‖z‖ is off by half a UNIT for each rounding in its square (‖z‖² from float64, squares,
+product, bias), by four for rsqrt (a GPU's), and clip norm, factor and scaled residual by one each:
+ten UNITs, 6e-7, hold no row above the clip norm. Sums of n clipped rows in float64 are exact to
+n²·2⁻⁵³ of it, 2e-7 for 45,000 rows. (Sums in float32 can be made to move by many times the clip
+norm when one ordinary row leaves: Casacuberta et al. 2022.)"""
 TERM_GUARD = UNIT / 2
-"""A float32 sum of m squares, in any order, is at least 1 − m·UNIT of the true one (Higham 2002, section 4.2), its root 1 − m·UNIT/2."""
+"""A float32 sum of m squares, in any order, is at least 1 − m·UNIT of the true one (Higham 2002,
+section 4.2), its root 1 − m·UNIT/2."""
 SMALLEST_NORMAL = 2.0**-126
-"""Added to each square, so that squares that underflow count for more than they are, never for less."""
+"""Added to each square, so that squares that underflow count for more than they are, never for
+less."""
 LONGEST_ROW = 1e4
-"""Longer rows have the logits that they would have at this norm: rounding, which hangs on how many rows there are, would decide them."""
+"""Longer rows have the logits that they would have at this norm: rounding, which hangs on how many
+rows there are, would decide them."""
 LONGEST_HEAD = 1e8
-"""A class's weights that are longer count as that long: they are releases already, so this is post-processing."""
+"""A class's weights that are longer count as that long: they are releases already, so this is
+post-processing."""
 SMALL_PRODUCT = 1_000_000
 """Multiply-adds of a product that OpenBLAS makes without packing its matrices first."""
 SUM_ROWS, SUM_FLOATS, SUM_ROWS_DEVICE = 2048, 1 << 17, 1 << 17
-"""Rows, and numbers of wide ones, that are widened to float64 at a time: what is cast stays in a core's second-level cache and on pages
-that the process has already; a GPU wants long products."""
+"""Rows, and numbers of wide ones, that are widened to float64 at a time: what is cast stays in a
+core's second-level cache and on pages that the process has already; a GPU wants long products."""
 
 
 def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """(R, n) float64 products of heads (R, k) with float32 rows z (n, k).
 
-    What is made of a row must be a function of that row alone. In float32 it is not: sums that climb and fall are off by 1e-4 where both
-    are 60 long, equal rows by the same, and which kernel adds them up hangs on how many rows there are.
+    What is made of a row must be a function of that row alone. In float32 it is not: sums that
+    climb and fall are off by 1e-4 where both are 60 long, equal rows by the same, and which kernel
+    adds them up hangs on how many rows there are.
     """
     exact = heads.double()
     if z.shape[0] <= part_rows(z, len(heads)):
@@ -63,7 +71,8 @@ def part_rows(z: torch.Tensor, heads: int) -> int:
 
 
 def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tensor]]:
-    """The rows in float64, a part at a time, with its place. All parts lie in one buffer: a new one each would be new pages each."""
+    """The rows in float64, a part at a time, with its place. All parts lie in one buffer: a new one
+    each would be new pages each."""
     size = part_rows(z, heads)
     buffer = z.new_empty((min(size, len(z)), z.shape[1]), dtype=torch.float64)
     for start in range(0, len(z), size):
@@ -86,16 +95,25 @@ def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch
     return residuals.scatter_add_(1, index, residuals.new_full((), -1.0).expand_as(index))
 
 
-def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Logits (H, C, n) less the largest of each row, as if no row were longer than LONGEST_ROW and no head than LONGEST_HEAD.
+def bounded_logits(
+    z: torch.Tensor,
+    squared_rows: torch.Tensor,
+    weights: torch.Tensor,
+    bias: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Logits (H, C, n) less the largest of each row, as if no row were longer than LONGEST_ROW and
+    no head than LONGEST_HEAD.
 
-    z: (n, k) float32 rows with squared norms squared_rows (n,); weights: (H, C, k); bias: (H, C). Rounded to float32 when the largest is
-    taken away, they move no share of a class by more than a few UNITs.
+    z: (n, k) float32 rows with squared norms squared_rows (n,); weights: (H, C, k); bias: (H, C).
+    Rounded to float32 when the largest is taken away, they move no share of a class by more than a
+    few UNITs.
     """
     heads, classes, k = weights.shape
     flat = weights.reshape(heads * classes, k).double().renorm(2, 0, LONGEST_HEAD)
     logits = exact_products(flat, z).view(heads, classes, -1)
-    if z.device.type != "cpu" or (z.shape[0] and not float(squared_rows.max()) <= LONGEST_ROW**2):  # a GPU would wait for the answer
+    if z.device.type != "cpu" or (
+        z.shape[0] and not float(squared_rows.max()) <= LONGEST_ROW**2
+    ):  # a GPU would wait for the answer
         logits *= (LONGEST_ROW * torch.rsqrt(squared_rows.double())).clamp_(max=1.0)
     if bias is not None:
         logits += bias.double()[..., None]
@@ -103,7 +121,8 @@ def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.T
 
 
 def squared_lengths(z: torch.Tensor) -> torch.Tensor:
-    """(n,) float32 squared norms of rows z (n, k), summed in float64: in float32 those of 8,192 numbers were 2.4e-5 too small."""
+    """(n,) float32 squared norms of rows z (n, k), summed in float64: in float32 those of 8,192
+    numbers were 2.4e-5 too small."""
     squares = z.new_empty(len(z), dtype=torch.float32)
     for part, rows in wide_parts(z, 1):
         squares[part] = torch.linalg.vector_norm(rows, dim=1).square_()
@@ -111,22 +130,33 @@ def squared_lengths(z: torch.Tensor) -> torch.Tensor:
 
 
 def squared_residuals(residuals: torch.Tensor, dim: int) -> torch.Tensor:
-    """Σ over classes of squared residuals; not below the true one where squares underflow, else the same to the last bit."""
+    """Σ over classes of squared residuals; not below the true one where squares underflow, else the
+    same to the last bit."""
     return residuals.square().sum(dim).add_(residuals.shape[dim] * SMALLEST_NORMAL)
 
 
 def within_unit_ball(rows: torch.Tensor) -> torch.Tensor:
-    """(n, k) float64 rows of norm at most 1, for what is summed itself; a row that is not finite becomes 0."""
+    """(n, k) float64 rows of norm at most 1, for what is summed itself; a row that is not finite
+    becomes 0."""
     norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.float64)
-    return torch.where(norms < math.inf, rows.double() * ((1 - ROUNDING_GUARD) / norms.clamp(min=1.0)), 0.0)
+    return torch.where(
+        norms < math.inf, rows.double() * ((1 - ROUNDING_GUARD) / norms.clamp(min=1.0)), 0.0
+    )
 
 
-def clip_factors(squared_norms: torch.Tensor, clip: torch.Tensor, *, terms: int = 0) -> torch.Tensor:
-    """min(1, clip/norm) for every head and row, 0 where a norm is not finite. squared_norms: (H, n); clip: (H,).
+def clip_factors(
+    squared_norms: torch.Tensor, clip: torch.Tensor, *, terms: int = 0
+) -> torch.Tensor:
+    """min(1, clip/norm) for every head and row, 0 where a norm is not finite. squared_norms: (H,
+    n); clip: (H,).
 
     terms: how many float32 numbers were added up in each squared norm.
     """
-    factors = torch.rsqrt(squared_norms).mul_(clip[:, None] * (1 - ROUNDING_GUARD - terms * TERM_GUARD)).clamp_(max=1.0)
+    factors = (
+        torch.rsqrt(squared_norms)
+        .mul_(clip[:, None] * (1 - ROUNDING_GUARD - terms * TERM_GUARD))
+        .clamp_(max=1.0)
+    )
     return factors.nan_to_num_(nan=0.0)  # of an infinite norm the root is 0 already
 
 
@@ -135,17 +165,20 @@ def clipped_residuals(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(residuals (H, C, n) scaled so that every row keeps to the clip norm, the factors (H, n)).
 
-    more_terms: numbers that were added up in the squared norms, besides the C squared residuals. A row whose norm is not finite
-    becomes 0: NaN in one row must not reach the sum.
+    more_terms: numbers that were added up in the squared norms, besides the C squared residuals. A
+    row whose norm is not finite becomes 0: NaN in one row must not reach the sum.
     """
     factors = clip_factors(squared_norms, clip, terms=residuals.shape[1] + more_terms)
-    if squared_norms.device.type != "cpu" or not math.isfinite(float(squared_norms.sum())):  # a GPU would wait for the answer
+    if squared_norms.device.type != "cpu" or not math.isfinite(
+        float(squared_norms.sum())
+    ):  # a GPU would wait for the answer
         residuals = torch.where((factors > 0)[:, None], residuals, 0.0)
     return residuals * factors[:, None], factors
 
 
 def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
-    """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals: (R, n); z: (n, k)."""
+    """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals:
+    (R, n); z: (n, k)."""
     if z.shape[0] <= part_rows(z, residuals.shape[0]):
         return _product(residuals.double(), z.double())
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
@@ -155,13 +188,18 @@ def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
 
 
 def clipped_sum(
-    z: torch.Tensor, squared_rows: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None, clip: torch.Tensor
+    z: torch.Tensor,
+    squared_rows: torch.Tensor,
+    labels: torch.Tensor,
+    weights: torch.Tensor,
+    bias: torch.Tensor | None,
+    clip: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Σ_i clip(g_i) for every head: weights part (H, C, k) and bias part (H, C), float64.
 
-    z: (n, k) float32 rows with squared norms squared_rows (n,); labels: (n,) int64; weights: (H, C, k); bias: (H, C) or
-    None (then no bias gradient is taken or clipped); clip: (H,) float32, bounding each row's joint norm.
-    A row whose residual is not finite contributes 0.
+    z: (n, k) float32 rows with squared norms squared_rows (n,); labels: (n,) int64; weights: (H, C,
+    k); bias: (H, C) or None (then no bias gradient is taken or clipped); clip: (H,) float32,
+    bounding each row's joint norm. A row whose residual is not finite contributes 0.
     """
     heads, classes, k = weights.shape
     if z.shape[0] <= part_rows(z, heads * classes):

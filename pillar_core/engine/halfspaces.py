@@ -1,7 +1,9 @@
-"""Noisy projected descent on halfspaces in the unit ball: one for two classes, one-versus-rest for more, many heads at once.
+"""Noisy projected descent on halfspaces in the unit ball: one for two classes, one-versus-rest for
+more, many heads at once.
 
-A row of unit norm and target ±1 per problem has the gradient ℓ'(t⟨w, z⟩)·t·z in each; over all problems together its norm is
-‖(ℓ'_p)_p‖·‖z‖, so that one joint clip bounds what a row adds to all of them.
+A row of unit norm and target ±1 per problem has the gradient ℓ'(t⟨w, z⟩)·t·z in each; over all
+problems together its norm is ‖(ℓ'_p)_p‖·‖z‖, so that one joint clip bounds what a row adds to all
+of them.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
-from pillar_core.engine.gradient import clipped_residuals, exact_products, row_sum, squared_lengths, squared_residuals
+from pillar_core.engine.gradient import (
+    clipped_residuals,
+    exact_products,
+    row_sum,
+    squared_lengths,
+    squared_residuals,
+)
 from pillar_core.engine.train import CHUNK_FLOATS, CHUNK_FLOATS_DEVICE, HeadPlan, per_head
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
@@ -26,7 +34,8 @@ from pillar_core.threads import threads_for
 
 @dataclasses.dataclass(frozen=True)
 class Loss:
-    """A loss of the margin m ∈ [−1, 1]. `slope` is ℓ'(m) / lipschitz; `spread` the range of values over the unit ball."""
+    """A loss of the margin m ∈ [−1, 1]. `slope` is ℓ'(m) / lipschitz; `spread` the range of values
+    over the unit ball."""
 
     value: Callable[[torch.Tensor], torch.Tensor]
     slope: Callable[[torch.Tensor], torch.Tensor]
@@ -35,9 +44,15 @@ class Loss:
 
 
 def logistic() -> Loss:
-    """log₂(1 + e^{−m}): between 0.452 and 1.895 on the unit ball, a range of 1/ln 2; (1/ln 2)-Lipschitz."""
+    """log₂(1 + e^{−m}): between 0.452 and 1.895 on the unit ball, a range of 1/ln 2; (1/ln
+    2)-Lipschitz."""
     scale = 1 / math.log(2)
-    return Loss(lambda margins: scale * torch.nn.functional.softplus(-margins), lambda margins: -torch.sigmoid(-margins), scale, scale)
+    return Loss(
+        lambda margins: scale * torch.nn.functional.softplus(-margins),
+        lambda margins: -torch.sigmoid(-margins),
+        scale,
+        scale,
+    )
 
 
 def hinge(lipschitz: float) -> Loss:
@@ -51,7 +66,8 @@ def hinge(lipschitz: float) -> Loss:
 
 
 def ramp(margin: float) -> Loss:
-    """min(2, max(0, 1 − m/margin)), the hinge that stops to rise at −margin (Collobert et al. 2006, s = −1)."""
+    """min(2, max(0, 1 − m/margin)), the hinge that stops to rise at −margin (Collobert et al. 2006,
+    s = −1)."""
     return Loss(
         lambda margins: (1 - margins / margin).clamp(min=0.0, max=2.0),
         lambda margins: -(margins.abs() < margin).to(margins.dtype),
@@ -69,7 +85,8 @@ class HalfspacePlan(HeadPlan):
 
 @dataclasses.dataclass(frozen=True)
 class HalfspaceHead:
-    """A plan, the streams that it draws from and the ledger that it charges. `group`: heads that share one Poisson sample."""
+    """A plan, the streams that it draws from and the ledger that it charges. `group`: heads that
+    share one Poisson sample."""
 
     plan: HalfspacePlan
     noise: Stream
@@ -84,7 +101,8 @@ def problems(n_classes: int) -> int:
 
 
 def targets(y: Array, n_classes: int) -> torch.Tensor:
-    """(P, n) float32 in {−1, 1}: class 1 against 0, or each class against the rest. y: (n,) int64."""
+    """(P, n) float32 in {−1, 1}: class 1 against 0, or each class against the rest. y: (n,)
+    int64."""
     labels = torch.from_numpy(y)
     if n_classes == 2:
         return (2.0 * labels - 1.0)[None].float()
@@ -97,16 +115,25 @@ def class_weights(halfspaces: Array) -> Array:
     return np.ascontiguousarray(both.T.astype(np.float32))
 
 
-def train_halfspaces(z: Array, y: Array, heads: Sequence[HalfspaceHead], *, n_classes: int) -> list[torch.Tensor]:
-    """(P, k) float32 weights in the unit ball of every head, in order. z: (n, k) float32 rows of norm at most 1; y: (n,) int64.
+def train_halfspaces(
+    z: Array, y: Array, heads: Sequence[HalfspaceHead], *, n_classes: int
+) -> list[torch.Tensor]:
+    """(P, k) float32 weights in the unit ball of every head, in order. z: (n, k) float32 rows of
+    norm at most 1; y: (n,) int64.
 
-    Guarantee: per step and head one Gaussian release of a sum of rows' joint gradients clipped to l2_clip_norm (in units of
-    the loss's Lipschitz constant), on a Poisson sample where the plan samples.
+    Guarantee: per step and head one Gaussian release of a sum of rows' joint gradients clipped to
+    l2_clip_norm (in units of the loss's Lipschitz constant), on a Poisson sample where the plan
+    samples.
     """
-    rows, signs = torch.from_numpy(z).to(training_device()), targets(y, n_classes).to(training_device())
+    rows, signs = (
+        torch.from_numpy(z).to(training_device()),
+        targets(y, n_classes).to(training_device()),
+    )
     results: dict[int, torch.Tensor] = {}
     samples = (None if head.plan.sampling_probability == 1 else head.group for head in heads)
-    plans = ((head.plan.steps, head.plan.sampling_probability, id(head.plan.loss)) for head in heads)
+    plans = (
+        (head.plan.steps, head.plan.sampling_probability, id(head.plan.loss)) for head in heads
+    )
     for positions in grouped(zip(plans, samples, strict=True)):
         state = _train_group(rows, signs, [heads[p] for p in positions]).cpu()
         results.update(zip(positions, state, strict=True))
@@ -114,24 +141,35 @@ def train_halfspaces(z: Array, y: Array, heads: Sequence[HalfspaceHead], *, n_cl
 
 
 def losses(z: Array, y: Array, weights: torch.Tensor, loss: Loss, *, n_classes: int) -> Array:
-    """(M,) float64 Σ over rows of the mean loss over problems, of M candidates. weights: (M, P, k); z: (n, k); y: (n,)."""
+    """(M,) float64 Σ over rows of the mean loss over problems, of M candidates. weights: (M, P, k);
+    z: (n, k); y: (n,)."""
     rows, signs = torch.from_numpy(z), targets(y, n_classes)
     flat = weights.reshape(-1, weights.shape[2])
     total = torch.zeros(len(weights), dtype=torch.float64)
     chunk = max(256, CHUNK_FLOATS // len(flat))
     for start in range(0, len(rows), chunk):
         part = slice(start, start + chunk)
-        margins = exact_products(flat, rows[part]).view(len(weights), weights.shape[1], -1) * signs[:, part]
+        margins = (
+            exact_products(flat, rows[part]).view(len(weights), weights.shape[1], -1)
+            * signs[:, part]
+        )
         total += loss.value(margins.clamp(-1.0, 1.0)).mean(1).sum(-1)
     return total.numpy()
 
 
 def clipped_joint_sum(
-    z: torch.Tensor, squared_rows: torch.Tensor, signs: torch.Tensor, weights: torch.Tensor, loss: Loss, clip: torch.Tensor
+    z: torch.Tensor,
+    squared_rows: torch.Tensor,
+    signs: torch.Tensor,
+    weights: torch.Tensor,
+    loss: Loss,
+    clip: torch.Tensor,
 ) -> torch.Tensor:
-    """Σ_i clip(joint gradient of row i) in units of L, (H, P, k) float64. signs: (P, n); weights: (H, P, k); clip: (H,).
+    """Σ_i clip(joint gradient of row i) in units of L, (H, P, k) float64. signs: (P, n); weights:
+    (H, P, k); clip: (H,).
 
-    A slope may jump, and then the last bit of a margin decides all that a row adds: in float32 one row that left turned 3,000 equal ones.
+    A slope may jump, and then the last bit of a margin decides all that a row adds: in float32 one
+    row that left turned 3,000 equal ones.
     """
     heads, count, k = weights.shape
     margins = exact_products(weights.reshape(heads * count, k), z).view(heads, count, -1) * signs
@@ -149,15 +187,22 @@ def into_ball(weights: torch.Tensor) -> torch.Tensor:
 def _train_group(z: torch.Tensor, signs: torch.Tensor, heads: list[HalfspaceHead]) -> torch.Tensor:
     first, ledgers = heads[0].plan, [head.ledger for head in heads]
     squared_rows = squared_lengths(z)
-    mechanisms = [GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, h.noise, h.ledger) for h in heads]
+    mechanisms = [
+        GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, h.noise, h.ledger)
+        for h in heads
+    ]
     rates = per_head([h.plan.learning_rate / h.plan.expected_rows for h in heads], z)
     clip = torch.tensor([h.plan.l2_clip_norm for h in heads], dtype=torch.float32, device=z.device)
     state = torch.zeros((len(heads), len(signs), z.shape[1]), device=z.device)
     with threads_for(2 * first.sampling_probability * z.numel() * len(heads) * len(signs)):
         for step in range(1, first.steps + 1):
-            with draw_batch(first.sampling_probability, len(z), heads[0].sampling, ledgers) as indices:
+            with draw_batch(
+                first.sampling_probability, len(z), heads[0].sampling, ledgers
+            ) as indices:
                 total = _batch_sum(z, squared_rows, signs, indices, state, clip, first)
-                released = torch.stack([mechanism.release(total[h]) for h, mechanism in enumerate(mechanisms)]).float()
+                released = torch.stack(
+                    [mechanism.release(total[h]) for h, mechanism in enumerate(mechanisms)]
+                ).float()
             state = into_ball(state - rates / math.sqrt(step) * released)
     return state
 
@@ -179,5 +224,7 @@ def _batch_sum(
     chunk = max(256, floats // (state.shape[0] * state.shape[1]))
     for start in range(0, len(z), chunk):
         part = slice(start, start + chunk)
-        total += clipped_joint_sum(z[part], squared_rows[part], signs[:, part], state, plan.loss, clip)
+        total += clipped_joint_sum(
+            z[part], squared_rows[part], signs[:, part], state, plan.loss, clip
+        )
     return total

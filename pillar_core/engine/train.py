@@ -1,7 +1,9 @@
-"""Noisy gradient descent on linear softmax heads: one head, or a grid of heads that share rows, batched in one step.
+"""Noisy gradient descent on linear softmax heads: one head, or a grid of heads that share rows,
+batched in one step.
 
-The engine draws batches, clips, adds noise and charges ledgers. What is done with the noisy sums is a `Step`, which sees the
-private rows through them alone: `heavy_ball` unless a learner brings its own.
+The engine draws batches, clips, adds noise and charges ledgers. What is done with the noisy sums is
+a `Step`, which sees the private rows through them alone: `heavy_ball` unless a learner brings its
+own.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from pillar_core.rng import Stream, Streams
 from pillar_core.threads import threads_for
 
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
-"""Logits of one chunk of rows stay within a core's second-level cache; on a GPU within half a gigabyte."""
+"""Logits of one chunk of rows stay within a core's second-level cache; on a GPU within half a
+gigabyte."""
 
 SMALLEST_CLIP = 1e-6
 """A step's clip norms are taken for at least this when noise is scaled."""
@@ -38,8 +41,9 @@ class HeadPlan:
 
     is_allocated: each row enters one random step of every pass over the rows, not a Poisson sample.
 
-    The clipped sum is divided by the public constant q · n_private, never by the realised batch. learning_rate, momentum and
-    weight_decay are what `heavy_ball` reads; l2_clip_norm holds where a step names no other.
+    The clipped sum is divided by the public constant q · n_private, never by the realised batch.
+    learning_rate, momentum and weight_decay are what `heavy_ball` reads; l2_clip_norm holds where a
+    step names no other.
     """
 
     steps: int
@@ -55,8 +59,13 @@ class HeadPlan:
 
     @property
     def steps_of_pass(self) -> int:
-        """Steps among which a pass of random allocation spreads the rows, n_private / batch_size rounded; 1 otherwise."""
-        return max(1, round(self.n_private / self.batch_size)) if self.is_allocated and self.batch_size else 1
+        """Steps among which a pass of random allocation spreads the rows, n_private / batch_size
+        rounded; 1 otherwise."""
+        return (
+            max(1, round(self.n_private / self.batch_size))
+            if self.is_allocated and self.batch_size
+            else 1
+        )
 
     @property
     def sampling_probability(self) -> float:
@@ -73,7 +82,8 @@ class HeadPlan:
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """A plan with the streams it draws from and the ledger it charges; `initial` is ((k, C), (C,)) or None for zeros."""
+    """A plan with the streams it draws from and the ledger it charges; `initial` is ((k, C), (C,))
+    or None for zeros."""
 
     plan: HeadPlan
     streams: Streams
@@ -85,8 +95,9 @@ class Head:
 class Clipping:
     """How rows are clipped in one noisy sum, from public rows and earlier noisy sums alone.
 
-    norms: (H,) clip norms above 0, None for those of the plans. Before the clip, reference (H, C, k) is taken off every row's
-    gradient, or the gradient is multiplied, entry by entry, by scaling (H, C, k); both for heads without a bias.
+    norms: (H,) clip norms above 0, None for those of the plans. Before the clip, reference (H, C,
+    k) is taken off every row's gradient, or the gradient is multiplied, entry by entry, by scaling
+    (H, C, k); both for heads without a bias.
     """
 
     norms: torch.Tensor | None = None
@@ -98,7 +109,8 @@ PLAIN = Clipping()
 
 
 class NoisySum(Protocol):
-    """All that a step learns about the private rows: the sum of their clipped gradients at some weights, both (H, C, k), with noise.
+    """All that a step learns about the private rows: the sum of their clipped gradients at some
+    weights, both (H, C, k), with noise.
 
     Every call is one release, on a batch of its own, and charged.
     """
@@ -107,15 +119,20 @@ class NoisySum(Protocol):
 
 
 Step = Callable[[int, "torch.Tensor", NoisySum], "torch.Tensor"]
-"""New weights (H, C, k), the bias column behind them where there is one, from the step's number 0, 1, … and those before it."""
+"""New weights (H, C, k), the bias column behind them where there is one, from the step's number 0,
+1, … and those before it."""
 Optimiser = Callable[[Sequence[int], "torch.Tensor"], Step]
 """The step of heads that are trained together, given their positions and their starting weights."""
 
 
-def heavy_ball(plans: Sequence[HeadPlan], like: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """(weights, noisy sum) → new weights: descent on the mean gradient plus weight_decay · weights, with momentum."""
+def heavy_ball(
+    plans: Sequence[HeadPlan], like: torch.Tensor
+) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """(weights, noisy sum) → new weights: descent on the mean gradient plus weight_decay · weights,
+    with momentum."""
     rates, momenta, decays = (
-        per_head([getattr(plan, name) for plan in plans], like) for name in ("learning_rate", "momentum", "weight_decay")
+        per_head([getattr(plan, name) for plan in plans], like)
+        for name in ("learning_rate", "momentum", "weight_decay")
     )
     divisors = per_head([plan.expected_rows for plan in plans], like)
     velocity = torch.zeros_like(like)
@@ -136,17 +153,19 @@ def per_head(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
 def train_heads(
     z: Array, y: Array, heads: Sequence[Head], *, n_classes: int, optimiser: Optimiser | None = None
 ) -> list[tuple[Array, Array]]:
-    """(weights (k, C), bias (C,)) float32 of every head, in order. z: (n, k) float32 private rows; y: (n,) int64.
+    """(weights (k, C), bias (C,)) float32 of every head, in order. z: (n, k) float32 private rows;
+    y: (n,) int64.
 
-    Heads that share steps, sampling and seed see the same batches (their streams are the same) and are trained in one
-    batched step; each draws its own noise and charges its own ledger, exactly as if trained alone. optimiser: `heavy_ball`
-    on the heads' plans unless given.
+    Heads that share steps, sampling and seed see the same batches (their streams are the same) and
+    are trained in one batched step; each draws its own noise and charges its own ledger, exactly as
+    if trained alone. optimiser: `heavy_ball` on the heads' plans unless given.
 
-    Rows, weights and noise stay on the device that `engine.device` names until the last step. A release (seed None) sums whole numbers
-    and adds exact noise (`engine.exact`), but for sums with a reference.
+    Rows, weights and noise stay on the device that `engine.device` names until the last step. A
+    release (seed None) sums whole numbers and adds exact noise (`engine.exact`), but for sums with
+    a reference.
 
-    Guarantee: per noisy sum and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample or one step of a
-    pass of random allocation.
+    Guarantee: per noisy sum and head one Gaussian release of a sum of rows clipped to l2_clip_norm,
+    on a Poisson sample or one step of a pass of random allocation.
     """
     where = training_device()
     rows = torch.from_numpy(z).to(where)
@@ -154,15 +173,34 @@ def train_heads(
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
     is_release = [head.streams.seed is None for head in heads]
-    samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)
-    plans = ((head.plan.steps, head.plan.sampling_probability, head.plan.is_allocated, head.plan.bias) for head in heads)
+    samples = (
+        None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads
+    )
+    plans = (
+        (head.plan.steps, head.plan.sampling_probability, head.plan.is_allocated, head.plan.bias)
+        for head in heads
+    )
     for positions in grouped(zip(plans, samples, is_release, strict=True)):
         start = None if optimiser is None else functools.partial(optimiser, positions)
-        state = trained_state(rows, squared_rows, labels, [heads[position] for position in positions], n_classes, start=start).cpu()
+        state = trained_state(
+            rows,
+            squared_rows,
+            labels,
+            [heads[position] for position in positions],
+            n_classes,
+            start=start,
+        ).cpu()
         k = z.shape[1]
         weights = state[..., :k].numpy()
-        bias = state[..., k].numpy() if state.shape[2] > k else np.zeros((len(positions), n_classes), dtype=np.float32)
-        results.update((position, (np.ascontiguousarray(weights[h].T), bias[h].copy())) for h, position in enumerate(positions))
+        bias = (
+            state[..., k].numpy()
+            if state.shape[2] > k
+            else np.zeros((len(positions), n_classes), dtype=np.float32)
+        )
+        results.update(
+            (position, (np.ascontiguousarray(weights[h].T), bias[h].copy()))
+            for h, position in enumerate(positions)
+        )
     return [results[position] for position in range(len(heads))]
 
 
@@ -175,20 +213,29 @@ def trained_state(
     *,
     start: Callable[[torch.Tensor], Step] | None = None,
 ) -> torch.Tensor:
-    """(H, C, k) float32 weights, the bias column behind them where there is one, of heads that share steps and samples, on z's device."""
+    """(H, C, k) float32 weights, the bias column behind them where there is one, of heads that
+    share steps and samples, on z's device."""
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.sampling()
     noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
-    fixed = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device)
+    fixed = torch.tensor(
+        [plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device
+    )
     batches = Batches(first.sampling_probability, first.steps_of_pass, len(z), sampling, ledgers)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
-    gathered = z.new_empty(0)  # a batch a step at the same place: new pages would take as long as the sum
+    gathered = z.new_empty(
+        0
+    )  # a batch a step at the same place: new pages would take as long as the sum
 
-    def gather(indices: Array, picked: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def gather(
+        indices: Array, picked: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if z.device.type == "cpu" and len(indices) * z.shape[1] <= SUM_FLOATS:
-            rows = torch.from_numpy(z.numpy().take(indices, 0, mode="clip"))  # in half of torch's time
+            rows = torch.from_numpy(
+                z.numpy().take(indices, 0, mode="clip")
+            )  # in half of torch's time
         else:
             rows = torch.index_select(z, 0, picked, out=gathered.resize_(0))
         return rows, squared_rows.index_select(0, picked), labels.index_select(0, picked)
@@ -200,48 +247,92 @@ def trained_state(
 
     def noisy_sum(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
         norms = fixed if clipping.norms is None else clipping.norms
-        used = mechanisms if clipping.norms is None else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
+        used = (
+            mechanisms
+            if clipping.norms is None
+            else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
+        )
         is_exact = used[0].is_exact and clipping.reference is None
         with batches.next() as indices:
-            picked = None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)
+            picked = (
+                None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)
+            )
             if is_exact:
-                clips, units = [mechanism.l2_clip_norm for mechanism in used], integers().sensitivity
-                sums = exact.clipped_sum(integers(), labels, state, clips, picked, scaling=clipping.scaling)
+                clips, units = (
+                    [mechanism.l2_clip_norm for mechanism in used],
+                    integers().sensitivity,
+                )
+                sums = exact.clipped_sum(
+                    integers(), labels, state, clips, picked, scaling=clipping.scaling
+                )
                 units *= exact.SCALE_UNITS if clipping.scaling is not None else 1
-                return torch.stack([mechanism.release_integers(part, units) for mechanism, part in zip(used, sums, strict=True)]).float()
+                return torch.stack(
+                    [
+                        mechanism.release_integers(part, units)
+                        for mechanism, part in zip(used, sums, strict=True)
+                    ]
+                ).float()
             batch = (z, squared_rows, labels) if picked is None else gather(indices, picked)
             total = _batch_sum(*batch, state, norms, clipping)
-            return torch.stack([mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]).float()
+            return torch.stack(
+                [mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]
+            ).float()
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
     descend = heavy_ball(plans, state)
-    step: Step = (lambda number, state, noisy_sum: descend(state, noisy_sum(state))) if start is None else start(state)
-    work = 2 * first.expected_rows * z.shape[1] * len(heads) * n_classes  # of nominal rows: how public sums round is public
+    step: Step = (
+        (lambda number, state, noisy_sum: descend(state, noisy_sum(state)))
+        if start is None
+        else start(state)
+    )
+    work = (
+        2 * first.expected_rows * z.shape[1] * len(heads) * n_classes
+    )  # of nominal rows: how public sums round is public
     with torch.inference_mode(), threads_for(work):
         for number in range(first.steps):
             state = step(number, state, noisy_sum)
     return state
 
 
-def _mechanisms(heads: Sequence[Head], noise: Sequence[Stream], norms: Sequence[float]) -> list[GaussianMechanism]:
-    return [GaussianMechanism(h.plan.noise_multiplier, norm, rng, h.ledger) for h, rng, norm in zip(heads, noise, norms, strict=True)]
+def _mechanisms(
+    heads: Sequence[Head], noise: Sequence[Stream], norms: Sequence[float]
+) -> list[GaussianMechanism]:
+    return [
+        GaussianMechanism(h.plan.noise_multiplier, norm, rng, h.ledger)
+        for h, rng, norm in zip(heads, noise, norms, strict=True)
+    ]
 
 
 def _batch_sum(
-    z: torch.Tensor, squared_rows: torch.Tensor, labels: torch.Tensor, state: torch.Tensor, norms: torch.Tensor, clipping: Clipping
+    z: torch.Tensor,
+    squared_rows: torch.Tensor,
+    labels: torch.Tensor,
+    state: torch.Tensor,
+    norms: torch.Tensor,
+    clipping: Clipping,
 ) -> torch.Tensor:
-    """Σ clip(g_i) over the batch, in the shape of `state`: (H, C, k) weights, then the bias column where there is one."""
+    """Σ clip(g_i) over the batch, in the shape of `state`: (H, C, k) weights, then the bias column
+    where there is one."""
     k = z.shape[1]
     weights, bias = state[..., :k], state[..., k] if state.shape[2] > k else None
     floats = CHUNK_FLOATS if z.device.type == "cpu" else CHUNK_FLOATS_DEVICE
     chunk = max(256, floats // (state.shape[0] * state.shape[1]))
     if clipping.scaling is not None:
         by_head = zip(weights, clipping.scaling, norms.tolist(), strict=True)
-        return torch.stack([preconditioned_sum(z, labels, head_weights, root, l2_clip_norm=norm) for head_weights, root, norm in by_head])
+        return torch.stack(
+            [
+                preconditioned_sum(z, labels, head_weights, root, l2_clip_norm=norm)
+                for head_weights, root, norm in by_head
+            ]
+        )
     sums = []
     for start in range(0, max(len(z), 1), chunk):
         part = slice(start, start + chunk)
-        rows = (z, squared_rows, labels) if len(z) <= chunk else (z[part], squared_rows[part], labels[part])
+        rows = (
+            (z, squared_rows, labels)
+            if len(z) <= chunk
+            else (z[part], squared_rows[part], labels[part])
+        )
         if clipping.reference is not None:
             sums.append(clipped_difference_sum(*rows, weights, norms, clipping.reference))
             continue

@@ -1,10 +1,18 @@
-"""When does projecting help? Spectrum, margins, ξ_k and a predicted best k. What reads private labels is non-private.
+"""When does projecting help? Spectrum, margins, ξ_k and a predicted best k. What reads private
+labels is non-private.
 
 Nothing here trains with privacy; whatever compares with measured accuracy gets it from `studies`.
 """
 
 from pillar_core import checks
-from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of, spectrum, spectrum_of
+from pillar_core.geometry.bases import (
+    BASIS_TITLES,
+    Basis,
+    BasisKind,
+    basis_of,
+    spectrum,
+    spectrum_of,
+)
 from pillar_core.geometry.margins import (
     QUANTILE,
     Coordinates,

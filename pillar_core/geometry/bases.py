@@ -1,4 +1,5 @@
-"""Where a basis comes from, and what that costs: public rows, private rows, a noised moment, chance, or the coordinates.
+"""Where a basis comes from, and what that costs: public rows, private rows, a noised moment,
+chance, or the coordinates.
 
 Each basis is one eigendecomposition (or none), whose prefixes serve every k.
 """
@@ -51,8 +52,8 @@ BASIS_TITLES = {
 class Basis:
     """Orthonormal directions, best first. vectors: (d, r) float32 columns.
 
-    eigenvalues: (r,) float64, falling, the mean square of the source's rows along each direction; None where the source
-    has none (random) or where they are noise (dp_pca).
+    eigenvalues: (r,) float64, falling, the mean square of the source's rows along each direction;
+    None where the source has none (random) or where they are noise (dp_pca).
     """
 
     kind: BasisKind
@@ -74,7 +75,11 @@ class Basis:
     @cached_property
     def gaps(self) -> Array | None:
         """(r,) eigengaps Δ_k = λ_k − λ_{k+1}, the last against 0."""
-        return None if self.eigenvalues is None else self.eigenvalues - np.append(self.eigenvalues[1:], 0.0)
+        return (
+            None
+            if self.eigenvalues is None
+            else self.eigenvalues - np.append(self.eigenvalues[1:], 0.0)
+        )
 
 
 def basis_of(
@@ -87,14 +92,17 @@ def basis_of(
     seed: int = 0,
     ledger: Ledger | None = None,
 ) -> Basis:
-    """The basis of one `kind` for `rows`, in `space` (default: centred by the public mean, not standardised).
+    """The basis of one `kind` for `rows`, in `space` (default: centred by the public mean, not
+    standardised).
 
-    n_public: how many of the public rows to use, drawn by `seed`; None takes all. Centred bases take the mean of just
-    those. noise_multiplier: for dp_pca, the noise's standard deviation per entry of the second moment of unit-clipped rows.
+    n_public: how many of the public rows to use, drawn by `seed`; None takes all. Centred bases
+    take the mean of just those. noise_multiplier: for dp_pca, the noise's standard deviation per
+    entry of the second moment of unit-clipped rows.
 
-    Guarantee (dp_pca only): one Gaussian release of XᵀX, rows clipped to 1 after the public map: add/remove sensitivity 1,
-    replace-one √2; charged to `ledger`. private_pca protects nothing.
-    Raises SettingError: unknown kind, n_public out of range, dp_pca without noise_multiplier. DataError: public_pca without public rows.
+    Guarantee (dp_pca only): one Gaussian release of XᵀX, rows clipped to 1 after the public map:
+    add/remove sensitivity 1, replace-one √2; charged to `ledger`. private_pca protects nothing.
+    Raises SettingError: unknown kind, n_public out of range, dp_pca without noise_multiplier.
+    DataError: public_pca without public rows.
     """
     checks.within(noise_multiplier=(noise_multiplier, NOISE_MULTIPLIER), seed=(seed, SEED))
     checks.one_of(list(BasisKind), kind=kind)
@@ -104,18 +112,37 @@ def basis_of(
     match chosen:
         case BasisKind.PUBLIC_PCA:
             if not rows.has_public:
-                raise DataError("public_pca needs public rows; split the data first, or choose private_pca (non-private).")
+                raise DataError(
+                    "public_pca needs public rows; split the data first, or choose private_pca"
+                    " (non-private)."
+                )
             picked = _pick_rows(rows.public, n_public, seed)
-            components = public_basis(_divide_by_scale(picked, space), standardise=False, centre=space.mean is not None)
-            return Basis(chosen, components.vectors, components.eigenvalues, Provenance.PUBLIC, len(picked))
+            components = public_basis(
+                _divide_by_scale(picked, space), standardise=False, centre=space.mean is not None
+            )
+            return Basis(
+                chosen, components.vectors, components.eigenvalues, Provenance.PUBLIC, len(picked)
+            )
         case BasisKind.PRIVATE_PCA:
-            components = public_basis(_divide_by_scale(rows.x, space), standardise=False, centre=space.mean is not None)
-            return Basis(chosen, components.vectors, components.eigenvalues, Provenance.NON_PRIVATE, len(rows.x))
+            components = public_basis(
+                _divide_by_scale(rows.x, space), standardise=False, centre=space.mean is not None
+            )
+            return Basis(
+                chosen,
+                components.vectors,
+                components.eigenvalues,
+                Provenance.NON_PRIVATE,
+                len(rows.x),
+            )
         case BasisKind.DP_PCA:
             return _noisy_basis(rows, space, noise_multiplier, seed, ledger)
         case BasisKind.RANDOM:
-            frame = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal((d, _direction_count(d)))
-            return Basis(chosen, np.linalg.qr(frame)[0].astype(np.float32), None, Provenance.PUBLIC, 0)
+            frame = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal(
+                (d, _direction_count(d))
+            )
+            return Basis(
+                chosen, np.linalg.qr(frame)[0].astype(np.float32), None, Provenance.PUBLIC, 0
+            )
     variances = np.square(space(rows.public).astype(np.float64)).mean(axis=0)
     order = np.argsort(-variances, kind="stable")
     order = order[: _direction_count(d)]
@@ -126,7 +153,8 @@ def basis_of(
 
 
 def _direction_count(d: int) -> int:
-    """Directions of d features that are held: all of them up to 2,896, then fewer the more features there are."""
+    """Directions of d features that are held: all of them up to 2,896, then fewer the more features
+    there are."""
     return min(d, max(1, 2**23 // d))  # numbers of a basis that is drawn
 
 
@@ -134,7 +162,10 @@ def _pick_rows(public: Array, n_public: int | None, seed: int) -> Array:
     if n_public is None or n_public == len(public):
         return public
     if isinstance(n_public, bool) or not 2 <= n_public <= len(public) or n_public != int(n_public):
-        raise SettingError(f"n_public must be a whole number in [2, {len(public)}], the public rows at hand; got {n_public!r}.")
+        raise SettingError(
+            f"n_public must be a whole number in [2, {len(public)}], the public rows at hand; got"
+            f" {n_public!r}."
+        )
     order = rng.stream(seed, PUBLIC_SEED_PURPOSE, "public rows").permutation(len(public))
     return public[np.sort(order[: int(n_public)])]
 
@@ -144,17 +175,33 @@ def _divide_by_scale(x: Array, space: Transform) -> Array:
     return x if space.scale is None else x / space.scale
 
 
-def _noisy_basis(rows: Rows, space: Transform, noise_multiplier: float | None, seed: int, ledger: Ledger | None) -> Basis:
-    """Principal directions of a second moment with Gaussian noise, symmetrised (Dwork, Talwar, Thakurta & Zhang 2014)."""
+def _noisy_basis(
+    rows: Rows, space: Transform, noise_multiplier: float | None, seed: int, ledger: Ledger | None
+) -> Basis:
+    """Principal directions of a second moment with Gaussian noise, symmetrised (Dwork, Talwar,
+    Thakurta & Zhang 2014)."""
     if noise_multiplier is None or not noise_multiplier > 0:
         raise SettingError(
-            f"dp_pca needs a noise_multiplier above 0; got {noise_multiplier!r}. Solve one with pc.noise_multiplier(epsilon)."
+            f"dp_pca needs a noise_multiplier above 0; got {noise_multiplier!r}. Solve one with"
+            " pc.noise_multiplier(epsilon)."
         )
     if not rows.has_public and (space.mean is not None or space.scale is not None):
-        raise DataError("dp_pca centres by public rows, and there are none: the private mean is not free. Split the data, or centre=False.")
+        raise DataError(
+            "dp_pca centres by public rows, and there are none: the private mean is not free. Split"
+            " the data, or centre=False."
+        )
     z = within_unit_ball(torch.from_numpy(space(rows.x)))
-    secret = Streams(seed, fingerprint(z.numpy(), noise_multiplier)).secret("geometry second moment")
-    mechanism = GaussianMechanism(noise_multiplier, 1.0, secret, ledger or Ledger(), replace_one_factor=2**0.5, label="second moment")
+    secret = Streams(seed, fingerprint(z.numpy(), noise_multiplier)).secret(
+        "geometry second moment"
+    )
+    mechanism = GaussianMechanism(
+        noise_multiplier,
+        1.0,
+        secret,
+        ledger or Ledger(),
+        replace_one_factor=2**0.5,
+        label="second moment",
+    )
     released = mechanism.release(z.T @ z)
     _, vectors = torch.linalg.eigh((released + released.T) / 2)
     ordered = np.ascontiguousarray(vectors.flip(1).float().numpy())
@@ -162,12 +209,16 @@ def _noisy_basis(rows: Rows, space: Transform, noise_multiplier: float | None, s
 
 
 def spectrum(basis: Basis) -> "pd.DataFrame":
-    """One row per direction: component, eigenvalue, share (of all energy), cumulative, tail Σ_{i>k} λ_i, gap Δ_k.
+    """One row per direction: component, eigenvalue, share (of all energy), cumulative, tail Σ_{i>k}
+    λ_i, gap Δ_k.
 
     Raises SettingError: a basis without eigenvalues (random, dp_pca).
     """
     if basis.eigenvalues is None:
-        raise SettingError(f"the basis {basis.kind} has no eigenvalues; choose public_pca, private_pca or identity.")
+        raise SettingError(
+            f"the basis {basis.kind} has no eigenvalues; choose public_pca, private_pca or"
+            " identity."
+        )
     return spectrum_of(basis.eigenvalues)
 
 

@@ -1,13 +1,15 @@
-"""Margins against k, under both conventions, at any quantile. Negative where rows lie on the wrong side: shown, not hidden.
+"""Margins against k, under both conventions, at any quantile. Negative where rows lie on the wrong
+side: shown, not hidden.
 
-distance margin: y(⟨w, x⟩ + b)/‖w‖, in the rows' units (semi-private learning, appendix D). cosine margin: y⟨w, x⟩/(‖w‖‖x‖)
-(PILLAR, Definition 3), with the offset b taken in as a constant feature: for ‖w‖ = 1, rows of root mean square norm s and
-the constant √(|b|s), the rows become (x, √(|b|s)), the weights (w, ±√(|b|/s)), and
+distance margin: y(⟨w, x⟩ + b)/‖w‖, in the rows' units (semi-private learning, appendix D). cosine
+margin: y⟨w, x⟩/(‖w‖‖x‖) (PILLAR, Definition 3), with the offset b taken in as a constant feature:
+for ‖w‖ = 1, rows of root mean square norm s and the constant √(|b|s), the rows become (x, √(|b|s)),
+the weights (w, ±√(|b|/s)), and
 
     cosine = y(⟨w, x⟩ + b)/√((1 + |b|/s)(‖x‖² + |b|s)),
 
-which has the distance's sign, lies in [−1, 1] and is PILLAR's where b = 0. The margin at quantile q is the largest value
-that at least a share 1 − q of rows reach.
+which has the distance's sign, lies in [−1, 1] and is PILLAR's where b = 0. The margin at quantile q
+is the largest value that at least a share 1 − q of rows reach.
 """
 
 import dataclasses
@@ -28,13 +30,20 @@ from pillar_core.params import K, Param
 from pillar_core.splits.transform import Transform
 
 QUANTILE = Param(
-    "quantile", float, 0.01, "Share of rows allowed below the margin: 0.01 is “satisfied by 99 %”.", low=0, high=1, high_open=True
+    "quantile",
+    float,
+    0.01,
+    "Share of rows allowed below the margin: 0.01 is “satisfied by 99 %”.",
+    low=0,
+    high=1,
+    high_open=True,
 )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Rows in a basis: z (n, r) float32, so that the first k columns serve every k; y (n,) and the classes' names."""
+    """Rows in a basis: z (n, r) float32, so that the first k columns serve every k; y (n,) and the
+    classes' names."""
 
     z: Array
     y: Array
@@ -49,7 +58,8 @@ def coordinates(rows: Rows, basis: Basis, *, space: Transform | None = None) -> 
 
 
 def margin_at(values: Array, quantile: float) -> float:
-    """The largest v that at least a share 1 − quantile of `values` (n,) reach; the minimum for quantile 0.
+    """The largest v that at least a share 1 − quantile of `values` (n,) reach; the minimum for
+    quantile 0.
 
     Raises SettingError: quantile outside [0, 1), or no values.
     """
@@ -61,8 +71,11 @@ def margin_at(values: Array, quantile: float) -> float:
     return float(np.partition(values, place)[place])
 
 
-def refitted_margins(rows: Coordinates, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01) -> "pd.DataFrame":
-    """One-versus-rest margins of separators trained anew in the first k directions (semi-private learning, Fig. 3).
+def refitted_margins(
+    rows: Coordinates, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01
+) -> "pd.DataFrame":
+    """One-versus-rest margins of separators trained anew in the first k directions (semi-private
+    learning, Fig. 3).
 
     Columns k, class, quantile, cosine_margin, distance_margin.
     """
@@ -74,16 +87,33 @@ def refitted_margins(rows: Coordinates, ks: Sequence[int], *, quantile: float | 
         z = np.ascontiguousarray(rows.z[:, :k])
         separators = separators_of(z, rows.y, pairs, classes=rows.classes)
         distances = z @ separators.weights.T.astype(np.float32) + separators.offsets
-        lines += _lines(k, distances, separators.offsets, np.einsum("ij,ij->i", z, z), rows, separators, quantile)
-    return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
+        lines += _lines(
+            k,
+            distances,
+            separators.offsets,
+            np.einsum("ij,ij->i", z, z),
+            rows,
+            separators,
+            quantile,
+        )
+    return pd.DataFrame(
+        lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"]
+    )
 
 
 def projected_margins(
-    rows: Coordinates, separators: Separators, basis: Basis, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01
+    rows: Coordinates,
+    separators: Separators,
+    basis: Basis,
+    ks: Sequence[int],
+    *,
+    quantile: float | Sequence[float] = 0.01,
 ) -> "pd.DataFrame":
-    """Margins of one separator w*, projected: y⟨A_kᵀx, A_kᵀw*⟩ over lengths (PILLAR, equation 2), at every k at once.
+    """Margins of one separator w*, projected: y⟨A_kᵀx, A_kᵀw*⟩ over lengths (PILLAR, equation 2),
+    at every k at once.
 
-    Columns k, class, quantile, cosine_margin, distance_margin; with pairs the class reads "a – b" and only their rows count.
+    Columns k, class, quantile, cosine_margin, distance_margin; with pairs the class reads "a – b"
+    and only their rows count.
     """
     checks.within(ks=(ks, K))
     turned = separators.weights @ basis.vectors.astype(np.float64)
@@ -97,21 +127,32 @@ def projected_margins(
         weight_squares += np.square(turned[:, start:k]).sum(axis=1)
         lengths = np.sqrt(np.where(weight_squares > 0, weight_squares, 1.0))
         distances = (products + separators.offsets) / lengths
-        lines += _lines(k, distances, separators.offsets / lengths, row_squares, rows, separators, quantile)
+        lines += _lines(
+            k, distances, separators.offsets / lengths, row_squares, rows, separators, quantile
+        )
         start = k
-    return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
+    return pd.DataFrame(
+        lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"]
+    )
 
 
-def pair_margins(rows: Rows, separators: Separators, basis: Basis, k: int, *, space: Transform | None = None) -> "pd.DataFrame":
-    """Cosines of a pair's rows with all features, and projected on k directions (PILLAR, equation 2): columns class, whole, projected.
+def pair_margins(
+    rows: Rows, separators: Separators, basis: Basis, k: int, *, space: Transform | None = None
+) -> "pd.DataFrame":
+    """Cosines of a pair's rows with all features, and projected on k directions (PILLAR, equation
+    2): columns class, whole, projected.
 
-    Above 0 on the first class's side, so that a row of the second class is on the right side below 0.
+    Above 0 on the first class's side, so that a row of the second class is on the right side below
+    0.
     """
     (a, b), w = separators.pairs[0], separators.weights[0]
     is_in = (rows.y == a) | (rows.y == b)
     x = (rows.space() if space is None else space)(rows.x[is_in])
     columns: dict[str, Any] = {"class": [rows.classes[label] for label in rows.y[is_in]]}
-    for name, z, weights in (("whole", x, w), ("projected", x @ basis.vectors[:, :k], w @ basis.vectors[:, :k])):
+    for name, z, weights in (
+        ("whole", x, w),
+        ("projected", x @ basis.vectors[:, :k], w @ basis.vectors[:, :k]),
+    ):
         length = float(np.linalg.norm(weights)) or 1.0
         offset = float(separators.offsets[0]) / length
         columns[name] = _cosines(z @ weights / length + offset, offset, np.einsum("ij,ij->i", z, z))
@@ -122,18 +163,28 @@ def nearest_pair(rows: Rows) -> tuple[int, int]:
     """The two classes whose means lie nearest to each other."""
     present = sorted(set(rows.y.tolist()))
     means = {label: rows.x[rows.y == label].mean(axis=0) for label in present}
-    return min(itertools.combinations(present, 2), key=lambda pair: float(np.linalg.norm(means[pair[0]] - means[pair[1]])))
+    return min(
+        itertools.combinations(present, 2),
+        key=lambda pair: float(np.linalg.norm(means[pair[0]] - means[pair[1]])),
+    )
 
 
 def smallest(table: "pd.DataFrame") -> "pd.DataFrame":
-    """The minimum over classes at each k: columns k, quantile, cosine_margin, distance_margin, class (of the smallest distance)."""
+    """The minimum over classes at each k: columns k, quantile, cosine_margin, distance_margin,
+    class (of the smallest distance)."""
     worst = table.loc[table.groupby("k")["distance_margin"].idxmin()].set_index("k")
     worst["cosine_margin"] = table.groupby("k")["cosine_margin"].min()
     return worst.reset_index()[["k", "quantile", "cosine_margin", "distance_margin", "class"]]
 
 
 def _lines(
-    k: int, distances: Array, offsets: Array, squares: Array, rows: Coordinates, separators: Separators, quantile: float | Sequence[float]
+    k: int,
+    distances: Array,
+    offsets: Array,
+    squares: Array,
+    rows: Coordinates,
+    separators: Separators,
+    quantile: float | Sequence[float],
 ) -> list[tuple[int, str, float, float, float]]:
     quantiles = [quantile] if isinstance(quantile, int | float) else list(quantile)
     lines = []
@@ -142,12 +193,16 @@ def _lines(
         signed = np.where(rows.y[part] == a, 1.0, -1.0) * distances[part, place]
         cosine = _cosines(signed, float(offsets[place]), squares[part])
         name = rows.classes[a] if b == REST else f"{rows.classes[a]} – {rows.classes[b]}"
-        lines += [(k, name, share, margin_at(cosine, share), margin_at(signed, share)) for share in quantiles]
+        lines += [
+            (k, name, share, margin_at(cosine, share), margin_at(signed, share))
+            for share in quantiles
+        ]
     return lines
 
 
 def _cosines(distances: Array, offset: float, squares: Array) -> Array:
-    """Distances as cosines, the offset taken in as a constant feature; 0 for rows of length 0 without an offset."""
+    """Distances as cosines, the offset taken in as a constant feature; 0 for rows of length 0
+    without an offset."""
     scale = float(np.sqrt(squares.mean()))
     share = abs(offset) / scale if scale > 0 else 0.0
     lengths = np.sqrt((1 + share) * (squares + abs(offset) * scale))

@@ -1,17 +1,20 @@
-"""Predicted accuracy against k: what the projection loses, and what the noise adds, in closed form from class moments.
+"""Predicted accuracy against k: what the projection loses, and what the noise adds, in closed form
+from class moments.
 
-The model. In the basis, class c is Gaussian with mean m_c and a shared diagonal variance w. A budget of Gaussian-DP
-parameter μ over N private rows shows the sum of a class's rows with the same noise for every class, so the mean of class a,
-which has a share s_a of the rows, with noise of variance ν_a² = R_k²/(μNs_a)² per coordinate: small classes drown first. R_k² is
-the mean square norm of a row in k directions (rows are scaled to unit norm). For C classes, a linear rule with weights
-g = 1/(w + 0.3·(C/ηT)·R_k²) on noisy mean differences, where ηT = min(μN, 160·C) is the default learner's path length,
-tells class a from class c with the standardised gap
+The model. In the basis, class c is Gaussian with mean m_c and a shared diagonal variance w. A
+budget of Gaussian-DP parameter μ over N private rows shows the sum of a class's rows with the same
+noise for every class, so the mean of class a, which has a share s_a of the rows, with noise of
+variance ν_a² = R_k²/(μNs_a)² per coordinate: small classes drown first. R_k² is the mean square
+norm of a row in k directions (rows are scaled to unit norm). For C classes, a linear rule with
+weights g = 1/(w + 0.3·(C/ηT)·R_k²) on noisy mean differences, where ηT = min(μN, 160·C) is the
+default learner's path length, tells class a from class c with the standardised gap
 
     t_ac = ½·ΣgΔ² / √(Σg²Δ²(w + ν_a²) + 2ν_a²·Σg²w + ν_a⁴·Σg²),   Δ = m_a − m_c,
 
-and a row of class a is right when all gaps, correlated by ½ because they share a's scores, are positive. With ν_a = 0 what
-remains is what the projection (and the linear rule) loses. The 0.3 was fitted to measured curves of two real feature sets
-(10 classes each) and checked on two others; docs/explore.md has the errors. A model, not a bound.
+and a row of class a is right when all gaps, correlated by ½ because they share a's scores, are
+positive. With ν_a = 0 what remains is what the projection (and the linear rule) loses. The 0.3 was
+fitted to measured curves of two real feature sets (10 classes each) and checked on two others;
+docs/explore.md has the errors. A model, not a bound.
 """
 
 from __future__ import annotations
@@ -40,9 +43,11 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """means: (C, r), within: (r,) pooled variance, second: (r,) mean square of rows, shares: (C,); all float64.
+    """means: (C, r), within: (r,) pooled variance, second: (r,) mean square of rows, shares: (C,);
+    all float64.
 
-    As secret as the rows that they were computed from: without noise, so a non-private diagnostic for private rows.
+    As secret as the rows that they were computed from: without noise, so a non-private diagnostic
+    for private rows.
     """
 
     means: Array
@@ -58,22 +63,36 @@ class ClassMoments:
 
 
 def class_moments(rows: Coordinates, *, scale: Array | None = None) -> ClassMoments:
-    """The moments of classes that have rows, each coordinate first divided by `scale` (r,) where given."""
+    """The moments of classes that have rows, each coordinate first divided by `scale` (r,) where
+    given."""
     if scale is not None and len(scale) != rows.z.shape[1]:
-        raise DataError(f"scale must have one number for each of {rows.z.shape[1]} coordinates; got {len(scale)}.")
+        raise DataError(
+            f"scale must have one number for each of {rows.z.shape[1]} coordinates; got"
+            f" {len(scale)}."
+        )
     present = np.unique(rows.y)
     means = np.stack([rows.z[rows.y == label].mean(axis=0, dtype=np.float64) for label in present])
     counts = np.array([(rows.y == label).sum() for label in present], dtype=np.float64)
     second = np.einsum("ij,ij->j", rows.z, rows.z, dtype=np.float64) / len(rows.z)
     shares = counts / counts.sum()
-    within = np.maximum(second - shares @ np.square(means), 1e-12 * max(float(second.max()), 1e-300))
+    within = np.maximum(
+        second - shares @ np.square(means), 1e-12 * max(float(second.max()), 1e-300)
+    )
     if scale is not None:
         means, within, second = means / scale, within / scale**2, second / scale**2
     return ClassMoments(means, within, second, shares, len(rows.z))
 
 
-def predicted(moments: ClassMoments, ks: Sequence[int], epsilons: Sequence[float], *, n_private: int, delta: float = 1e-5) -> pd.DataFrame:
-    """Columns epsilon, k, accuracy, lost_to_projection, lost_to_noise, in [0, 1]; the three add up to 1 in every row.
+def predicted(
+    moments: ClassMoments,
+    ks: Sequence[int],
+    epsilons: Sequence[float],
+    *,
+    n_private: int,
+    delta: float = 1e-5,
+) -> pd.DataFrame:
+    """Columns epsilon, k, accuracy, lost_to_projection, lost_to_noise, in [0, 1]; the three add up
+    to 1 in every row.
 
     epsilon may be math.inf. `lost_to_noise` is never negative.
     Raises SettingError: a k outside 1 … largest_k, an ε not above 0, n_private below 1.
@@ -82,7 +101,9 @@ def predicted(moments: ClassMoments, ks: Sequence[int], epsilons: Sequence[float
         raise SettingError(f"n_private must be at least 1; got {n_private!r}.")
     for k in ks:
         if not 1 <= k <= moments.largest_k:
-            raise SettingError(f"k must be in [1, {moments.largest_k}], the rank of the basis; got {k!r}.")
+            raise SettingError(
+                f"k must be in [1, {moments.largest_k}], the rank of the basis; got {k!r}."
+            )
     lines = []
     for epsilon in epsilons:
         if not epsilon > 0:
@@ -90,16 +111,24 @@ def predicted(moments: ClassMoments, ks: Sequence[int], epsilons: Sequence[float
         mu_n = math.inf if math.isinf(epsilon) else mu_of(epsilon, delta) * n_private
         for k in ks:
             clean = _accuracy(moments, k, mu_n, with_noise=False)
-            accuracy = clean if math.isinf(mu_n) else min(_accuracy(moments, k, mu_n, with_noise=True), clean)
+            accuracy = (
+                clean
+                if math.isinf(mu_n)
+                else min(_accuracy(moments, k, mu_n, with_noise=True), clean)
+            )
             lines.append((float(epsilon), int(k), accuracy, 1 - clean, clean - accuracy))
-    return pd.DataFrame(lines, columns=["epsilon", "k", "accuracy", "lost_to_projection", "lost_to_noise"])
+    return pd.DataFrame(
+        lines, columns=["epsilon", "k", "accuracy", "lost_to_projection", "lost_to_noise"]
+    )
 
 
 def best_k(table: pd.DataFrame, *, within: float = 0.01) -> pd.DataFrame:
-    """The best k for each ε of a table with columns epsilon, k, accuracy (predicted, or measured runs): the smallest of equals.
+    """The best k for each ε of a table with columns epsilon, k, accuracy (predicted, or measured
+    runs): the smallest of equals.
 
-    Columns epsilon, k, accuracy, low, high: from `low` to `high` lie the k around the best whose mean is at most `within`
-    below it. On measured test accuracy this is a choice on test rows: a non-private diagnostic.
+    Columns epsilon, k, accuracy, low, high: from `low` to `high` lie the k around the best whose
+    mean is at most `within` below it. On measured test accuracy this is a choice on test rows: a
+    non-private diagnostic.
     """
     checks.within(within=(within, SHARE))
     scores: dict[float, dict[int, list[float]]] = {}
@@ -138,7 +167,10 @@ def _accuracy(moments: ClassMoments, k: int, mu_n: float, *, with_noise: bool) -
 
 
 def _distances(means: Array, weight: Array) -> Array:
-    """(C, C) squared distances of class means, each coordinate weighted; by products, which take C² numbers in place of C²·k."""
+    """(C, C) squared distances of class means, each coordinate weighted; by products, which take C²
+    numbers in place of C²·k."""
     weighted = means * weight
     squares = np.einsum("ij,ij->i", weighted, means)
-    return np.asarray(np.maximum(squares[:, None] + squares[None, :] - 2.0 * weighted @ means.T, 0.0))
+    return np.asarray(
+        np.maximum(squares[:, None] + squares[None, :] - 2.0 * weighted @ means.T, 0.0)
+    )

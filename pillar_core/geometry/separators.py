@@ -1,11 +1,13 @@
-"""Linear separators w* of two classes, or of one against the rest: support vector machines with squared hinge loss.
+"""Linear separators w* of two classes, or of one against the rest: support vector machines with
+squared hinge loss.
 
-Non-private by nature: every w* is a function of the labelled rows without noise. scikit-learn's liblinear solves them,
-in its primal form where rows outnumber features, else in its dual form.
+Non-private by nature: every w* is a function of the labelled rows without noise. scikit-learn's
+liblinear solves them, in its primal form where rows outnumber features, else in its dual form.
 
 ξ_k: how much of a separator the first k directions miss. One product gives every k.
 
-Source: PILLAR, Definition 3: ξ_k = 1 − ‖A_kA_kᵀw*‖₂/‖w*‖₂, w* of unit norm without its intercept; ‖AAᵀw‖ = ‖Aᵀw‖.
+Source: PILLAR, Definition 3: ξ_k = 1 − ‖A_kA_kᵀw*‖₂/‖w*‖₂, w* of unit norm without its intercept;
+‖AAᵀw‖ = ‖Aᵀw‖.
 """
 
 import dataclasses
@@ -38,7 +40,8 @@ REGULARISATION = Param(
     "regularisation",
     float,
     1.0,
-    "C of the support vector machine, on rows whose root mean square norm is 1: larger fits the rows more closely.",
+    "C of the support vector machine, on rows whose root mean square norm is 1: larger fits the"
+    " rows more closely.",
     low=0,
     low_open=True,
     high=1e6,
@@ -48,10 +51,11 @@ REGULARISATION = Param(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Separators:
-    """One hyperplane per pair (a, b): class a lies where ⟨w, x⟩ + offset is positive. b is REST for one-versus-rest.
+    """One hyperplane per pair (a, b): class a lies where ⟨w, x⟩ + offset is positive. b is REST for
+    one-versus-rest.
 
-    weights: (P, d) float64 of unit norm, offsets: (P,) float64, so ⟨w, x⟩ + offset is a distance in the rows' own units.
-    converged: (P,) bool.
+    weights: (P, d) float64 of unit norm, offsets: (P,) float64, so ⟨w, x⟩ + offset is a distance in
+    the rows' own units. converged: (P,) bool.
     """
 
     pairs: tuple[Pair, ...]
@@ -63,25 +67,38 @@ class Separators:
         """The pairs in words; "rest" for REST."""
         most = max(max(pair) for pair in self.pairs)
         if most >= len(classes):
-            raise SettingError(f"classes must name every class up to number {most}; got {len(classes)} names.")
+            raise SettingError(
+                f"classes must name every class up to number {most}; got {len(classes)} names."
+            )
         return [(classes[a], "rest" if b == REST else classes[b]) for a, b in self.pairs]
 
 
-def pairs_of(classes: Sequence[str], chosen: str | Sequence[str | int] | None = None) -> tuple[Pair, ...]:
-    """Pairs of class indices: all for None, the pairs among some classes (names or numbers), or "one_versus_rest".
+def pairs_of(
+    classes: Sequence[str], chosen: str | Sequence[str | int] | None = None
+) -> tuple[Pair, ...]:
+    """Pairs of class indices: all for None, the pairs among some classes (names or numbers), or
+    "one_versus_rest".
 
-    Raises SettingError: an unknown class, one named twice, or fewer than two; all pairs of more than MOST_PAIRED classes.
+    Raises SettingError: an unknown class, one named twice, or fewer than two; all pairs of more
+    than MOST_PAIRED classes.
     """
     if isinstance(chosen, str):
         if chosen != ONE_VERSUS_REST:
-            raise SettingError(f"classes must be none, two or more classes, or {ONE_VERSUS_REST!r}; got {chosen!r}.")
+            raise SettingError(
+                f"classes must be none, two or more classes, or {ONE_VERSUS_REST!r}; got"
+                f" {chosen!r}."
+            )
         return tuple((index, REST) for index in range(len(classes)))
-    picked = range(len(classes)) if chosen is None else [_class_index(classes, name) for name in chosen]
+    picked = (
+        range(len(classes)) if chosen is None else [_class_index(classes, name) for name in chosen]
+    )
     if len(picked) < 2 or len(set(picked)) < len(picked):
         raise SettingError(f"classes must name two or more different classes; got {chosen!r}.")
     if len(picked) > MOST_PAIRED:
         count = f"{len(picked) * (len(picked) - 1) // 2:,} pairs of {len(picked):,} classes"
-        raise SettingError(f"these are {count}: name at most {MOST_PAIRED} of them, or take each against the rest.")
+        raise SettingError(
+            f"these are {count}: name at most {MOST_PAIRED} of them, or take each against the rest."
+        )
     return tuple(itertools.combinations(picked, 2))
 
 
@@ -96,11 +113,18 @@ def separators(
 ) -> Separators:
     """The separator of every pair, on `rows` in `space` (default: less the public mean).
 
-    Raises SettingError: regularisation out of range. DataError: a class without rows. Cancelled: `cancelled()` said so.
+    Raises SettingError: regularisation out of range. DataError: a class without rows. Cancelled:
+    `cancelled()` said so.
     """
     space = rows.space() if space is None else space
     return separators_of(
-        space(rows.x), rows.y, pairs, classes=rows.classes, regularisation=regularisation, progress=progress, cancelled=cancelled
+        space(rows.x),
+        rows.y,
+        pairs,
+        classes=rows.classes,
+        regularisation=regularisation,
+        progress=progress,
+        cancelled=cancelled,
     )
 
 
@@ -120,7 +144,10 @@ def separators_of(
     strength = float(REGULARISATION.check(regularisation))  # type: ignore[arg-type]  # a checked float parameter
     for index in sorted({index for pair in pairs for index in pair if index != REST}):
         if not (y == index).any():
-            raise DataError(f"class {classes[index]!r} has no rows here, so nothing separates it; leave it out of classes.")
+            raise DataError(
+                f"class {classes[index]!r} has no rows here, so nothing separates it; leave it out"
+                " of classes."
+            )
     fits = []
     for place, (a, b) in enumerate(pairs):
         if cancelled is not None and cancelled():
@@ -138,7 +165,9 @@ def _fit_separator(x: Array, is_positive: Array, strength: float) -> tuple[Array
     from sklearn.svm import LinearSVC
 
     scale = float(np.sqrt(np.einsum("ij,ij->", x, x, dtype=np.float64) / len(x))) or 1.0
-    machine = LinearSVC(C=strength, dual=len(x) < x.shape[1], tol=TOLERANCE, max_iter=20_000, random_state=0)
+    machine = LinearSVC(
+        C=strength, dual=len(x) < x.shape[1], tol=TOLERANCE, max_iter=20_000, random_state=0
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         machine.fit(x / scale, is_positive)
@@ -152,15 +181,21 @@ def _fit_separator(x: Array, is_positive: Array, strength: float) -> tuple[Array
 def _class_index(classes: Sequence[str], name: Any) -> int:
     if isinstance(name, str) and name in classes:
         return classes.index(name)
-    if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(classes):
+    if (
+        isinstance(name, int | np.integer)
+        and not isinstance(name, bool)
+        and 0 <= name < len(classes)
+    ):
         return int(name)
     raise SettingError(
-        f"classes must be among {', '.join(classes[:12])}{' …' if len(classes) > 12 else ''}, or their numbers; got {name!r}."
+        f"classes must be among {', '.join(classes[:12])}{' …' if len(classes) > 12 else ''}, or"
+        f" their numbers; got {name!r}."
     )
 
 
 def xi_of(weights: Array, vectors: Array) -> Array:
-    """(P, r) ξ_1 … ξ_r of each of (P, d) weights in the prefixes of (d, r) orthonormal directions; in [0, 1], falling in k.
+    """(P, r) ξ_1 … ξ_r of each of (P, d) weights in the prefixes of (d, r) orthonormal directions;
+    in [0, 1], falling in k.
 
     A zero weight vector has ξ = 1.
     """
@@ -171,7 +206,9 @@ def xi_of(weights: Array, vectors: Array) -> Array:
     return np.asarray(1.0 - np.sqrt(np.clip(share, 0.0, 1.0)))
 
 
-def xi_table(separators: Separators, basis: Basis, ks: Sequence[int], *, classes: Sequence[str]) -> "pd.DataFrame":
+def xi_table(
+    separators: Separators, basis: Basis, ks: Sequence[int], *, classes: Sequence[str]
+) -> "pd.DataFrame":
     """Columns k, class_a, class_b, xi: one row per pair and k (each at most the basis' rank)."""
     checks.within(ks=(ks, K))
     values = xi_of(separators.weights, basis.vectors)

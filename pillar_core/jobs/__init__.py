@@ -1,7 +1,19 @@
-"""Work outside the browser session: submit, status, cancel, result, retry. State lies on disk; anybody may look and stop it."""
+"""Work outside the browser session: submit, status, cancel, result, retry. State lies on disk;
+anybody may look and stop it."""
 
 from pillar_core import checks
-from pillar_core.jobs.api import cancel, find, result, retry, spec, status, stop, submit, use_scheduler, wait
+from pillar_core.jobs.api import (
+    cancel,
+    find,
+    result,
+    retry,
+    spec,
+    status,
+    stop,
+    submit,
+    use_scheduler,
+    wait,
+)
 from pillar_core.jobs.kind import JOB_KINDS, JobKind
 from pillar_core.jobs.state import JobStatus
 

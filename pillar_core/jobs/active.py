@@ -21,7 +21,8 @@ _STATE_SECONDS = 0.2
 
 @dataclasses.dataclass
 class ActiveJob:
-    """A job that the jobs process works on. `out` are tasks under way by their future's key; None is the cutting itself."""
+    """A job that the jobs process works on. `out` are tasks under way by their future's key; None
+    is the cutting itself."""
 
     job: Job
     status: JobStatus
@@ -44,7 +45,13 @@ class ActiveJob:
         self.tasks = tasks
         self.pending = deque(number for number in range(len(tasks)) if number not in parts)
         self.done = len(tasks) - len(self.pending)
-        self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), paced=None, message="")
+        self.status = dataclasses.replace(
+            self.status,
+            total=len(tasks),
+            fraction_at_start=self._fraction({}),
+            paced=None,
+            message="",
+        )
 
     def keep(self, number: int, content: bytes) -> None:
         """Keep the result of a task."""
@@ -68,12 +75,22 @@ class ActiveJob:
             return
         self.written = time.monotonic()
         marks = self.job.running()
-        latest = next((mark["message"] for mark in marks.values() if mark.get("message")), self.status.message)
+        latest = next(
+            (mark["message"] for mark in marks.values() if mark.get("message")), self.status.message
+        )
         message = "stopping" if self.cancelled_at is not None else latest
-        fraction = max(self.status.fraction, self._fraction(marks))  # what a lost task had done is not taken back
-        if fraction > self.status.fraction_at_start and self.status.paced is None:  # what came before was waiting, too
-            self.status = dataclasses.replace(self.status, fraction_at_start=fraction, paced=time.time())
-        status = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message)
+        fraction = max(
+            self.status.fraction, self._fraction(marks)
+        )  # what a lost task had done is not taken back
+        if (
+            fraction > self.status.fraction_at_start and self.status.paced is None
+        ):  # what came before was waiting, too
+            self.status = dataclasses.replace(
+                self.status, fraction_at_start=fraction, paced=time.time()
+            )
+        status = dataclasses.replace(
+            self.status, done=self.done, failed=self.failed, fraction=fraction, message=message
+        )
         if status != self.status:
             self.status = status
             self.job.write(status)
@@ -88,7 +105,11 @@ class ActiveJob:
             done=self.done,
             failed=self.failed,
             fraction=1.0 if state == "done" else self._fraction({}),
-            message=f"{self.failed} of {len(self.tasks)} tasks failed" if self.failed and self.tasks else "",
+            message=(
+                f"{self.failed} of {len(self.tasks)} tasks failed"
+                if self.failed and self.tasks
+                else ""
+            ),
             cause=self.cause if failed else "",
             advice=self.advice if failed else "",
         )
@@ -109,7 +130,10 @@ def trace_of(error: BaseException, trace: TracebackType | None = None) -> str:
 def _advice(error: BaseException, job: Job) -> str:
     match error:
         case KilledWorker():
-            return "Its worker processes died, most often for want of memory: ask for fewer rows or cells at once, then retry."
+            return (
+                "Its worker processes died, most often for want of memory: ask for fewer rows or"
+                " cells at once, then retry."
+            )
         case errors.StoreError():
             return "Do what the message says, then retry."
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):

@@ -1,8 +1,9 @@
-"""Work outside the browser session: submit, status, cancel, result, retry. State lies on disk; anybody may look and stop it.
+"""Work outside the browser session: submit, status, cancel, result, retry. State lies on disk;
+anybody may look and stop it.
 
-A job is the fingerprint of its specification: to submit it twice is to join it. The first unfinished job starts the jobs
-process of this cache folder, and so does a look at one whose process was killed. A visitor of a demo looks at jobs of others that it
-joined, and does nothing to them.
+A job is the fingerprint of its specification: to submit it twice is to join it. The first
+unfinished job starts the jobs process of this cache folder, and so does a look at one whose process
+was killed. A visitor of a demo looks at jobs of others that it joined, and does nothing to them.
 """
 
 import contextlib
@@ -33,9 +34,10 @@ _children: list[tuple[Path, subprocess.Popen[bytes]]] = []
 def submit(spec: Mapping[str, Json]) -> str:
     """The job's id; the job is queued, or joined when it is queued, running or done.
 
-    A failed or cancelled one goes on; a done one whose results have left the store since starts over.
-    Raises SettingError, UnknownNameError: a specification that names no known kind or impossible resources, or lacks what its kind needs.
-    StoreError: NaN in it, or a disk that refuses.
+    A failed or cancelled one goes on; a done one whose results have left the store since starts
+    over. Raises SettingError, UnknownNameError: a specification that names no known kind or
+    impossible resources, or lacks what its kind needs. StoreError: NaN in it, or a disk that
+    refuses.
     """
     spec = decode_json(encode_json(spec))
     kind = jobs_kinds.kind_of(spec)
@@ -50,7 +52,9 @@ def submit(spec: Mapping[str, Json]) -> str:
             current = job.status()
             is_evicted = asks and answer is None and current is not None and current.state == "done"
             if current is None or current.state in ("failed", "cancelled") or is_evicted:
-                if asks and current is not None:  # what its tasks finished is in the store, if it is of the same rows still
+                if (
+                    asks and current is not None
+                ):  # what its tasks finished is in the store, if it is of the same rows still
                     job.clear_parts()
                 job.create(spec)
                 if mode.binds():
@@ -66,7 +70,8 @@ def submit(spec: Mapping[str, Json]) -> str:
 
 
 def find(spec: Mapping[str, Json]) -> JobStatus | None:
-    """Where the job of this specification stands; None when it was never submitted. Cheap, like `status`.
+    """Where the job of this specification stands; None when it was never submitted. Cheap, like
+    `status`.
 
     Raises SettingError, UnknownNameError, StoreError: as `submit`.
     """
@@ -79,10 +84,13 @@ def status(job_id: str) -> JobStatus: ...
 @overload
 def status(job_id: None = None) -> tuple[JobStatus, ...]: ...
 def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
-    """Where one job stands, or all of them, newest first. Cheap enough to poll. Raises JobError: there is no such job."""
+    """Where one job stands, or all of them, newest first. Cheap enough to poll. Raises JobError:
+    there is no such job."""
     folder = Folder(store.default().root)
     statuses = folder.statuses() if job_id is None else [_require_status(folder.job(job_id))]
-    with contextlib.suppress(OSError):  # nobody can work where nothing can be written; a look is still free
+    with contextlib.suppress(
+        OSError
+    ):  # nobody can work where nothing can be written; a look is still free
         _attend(folder, statuses)
     if job_id is not None:
         return _with_message(folder, statuses[0])
@@ -98,7 +106,8 @@ def spec(job_id: str) -> dict[str, Json]:
 
 
 def cancel(job_id: str) -> bool:
-    """Whether there was something to stop: it stops within three seconds. What its tasks finished is kept for a retry.
+    """Whether there was something to stop: it stops within three seconds. What its tasks finished
+    is kept for a retry.
 
     Raises JobError: there is no such job, or it is another visitor's.
     """
@@ -113,7 +122,11 @@ def cancel(job_id: str) -> bool:
         if descriptor is not None:
             try:
                 job.dequeue()
-                job.write(dataclasses.replace(current, state="cancelled", finished=time.time(), message=""))
+                job.write(
+                    dataclasses.replace(
+                        current, state="cancelled", finished=time.time(), message=""
+                    )
+                )
             finally:  # a full disk, say: with the lock held on no jobs process would start again
                 os.close(descriptor)
     return True
@@ -123,7 +136,8 @@ def result(job_id: str, *, partial: bool = False) -> Json:
     """The result of the job's one task, or the list of its tasks' results in order.
 
     With `partial`, the results so far: None for each task that is not done.
-    Raises JobError: there is no such job; or, unless `partial`, it is not done (the message has the cause).
+    Raises JobError: there is no such job; or, unless `partial`, it is not done (the message has the
+    cause).
     """
     job = _folder().job(job_id)
     current = _require_status(job)
@@ -142,9 +156,11 @@ def result(job_id: str, *, partial: bool = False) -> Json:
 
 
 def retry(job_id: str) -> None:
-    """Queue a finished job again; what its tasks finished is taken from the store where that holds it.
+    """Queue a finished job again; what its tasks finished is taken from the store where that holds
+    it.
 
-    Raises JobError: there is no such job, or it is another visitor's. UnsupportedError: visitors have as many under way as they may.
+    Raises JobError: there is no such job, or it is another visitor's. UnsupportedError: visitors
+    have as many under way as they may.
     """
     folder = _folder()
     job = folder.job(job_id)
@@ -153,7 +169,9 @@ def retry(job_id: str) -> None:
         _admit(folder, job, job.spec())
         if current.state not in UNFINISHED:
             kind = jobs_kinds.kind_of(job.spec())
-            if current.state == "done" or kind.cached is not None:  # what its tasks finished is in the store
+            if (
+                current.state == "done" or kind.cached is not None
+            ):  # what its tasks finished is in the store
                 job.clear_parts()
             if mode.binds():
                 job.visitor_flag.touch()
@@ -172,7 +190,8 @@ def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
 
 
 def use_scheduler(address: str) -> None:
-    """Have tasks sent to the Dask scheduler at this address, or with "jobs" to wherever PILLAR_SCHEDULER says, else here.
+    """Have tasks sent to the Dask scheduler at this address, or with "jobs" to wherever
+    PILLAR_SCHEDULER says, else here.
 
     Raises JobError: the jobs process lives and works with another one.
     """
@@ -181,14 +200,18 @@ def use_scheduler(address: str) -> None:
     folder = _folder()
     descriptor = folder.try_lock()
     if descriptor is None and folder.about().get("scheduler", address) != address:
-        raise JobError(f"the jobs process already works with another scheduler; call `jobs.stop()`, then ask for {address} again.")
+        raise JobError(
+            "the jobs process already works with another scheduler; call `jobs.stop()`, then ask"
+            f" for {address} again."
+        )
     os.environ[jobs_kinds.SCHEDULER_VARIABLE] = address
     if descriptor is not None:
         os.close(descriptor)
 
 
 def stop(*, timeout: float = 20.0) -> bool:
-    """Whether the jobs process has ended (or there was none). Its unfinished jobs go on when somebody looks at them."""
+    """Whether the jobs process has ended (or there was none). Its unfinished jobs go on when
+    somebody looks at them."""
     folder, end = _folder(), time.monotonic() + timeout
     while time.monotonic() < end:
         descriptor = folder.try_lock()
@@ -212,7 +235,8 @@ def _folder() -> Folder:
 
 
 def _identity(spec: Mapping[str, Json]) -> str:
-    """The job's id: what it computes and the version of the code that does; where it runs is no part of it."""
+    """The job's id: what it computes and the version of the code that does; where it runs is no
+    part of it."""
     visitors.refuse_names(spec)
     kind = jobs_kinds.kind_of(spec)
     jobs_kinds.resources_of(spec)
@@ -223,23 +247,33 @@ def _find_answer(kind: jobs_kinds.JobKind, payload: Mapping[str, Json]) -> Json:
     try:
         return None if kind.cached is None else kind.cached(payload)
     except (KeyError, TypeError) as error:
-        raise SettingError(f"a job of the kind {kind.name} is not described by {', '.join(payload) or 'nothing'} ({error}).") from error
+        raise SettingError(
+            f"a job of the kind {kind.name} is not described by {', '.join(payload) or 'nothing'}"
+            f" ({error})."
+        ) from error
 
 
 def _admit(folder: Folder, job: Job, spec: Mapping[str, Json]) -> None:
-    """In public mode, has the visitor begin or join this job, or says why not; what the operator asks for has no visitor's limits."""
+    """In public mode, has the visitor begin or join this job, or says why not; what the operator
+    asks for has no visitor's limits."""
     if not mode.binds():
         job.visitor_flag.unlink(missing_ok=True)
     else:
         if not jobs_kinds.kind_of(spec).is_for_visitors:
             mode.refuse("job")
-        mode.JOBS.admit(job.job_id, spec, {item.job_id for item in folder.statuses() if item.state in UNFINISHED})
+        mode.JOBS.admit(
+            job.job_id,
+            spec,
+            {item.job_id for item in folder.statuses() if item.state in UNFINISHED},
+        )
 
 
 def _require_status(job: Job) -> JobStatus:
     current = job.status()
     if current is None:
-        raise JobError(f"there is no job {job.job_id}; it may have been forgotten. Submit it again.")
+        raise JobError(
+            f"there is no job {job.job_id}; it may have been forgotten. Submit it again."
+        )
     return current
 
 
@@ -247,18 +281,23 @@ def _require_own(job: Job) -> JobStatus:
     current = _require_status(job)
     is_operators = mode.binds() and not job.visitor_flag.exists()  # who joined it since
     if is_operators or not mode.JOBS.is_own(job.job_id):
-        raise JobError("this job was begun by somebody else, who alone can stop it, retry it or forget it.")
+        raise JobError(
+            "this job was begun by somebody else, who alone can stop it, retry it or forget it."
+        )
     return current
 
 
 def _with_message(folder: Folder, current: JobStatus) -> JobStatus:
-    """`current` with a message where the job is being stopped, or where no jobs process can work on it."""
+    """`current` with a message where the job is being stopped, or where no jobs process can work on
+    it."""
     if current.state not in UNFINISHED:
         return current
     if folder.job(current.job_id).cancel_flag.exists():
         return dataclasses.replace(current, message="stopping")
     if is_resting(folder):
-        return dataclasses.replace(current, message=f"the jobs process keeps stopping; see {folder.jobs / 'server.log'}")
+        return dataclasses.replace(
+            current, message=f"the jobs process keeps stopping; see {folder.jobs / 'server.log'}"
+        )
     return current
 
 
@@ -269,7 +308,8 @@ def _attend(folder: Folder, statuses: Sequence[JobStatus | None]) -> None:
 
 
 def ensure(folder: Folder) -> None:
-    """Start the jobs process unless it lives or rests. The lock passes to the new process without a gap."""
+    """Start the jobs process unless it lives or rests. The lock passes to the new process without a
+    gap."""
     descriptor = folder.try_lock()
     if descriptor is None:
         return
@@ -283,7 +323,10 @@ def ensure(folder: Folder) -> None:
 def is_resting(folder: Folder) -> bool:
     """Whether the jobs process has crashed several times in a row and the last start is young."""
     about = folder.about()
-    return bool(about.get("unclean", 0) >= _CRASHES_BEFORE_REST and time.time() - about["started"] < _REST_SECONDS)
+    return bool(
+        about.get("unclean", 0) >= _CRASHES_BEFORE_REST
+        and time.time() - about["started"] < _REST_SECONDS
+    )
 
 
 def _start(folder: Folder, lock: int) -> None:

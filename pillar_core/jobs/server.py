@@ -1,4 +1,5 @@
-"""The jobs process: one for each cache folder. It owns queue and workers; pages and the command line only read and write files."""
+"""The jobs process: one for each cache folder. It owns queue and workers; pages and the command
+line only read and write files."""
 
 import contextlib
 import dataclasses
@@ -27,11 +28,13 @@ _HEARTBEAT_SECONDS = 1.0
 _IN_FLIGHT = 16
 
 
-def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: int | None = None) -> bool:
+def serve(
+    root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: int | None = None
+) -> bool:
     """Run jobs below `root` (the default cache) until nothing was left to do for `idle_minutes`.
 
-    False when another process already does. `lock` is a file descriptor that holds the lock, from the process that
-    started this one.
+    False when another process already does. `lock` is a file descriptor that holds the lock, from
+    the process that started this one.
     """
     folder = Folder(store.default().root if root is None else Path(root).expanduser().absolute())
     folder.create()
@@ -51,7 +54,9 @@ def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: i
     finally:
         try:
             server.close()
-        finally:  # workers that do not end in time on a busy machine keep nobody from the next jobs process
+        finally:
+            # workers that do not end in time on a busy machine keep nobody from the next jobs
+            # process
             os.close(descriptor)
     return True
 
@@ -107,7 +112,12 @@ class _Server:
         before = self._folder.about().get("unclean")
         unclean = 0 if before is None else before + 1
         scheduler = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
-        about = {"pid": os.getpid(), "started": time.time(), "unclean": unclean, "scheduler": scheduler}
+        about = {
+            "pid": os.getpid(),
+            "started": time.time(),
+            "unclean": unclean,
+            "scheduler": scheduler,
+        }
         replace(self._folder.jobs / "server.json", json.dumps(about).encode())
 
     def _recover(self) -> None:
@@ -118,7 +128,10 @@ class _Server:
                 job = self._folder.job(job_id)
                 status = job.status()
                 if status is not None and status.state in UNFINISHED:
-                    self._guard(ActiveJob(job, status, status.kind), lambda active: active.job.enqueue(active.kind, again=active.status))
+                    self._guard(
+                        ActiveJob(job, status, status.kind),
+                        lambda active: active.job.enqueue(active.kind, again=active.status),
+                    )
 
     def _is_wanted(self) -> bool:
         """Whether to go on; also the heartbeat."""
@@ -135,7 +148,8 @@ class _Server:
         return same and not (self._folder.jobs / "stop").exists()
 
     def _retire(self) -> bool:
-        """Whether to end for want of work. Decided while nobody can submit, so that no job is left without a process."""
+        """Whether to end for want of work. Decided while nobody can submit, so that no job is left
+        without a process."""
         if self._jobs or time.monotonic() - self._busy < self._idle_seconds:
             return False
         with self._folder.exclusive():
@@ -156,12 +170,15 @@ class _Server:
                     self._admit(job, status)
 
     def _admit(self, job: Job, status: JobStatus) -> None:
-        status = dataclasses.replace(status, state="running", started=time.time(), message="starting")
+        status = dataclasses.replace(
+            status, state="running", started=time.time(), message="starting"
+        )
         active = self._jobs[job.job_id] = ActiveJob(job, status, status.kind)
         self._guard(active, self._begin)
 
     def _guard(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
-        """One step of one job; what goes wrong in it, by its files or by what a worker gave, ends the job and not the process."""
+        """One step of one job; what goes wrong in it, by its files or by what a worker gave, ends
+        the job and not the process."""
         try:
             step(active)
         except Exception as error:  # noqa: BLE001 - the process would start again, meet the same job and hold all others
@@ -172,14 +189,19 @@ class _Server:
         active.job.write(active.status)
         spec = active.job.spec()
         active.kind = jobs_kinds.kind_of(spec).name
-        active.payload, active.resources = jobs_kinds.payload_of(spec), jobs_kinds.resources_of(spec)
+        active.payload, active.resources = (
+            jobs_kinds.payload_of(spec),
+            jobs_kinds.resources_of(spec),
+        )
         if active.job.cancel_flag.exists():
             self._finish(active, "cancelled")
             return
         engine = self._start_engine()
         problem = engine.missing(active.resources)
         if problem:
-            raise errors.JobError(f"{problem}. Start a worker with `dask worker … --resources`, or ask for less.")
+            raise errors.JobError(
+                f"{problem}. Start a worker with `dask worker … --resources`, or ask for less."
+            )
         tasks = active.job.tasks()
         if tasks is None:
             future = engine.split(active.job.job_id, active.kind, active.payload)
@@ -196,8 +218,13 @@ class _Server:
     def _advance(self, active: ActiveJob) -> None:
         engine = self._start_engine()
         seconds = mode.limit("job_seconds")
-        if active.job.visitor_flag.exists() and time.time() - (active.status.started or time.time()) > seconds:
-            raise errors.JobError(f"a public server works {seconds:.0f} s on a job; what was finished is kept.")
+        if (
+            active.job.visitor_flag.exists()
+            and time.time() - (active.status.started or time.time()) > seconds
+        ):
+            raise errors.JobError(
+                f"a public server works {seconds:.0f} s on a job; what was finished is kept."
+            )
         if active.cancelled_at is None and active.job.cancel_flag.exists():
             active.cancelled_at = time.monotonic()
             active.pending.clear()
@@ -214,11 +241,14 @@ class _Server:
         elif active.tasks is not None:
             while active.pending and len(active.out) < _IN_FLIGHT * self._n_workers:
                 number = active.pending.popleft()
-                future = engine.run(active.job.job_id, number, active.kind, active.tasks[number], active.resources)
+                future = engine.run(
+                    active.job.job_id, number, active.kind, active.tasks[number], active.resources
+                )
                 active.out[future.key] = (future, number)
 
     def _reconnect(self, engine: Engine) -> None:
-        """Scheduler or workers have gone: start or find others and give them everything that was under way."""
+        """Scheduler or workers have gone: start or find others and give them everything that was
+        under way."""
         with contextlib.suppress(OSError, TimeoutError):
             engine.close()
         self._engine = None
@@ -229,10 +259,15 @@ class _Server:
         for active in list(self._jobs.values()):
             if future.key in active.out:
                 _, number = active.out.pop(future.key)
-                self._guard(active, functools.partial(self._count, future=future, number=number, outcome=outcome))
+                self._guard(
+                    active,
+                    functools.partial(self._count, future=future, number=number, outcome=outcome),
+                )
                 return
 
-    def _count(self, active: ActiveJob, future: Future, number: int | None, outcome: Outcome) -> None:
+    def _count(
+        self, active: ActiveJob, future: Future, number: int | None, outcome: Outcome
+    ) -> None:
         if isinstance(outcome, Exception):
             raise outcome
         if future.status == "finished" and outcome is not None:
@@ -247,10 +282,13 @@ class _Server:
             if number is None:
                 self._finish(active, "failed")
         elif active.cancelled_at is None and number is not None:
-            active.pending.appendleft(number)  # lost, or the features that it wants are on their way
+            active.pending.appendleft(
+                number
+            )  # lost, or the features that it wants are on their way
 
     def _finish(self, active: ActiveJob, state: State) -> None:
-        """The job's last word; what it still has under way is dropped, and processes that compute it are replaced."""
+        """The job's last word; what it still has under way is dropped, and processes that compute
+        it are replaced."""
         self._busy = time.monotonic()
         self._jobs.pop(active.job.job_id, None)
         if active.out and self._engine is not None:
@@ -259,6 +297,8 @@ class _Server:
             self._engine.stop([future for future, _ in active.out.values()], marks)
         if self._engine is not None and not self._jobs:
             self._engine.forget_features()
-        with contextlib.suppress(OSError):  # on a full disk it stays unfinished, for the next jobs process to find
+        with contextlib.suppress(
+            OSError
+        ):  # on a full disk it stays unfinished, for the next jobs process to find
             active.finish(state)
         self._has_finished = True

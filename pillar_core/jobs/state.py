@@ -1,9 +1,10 @@
 """Jobs as files below `<cache>/jobs`: what the jobs process, its workers and every page agree on.
 
-`<id>/spec.json` is written once; `<id>/state.json` is replaced whole; `<id>/tasks.json` numbers the tasks;
-`<id>/parts.jsonl` has a line for each task that finished, so that whoever was killed, the job goes on where it stopped;
-`<id>/running/` has a file for each task that runs now; `<id>/result.json` answers a job that needed no work; `<id>/cancel`
-asks it to stop; `queue/<id>` hands it to the jobs process.
+`<id>/spec.json` is written once; `<id>/state.json` is replaced whole; `<id>/tasks.json` numbers the
+tasks; `<id>/parts.jsonl` has a line for each task that finished, so that whoever was killed, the
+job goes on where it stopped; `<id>/running/` has a file for each task that runs now;
+`<id>/result.json` answers a job that needed no work; `<id>/cancel` asks it to stop; `queue/<id>`
+hands it to the jobs process.
 """
 
 import contextlib
@@ -37,10 +38,12 @@ PACE_KNOWN = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class JobStatus:
-    """Where a job stands: `done` of `total` tasks are done, and `fraction` in [0, 1] of the work, running tasks counted in.
+    """Where a job stands: `done` of `total` tasks are done, and `fraction` in [0, 1] of the work,
+    running tasks counted in.
 
-    Times are seconds since 1970. `paced`: when it first came further than the `fraction_at_start` before, from which its pace counts.
-    `cause` and `advice` say why a failed job failed and what to try.
+    Times are seconds since 1970. `paced`: when it first came further than the `fraction_at_start`
+    before, from which its pace counts. `cause` and `advice` say why a failed job failed and what to
+    try.
     """
 
     job_id: str
@@ -66,12 +69,19 @@ class JobStatus:
 
 
 def seconds_left(statuses: Sequence[JobStatus]) -> float | None:
-    """Time left for jobs of equal size together, at their pace since they first came further; None while too little is done to know it."""
+    """Time left for jobs of equal size together, at their pace since they first came further; None
+    while too little is done to know it."""
     paced = [status for status in statuses if status.paced is not None]
     progress = sum(status.fraction - status.fraction_at_start for status in paced)
-    if not progress > PACE_KNOWN * len(statuses) or all(status.state != "running" for status in statuses):
+    if not progress > PACE_KNOWN * len(statuses) or all(
+        status.state != "running" for status in statuses
+    ):
         return None
-    return (time.time() - min(status.paced or 0.0 for status in paced)) / progress * sum(1.0 - status.fraction for status in statuses)
+    return (
+        (time.time() - min(status.paced or 0.0 for status in paced))
+        / progress
+        * sum(1.0 - status.fraction for status in statuses)
+    )
 
 
 class Folder:
@@ -82,7 +92,8 @@ class Folder:
         self.jobs = root / "jobs"
 
     def create(self) -> None:
-        """Make the folders, for their owner alone. Raises StoreError: they belong to somebody else, or cannot be made."""
+        """Make the folders, for their owner alone. Raises StoreError: they belong to somebody else,
+        or cannot be made."""
         with writable(self.jobs):
             make_private(self.jobs / "queue", parents_of=self.root)
             make_private(self.jobs, parents_of=self.root)
@@ -122,7 +133,8 @@ class Folder:
             yield
 
     def try_lock(self) -> int | None:
-        """A file descriptor that holds the jobs process's lock, or None while somebody else does."""
+        """A file descriptor that holds the jobs process's lock, or None while somebody else
+        does."""
         return try_lock(self.jobs / "server.lock")
 
     def about(self) -> dict[str, Json]:
@@ -133,14 +145,19 @@ class Folder:
             return {}
 
     def drop_oldest_finished(self) -> None:
-        """Forget finished jobs beyond the newest `KEEP_FINISHED`; the records they wrote stay in the store."""
+        """Forget finished jobs beyond the newest `KEEP_FINISHED`; the records they wrote stay in
+        the store."""
         finished = [status for status in self.statuses() if status.state not in UNFINISHED]
         if len(finished) <= KEEP_FINISHED:
             return
         with self.exclusive():
-            for status in sorted(finished, key=lambda item: item.finished or 0.0, reverse=True)[KEEP_FINISHED:]:
+            for status in sorted(finished, key=lambda item: item.finished or 0.0, reverse=True)[
+                KEEP_FINISHED:
+            ]:
                 now = self.job(status.job_id).status()
-                if now is not None and now.state not in UNFINISHED:  # else somebody submitted it again meanwhile
+                if (
+                    now is not None and now.state not in UNFINISHED
+                ):  # else somebody submitted it again meanwhile
                     shutil.rmtree(self.jobs / status.job_id, ignore_errors=True)
 
 
@@ -178,12 +195,17 @@ class Job:
         replace(self._state, json.dumps(dataclasses.asdict(status)).encode())
 
     def enqueue(self, kind: str, *, again: JobStatus | None = None) -> None:
-        """Hand the job to the jobs process. `again` is where it stood when its process was killed: a wish to cancel stays."""
+        """Hand the job to the jobs process. `again` is where it stood when its process was killed:
+        a wish to cancel stays."""
         if again is None:
             self.cancel_flag.unlink(missing_ok=True)
         for mark in self.running_folder.glob("*"):
             mark.unlink(missing_ok=True)
-        self.write(JobStatus(self.job_id, kind, "queued", time.time() if again is None else again.submitted))
+        self.write(
+            JobStatus(
+                self.job_id, kind, "queued", time.time() if again is None else again.submitted
+            )
+        )
         self._mark.touch(mode=0o600)
 
     def dequeue(self) -> None:
@@ -196,7 +218,8 @@ class Job:
             path.unlink(missing_ok=True)
 
     def parts(self) -> dict[int, Json]:
-        """Results of finished tasks by number. A line that a killed process left unfinished does not count."""
+        """Results of finished tasks by number. A line that a killed process left unfinished does
+        not count."""
         results: dict[int, Json] = {}
         for line in self._parts.read_bytes().splitlines() if self._parts.exists() else ():
             with contextlib.suppress(ValueError):
@@ -218,7 +241,20 @@ class Job:
         """Finish a job that needed no work, with this result."""
         now = time.time()
         replace(self.folder / "result.json", encode_json({"value": value}))
-        self.write(JobStatus(self.job_id, kind, "done", now, now, now, done=1, total=1, fraction=1.0, message="from the store"))
+        self.write(
+            JobStatus(
+                self.job_id,
+                kind,
+                "done",
+                now,
+                now,
+                now,
+                done=1,
+                total=1,
+                fraction=1.0,
+                message="from the store",
+            )
+        )
 
     def tasks(self) -> list[Json] | None:
         """The tasks that the kind's `split` made, or None when it has not run."""
@@ -247,8 +283,14 @@ class Job:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Give `path` this content, whole at every moment; a job that a power cut takes back is run again."""
-    write_whole(path, lambda file: file.write(content), claim=lambda written: os.replace(written, path), sync=False)
+    """Give `path` this content, whole at every moment; a job that a power cut takes back is run
+    again."""
+    write_whole(
+        path,
+        lambda file: file.write(content),
+        claim=lambda written: os.replace(written, path),
+        sync=False,
+    )
 
 
 @functools.lru_cache(maxsize=4 * KEEP_FINISHED)
@@ -264,4 +306,11 @@ def _status(path: str, job_id: str) -> JobStatus | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError) as error:
-        return JobStatus(job_id, "", "failed", 0.0, cause=f"its state is unreadable ({error})", advice="Retry it, or submit it again.")
+        return JobStatus(
+            job_id,
+            "",
+            "failed",
+            0.0,
+            cause=f"its state is unreadable ({error})",
+            advice="Retry it, or submit it again.",
+        )

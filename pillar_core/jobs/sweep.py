@@ -1,4 +1,5 @@
-"""A grid handed to the jobs process of this cache, on this machine or on a cluster, and its records as a table."""
+"""A grid handed to the jobs process of this cache, on this machine or on a cluster, and its records
+as a table."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,16 +18,19 @@ POLL_SECONDS = 0.5
 Answer = str | dict[str, Json]
 
 
-def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: Progress | None = None) -> "pd.DataFrame":
+def sweep(
+    grid: Mapping[str, Json], *, scheduler: str | None = None, progress: Progress | None = None
+) -> "pd.DataFrame":
     """One row per run, tidy, metrics as columns; runs that are in the cache are not run again.
 
-    grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
-    split settings, `method`, `epsilon`, `delta`, `relation`, `accountant`, `preset`, `seed`, `split_seed`, and any setting
-    of the methods; each a value or a list. A setting that a method lacks does not multiply its runs. Seed s sets split and
-    run; `split_seed` pins the split. scheduler: None trains here; "jobs" or an address hands the runs to `pc.jobs`.
-    A run that cannot be (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
-    Raises SettingError: an axis that no method in the grid knows. JobError: the job failed or was cancelled, or a jobs process with another
-    scheduler is at work.
+    grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping
+    for generators), `backbone`, split settings, `method`, `epsilon`, `delta`, `relation`,
+    `accountant`, `preset`, `seed`, `split_seed`, and any setting of the methods; each a value or a
+    list. A setting that a method lacks does not multiply its runs. Seed s sets split and run;
+    `split_seed` pins the split. scheduler: None trains here; "jobs" or an address hands the runs to
+    `pc.jobs`. A run that cannot be (an infeasible budget, say) is a row with `error_message` and no
+    metrics, cached like the others. Raises SettingError: an axis that no method in the grid knows.
+    JobError: the job failed or was cancelled, or a jobs process with another scheduler is at work.
     """
     if scheduler is None:
         return sweeps.sweep(grid, progress=progress)
@@ -34,19 +38,27 @@ def sweep(grid: Mapping[str, Json], *, scheduler: str | None = None, progress: P
 
 
 def run_through(
-    grid: Mapping[str, Json], *, scheduler: str = "jobs", progress: Progress | None = None, resources: Mapping[str, float] | None = None
+    grid: Mapping[str, Json],
+    *,
+    scheduler: str = "jobs",
+    progress: Progress | None = None,
+    resources: Mapping[str, float] | None = None,
 ) -> list[dict[str, Json]]:
-    """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or on a cluster (its address).
+    """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or
+    on a cluster (its address).
 
-    resources: what each task needs of its worker, such as {"GPU": 1}; a cluster without such a worker is refused at once.
-    A FeatureSet in the grid is kept in the cache, where the workers find it. Interrupting the wait leaves the job running.
-    Raises JobError: the job failed or was cancelled, or a jobs process with another scheduler is at work.
+    resources: what each task needs of its worker, such as {"GPU": 1}; a cluster without such a
+    worker is refused at once. A FeatureSet in the grid is kept in the cache, where the workers find
+    it. Interrupting the wait leaves the job running. Raises JobError: the job failed or was
+    cancelled, or a jobs process with another scheduler is at work.
     """
     jobs.use_scheduler(scheduler)
     named = dict(grid)
     if isinstance(named.get("dataset"), FeatureSet):
         named["dataset"] = uploads.keep(named["dataset"])
-    job = jobs.submit({"kind": "sweep", "grid": named} | ({"resources": dict(resources)} if resources else {}))
+    job = jobs.submit(
+        {"kind": "sweep", "grid": named} | ({"resources": dict(resources)} if resources else {})
+    )
     state = jobs.status(job)
     while state.state in UNFINISHED:
         state = jobs.wait(job, timeout=POLL_SECONDS)
@@ -58,7 +70,8 @@ def run_through(
 
 
 def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Json]]:
-    """Records in JSON form behind a job's (partial) result, refusals among them. Raises JobError: a record has left the cache since."""
+    """Records in JSON form behind a job's (partial) result, refusals among them. Raises JobError: a
+    record has left the cache since."""
     cache, stored = store.default(), []
     for answer in (answer for task in answers if task is not None for answer in task):
         record = cache.get_json("record", answer) if isinstance(answer, str) else answer

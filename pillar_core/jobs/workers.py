@@ -1,5 +1,6 @@
-"""The workers: a local cluster of processes, or the one at PILLAR_SCHEDULER, which only the jobs process builds; and what runs inside one:
-a task of a job, on one compute thread, with a look at the cancel flag."""
+"""The workers: a local cluster of processes, or the one at PILLAR_SCHEDULER, which only the jobs
+process builds; and what runs inside one: a task of a job, on one compute thread, with a look at the
+cancel flag."""
 
 import contextlib
 import copy
@@ -34,13 +35,23 @@ _PROGRESS_SECONDS = 0.2
 
 
 Place = tuple[Sequence[str], str, str]
-"""Of the machine of a job: modules that register further kinds, the cache folder, and what tells the library's code from other code."""
+"""Of the machine of a job: modules that register further kinds, the cache folder, and what tells
+the library's code from other code."""
 
 
-def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Json], sent: Mapping[str, FeatureSet]) -> bytes | None:
-    """A task's result as JSON; None where this worker does not see the job's folder and lacks the features that the task names.
+def run_task(
+    place: Place,
+    job_id: str,
+    number: int,
+    kind: str,
+    task: Mapping[str, Json],
+    sent: Mapping[str, FeatureSet],
+) -> bytes | None:
+    """A task's result as JSON; None where this worker does not see the job's folder and lacks the
+    features that the task names.
 
-    Raises Cancelled: the job's flag was set before or during the task. Whatever the kind's function raises.
+    Raises Cancelled: the job's flag was set before or during the task. Whatever the kind's function
+    raises.
     """
     job, how = _prepare(place, job_id, kind)
     splitting.SENT.clear()
@@ -63,13 +74,16 @@ def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Json])
 
 
 def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
-    """The job's files, None where this process keeps its cache elsewhere or does not see them; and what the job does.
+    """The job's files, None where this process keeps its cache elsewhere or does not see them; and
+    what the job does.
 
     Raises JobError: elsewhere, with other code, or for a kind that needs the job's cache.
     """
     modules, root, source = place
     jobs_kinds.load(modules)
-    if "torch" in sys.modules:  # two threads that contend for a busy core are ten times slower than one
+    if (
+        "torch" in sys.modules
+    ):  # two threads that contend for a busy core are ten times slower than one
         sys.modules["torch"].set_num_threads(1)
     how = jobs_kinds.JOB_KINDS[kind]
     job = Folder(Path(root)).job(job_id)
@@ -80,11 +94,15 @@ def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]
     where = f"the worker on {platform.node() or 'another machine'}"
     if how.needs is None:
         raise JobError(
-            f"{where} keeps its cache in {cache} and sees no job {job_id} in {root}: two caches cannot share a job of this kind. "
-            "Start the worker with the same PILLAR_CACHE, a folder on a disk that both machines see."
+            f"{where} keeps its cache in {cache} and sees no job {job_id} in {root}: two caches"
+            " cannot share a job of this kind. Start the worker with the same PILLAR_CACHE, a"
+            " folder on a disk that both machines see."
         )
     if versions.made_with()["source"] != source:
-        raise JobError(f"{where} runs other code of this library than {root} was asked with: install the same version there.")
+        raise JobError(
+            f"{where} runs other code of this library than {root} was asked with: install the same"
+            " version there."
+        )
     return None, how
 
 
@@ -103,14 +121,23 @@ def _mark_running(job: Job, number: int) -> Iterator[Progress]:
     from distributed import get_worker  # only workers have it loaded
 
     mark = job.running_folder / str(number)
-    about: dict[str, Json] = {"worker": str(get_worker().address), "pid": os.getpid(), "since": time.time()}
+    about: dict[str, Json] = {
+        "worker": str(get_worker().address),
+        "pid": os.getpid(),
+        "since": time.time(),
+    }
     written = 0.0
 
     def progress(done: int, total: int, message: str = "") -> None:
         nonlocal written
         if time.monotonic() - written > _PROGRESS_SECONDS or done >= total:
             written = time.monotonic()
-            replace(mark, json.dumps(about | {"done": int(done), "total": int(total), "message": str(message)}).encode())
+            replace(
+                mark,
+                json.dumps(
+                    about | {"done": int(done), "total": int(total), "message": str(message)}
+                ).encode(),
+            )
 
     with contextlib.suppress(FileNotFoundError):
         mark.write_bytes(json.dumps(about).encode())
@@ -124,27 +151,35 @@ __all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
 
 Asked = Mapping[str, jobs_kinds.Asked]
 Outcome = bytes | Exception | None
-"""What a task gave as JSON; None where it was lost or lacks features, an error where these could not be sent."""
+"""What a task gave as JSON; None where it was lost or lacks features, an error where these could
+not be sent."""
 
 _CONNECT_SECONDS = 10
 _ALONE_SECONDS = 120.0
-"""How long our own processes may take to replace dead ones: a start that fails on a busy machine is one that Dask never tries again."""
+"""How long our own processes may take to replace dead ones: a start that fails on a busy machine is
+one that Dask never tries again."""
 _CONFIG = {
     # A task that holds the interpreter's lock for minutes is busy, not dead.
     "distributed.scheduler.worker-ttl": None,
     "distributed.scheduler.allowed-failures": 3,
-    "distributed.scheduler.worker-saturation": 1.0,  # no task waits at a worker while one that matters more comes
+    "distributed.scheduler.worker-saturation": (
+        1.0
+    ),  # no task waits at a worker while one that matters more comes
     "distributed.admin.tick.limit": "30s",
     "distributed.worker.profile.enabled": False,
-    "distributed.admin.large-graph-warning-threshold": "1TB",  # features travel as content of a task
+    "distributed.admin.large-graph-warning-threshold": (  # features travel as content of a task
+        "1TB"
+    ),
 }
 
 
 class Engine:
-    """Sends tasks to worker processes and tells which ended. `place` is "local" or the scheduler's address."""
+    """Sends tasks to worker processes and tells which ended. `place` is "local" or the scheduler's
+    address."""
 
     def __init__(self, root: Path) -> None:
-        """Start or join the workers. Raises JobError: the scheduler at PILLAR_SCHEDULER does not answer."""
+        """Start or join the workers. Raises JobError: the scheduler at PILLAR_SCHEDULER does not
+        answer."""
         self._root = root
         self._modules = jobs_kinds.modules()
         self._finished: queue.SimpleQueue[tuple[Future, Outcome]] = queue.SimpleQueue()
@@ -154,10 +189,15 @@ class Engine:
         dask.config.set(_CONFIG)
         address = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
         try:
-            self._client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False) if address else self._start()
+            self._client = (
+                Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+                if address
+                else self._start()
+            )
         except (OSError, TimeoutError, ValueError) as error:
             raise JobError(
-                f"the scheduler at {address} did not answer ({error}); start it, or unset {jobs_kinds.SCHEDULER_VARIABLE}."
+                f"the scheduler at {address} did not answer ({error}); start it, or unset"
+                f" {jobs_kinds.SCHEDULER_VARIABLE}."
                 if address
                 else f"the worker processes did not start ({error})."
             ) from error
@@ -170,7 +210,8 @@ class Engine:
         return self._client.status == "running" and not is_alone
 
     def meet(self) -> int:
-        """Worker threads there are now, at least one; to be asked now and then, so that `alive` knows."""
+        """Worker threads there are now, at least one; to be asked now and then, so that `alive`
+        knows."""
         workers = self._workers()
         if workers:
             self._met = time.monotonic()
@@ -179,23 +220,53 @@ class Engine:
     def missing(self, resources: Mapping[str, float]) -> str:
         """What no worker offers of `resources`, in words; empty when one offers all of it."""
         offers = [worker.get("resources", {}) for worker in self._workers().values()]
-        if not resources or any(all(offer.get(name, 0) >= amount for name, amount in resources.items()) for offer in offers):
+        if not resources or any(
+            all(offer.get(name, 0) >= amount for name, amount in resources.items())
+            for offer in offers
+        ):
             return ""
-        return f"no worker offers {dict(resources)}; the {len(offers)} workers of {self.place} offer {offers}"
+        return (
+            f"no worker offers {dict(resources)}; the {len(offers)} workers of {self.place} offer"
+            f" {offers}"
+        )
 
     def split(self, job_id: str, kind: str, payload: Mapping[str, Json]) -> Future:
         """The job's list of tasks, to come."""
         return self._submit(split_job, f"split-{job_id}", 1, {}, {}, job_id, kind, payload)
 
-    def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Json], resources: Mapping[str, float]) -> Future:
-        """One task, to come. Low numbers go first, so that jobs which run side by side take turns."""
+    def run(
+        self,
+        job_id: str,
+        number: int,
+        kind: str,
+        task: Mapping[str, Json],
+        resources: Mapping[str, float],
+    ) -> Future:
+        """One task, to come. Low numbers go first, so that jobs which run side by side take
+        turns."""
         needs_of = jobs_kinds.JOB_KINDS[kind].needs
-        needs = {} if self._cluster is not None or needs_of is None else {fingerprint(*name): name for name in needs_of(task)}
+        needs = (
+            {}
+            if self._cluster is not None or needs_of is None
+            else {fingerprint(*name): name for name in needs_of(task)}
+        )
         sent = {key: self._sent[key] for key in needs if key in self._sent}
-        return self._submit(run_task, f"{job_id}-{number}", -number, resources, needs, job_id, number, kind, task, sent)
+        return self._submit(
+            run_task,
+            f"{job_id}-{number}",
+            -number,
+            resources,
+            needs,
+            job_id,
+            number,
+            kind,
+            task,
+            sent,
+        )
 
     def collect(self, seconds: float) -> list[tuple[Future, Outcome]]:
-        """Futures that finished, waiting up to `seconds` for the first one, and what came with each."""
+        """Futures that finished, waiting up to `seconds` for the first one, and what came with
+        each."""
         futures = []
         try:
             futures.append(self._finished.get(timeout=seconds))
@@ -211,14 +282,20 @@ class Engine:
     def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Json]]) -> None:
         """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
         self._client.cancel(list(futures), force=True)
-        own_pids = {nanny.pid for nanny in self._cluster.workers.values()} if self._cluster is not None else ()
+        own_pids = (
+            {nanny.pid for nanny in self._cluster.workers.values()}
+            if self._cluster is not None
+            else ()
+        )
         for mark in marks:
             if mark.get("pid") and mark["pid"] in own_pids:
                 os.kill(mark["pid"], signal.SIGKILL)
         if self._cluster is None:
             addresses = [mark["worker"] for mark in marks if mark.get("worker") in self._workers()]
             if addresses:
-                self._client.restart_workers(addresses, timeout=_CONNECT_SECONDS, raise_for_error=False)
+                self._client.restart_workers(
+                    addresses, timeout=_CONNECT_SECONDS, raise_for_error=False
+                )
 
     def close(self) -> None:
         """End the workers; those of a real cluster stay."""
@@ -227,39 +304,68 @@ class Engine:
             self._cluster.close(timeout=5)
 
     def _submit(
-        self, function: Callable[..., bytes | None], name: str, priority: int, resources: Mapping[str, float], needs: Asked, *values: object
+        self,
+        function: Callable[..., bytes | None],
+        name: str,
+        priority: int,
+        resources: Mapping[str, float],
+        needs: Asked,
+        *values: object,
     ) -> Future:
-        key, place = f"{name}-{os.urandom(4).hex()}", (self._modules, str(self._root), versions.made_with()["source"])
-        future = self._client.submit(function, place, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority)
+        key, place = (
+            f"{name}-{os.urandom(4).hex()}",
+            (
+                self._modules,
+                str(self._root),
+                versions.made_with()["source"],
+            ),
+        )
+        future = self._client.submit(
+            function,
+            place,
+            *values,
+            key=key,
+            pure=False,
+            resources=dict(resources) or None,
+            priority=priority,
+        )
         future.add_done_callback(functools.partial(self._receive, needs))
         return future
 
     def _receive(self, needs: Asked, future: Future) -> None:
-        """Fetch what a worker gave, or send it the features that it lacks; in Dask's thread, so that nobody else waits."""
+        """Fetch what a worker gave, or send it the features that it lacks; in Dask's thread, so
+        that nobody else waits."""
         outcome: Outcome = None
         lacks_features = False
         try:
             if future.status == "finished":
-                with contextlib.suppress(CancelledError, OSError, Cancelled, KilledWorker):  # lost on the way: the task runs again
+                with contextlib.suppress(
+                    CancelledError, OSError, Cancelled, KilledWorker
+                ):  # lost on the way: the task runs again
                     outcome = future.result()
                     lacks_features = outcome is None
             if lacks_features:  # they go as a task whose input the scheduler keeps if a worker dies
                 for key in needs.keys() - self._sent.keys():
                     features = splitting.load_named_features(*needs[key])
-                    self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
+                    self._sent[key] = self._client.submit(
+                        copy.copy, features, key=f"features-{features.fingerprint}"
+                    )
         except (PillarError, OSError, ImportError) as error:
             outcome = error
         finally:
             self._finished.put((future, outcome))
 
     def _start(self) -> Client:
-        has_gpu = os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and bool(glob.glob("/dev/nvidia[0-9]*"))
+        has_gpu = os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and bool(
+            glob.glob("/dev/nvidia[0-9]*")
+        )
         self._cluster = LocalCluster(
             n_workers=min(2, os.cpu_count() or 1),
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",  # None would take port 8787, which another cluster may hold
+            # None would take port 8787, which another cluster may hold
+            dashboard_address="127.0.0.1:0",
             worker_dashboard_address=None,
             scheduler_kwargs={"dashboard": False},
             local_directory=str(self._root / "jobs" / "scratch"),

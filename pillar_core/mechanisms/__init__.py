@@ -1,4 +1,5 @@
-"""The only places that draw privacy noise or a private sample; each charges the ledger before it draws."""
+"""The only places that draw privacy noise or a private sample; each charges the ledger before it
+draws."""
 
 from pillar_core.mechanisms.bingham import BinghamMechanism
 from pillar_core.mechanisms.exponential import ExponentialMechanism, exponential

@@ -1,8 +1,9 @@
 """Two-sided geometric noise on counts, drawn exactly with whole numbers.
 
-Guarantee: of a table in which a row is in one cell, one row added or removed changes one count by one; with noise of
-P(X = x) ∝ exp(−r·|x|) on every cell it is r-DP, and 2r-DP when one row is replaced (Ghosh, Roughgarden & Sundararajan 2012).
-δ = 0. No real number is rounded: r is a fraction, and the draw is that of Canonne, Kamath & Steinke (2020), Algorithm 2.
+Guarantee: of a table in which a row is in one cell, one row added or removed changes one count by
+one; with noise of P(X = x) ∝ exp(−r·|x|) on every cell it is r-DP, and 2r-DP when one row is
+replaced (Ghosh, Roughgarden & Sundararajan 2012). δ = 0. No real number is rounded: r is a
+fraction, and the draw is that of Canonne, Kamath & Steinke (2020), Algorithm 2.
 """
 
 import dataclasses
@@ -32,7 +33,9 @@ class GeometricMechanism:
 
     def __post_init__(self) -> None:
         if not self.numerator >= 1:
-            raise SettingError(f"the rate of geometric noise must be at least 2⁻⁴⁰; got {self.numerator} · 2⁻⁴⁰.")
+            raise SettingError(
+                f"the rate of geometric noise must be at least 2⁻⁴⁰; got {self.numerator} · 2⁻⁴⁰."
+            )
 
     @property
     def rate(self) -> float:
@@ -44,10 +47,14 @@ class GeometricMechanism:
         law = "exact" if exact_words(self.stream) else "fast"
         call = Call("geometric", counts.shape, 1 / self.rate, 1.0, 1.0, noise_law=law)
         event = PureEvent(self.rate, 2 * self.rate)
-        return self.ledger.release(event, call, counts, lambda: counts + self._noise(counts.shape), label=self.label)
+        return self.ledger.release(
+            event, call, counts, lambda: counts + self._noise(counts.shape), label=self.label
+        )
 
     def _noise(self, shape: tuple[int, ...]) -> Array:
-        return np.array([self._draw() for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)
+        return np.array([self._draw() for _ in range(math.prod(shape))], dtype=np.int64).reshape(
+            shape
+        )
 
     def _draw(self) -> int:
         words = words_of(self.stream)
@@ -58,7 +65,10 @@ class GeometricMechanism:
             wholes = 0
             while coins(np.array([2**64], dtype=object), words)[0]:
                 wholes += 1
-            size, is_negative = (part + wholes * DENOMINATOR) // self.numerator, bool(uniform_below(2, 1, words)[0])
+            size, is_negative = (
+                (part + wholes * DENOMINATOR) // self.numerator,
+                bool(uniform_below(2, 1, words)[0]),
+            )
             if size or not is_negative:
                 return -size if is_negative else size
 
@@ -70,7 +80,9 @@ def reach(rate: float, cells: int, miss: float) -> float:
     """
     decay = math.exp(-rate)
     tilts = rate * np.linspace(0.001, 0.999, 999)
-    moments = 2 * math.log1p(-decay) - np.log1p(-np.exp(tilts - rate)) - np.log1p(-np.exp(-tilts - rate))
+    moments = (
+        2 * math.log1p(-decay) - np.log1p(-np.exp(tilts - rate)) - np.log1p(-np.exp(-tilts - rate))
+    )
     bound = float(np.min((cells * moments + math.log(2 / miss)) / tilts))
     exact = max(0, math.ceil(math.log(2 / (miss * (1 + decay))) / rate) - 1)
     return float(min(math.floor(bound), exact)) if cells == 1 else math.floor(bound)

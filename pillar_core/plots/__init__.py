@@ -1,6 +1,7 @@
 """Figures: a tidy table in, a plotly figure out. No page, no session, no files.
 
-Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours, dashes and order come from `theme`.
+Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours, dashes and order
+come from `theme`.
 """
 
 from pillar_core import checks
@@ -20,12 +21,29 @@ from pillar_core.plots.evidence import (
     right_guesses,
     two_worlds,
 )
-from pillar_core.plots.geometry import BASES, by_direction, map_2d, margin_histogram, spectrum_and_gaps, xi_against_k
+from pillar_core.plots.geometry import (
+    BASES,
+    by_direction,
+    map_2d,
+    margin_histogram,
+    spectrum_and_gaps,
+    xi_against_k,
+)
 from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.odds import guessed_right, odds_dots, one_in
-from pillar_core.plots.prediction import best_k_against_epsilon, predicted_accuracy, projection_gains
-from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, epsilon_against_steps, noise_against_epsilon, trade_off_curve
+from pillar_core.plots.prediction import (
+    best_k_against_epsilon,
+    predicted_accuracy,
+    projection_gains,
+)
+from pillar_core.plots.privacy import (
+    bars_of_epsilon,
+    epsilon_against_delta,
+    epsilon_against_steps,
+    noise_against_epsilon,
+    trade_off_curve,
+)
 from pillar_core.plots.screening import (
     angles,
     captured_gradients,
@@ -37,7 +55,22 @@ from pillar_core.plots.screening import (
     reconstruction_bound,
     score_against_accuracy,
 )
-from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, epsilon_value, in_order, method_style, pin_colour
-from pillar_core.plots.theory import choice_errors, component_graph, component_table, mixture_errors, rates, rows_against_dimension
+from pillar_core.plots.theme import (
+    Mode,
+    epsilon_colour,
+    epsilon_label,
+    epsilon_value,
+    in_order,
+    method_style,
+    pin_colour,
+)
+from pillar_core.plots.theory import (
+    choice_errors,
+    component_graph,
+    component_table,
+    mixture_errors,
+    rates,
+    rows_against_dimension,
+)
 
 __all__ = checks.guarded_names(__name__)

@@ -1,5 +1,5 @@
-"""Accuracy against k for several budgets: bands over seeds, ceiling, floor, best k, a pinned ghost and “you are here”; and over the whole
-(k, ε) plane, with the ridge k*(ε)."""
+"""Accuracy against k for several budgets: bands over seeds, ceiling, floor, best k, a pinned ghost
+and “you are here”; and over the whole (k, ε) plane, with the ridge k*(ε)."""
 
 import dataclasses
 import math
@@ -14,9 +14,11 @@ from pillar_core.plots import k_curves, marks, theme
 from pillar_core.plots.intervals import best, over_seeds, runs_without_k
 
 _NEAR_END, _ASIDE = 0.8, -70
-"""Share of the k axis after which “you are here” would cover the labels at the curves' ends, and its shift there in pixels."""
+"""Share of the k axis after which “you are here” would cover the labels at the curves' ends, and
+its shift there in pixels."""
 _NEAR_LEVEL = 15.0
-"""Points below the lowest curve down to which the largest class's line is drawn: farther off it would squeeze the curves."""
+"""Points below the lowest curve down to which the largest class's line is drawn: farther off it
+would squeeze the curves."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,15 +43,18 @@ def accuracy_against_k(
 ) -> go.Figure:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 
-    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]; pinned may have the letter of each in a
-    column pin. Training without privacy, without
-    projection and on public rows alone become horizontal lines with their intervals; without projection at `present.epsilon`, without
-    it at the smallest ε. The best k of
-    each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs (columns k, epsilon, accuracy), drawn as
-    dots. k_max: the end of the k axis, by default the largest k measured.
+    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]; pinned
+    may have the letter of each in a column pin. Training without privacy, without
+    projection and on public rows alone become horizontal lines with their intervals; without
+    projection at `present.epsilon`, without it at the smallest ε. The best k of
+    each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs
+    (columns k, epsilon, accuracy), drawn as dots. k_max: the end of the k axis, by default the
+    largest k measured.
     """
     budget, reach = (None, None) if present is None else (present.epsilon, present.k)
-    figure = accuracy_curves(table, mode=mode, method=method, budget=budget, pinned=pinned, k_max=k_max, reach=reach)
+    figure = accuracy_curves(
+        table, mode=mode, method=method, budget=budget, pinned=pinned, k_max=k_max, reach=reach
+    )
     return with_runs(figure, runs(figure, present=present, history=history, mode=mode))
 
 
@@ -64,10 +69,11 @@ def accuracy_curves(
     reach: float | None = None,
     guesses: tuple[float | None, float | None] = (None, None),
 ) -> go.Figure:
-    """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without projection.
+    """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without
+    projection.
 
-    reach: a k that lines go on to. guesses: the accuracy of guessing the most common class, drawn where the curves come near it, and of
-    naming the class whose name is nearest, at ε = 0.
+    reach: a k that lines go on to. guesses: the accuracy of guessing the most common class, drawn
+    where the curves come near it, and of naming the class whose name is nearest, at ε = 0.
     """
     majority, zero_shot = guesses
     figure = go.Figure()
@@ -75,16 +81,35 @@ def accuracy_curves(
     points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
     span = _k_span(points, pinned, reach)
     roof = runs_without_k(table, k_curves.CEILING)
-    ends = _level(figure, roof, name="no privacy", colour=theme.method_style(k_curves.CEILING).colour(mode), dash="dash", span=span)
+    ends = _level(
+        figure,
+        roof,
+        name="no privacy",
+        colour=theme.method_style(k_curves.CEILING).colour(mode),
+        dash="dash",
+        span=span,
+    )
     rows = table[table["method"] == k_curves.PUBLIC_ALONE]
     colour = theme.method_style(k_curves.PUBLIC_ALONE).colour(mode)
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
-        ends += _line(figure, 100 * zero_shot, name="class names alone", colour=theme.INK[mode].text, dash="longdashdot", span=span)
+        ends += _line(
+            figure,
+            100 * zero_shot,
+            name="class names alone",
+            colour=theme.INK[mode].text,
+            dash="longdashdot",
+            span=span,
+        )
     ceiling = k_curves.without_noise(figure, table, mode=mode)[["k", "mean"]].tail(1).to_numpy()
-    ends += [(float(k), 100 * float(mean), "no noise, k directions", theme.INK[mode].muted) for k, mean in ceiling]
+    ends += [
+        (float(k), 100 * float(mean), "no noise, k directions", theme.INK[mode].muted)
+        for k, mean in ceiling
+    ]
     bests: list[str] = []
-    for symbol, (epsilon, curve) in zip(theme.class_symbols(len(curves)), curves.items(), strict=True):
+    for symbol, (epsilon, curve) in zip(
+        theme.class_symbols(len(curves)), curves.items(), strict=True
+    ):
         _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=symbol)
         bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
     if pinned is not None and len(pinned):
@@ -94,14 +119,33 @@ def accuracy_curves(
     focus = min(curves, default=math.inf) if budget is None else budget
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
     ends += _level(
-        figure, rows, name=f"no projection, {theme.epsilon_label(focus)}", colour=theme.epsilon_colour(focus, mode), dash="dot", span=span
+        figure,
+        rows,
+        name=f"no projection, {theme.epsilon_label(focus)}",
+        colour=theme.epsilon_colour(focus, mode),
+        dash="dot",
+        span=span,
     )
     drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
         drawn.append(100 * majority)
-        ends += _line(figure, 100 * majority, name="largest class", colour=theme.INK[mode].muted, dash="longdash", span=span)
-    theme.end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290)
-    k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
+        ends += _line(
+            figure,
+            100 * majority,
+            name="largest class",
+            colour=theme.INK[mode].muted,
+            dash="longdash",
+            span=span,
+        )
+    theme.end_labels(
+        figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290
+    )
+    k_curves.k_axis(
+        figure,
+        [float(k) for k in points["k"]],
+        title="k, directions kept (log scale)",
+        largest=k_max or span[1],
+    )
     figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     if not curves:
         figure.update_yaxes(range=[0, 102])
@@ -109,12 +153,22 @@ def accuracy_curves(
     return theme.finish_by_name(figure, "accuracy_against_k", mode=mode, **words)
 
 
-def runs(figure: go.Figure, *, present: Here | None = None, history: pd.DataFrame | None = None, mode: theme.Mode = "light") -> marks.Looks:
-    """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `accuracy_curves`: they alone change when a slider
-    moves. Plain values: a trace object of Plotly costs a move more than the rest of the chart.
+def runs(
+    figure: go.Figure,
+    *,
+    present: Here | None = None,
+    history: pd.DataFrame | None = None,
+    mode: theme.Mode = "light",
+) -> marks.Looks:
+    """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `accuracy_curves`:
+    they alone change when a slider moves. Plain values: a trace object of Plotly costs a move more
+    than the rest of the chart.
     """
     return {
-        "data": [*([] if history is None else _history(history, mode=mode)), *([] if present is None else [_star(present, mode=mode)])],
+        "data": [
+            *([] if history is None else _history(history, mode=mode)),
+            *([] if present is None else [_star(present, mode=mode)]),
+        ],
         "annotations": [] if present is None else [_note(figure, present, mode=mode)],
     }
 
@@ -127,7 +181,9 @@ def with_runs(figure: go.Figure, marked: Mapping[str, Json]) -> go.Figure:
     return both
 
 
-def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | None) -> tuple[float, float]:
+def _k_span(
+    curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | None
+) -> tuple[float, float]:
     values = [float(k) for k in curves["k"]]
     if pinned is not None and len(pinned):
         values += [float(k) for k in pinned["k"].dropna()]
@@ -136,11 +192,21 @@ def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | No
     return (min(values), max(values)) if values else (1.0, 10.0)
 
 
-def _curve(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode, symbol: str) -> None:
+def _curve(
+    figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode, symbol: str
+) -> None:
     colour = theme.epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.16)
-    looks: marks.Looks = {"mode": "lines+markers", "text": [_hover(row) for row in curve.itertuples()], "legendgroup": f"{epsilon:g}"}
-    looks |= {"name": theme.epsilon_label(epsilon), "marker": {"symbol": symbol, "size": 7, "color": colour}, "showlegend": False}
+    looks: marks.Looks = {
+        "mode": "lines+markers",
+        "text": [_hover(row) for row in curve.itertuples()],
+        "legendgroup": f"{epsilon:g}",
+    }
+    looks |= {
+        "name": theme.epsilon_label(epsilon),
+        "marker": {"symbol": symbol, "size": 7, "color": colour},
+        "showlegend": False,
+    }
     hover = "%{text}<extra>" + theme.epsilon_label(epsilon) + "</extra>"
     marks.line(figure, curve["k"], 100 * curve["mean"], colour, width=2.6, hover=hover, **looks)
 
@@ -149,14 +215,30 @@ def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme
     if curve.empty:
         return ""
     top = best(curve)
-    marks.ring(figure, top["k"], 100 * top["mean"], theme.epsilon_colour(epsilon, mode), size=17, legendgroup=f"{epsilon:g}")
-    return f"{theme.epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
+    marks.ring(
+        figure,
+        top["k"],
+        100 * top["mean"],
+        theme.epsilon_colour(epsilon, mode),
+        size=17,
+        legendgroup=f"{epsilon:g}",
+    )
+    return (
+        f"{theme.epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
+    )
 
 
 def _level(
-    figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, dash: str, span: tuple[float, float]
+    figure: go.Figure,
+    rows: pd.DataFrame,
+    *,
+    name: str,
+    colour: str,
+    dash: str,
+    span: tuple[float, float],
 ) -> list[tuple[float, float, str, str]]:
-    """A horizontal line at the mean accuracy of `rows` with its interval as a thin band; returns its end, for the labels."""
+    """A horizontal line at the mean accuracy of `rows` with its interval as a thin band; returns
+    its end, for the labels."""
     level = over_seeds(rows.assign(group=0), by=["group"], value="accuracy", low=0, high=1)
     if level.empty:
         return []
@@ -169,46 +251,91 @@ def _level(
 def _line(
     figure: go.Figure, level: float, *, name: str, colour: str, dash: str, span: tuple[float, float]
 ) -> list[tuple[float, float, str, str]]:
-    marks.line(figure, list(span), [level, level], colour, width=1.6, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} %")
+    marks.line(
+        figure,
+        list(span),
+        [level, level],
+        colour,
+        width=1.6,
+        dash=dash,
+        name=name,
+        hover=f"{name}: %{{y:.1f}} %",
+    )
     return [(span[1], level, f"{name}: {level:.1f} %", colour)]
 
 
 def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: theme.Mode) -> None:
     ink, colour = theme.INK[mode], theme.pin_colour(letter, mode)
     curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-    looks: marks.Looks = {"mode": "lines+markers", "name": f"pinned {letter}", "error_y": marks.reach(curve, colour, thickness=1, width=0)}
+    looks: marks.Looks = {
+        "mode": "lines+markers",
+        "name": f"pinned {letter}",
+        "error_y": marks.reach(curve, colour, thickness=1, width=0),
+    }
     looks |= {"marker": {"symbol": "circle-open", "size": 8, "color": colour}, "showlegend": False}
     hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
-    marks.line(figure, curve["k"], 100 * curve["mean"], colour, width=2, dash="dot", hover=hover, **looks)
+    marks.line(
+        figure, curve["k"], 100 * curve["mean"], colour, width=2, dash="dot", hover=hover, **looks
+    )
     place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
     marks.note(
-        figure, math.log10(place["k"]), 100 * place["mean"], f"pinned {letter}", colour, yshift=16, bgcolor=theme.fade(ink.surface, 0.7)
+        figure,
+        math.log10(place["k"]),
+        100 * place["mean"],
+        f"pinned {letter}",
+        colour,
+        yshift=16,
+        bgcolor=theme.fade(ink.surface, 0.7),
     )
 
 
 def _history(history: pd.DataFrame, *, mode: theme.Mode) -> list[marks.Looks]:
     """Single runs by budget, joined in the order of k: a curve in the making."""
     budgets: dict[float, list[tuple[float, float]]] = {}
-    for epsilon, k, accuracy in zip(history["epsilon"].tolist(), history["k"].tolist(), history["accuracy"].tolist(), strict=True):
+    for epsilon, k, accuracy in zip(
+        history["epsilon"].tolist(),
+        history["k"].tolist(),
+        history["accuracy"].tolist(),
+        strict=True,
+    ):
         budgets.setdefault(epsilon, []).append((k, 100 * accuracy))
     traces = []
     for epsilon, points in sorted(budgets.items()):
         colour, label = theme.epsilon_colour(epsilon, mode), theme.epsilon_label(epsilon)
         ks, percents = zip(*sorted(points), strict=True)
         line = {"color": theme.fade(colour, 0.35), "width": 1.4, "dash": "dot"}
-        looks: marks.Looks = {"line": line, "marker": {"size": 7, "color": theme.fade(colour, 0.65), "symbol": "circle"}}
+        looks: marks.Looks = {
+            "line": line,
+            "marker": {"size": 7, "color": theme.fade(colour, 0.65), "symbol": "circle"},
+        }
         hover = f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {label}</extra>"
-        traces.append({**_trace(ks, percents, f"your runs, {label}", hover), "mode": "lines+markers", **looks})
+        traces.append(
+            {**_trace(ks, percents, f"your runs, {label}", hover), "mode": "lines+markers", **looks}
+        )
     return traces
 
 
 def _star(present: Here, *, mode: theme.Mode) -> marks.Looks:
     """The star of the present settings."""
     colour, label = theme.epsilon_colour(present.epsilon, mode), theme.as_text(present.label)
-    marker = {"size": 19, "color": colour, "symbol": "star", "line": {"width": 1.6, "color": theme.INK[mode].surface}}
-    looks: marks.Looks = {"marker": marker, "showlegend": False, "legendgroup": f"{present.epsilon:g}", "meta": "here"}
+    marker = {
+        "size": 19,
+        "color": colour,
+        "symbol": "star",
+        "line": {"width": 1.6, "color": theme.INK[mode].surface},
+    }
+    looks: marks.Looks = {
+        "marker": marker,
+        "showlegend": False,
+        "legendgroup": f"{present.epsilon:g}",
+        "meta": "here",
+    }
     hover = f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>"
-    return {**_trace([present.k], [100 * present.accuracy], label, hover), "mode": "markers", **looks}
+    return {
+        **_trace([present.k], [100 * present.accuracy], label, hover),
+        "mode": "markers",
+        **looks,
+    }
 
 
 def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> marks.Looks:
@@ -216,10 +343,13 @@ def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> mar
 
 
 def _note(figure: go.Figure, present: Here, *, mode: theme.Mode) -> marks.Looks:
-    """The star's label, which stands to the left of it where the curves have theirs to the right."""
+    """The star's label, which stands to the left of it where the curves have theirs to the
+    right."""
     ink = theme.INK[mode]
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
-    is_near_end = max(drawn) > min(drawn) and math.log(present.k / min(drawn)) > _NEAR_END * math.log(max(drawn) / min(drawn))
+    is_near_end = max(drawn) > min(drawn) and math.log(
+        present.k / min(drawn)
+    ) > _NEAR_END * math.log(max(drawn) / min(drawn))
     return {
         "x": math.log10(present.k),
         "y": 100 * present.accuracy,
@@ -242,49 +372,133 @@ def _hover(row: Any) -> str:
 def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
     top = roof["accuracy"].dropna()
     summary = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
-    drawn = f"{budgets} privacy budget{'' if budgets == 1 else 's'}" if budgets else "no privacy budget yet"
+    drawn = (
+        f"{budgets} privacy budget{'' if budgets == 1 else 's'}"
+        if budgets
+        else "no privacy budget yet"
+    )
     best_words = "; ".join(filter(None, bests))
-    return f"Line chart of test accuracy against k for {drawn}.{best_words and f' {best_words}.'}{summary}"
+    return (
+        "Line chart of test accuracy against k for"
+        f" {drawn}.{best_words and f' {best_words}.'}{summary}"
+    )
 
 
 _MOST_LABELLED_CELLS = 120
 
 
 def accuracy_heatmap(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", method: str = "pillar", present: tuple[int, float] | None = None
+    table: pd.DataFrame,
+    *,
+    mode: theme.Mode = "light",
+    method: str = "pillar",
+    present: tuple[int, float] | None = None,
 ) -> go.Figure:
-    """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the ridge k*(ε).
+    """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the
+    ridge k*(ε).
 
-    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here` outlines one (k, ε) cell, dotted.
-    Each cell has an unseen point, whose `customdata` are its k and ε: a click selects points, and no cells.
+    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here`
+    outlines one (k, ε) cell, dotted. Each cell has an unseen point, whose `customdata` are its k
+    and ε: a click selects points, and no cells.
     """
-    cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
+    cells = over_seeds(
+        table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1
+    )
     ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
     columns, rows = [f"{k:g}" for k in ks], [_tick(epsilon) for epsilon in budgets]
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    style: marks.Looks = {"texttemplate": "%{text}", "hover": "", "colorscale": theme.ACCURACY_SCALE}
-    style["text"] = [[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid]
-    figure = marks.cells(columns, rows, [[100 * cell.mean if cell else None for cell in line] for line in grid], unit="%", **style)
-    looks: marks.Looks = {"opacity": 0, "customdata": [[float(k), float(epsilon)] for epsilon in budgets for k in ks]}
-    looks |= {"hovertext": [_cell_hover(cell) for line in grid for cell in line], "showlegend": False}
-    marks.dots(figure, columns * len(rows), [row for row in rows for _ in columns], None, size=1, hover="%{hovertext}", **looks)
+    style: marks.Looks = {
+        "texttemplate": "%{text}",
+        "hover": "",
+        "colorscale": theme.ACCURACY_SCALE,
+    }
+    style["text"] = [
+        [_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line]
+        for line in grid
+    ]
+    figure = marks.cells(
+        columns,
+        rows,
+        [[100 * cell.mean if cell else None for cell in line] for line in grid],
+        unit="%",
+        **style,
+    )
+    looks: marks.Looks = {
+        "opacity": 0,
+        "customdata": [[float(k), float(epsilon)] for epsilon in budgets for k in ks],
+    }
+    looks |= {
+        "hovertext": [_cell_hover(cell) for line in grid for cell in line],
+        "showlegend": False,
+    }
+    marks.dots(
+        figure,
+        columns * len(rows),
+        [row for row in rows for _ in columns],
+        None,
+        size=1,
+        hover="%{hovertext}",
+        **looks,
+    )
     figure.update_layout(hoverdistance=-1)  # the whole cell belongs to its point
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
-    for row, top in enumerate(ridge):  # white inside dark, so that frames stand out from every colour of the scale
-        _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#1B1033", dash="solid", inset=0.46, width=6)
-        _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#FFFFFF", dash="solid", inset=0.46, width=2.4)
+    for row, top in enumerate(
+        ridge
+    ):  # white inside dark, so that frames stand out from every colour of the scale
+        _outline(
+            figure,
+            columns.index(f"{top['k']:g}"),
+            row,
+            colour="#1B1033",
+            dash="solid",
+            inset=0.46,
+            width=6,
+        )
+        _outline(
+            figure,
+            columns.index(f"{top['k']:g}"),
+            row,
+            colour="#FFFFFF",
+            dash="solid",
+            inset=0.46,
+            width=2.4,
+        )
     if present is not None and f"{present[0]:g}" in columns and _tick(present[1]) in rows:
-        _outline(figure, columns.index(f"{present[0]:g}"), rows.index(_tick(present[1])), colour="#FF8A3C", dash="dot", inset=0.4)
+        _outline(
+            figure,
+            columns.index(f"{present[0]:g}"),
+            rows.index(_tick(present[1])),
+            colour="#FF8A3C",
+            dash="dot",
+            inset=0.4,
+        )
     figure.update_xaxes(categoryarray=columns)
     figure.update_yaxes(categoryarray=rows)
-    summary = "; ".join(f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent" for top in ridge)
-    fields = {"seeds": theme.seeds_phrase(cells["seeds"]), "ks": len(ks), "budgets": len(budgets), "summary": summary}
+    summary = "; ".join(
+        f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent"
+        for top in ridge
+    )
+    fields = {
+        "seeds": theme.seeds_phrase(cells["seeds"]),
+        "ks": len(ks),
+        "budgets": len(budgets),
+        "summary": summary,
+    }
     return theme.finish_by_name(figure, "accuracy_heatmap", mode=mode, **fields)
 
 
-def _outline(figure: go.Figure, column: int, row: int, *, colour: str, dash: str, inset: float, width: float = 2.6) -> None:
+def _outline(
+    figure: go.Figure,
+    column: int,
+    row: int,
+    *,
+    colour: str,
+    dash: str,
+    inset: float,
+    width: float = 2.6,
+) -> None:
     corners = {"x0": column - inset, "x1": column + inset, "y0": row - inset, "y1": row + inset}
     figure.add_shape(type="rect", **corners, line={"color": colour, "width": width, "dash": dash})
 
@@ -297,11 +511,22 @@ def _label(cell: Any) -> str:
     if cell is None:
         return ""
     half = 50 * (cell.high - cell.low)
-    return f"{100 * cell.mean:.1f}<br>± {half:.1f}" if math.isfinite(half) else f"{100 * cell.mean:.1f}"
+    return (
+        f"{100 * cell.mean:.1f}<br>± {half:.1f}"
+        if math.isfinite(half)
+        else f"{100 * cell.mean:.1f}"
+    )
 
 
 def _cell_hover(cell: Any) -> str:
     if cell is None:
         return "not run yet"
-    spread = f"<br>95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]" if math.isfinite(cell.low) else "<br>one seed: no interval"
-    return f"k = {cell.k:g}, ε = {_tick(cell.epsilon)}<br><b>{100 * cell.mean:.1f} %</b>{spread}<br>{cell.seeds} seeds"
+    spread = (
+        f"<br>95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+        if math.isfinite(cell.low)
+        else "<br>one seed: no interval"
+    )
+    return (
+        f"k = {cell.k:g}, ε = {_tick(cell.epsilon)}<br><b>{100 * cell.mean:.1f}"
+        f" %</b>{spread}<br>{cell.seeds} seeds"
+    )

@@ -1,4 +1,5 @@
-"""Methods or choices side by side: measured bars with intervals, single seeds, and what is expected; what each part of a training costs."""
+"""Methods or choices side by side: measured bars with intervals, single seeds, and what is
+expected; what each part of a training costs."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +11,17 @@ import plotly.graph_objects as go
 from pillar_core.errors import SettingError
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, fade, finish_by_name, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    categorical,
+    class_symbols,
+    fade,
+    finish_by_name,
+    in_order,
+    method_style,
+    seeds_phrase,
+)
 
 _NARROWEST = 1.0
 """Points of accuracy that an axis of runs spans at least, each way."""
@@ -24,35 +35,76 @@ def comparison(
     title: str = "Methods at one budget",
     levels: Mapping[str, float] | None = None,
 ) -> go.Figure:
-    """Mean test accuracy (percent) of each method with its interval and number of seeds, best first, each with its own marker.
+    """Mean test accuracy (percent) of each method with its interval and number of seeds, best
+    first, each with its own marker.
 
-    table: one row per run with columns method, seed, accuracy in [0, 1], and optionally published in [0, 1]. `titles`
-    maps a method's name to its title for people. levels: accuracies by name to draw as lines through all.
+    table: one row per run with columns method, seed, accuracy in [0, 1], and optionally published
+    in [0, 1]. `titles` maps a method's name to its title for people. levels: accuracies by name to
+    draw as lines through all.
     """
-    means = over_seeds(table, by=["method"], value="accuracy", low=0, high=1).set_index("method").reindex(in_order(table["method"]))
+    means = (
+        over_seeds(table, by=["method"], value="accuracy", low=0, high=1)
+        .set_index("method")
+        .reindex(in_order(table["method"]))
+    )
     means = means.sort_values("mean", ascending=False, kind="stable")
     names = [str(name) for name in means.index]
     labels = [(titles or {}).get(name, name) for name in names]
     figure = go.Figure()
     styles = [method_style(name) for name in names]
     colours = [style.colour(mode) for style in styles]
-    looks: marks.Looks = {"text": [_text(row) for row in means.itertuples()], "textfont": {"size": 13, "color": INK[mode].text}}
-    looks |= {"error_x": marks.reach(means, INK[mode].text, thickness=1.4, width=4), "marker_line_width": 1.5, "name": "measured"}
-    marks.bars(figure, 100 * means["mean"], labels, [INK[mode].surface] * len(labels), opacity=1, hover="")  # hides levels behind words
-    marks.bars(figure, 100 * means["mean"], labels, colours, opacity=0.35, hover="%{y}: %{x:.1f} %", **looks)
-    keywords: marks.Looks = {"edge": (1.5, INK[mode].surface), "symbol": [style.symbol for style in styles], "showlegend": False}
+    looks: marks.Looks = {
+        "text": [_text(row) for row in means.itertuples()],
+        "textfont": {"size": 13, "color": INK[mode].text},
+    }
+    looks |= {
+        "error_x": marks.reach(means, INK[mode].text, thickness=1.4, width=4),
+        "marker_line_width": 1.5,
+        "name": "measured",
+    }
+    marks.bars(
+        figure, 100 * means["mean"], labels, [INK[mode].surface] * len(labels), opacity=1, hover=""
+    )  # hides levels behind words
+    marks.bars(
+        figure,
+        100 * means["mean"],
+        labels,
+        colours,
+        opacity=0.35,
+        hover="%{y}: %{x:.1f} %",
+        **looks,
+    )
+    keywords: marks.Looks = {
+        "edge": (1.5, INK[mode].surface),
+        "symbol": [style.symbol for style in styles],
+        "showlegend": False,
+    }
     marks.dots(figure, 100 * means["mean"], labels, colours, size=11, **keywords)
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
         ink = INK[mode].muted
-        figure.add_vline(x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below")
+        figure.add_vline(
+            x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below"
+        )
         above: marks.Looks = {"yref": "paper", "yanchor": "bottom", "yshift": 16 * place}
         marks.note(figure, 100 * level, 1, f"{name}: {100 * level:.1f} %", ink, size=12, **above)
     if "published" in table:
         published = table.groupby("method")["published"].first().reindex(names)
         hover = "%{y}: %{x:.1f} % published"
-        marks.dots(figure, 100 * published, labels, INK[mode].text, size=12, symbol="diamond-open", name="published", hover=hover)
+        marks.dots(
+            figure,
+            100 * published,
+            labels,
+            INK[mode].text,
+            size=12,
+            symbol="diamond-open",
+            name="published",
+            hover=hover,
+        )
     figure.update_layout(showlegend="published" in table, barmode="overlay")
-    summary = "; ".join(f"{label} {100 * mean:.1f} percent" for label, mean in zip(labels, means["mean"], strict=True))
+    summary = "; ".join(
+        f"{label} {100 * mean:.1f} percent"
+        for label, mean in zip(labels, means["mean"], strict=True)
+    )
     fields = {"title": title, "seeds": seeds_phrase(means["seeds"].fillna(0)), "summary": summary}
     drawn = finish_by_name(figure, "comparison", mode=mode, height=170 + 46 * len(names), **fields)
     return drawn.update_layout(margin_t=84 + 16 * len(levels or {}))
@@ -63,83 +115,216 @@ def _text(row: Any) -> str:
     return f"{100 * row.mean:.1f} %{spread}, n = {row.seeds:g}" if math.isfinite(row.mean) else ""
 
 
-def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, level: float | None = None, mode: Mode = "light") -> go.Figure:
-    """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands out.
+def expected(
+    table: pd.DataFrame,
+    *,
+    title: str,
+    chosen: str,
+    caption: str,
+    level: float | None = None,
+    mode: Mode = "light",
+) -> go.Figure:
+    """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands
+    out.
 
-    table: columns name, mean, the prediction, low and high, in [0, 1]. level: what a dotted line marks.
+    table: columns name, mean, the prediction, low and high, in [0, 1]. level: what a dotted line
+    marks.
     """
     colours = [marks.MARKED[mode] if name == chosen else INK[mode].accent for name in table["name"]]
     figure = go.Figure()
-    looks: marks.Looks = {"mode": "markers+text", "text": [f"{100 * value:.0f}" for value in table["mean"]], "textposition": "top center"}
-    looks |= {"error_x": marks.reach(table, INK[mode].muted, thickness=1.6, width=5), "cliponaxis": False}
-    marks.dots(figure, 100 * table["mean"], table["name"], colours, size=12, hover="%{y}: %{x:.1f} %", **looks)
+    looks: marks.Looks = {
+        "mode": "markers+text",
+        "text": [f"{100 * value:.0f}" for value in table["mean"]],
+        "textposition": "top center",
+    }
+    looks |= {
+        "error_x": marks.reach(table, INK[mode].muted, thickness=1.6, width=5),
+        "cliponaxis": False,
+    }
+    marks.dots(
+        figure,
+        100 * table["mean"],
+        table["name"],
+        colours,
+        size=12,
+        hover="%{y}: %{x:.1f} %",
+        **looks,
+    )
     marks.names_axis(figure, list(table["name"]))
     if level is not None:
-        figure.add_vline(x=100 * level, line={"color": INK[mode].muted, "dash": "dot", "width": 1.4}, layer="below")
+        figure.add_vline(
+            x=100 * level,
+            line={"color": INK[mode].muted, "dash": "dot", "width": 1.4},
+            layer="below",
+        )
     ends = zip(table["name"], table["low"], table["high"], strict=True)
-    words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
-    return finish_by_name(figure, "expected", mode=mode, height=190 + 46 * len(table), title=title, caption=caption, summary=words)
+    words = "; ".join(
+        f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends
+    )
+    return finish_by_name(
+        figure,
+        "expected",
+        mode=mode,
+        height=190 + 46 * len(table),
+        title=title,
+        caption=caption,
+        summary=words,
+    )
 
 
 def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
-    """Means with intervals in points, a row for each thing compared, around a line at 0; `name` is the figure's in figures.toml.
+    """Means with intervals in points, a row for each thing compared, around a line at 0; `name` is
+    the figure's in figures.toml.
 
     table: columns row, series, mean, low, high (NaN: no interval), in the order drawn.
     """
-    figure, rows, names = go.Figure(), list(dict.fromkeys(table["row"])), list(dict.fromkeys(table["series"]))
+    figure, rows, names = (
+        go.Figure(),
+        list(dict.fromkeys(table["row"])),
+        list(dict.fromkeys(table["series"])),
+    )
     figure.add_vline(x=0, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
     for place, series in enumerate(names):
-        part, colour, symbol = table[table["series"] == series], categorical(len(names), mode)[place], class_symbols(len(names))[place]
-        heights = [rows.index(row) + 0.6 * ((place + 0.5) / len(names) - 0.5) for row in part["row"]]
+        part, colour, symbol = (
+            table[table["series"] == series],
+            categorical(len(names), mode)[place],
+            class_symbols(len(names))[place],
+        )
+        heights = [
+            rows.index(row) + 0.6 * ((place + 0.5) / len(names) - 0.5) for row in part["row"]
+        ]
         reach = marks.reach(part, fade(colour, 0.7), scale=1, thickness=1.6, width=4)
-        looks: marks.Looks = {"symbol": symbol, "name": series, "error_x": reach, "text": part["row"]}
-        marks.dots(figure, part["mean"], heights, colour, size=10, hover="%{text}, %{fullData.name}: %{x:+.1f} points", **looks)
-    ticks: marks.Looks = {"tickvals": list(range(len(rows))), "ticktext": rows, "range": [len(rows) - 0.5, -0.5], "ticksuffix": "  "}
+        looks: marks.Looks = {
+            "symbol": symbol,
+            "name": series,
+            "error_x": reach,
+            "text": part["row"],
+        }
+        marks.dots(
+            figure,
+            part["mean"],
+            heights,
+            colour,
+            size=10,
+            hover="%{text}, %{fullData.name}: %{x:+.1f} points",
+            **looks,
+        )
+    ticks: marks.Looks = {
+        "tickvals": list(range(len(rows))),
+        "ticktext": rows,
+        "range": [len(rows) - 0.5, -0.5],
+        "ticksuffix": "  ",
+    }
     figure.update_yaxes(showgrid=False, zeroline=False, **ticks)
     summary = "; ".join(f"{row.row}, {row.series}: {row.mean:+.1f}" for row in table.itertuples())
-    return finish_by_name(figure, name, mode=mode, height=220 + 16 * len(rows) * len(names), summary=summary)
+    return finish_by_name(
+        figure, name, mode=mode, height=220 + 16 * len(rows) * len(names), summary=summary
+    )
 
 
-def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> go.Figure:
-    """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per setting.
+def overlay(
+    runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light"
+) -> go.Figure:
+    """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per
+    setting.
 
-    runs: columns group, method, accuracy in [0, 1]; lines: columns group, method, mean, low, high; labels: words by group.
+    runs: columns group, method, accuracy in [0, 1]; lines: columns group, method, mean, low, high;
+    labels: words by group.
     """
     if not set(map(str, lines["group"])) <= set(labels):
         raise SettingError("labels must name every group of the lines.")
     figure = go.Figure()
-    for number, line in enumerate(lines[["group", "method", "mean", "low", "high"]].to_dict("records")):
+    for number, line in enumerate(
+        lines[["group", "method", "mean", "low", "high"]].to_dict("records")
+    ):
         colour = method_style(str(line["method"])).colour(mode)
         accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
         name = f"{number + 1}. {labels[str(line['group'])]}"
         reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
-        marks.dots(figure, accuracies, [name] * len(accuracies), fade(colour, 0.4), size=7, hover="%{x:.1f} %<extra>one seed</extra>")
-        looks: marks.Looks = {"symbol": "diamond", "edge": (1, INK[mode].text), "hover": "%{x:.1f} %<extra>mean</extra>"}
-        looks["error_x"] = {"type": "data", "array": [reach], "color": INK[mode].text, "thickness": 1.4}
+        marks.dots(
+            figure,
+            accuracies,
+            [name] * len(accuracies),
+            fade(colour, 0.4),
+            size=7,
+            hover="%{x:.1f} %<extra>one seed</extra>",
+        )
+        looks: marks.Looks = {
+            "symbol": "diamond",
+            "edge": (1, INK[mode].text),
+            "hover": "%{x:.1f} %<extra>mean</extra>",
+        }
+        looks["error_x"] = {
+            "type": "data",
+            "array": [reach],
+            "color": INK[mode].text,
+            "thickness": 1.4,
+        }
         marks.dots(figure, [100 * line["mean"]], [name], colour, size=13, **looks)
     ends = 100 * pd.concat([lines[name] for name in ("mean", "low", "high")] + [runs["accuracy"]])
-    if ends.max() - ends.min() < _NARROWEST:  # else equal means, which differ in their last bits alone, are drawn apart
+    if (
+        ends.max() - ends.min() < _NARROWEST
+    ):  # else equal means, which differ in their last bits alone, are drawn apart
         figure.update_xaxes(range=[ends.mean() - _NARROWEST, ends.mean() + _NARROWEST])
     best = lines.sort_values("mean").iloc[-1]
-    fields = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
+    fields = {
+        "settings": len(lines),
+        "percent": 100 * best["mean"],
+        "best": labels[str(best["group"])],
+    }
     return finish_by_name(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **fields)
 
 
-def part_costs(table: pd.DataFrame, *, measure: str = "accuracy", mode: Mode = "light") -> go.Figure:
-    """A bar a part in points of a measure of test rows, each where the one before ended, with intervals; last what is left.
+def part_costs(
+    table: pd.DataFrame, *, measure: str = "accuracy", mode: Mode = "light"
+) -> go.Figure:
+    """A bar a part in points of a measure of test rows, each where the one before ended, with
+    intervals; last what is left.
 
-    table: columns title, mean, low, high, left, seeds, in the order of the parts; shares in [−1, 1].
+    table: columns title, mean, low, high, left, seeds, in the order of the parts; shares in [−1,
+    1].
     """
     figure, ink = go.Figure(), INK[mode]
     reached = 100 * float(table["left"].iloc[-1])
-    names = [f"{title.replace(', ', ',<br>')}: {-100 * mean:+z.1f}" for title, mean in zip(table["title"], table["mean"], strict=True)]
+    names = [
+        f"{title.replace(', ', ',<br>')}: {-100 * mean:+z.1f}"
+        for title, mean in zip(table["title"], table["mean"], strict=True)
+    ]
     colours = [*categorical(len(table), mode), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
-    labels, looks = [*names, f"Left: {reached:.1f} %"], marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0)
-    marks.bars(figure, [*(100 * table["mean"]), reached], labels, colours, opacity=0.6, marker_line_width=1.5, hover="%{y}", **looks)
+    labels, looks = (
+        [*names, f"Left: {reached:.1f} %"],
+        marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0),
+    )
+    marks.bars(
+        figure,
+        [*(100 * table["mean"]), reached],
+        labels,
+        colours,
+        opacity=0.6,
+        marker_line_width=1.5,
+        hover="%{y}",
+        **looks,
+    )
     bars = {"type": "data", "array": 100 * ends, "color": ink.text, "thickness": 1.4, "width": 4}
-    figure.add_scatter(x=100 * table["left"], y=names, mode="markers", marker={"size": 1, "opacity": 0}, error_x=bars, hoverinfo="skip")
-    figure.update_xaxes(range=[max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102], title_text=f"test {measure}, %")
+    figure.add_scatter(
+        x=100 * table["left"],
+        y=names,
+        mode="markers",
+        marker={"size": 1, "opacity": 0},
+        error_x=bars,
+        hoverinfo="skip",
+    )
+    figure.update_xaxes(
+        range=[max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102],
+        title_text=f"test {measure}, %",
+    )
     return finish_by_name(
-        figure, "part_costs", mode=mode, seeds=seeds_phrase(table["seeds"]), summary="; ".join(names), left=reached, measure=measure
+        figure,
+        "part_costs",
+        mode=mode,
+        seeds=seeds_phrase(table["seeds"]),
+        summary="; ".join(names),
+        left=reached,
+        measure=measure,
     )

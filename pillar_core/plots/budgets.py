@@ -1,4 +1,5 @@
-"""Test error against ε for several learners, between public rows alone and the ceiling without privacy; and a curve fitted to few runs."""
+"""Test error against ε for several learners, between public rows alone and the ceiling without
+privacy; and a curve fitted to few runs."""
 
 import math
 from collections.abc import Sequence
@@ -7,22 +8,35 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, fade, finish_by_name, in_order, method_style, pin_colour, seeds_phrase
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    categorical,
+    fade,
+    finish_by_name,
+    in_order,
+    method_style,
+    pin_colour,
+    seeds_phrase,
+)
 
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
 def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
-    """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines; the best is ringed.
+    """Mean test error (percent) of each learner over ε, with intervals over seeds; references as
+    horizontal lines; the best is ringed.
 
-    lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds.
-    A point's customdata: its ε, learner and seeds.
+    lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high
+    (accuracy in [0, 1]), seeds. A point's customdata: its ε, learner and seeds.
     """
     figure = go.Figure()
     known = lines.dropna(subset=["mean"])
     finite = sorted(epsilon for epsilon in known["epsilon"].unique() if math.isfinite(epsilon))
     for name in in_order(known["method"]):
-        of_learner = known[(known["method"] == name) & known["epsilon"].isin(finite)].sort_values("epsilon")
+        of_learner = known[(known["method"] == name) & known["epsilon"].isin(finite)].sort_values(
+            "epsilon"
+        )
         for _, rows in of_learner.groupby("title", sort=False):
             if name in REFERENCES:
                 _reference(figure, rows, name, mode)
@@ -35,29 +49,69 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
     ends = [math.log10(finite[0]) - 0.12, math.log10(finite[-1]) + 0.12] if finite else None
     figure.update_xaxes(tickvals=finite, ticktext=[f"{value:g}" for value in finite], range=ends)
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
-    summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
-    return finish_by_name(figure, "error_against_epsilon", mode=mode, seeds=seeds_phrase(known["seeds"]), summary=summary)
+    summary = "; ".join(
+        f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}"
+        for label, mean, epsilon in points
+    )
+    return finish_by_name(
+        figure,
+        "error_against_epsilon",
+        mode=mode,
+        seeds=seeds_phrase(known["seeds"]),
+        summary=summary,
+    )
 
 
 def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
-    """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin, epsilon, accuracy in [0, 1]."""
+    """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin,
+    epsilon, accuracy in [0, 1]."""
     figure = go.Figure(figure)
-    for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[["pin", "epsilon", "accuracy"]].to_numpy():
+    for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[
+        ["pin", "epsilon", "accuracy"]
+    ].to_numpy():
         if math.isfinite(epsilon):
-            looks: marks.Looks = {"mode": "markers+text", "text": [letter], "textposition": "middle right", "showlegend": False}
-            looks |= {"textfont": {"color": pin_colour(letter, mode), "size": 15}, "hover": f"pinned {letter}: %{{y:.1f}} % error, one run"}
-            marks.dots(figure, [epsilon], [100 - 100 * accuracy], pin_colour(letter, mode), size=11, symbol="diamond", **looks)
+            looks: marks.Looks = {
+                "mode": "markers+text",
+                "text": [letter],
+                "textposition": "middle right",
+                "showlegend": False,
+            }
+            looks |= {
+                "textfont": {"color": pin_colour(letter, mode), "size": 15},
+                "hover": f"pinned {letter}: %{{y:.1f}} % error, one run",
+            }
+            marks.dots(
+                figure,
+                [epsilon],
+                [100 - 100 * accuracy],
+                pin_colour(letter, mode),
+                size=11,
+                symbol="diamond",
+                **looks,
+            )
     return figure
 
 
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
     style = method_style(name)
     errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
-    looks: marks.Looks = {"mode": "lines+markers", "name": rows["title"].iloc[0], "marker": {"symbol": style.symbol, "size": 8}}
+    looks: marks.Looks = {
+        "mode": "lines+markers",
+        "name": rows["title"].iloc[0],
+        "marker": {"symbol": style.symbol, "size": 8},
+    }
     looks["error_y"] = marks.reach(errors, fade(style.colour(mode), 0.7), width=3)
     looks["customdata"] = list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True))
     hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
-    marks.line(figure, rows["epsilon"], 100 * errors["mean"], style.colour(mode), dash=style.dash, hover=hover, **looks)
+    marks.line(
+        figure,
+        rows["epsilon"],
+        100 * errors["mean"],
+        style.colour(mode),
+        dash=style.dash,
+        hover=hover,
+        **looks,
+    )
 
 
 def _reference(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
@@ -65,7 +119,9 @@ def _reference(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> 
     muted = INK[mode].muted
     words = {"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": muted, "size": 12}}
     line = {"color": muted, "dash": method_style(name).dash, "width": 1.3}
-    place = "bottom left" if name == "non_private" else "top left"  # on a phone the two lines are near each other
+    place = (
+        "bottom left" if name == "non_private" else "top left"
+    )  # on a phone the two lines are near each other
     figure.add_hline(y=level, line=line, annotation=words, annotation_position=place)
 
 
@@ -79,22 +135,68 @@ def budget_curve(
     measure: str = "accuracy",
     mode: Mode = "light",
 ) -> go.Figure:
-    """Test accuracy, or what `measure` says (percent), over ε, log axis. Every point's customdata starts with its ε.
+    """Test accuracy, or what `measure` says (percent), over ε, log axis. Every point's customdata
+    starts with its ε.
 
-    runs: columns epsilon, mean, low, high, seeds, in [0, 1]. curve: columns epsilon, mean, low, high, once runs are enough for one; band:
-    what it says, in words. epsilons: the ticks. present: (ε, accuracy) of the present run.
+    runs: columns epsilon, mean, low, high, seeds, in [0, 1]. curve: columns epsilon, mean, low,
+    high, once runs are enough for one; band: what it says, in words. epsilons: the ticks. present:
+    (ε, accuracy) of the present run.
     """
     figure, colour, hover = go.Figure(), categorical(1, mode)[0], "ε = %{x:g}: %{y:.1f} %"
     if curve is not None:
-        marks.band(figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
-        points: marks.Looks = {"mode": "lines+markers", "marker": {"size": 5}, "customdata": [[epsilon] for epsilon in curve["epsilon"]]}
-        marks.line(figure, curve["epsilon"], 100 * curve["mean"], colour, hover=f"{hover}, fitted", name="fitted", **points)
-    places: marks.Looks = {"customdata": [[epsilon] for epsilon in runs["epsilon"]], "error_y": marks.reach(runs, colour)}
-    marks.dots(figure, runs["epsilon"], 100 * runs["mean"], colour, size=11, hover=f"{hover}, trained", name="trained", **places)
+        marks.band(
+            figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16
+        )
+        points: marks.Looks = {
+            "mode": "lines+markers",
+            "marker": {"size": 5},
+            "customdata": [[epsilon] for epsilon in curve["epsilon"]],
+        }
+        marks.line(
+            figure,
+            curve["epsilon"],
+            100 * curve["mean"],
+            colour,
+            hover=f"{hover}, fitted",
+            name="fitted",
+            **points,
+        )
+    places: marks.Looks = {
+        "customdata": [[epsilon] for epsilon in runs["epsilon"]],
+        "error_y": marks.reach(runs, colour),
+    }
+    marks.dots(
+        figure,
+        runs["epsilon"],
+        100 * runs["mean"],
+        colour,
+        size=11,
+        hover=f"{hover}, trained",
+        name="trained",
+        **places,
+    )
     if present is not None:
         star: marks.Looks = {"symbol": "star", "name": "you are here", "customdata": [[present[0]]]}
-        marks.dots(figure, [present[0]], [100 * present[1]], marks.MARKED[mode], size=17, hover=f"{hover}, you are here", **star)
+        marks.dots(
+            figure,
+            [present[0]],
+            [100 * present[1]],
+            marks.MARKED[mode],
+            size=17,
+            hover=f"{hover}, you are here",
+            **star,
+        )
     figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"))
     figure.update_yaxes(title_text=f"test {measure}, %")
-    summary = ", ".join(f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records"))
-    return finish_by_name(figure, "budget_curve", mode=mode, seeds=seeds_phrase(runs["seeds"]), band=band, summary=summary, measure=measure)
+    summary = ", ".join(
+        f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records")
+    )
+    return finish_by_name(
+        figure,
+        "budget_curve",
+        mode=mode,
+        seeds=seeds_phrase(runs["seeds"]),
+        band=band,
+        summary=summary,
+        measure=measure,
+    )

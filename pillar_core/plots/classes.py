@@ -18,60 +18,133 @@ _ACROSS = 5
 def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Rows per class and part of the split, as bars.
 
-    table: columns class, part (for instance private, public, test), rows. Counts are exact, so no interval is drawn.
-    Counts of private rows are a non-private diagnostic.
+    table: columns class, part (for instance private, public, test), rows. Counts are exact, so no
+    interval is drawn. Counts of private rows are a non-private diagnostic.
     """
     order = list(dict.fromkeys(table["class"].astype(str)))
     parts = list(dict.fromkeys(table["part"].astype(str)))
     colours = dict(
-        zip(parts, [INK[mode].accent, "#3BD1A4" if mode == "dark" else "#008F68", INK[mode].muted, INK[mode].grid], strict=False)
+        zip(
+            parts,
+            [
+                INK[mode].accent,
+                "#3BD1A4" if mode == "dark" else "#008F68",
+                INK[mode].muted,
+                INK[mode].grid,
+            ],
+            strict=False,
+        )
     )
     figure = go.Figure()
     for part in parts:
         rows = table[table["part"] == part]
-        looks: marks.Looks = {"name": part, "marker": {"color": colours.get(part, INK[mode].muted), "cornerradius": 3}}
+        looks: marks.Looks = {
+            "name": part,
+            "marker": {"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
+        }
         looks["hovertemplate"] = f"%{{x}}: %{{y}} rows<extra>{part}</extra>"
         figure.add_bar(x=rows["class"].astype(str), y=rows["rows"], **looks)
     figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
     totals = table.groupby("class")["rows"].sum()
-    fields = {"rows": int(totals.sum()), "classes": len(order), "fewest": int(totals.min()), "most": int(totals.max())}
+    fields = {
+        "rows": int(totals.sum()),
+        "classes": len(order),
+        "fewest": int(totals.min()),
+        "most": int(totals.max()),
+    }
     return finish_by_name(figure, "class_balance", mode=mode, **fields)
 
 
 def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
-    """Recall of each class, worst first: seeds as dots, their mean with an interval that holds seeds and rows, other models as marks.
+    """Recall of each class, worst first: seeds as dots, their mean with an interval that holds
+    seeds and rows, other models as marks.
 
-    table: one row per run and class: columns model ("private", or what another model is called), seed, class, recall in [0, 1], rows
-    (test rows of the class). The interval is Wilson's for rows; from two seeds on, Student's t over seeds is added in squares.
+    table: one row per run and class: columns model ("private", or what another model is called),
+    seed, class, recall in [0, 1], rows (test rows of the class). The interval is Wilson's for rows;
+    from two seeds on, Student's t over seeds is added in squares.
     """
     means = over_seeds(table, by=["model", "class", "rows"], value="recall", low=0, high=1)
-    private = means[means["model"] == "private"].sort_values("mean", kind="stable").reset_index(drop=True)
+    private = (
+        means[means["model"] == "private"].sort_values("mean", kind="stable").reset_index(drop=True)
+    )
     for end in ("low", "high"):
-        of_rows = [wilson(share, count)[end == "high"] for share, count in zip(private["mean"], private["rows"], strict=True)]
-        reach = ((private[end] - private["mean"]).fillna(0) ** 2 + (pd.Series(of_rows) - private["mean"]) ** 2) ** 0.5
+        of_rows = [
+            wilson(share, count)[end == "high"]
+            for share, count in zip(private["mean"], private["rows"], strict=True)
+        ]
+        reach = (
+            (private[end] - private["mean"]).fillna(0) ** 2
+            + (pd.Series(of_rows) - private["mean"]) ** 2
+        ) ** 0.5
         private[end] = (private["mean"] + (reach if end == "high" else -reach)).clip(0, 1)
     names, ink, figure = private["class"].astype(str), INK[mode], go.Figure()
-    for model, symbol, size in (("no privacy", "line-ns", 14), ("no noise, same k", "diamond-open", 9)):
+    for model, symbol, size in (
+        ("no privacy", "line-ns", 14),
+        ("no noise, same k", "diamond-open", 9),
+    ):
         rows = means[means["model"] == model]
-        style: marks.Looks = {"symbol": symbol, "edge": (2.4 if size > 9 else 1.6, ink.muted), "name": model}
+        style: marks.Looks = {
+            "symbol": symbol,
+            "edge": (2.4 if size > 9 else 1.6, ink.muted),
+            "name": model,
+        }
         if len(rows):
             hover = f"%{{y}}: %{{x:.1f}} %<extra>{model}</extra>"
-            marks.dots(figure, 100 * rows["mean"], rows["class"].astype(str), None, size=size, hover=hover, **style)
+            marks.dots(
+                figure,
+                100 * rows["mean"],
+                rows["class"].astype(str),
+                None,
+                size=size,
+                hover=hover,
+                **style,
+            )
     seeds = table[table["model"] == "private"]
     has_seeds = seeds["seed"].nunique() > 1
     if has_seeds:
         style = {"name": "private, each seed", "hover": "%{y}: %{x:.1f} %<extra>one seed</extra>"}
-        marks.dots(figure, 100 * seeds["recall"], seeds["class"].astype(str), fade(ink.accent, 0.55), size=6, **style)
-    style = {"name": "private, mean", "error_x": marks.reach(private, ink.accent, thickness=1.6, width=0)}
-    marks.dots(figure, 100 * private["mean"], names, ink.accent, size=10, hover="%{y}: %{x:.1f} %<extra>private model</extra>", **style)
+        marks.dots(
+            figure,
+            100 * seeds["recall"],
+            seeds["class"].astype(str),
+            fade(ink.accent, 0.55),
+            size=6,
+            **style,
+        )
+    style = {
+        "name": "private, mean",
+        "error_x": marks.reach(private, ink.accent, thickness=1.6, width=0),
+    }
+    marks.dots(
+        figure,
+        100 * private["mean"],
+        names,
+        ink.accent,
+        size=10,
+        hover="%{y}: %{x:.1f} %<extra>private model</extra>",
+        **style,
+    )
     is_few = len(names) <= _MANY
-    figure.update_yaxes(categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few)
+    figure.update_yaxes(
+        categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few
+    )
     words = names + " with " + (100 * private["mean"]).map("{:.1f}".format)
-    fields = {"rows": int(private["rows"].sum()), "classes": len(names), "worst": words.iloc[0], "best": words.iloc[-1]}
+    fields = {
+        "rows": int(private["rows"].sum()),
+        "classes": len(names),
+        "worst": words.iloc[0],
+        "best": words.iloc[-1],
+    }
     count = int(private["seeds"].max())
-    words_of_seeds = f"{count} seeds. 95 % intervals hold seeds and rows" if has_seeds else "One seed: 95 % intervals hold rows alone"
+    words_of_seeds = (
+        f"{count} seeds. 95 % intervals hold seeds and rows"
+        if has_seeds
+        else "One seed: 95 % intervals hold rows alone"
+    )
     height = 190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100)
-    return finish_by_name(figure, "per_class", mode=mode, height=height, seeds=words_of_seeds, **fields)
+    return finish_by_name(
+        figure, "per_class", mode=mode, height=height, seeds=words_of_seeds, **fields
+    )
 
 
 def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> go.Figure:
@@ -84,37 +157,92 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     sizes = counts.sum(axis=1)
     shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
     ink, names, is_few = INK[mode], [str(name) for name in classes], len(classes) <= _MANY
-    looks: marks.Looks = {"zmin": 0, "zmax": 100, "colorscale": [[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]]}
+    looks: marks.Looks = {
+        "zmin": 0,
+        "zmax": 100,
+        "colorscale": [[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]],
+    }
     looks |= {"text": counts.to_numpy(), "texttemplate": "%{text}" if is_few else None}
     looks["textfont"] = {"color": ink.text}  # plotly's own choice cannot be read on some cells
-    figure = marks.cells(names, names, shares.to_numpy(), unit="%", hover="%{y} taken for %{x}: %{text} rows, %{z:.1f} %", **looks)
+    figure = marks.cells(
+        names,
+        names,
+        shares.to_numpy(),
+        unit="%",
+        hover="%{y} taken for %{x}: %{text} rows, %{z:.1f} %",
+        **looks,
+    )
     figure.update_xaxes(dtick=1 if is_few else None)
     figure.update_yaxes(categoryarray=names[::-1], dtick=1 if is_few else None)
-    wrong = table[table["class"] != table["taken for"]].sort_values("rows", ascending=False, kind="stable")
-    worst = [f"{pair.rows} of {sizes[pair[0]]} {pair[0]} taken for {pair[1]}" for pair in wrong.head(3).itertuples(index=False)]
-    fields = {"rows": int(sizes.sum()), "classes": len(names), "worst": "; ".join(worst) or "no row"}
-    return finish_by_name(figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **fields)
+    wrong = table[table["class"] != table["taken for"]].sort_values(
+        "rows", ascending=False, kind="stable"
+    )
+    worst = [
+        f"{pair.rows} of {sizes[pair[0]]} {pair[0]} taken for {pair[1]}"
+        for pair in wrong.head(3).itertuples(index=False)
+    ]
+    fields = {
+        "rows": int(sizes.sum()),
+        "classes": len(names),
+        "worst": "; ".join(worst) or "no row",
+    }
+    return finish_by_name(
+        figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **fields
+    )
 
 
 def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "light") -> go.Figure:
-    """Every possible model as a dot at the class that it answers, a line of dots for each ε; the row's own class stands out.
+    """Every possible model as a dot at the class that it answers, a line of dots for each ε; the
+    row's own class stands out.
 
-    table: columns epsilon, draw, class; from `studies.one_training.answers`. label: the row's class, "" where it is not known.
+    table: columns epsilon, draw, class; from `studies.one_training.answers`. label: the row's
+    class, "" where it is not known.
     """
     names = [str(name) for name in table["class"].value_counts().index]
-    names = sorted({*names, label} - {""}, key=lambda name: (name != label, names.index(name) if name in names else -1))
+    names = sorted(
+        {*names, label} - {""},
+        key=lambda name: (name != label, names.index(name) if name in names else -1),
+    )
     budgets, ink, figure = sorted(table["epsilon"].unique()), INK[mode], go.Figure()
-    for place, ((epsilon, name), dots) in enumerate(table.groupby(["epsilon", "class"], sort=False)):
-        x = [names.index(str(name)) + (number % _ACROSS - (_ACROSS - 1) / 2) / (_ACROSS + 2) for number in range(len(dots))]
+    for place, ((epsilon, name), dots) in enumerate(
+        table.groupby(["epsilon", "class"], sort=False)
+    ):
+        x = [
+            names.index(str(name)) + (number % _ACROSS - (_ACROSS - 1) / 2) / (_ACROSS + 2)
+            for number in range(len(dots))
+        ]
         y = [budgets.index(epsilon) + (number // _ACROSS - 1.5) / 6 for number in range(len(dots))]
         colour = ink.muted if label and str(name) != label else ink.accent
-        hover = f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
+        hover = (
+            f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
+        )
         marks.dots(figure, x, y, colour, size=9, hover=hover, showlegend=False, meta=place)
     across, up = [-0.6, max(len(names), 3) - 0.4], [-0.6, len(budgets) - 0.4]
-    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names, range=across, showgrid=False, title_text="answer")
-    figure.update_yaxes(tickvals=list(range(len(budgets))), ticktext=[*map(epsilon_value, budgets)], title_text="ε", range=up)
-    shares = table.groupby("epsilon")["class"].agg(lambda answers: answers.value_counts(normalize=True).max())
-    summary = "; ".join(f"ε = {epsilon_value(epsilon)}: {100 * shares[epsilon]:.0f} percent agree" for epsilon in budgets)
+    figure.update_xaxes(
+        tickvals=list(range(len(names))),
+        ticktext=names,
+        range=across,
+        showgrid=False,
+        title_text="answer",
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(budgets))),
+        ticktext=[*map(epsilon_value, budgets)],
+        title_text="ε",
+        range=up,
+    )
+    shares = table.groupby("epsilon")["class"].agg(
+        lambda answers: answers.value_counts(normalize=True).max()
+    )
+    summary = "; ".join(
+        f"ε = {epsilon_value(epsilon)}: {100 * shares[epsilon]:.0f} percent agree"
+        for epsilon in budgets
+    )
     draws = int(table.groupby("epsilon").size().max())
-    least = f"{draws} possible models at ε = {epsilon_value(budgets[0])}: {100 * shares[budgets[0]]:.0f} % give the same answer"
-    return finish_by_name(figure, "possible_answers", mode=mode, title=least, draws=draws, summary=summary)
+    least = (
+        f"{draws} possible models at ε = {epsilon_value(budgets[0])}:"
+        f" {100 * shares[budgets[0]]:.0f} % give the same answer"
+    )
+    return finish_by_name(
+        figure, "possible_answers", mode=mode, title=least, draws=draws, summary=summary
+    )

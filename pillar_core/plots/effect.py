@@ -1,4 +1,5 @@
-"""The effect of one thing that varies: a line per series over it, with intervals over seeds; a lesson's answer, marked where it stands."""
+"""The effect of one thing that varies: a line per series over it, with intervals over seeds; a
+lesson's answer, marked where it stands."""
 
 import math
 from collections.abc import Mapping
@@ -24,48 +25,121 @@ def effect(
 ) -> go.Figure:
     """Mean of each series over `x`, with its interval.
 
-    lines: one row per series and place with columns series, method, x, mean, low, high, seeds, and optionally published; values in
-    [0, 1] where `percent`. wanted_seeds: places with fewer are drawn open. A learner with one series has its own colour.
+    lines: one row per series and place with columns series, method, x, mean, low, high, seeds, and
+    optionally published; values in [0, 1] where `percent`. wanted_seeds: places with fewer are
+    drawn open. A learner with one series has its own colour.
     """
     known = lines.dropna(subset=["mean"])
     figure = go.Figure()
     scale = 100.0 if percent else 1.0
     series = lines.drop_duplicates("series")
-    names = [name for method in theme.in_order(series["method"]) for name in series.loc[series["method"] == method, "series"]]
+    names = [
+        name
+        for method in theme.in_order(series["method"])
+        for name in series.loc[series["method"] == method, "series"]
+    ]
     for place, name in enumerate(names):
         rows = known[known["series"] == name]
         if len(rows):
-            _line(figure, rows.sort_values("x"), name, _style(lines, rows, place, len(names), mode), scale, wanted_seeds)
+            _line(
+                figure,
+                rows.sort_values("x"),
+                name,
+                _style(lines, rows, place, len(names), mode),
+                scale,
+                wanted_seeds,
+            )
     if "published" in known:
         printed = known.dropna(subset=["published"])
-        looks: marks.Looks = {"symbol": "diamond-open", "text": printed["series"], "hover": "%{text}: %{y:.1f} published"}
-        marks.dots(figure, printed["x"], scale * printed["published"], theme.INK[mode].text, size=13, name="published", **looks)
+        looks: marks.Looks = {
+            "symbol": "diamond-open",
+            "text": printed["series"],
+            "hover": "%{text}: %{y:.1f} published",
+        }
+        marks.dots(
+            figure,
+            printed["x"],
+            scale * printed["published"],
+            theme.INK[mode].text,
+            size=13,
+            name="published",
+            **looks,
+        )
     ticks = theme.log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
     named = [f"{x:g}" for x in ticks] if ticks else None
-    figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title)
+    figure.update_xaxes(
+        type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title
+    )
     figure.update_yaxes(title_text=y_title, ticksuffix=" ")
     figure.update_layout(legend={"orientation": "h", "y": -0.22}, showlegend=True)
     few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
-    caption = f"{theme.seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {wanted_seeds} seeds so far." if few else "")
-    summary = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
-    return theme.finish(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=520)
+    caption = f"{theme.seeds_phrase(known['seeds'])}." + (
+        f" Open marks: fewer than {wanted_seeds} seeds so far." if few else ""
+    )
+    summary = "; ".join(
+        f"{series} at {x}: {scale * mean:.3g}"
+        for series, x, mean in zip(known["series"], known["x"], known["mean"], strict=True)
+    )
+    return theme.finish(
+        figure,
+        title=title,
+        caption=caption,
+        alt=f"{title}. {y_title}: {summary}.",
+        mode=mode,
+        height=520,
+    )
 
 
-def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: theme.Mode) -> dict[str, str]:
+def _style(
+    known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: theme.Mode
+) -> dict[str, str]:
     method = str(rows["method"].iloc[0])
     style = theme.method_style(method)
     if known.loc[known["method"] == method, "series"].nunique() == 1:
-        return {"colour": style.colour(mode), "dash": style.dash, "symbol": style.symbol.removesuffix("-open")}
+        return {
+            "colour": style.colour(mode),
+            "dash": style.dash,
+            "symbol": style.symbol.removesuffix("-open"),
+        }
     dash = "dash" if method == "non_private" else "solid"
-    return {"colour": theme.categorical(count, mode)[place], "dash": dash, "symbol": theme.class_symbols(count)[place]}
+    return {
+        "colour": theme.categorical(count, mode)[place],
+        "dash": dash,
+        "symbol": theme.class_symbols(count)[place],
+    }
 
 
-def _line(figure: go.Figure, rows: pd.DataFrame, name: str, style: dict[str, str], scale: float, wanted_seeds: int | None) -> None:
-    symbols = [style["symbol"] + ("-open" if wanted_seeds is not None and count < wanted_seeds else "") for count in rows["seeds"]]
-    looks: marks.Looks = {"mode": "lines+markers", "name": name, "marker": {"symbol": symbols, "size": 9, "line": {"width": 1.6}}}
-    looks |= {"error_y": marks.reach(rows, theme.fade(style["colour"], 0.7), scale=scale, width=3), "customdata": rows["seeds"]}
+def _line(
+    figure: go.Figure,
+    rows: pd.DataFrame,
+    name: str,
+    style: dict[str, str],
+    scale: float,
+    wanted_seeds: int | None,
+) -> None:
+    symbols = [
+        style["symbol"] + ("-open" if wanted_seeds is not None and count < wanted_seeds else "")
+        for count in rows["seeds"]
+    ]
+    looks: marks.Looks = {
+        "mode": "lines+markers",
+        "name": name,
+        "marker": {"symbol": symbols, "size": 9, "line": {"width": 1.6}},
+    }
+    looks |= {
+        "error_y": marks.reach(rows, theme.fade(style["colour"], 0.7), scale=scale, width=3),
+        "customdata": rows["seeds"],
+    }
     hover = "%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}"
-    marks.line(figure, rows["x"], scale * rows["mean"], style["colour"], dash=style["dash"], hover=hover, **looks)
+    marks.line(
+        figure,
+        rows["x"],
+        scale * rows["mean"],
+        style["colour"],
+        dash=style["dash"],
+        hover=hover,
+        **looks,
+    )
 
 
 def accuracy_by(
@@ -83,15 +157,20 @@ def accuracy_by(
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
     mode: theme.Mode = "light",
 ) -> go.Figure:
-    """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers, bars over names.
+    """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers,
+    bars over names.
 
-    table: one row per run with columns `x`, seed, accuracy in [0, 1]. here: the value of `x` to mark. words: names of its values.
-    Another `value` is drawn `scale` times as large along its own `axis`. limit: what the column of that name holds, as a dashed line.
+    table: one row per run with columns `x`, seed, accuracy in [0, 1]. here: the value of `x` to
+    mark. words: names of its values. Another `value` is drawn `scale` times as large along its own
+    `axis`. limit: what the column of that name holds, as a dashed line.
     """
     means = over_seeds(table, by=[x], value=value, low=0, high=1 if scale == 100 else math.inf)
     means = means.assign(**{name: scale * means[name] for name in ("mean", "low", "high")})
     texts, unit = dict(words or {}), " %" if scale == 100 else ""
-    labels = [texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value)) for value in means[x]]
+    labels = [
+        texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value))
+        for value in means[x]
+    ]
     figure = go.Figure()
     if texts:
         figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
@@ -103,44 +182,92 @@ def accuracy_by(
         bound = scale * table.groupby(x)["limit"].mean()
         muted = theme.INK[mode].muted
         marks.line(
-            figure, labels if texts else means[x], bound, muted, width=1.8, dash="dash", name=limit, hover=f"{limit}: %{{y:.3g}}{unit}"
+            figure,
+            labels if texts else means[x],
+            bound,
+            muted,
+            width=1.8,
+            dash="dash",
+            name=limit,
+            hover=f"{limit}: %{{y:.3g}}{unit}",
         )
     if not texts:
         _answer_line(figure, means, x, present, unit, mode)
-    top = 1.1 * max(means["mean"].max(), bound.max() if limit else 0)  # the mark's number needs room above it
+    top = 1.1 * max(
+        means["mean"].max(), bound.max() if limit else 0
+    )  # the mark's number needs room above it
     figure.update_xaxes(title_text=label)
     figure.update_yaxes(title_text=axis, rangemode="tozero", autorangeoptions_include=top)
     figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
     form = "{:.1f} percent" if unit else "{:.2g}"
-    points = "; ".join(f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True))
-    seeds = f"{theme.seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""
+    points = "; ".join(
+        f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True)
+    )
+    seeds = (
+        f"{theme.seeds_phrase(means['seeds'])}. "
+        if "seed" in table and int(means["seeds"].max()) > 1
+        else ""
+    )
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
-    return theme.finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
+    return theme.finish(
+        figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400
+    )
 
 
 def total_budget(table: pd.DataFrame, *, present: int, mode: theme.Mode = "light") -> go.Figure:
-    """What repeated releases add up to: the plain sum of ε, and the upper bound that composition proves.
+    """What repeated releases add up to: the plain sum of ε, and the upper bound that composition
+    proves.
 
     table: columns releases, total, sum. here: the number of releases to mark.
     """
     ink = theme.INK[mode]
     figure = go.Figure()
-    lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", theme.INK[mode].accent, "solid"))
+    lines = (
+        ("sum", "plain sum of ε", ink.muted, "dash"),
+        ("total", "proved by composition", theme.INK[mode].accent, "solid"),
+    )
     for name, label, colour, dash in lines:
         words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
-        marks.line(figure, table["releases"], table[name], colour, width=2.5, dash=dash, name=label, hover=words)
+        marks.line(
+            figure,
+            table["releases"],
+            table[name],
+            colour,
+            width=2.5,
+            dash=dash,
+            name=label,
+            hover=words,
+        )
     mark = table[table["releases"] == present]
     style = {"size": 14, "symbol": "star", "color": marks.MARKED[mode]}
-    figure.add_scatter(x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style)
-    words = "; ".join(f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}" for row in table.itertuples())
+    figure.add_scatter(
+        x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style
+    )
+    words = "; ".join(
+        f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}"
+        for row in table.itertuples()
+    )
     return theme.finish_by_name(figure, "total_budget", mode=mode, summary=words)
 
 
-def _answer_line(figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: theme.Mode) -> None:
+def _answer_line(
+    figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: theme.Mode
+) -> None:
     if not means["low"].isna().any():
-        marks.band(figure, means[x], means["low"], means["high"], theme.INK[mode].accent, opacity=0.15)
+        marks.band(
+            figure, means[x], means["low"], means["high"], theme.INK[mode].accent, opacity=0.15
+        )
     hover = "%{x:g}: %{y:.3g}" + unit
-    marks.line(figure, means[x], means["mean"], theme.INK[mode].accent, width=2.5, mode="lines+markers", hover=hover, showlegend=False)
+    marks.line(
+        figure,
+        means[x],
+        means["mean"],
+        theme.INK[mode].accent,
+        width=2.5,
+        mode="lines+markers",
+        hover=hover,
+        showlegend=False,
+    )
     mark = means[means[x] == present]
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
     style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
@@ -149,9 +276,21 @@ def _answer_line(figure: go.Figure, means: pd.DataFrame, x: str, present: object
     figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
 
 
-def _bars(figure: go.Figure, means: pd.DataFrame, labels: list[str], is_here: "pd.Series[bool]", unit: str, mode: theme.Mode) -> None:
-    colours = [marks.MARKED[mode] if marked else theme.fade(theme.INK[mode].accent, 0.55) for marked in is_here]
+def _bars(
+    figure: go.Figure,
+    means: pd.DataFrame,
+    labels: list[str],
+    is_here: "pd.Series[bool]",
+    unit: str,
+    mode: theme.Mode,
+) -> None:
+    colours = [
+        marks.MARKED[mode] if marked else theme.fade(theme.INK[mode].accent, 0.55)
+        for marked in is_here
+    ]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
     style = {"text": text, "textfont": {"color": theme.INK[mode].text, "size": 16}}
     error = None if means["low"].isna().all() else marks.reach(means, theme.INK[mode].text, scale=1)
-    figure.add_bar(x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style)
+    figure.add_bar(
+        x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style
+    )

@@ -1,4 +1,5 @@
-"""Evidence drawn: attacks under the guarantee's ceiling, individual privacy, trials in two worlds, what an audit could notice."""
+"""Evidence drawn: attacks under the guarantee's ceiling, individual privacy, trials in two worlds,
+what an audit could notice."""
 
 import math
 
@@ -9,7 +10,15 @@ import plotly.graph_objects as go
 from pillar_core.arrays import Array
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
-from pillar_core.plots.theme import DASHES, INK, Mode, categorical, epsilon_value, fade, finish_by_name
+from pillar_core.plots.theme import (
+    DASHES,
+    INK,
+    Mode,
+    categorical,
+    epsilon_value,
+    fade,
+    finish_by_name,
+)
 
 _BINS = 40
 
@@ -25,64 +34,123 @@ def membership_roc(
     non_members: int,
     least: float,
 ) -> go.Figure:
-    """Attacks on log axes, from the false-alarm rate `least` on, with their bands and under what the guarantee allows.
+    """Attacks on log axes, from the false-alarm rate `least` on, with their bands and under what
+    the guarantee allows.
 
-    roc: columns attack, false_positive_rate, true_positive_rate; bands: columns attack, false_positive_rate, low, high; bound: columns
-    false_positive_rate, true_positive_rate, the most that any attack can reach.
+    roc: columns attack, false_positive_rate, true_positive_rate; bands: columns attack,
+    false_positive_rate, low, high; bound: columns false_positive_rate, true_positive_rate, the most
+    that any attack can reach.
     """
     figure, ink = go.Figure(), INK[mode]
     ceiling = bound[bound["false_positive_rate"] >= least / 3]
     x, y = ceiling["false_positive_rate"], ceiling["true_positive_rate"]
-    marks.ruled_out(figure, [*x, *x[::-1]], [*y, *([1.0] * len(y))], mode, name="ruled out by the guarantee")
+    marks.ruled_out(
+        figure, [*x, *x[::-1]], [*y, *([1.0] * len(y))], mode, name="ruled out by the guarantee"
+    )
     hover = "at most %{y:.3g} of members at %{x:.3g} false alarms"
     marks.line(figure, x, y, marks.MARKED[mode], name=f"ceiling at ε = {epsilon:.3g}", hover=hover)
     diagonal = np.geomspace(least, 1, 30)
     marks.line(figure, diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
-        visible, colour = rows[rows["false_positive_rate"] >= least], categorical(7, mode)[(0, 5, 2, 3)[place % 4]]
+        visible, colour = (
+            rows[rows["false_positive_rate"] >= least],
+            categorical(7, mode)[(0, 5, 2, 3)[place % 4]],
+        )
         band = bands[bands["attack"] == name]
         rates = band["false_positive_rate"].clip(lower=least)
-        for end, shape in (("low", "hv"), ("high", "vh")):  # between two thresholds the one end holds from the left, the other to the right
+        for end, shape in (
+            ("low", "hv"),
+            ("high", "vh"),
+        ):  # between two thresholds the one end holds from the left, the other to the right
             style: marks.Looks = {"shape": shape, "showlegend": False, "legendgroup": str(name)}
             style |= {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
-            marks.line(figure, rates, band[end].clip(lower=least / 10), fade(colour, 0.5), width=0.6, **style)
-        looks: marks.Looks = {"shape": "hv", "name": str(name), "legendgroup": str(name), "dash": DASHES[place % 4], "width": 2}
+            marks.line(
+                figure,
+                rates,
+                band[end].clip(lower=least / 10),
+                fade(colour, 0.5),
+                width=0.6,
+                **style,
+            )
+        looks: marks.Looks = {
+            "shape": "hv",
+            "name": str(name),
+            "legendgroup": str(name),
+            "dash": DASHES[place % 4],
+            "width": 2,
+        }
         hover = "%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms"
-        marks.line(figure, visible["false_positive_rate"], visible["true_positive_rate"], colour, hover=hover, **looks)
+        marks.line(
+            figure,
+            visible["false_positive_rate"],
+            visible["true_positive_rate"],
+            colour,
+            hover=hover,
+            **looks,
+        )
     attacks = ", ".join(map(str, roc["attack"].unique()))
-    fields = {"members": members, "non_members": non_members, "attacks": attacks, "least": 100 * least}
+    fields = {
+        "members": members,
+        "non_members": non_members,
+        "attacks": attacks,
+        "least": 100 * least,
+    }
     figure = finish_by_name(figure, "membership_roc", mode=mode, **fields)
     start = math.log10(least)
     return figure.update_xaxes(range=[start, 0]).update_yaxes(range=[start - 0.3, 0.02])
 
 
-def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> go.Figure:
-    """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per private row."""
+def individual_losses(
+    table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float
+) -> go.Figure:
+    """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per
+    private row."""
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
-    counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))))
-    style: marks.Looks = {"name": "rows", "width": np.diff(edges) * 0.92, "hover": "%{y:,} rows near ε = %{x:.2f}"}
+    counts, edges = np.histogram(
+        values,
+        bins=_BINS,
+        range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))),
+    )
+    style: marks.Looks = {
+        "name": "rows",
+        "width": np.diff(edges) * 0.92,
+        "hover": "%{y:,} rows near ε = %{x:.2f}",
+    }
     marks.histogram(figure, edges, counts, categorical(1, mode)[0], opacity=0.75, **style)
     median = float(np.median(values))
     if median < 0.8 * stated:  # nearer, the two names would collide
         _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
-    fields = {"rows": len(values), "delta": number_words(delta), "median": median, "largest": values.max(), "stated": stated}
-    return finish_by_name(figure, "individual_losses", mode=mode, title=exposure(values, stated), **fields)
+    fields = {
+        "rows": len(values),
+        "delta": number_words(delta),
+        "median": median,
+        "largest": values.max(),
+        "stated": stated,
+    }
+    return finish_by_name(
+        figure, "individual_losses", mode=mode, title=exposure(values, stated), **fields
+    )
 
 
 def exposure(values: Array, stated: float) -> str:
-    """The headline: the share of rows below half of the stated ε, or near it (95 %), or else the rows' median share of it."""
+    """The headline: the share of rows below half of the stated ε, or near it (95 %), or else the
+    rows' median share of it."""
     low, high = float((values <= stated / 2).mean()), float((values >= 0.95 * stated).mean())
     if low > 0.5:
         return f"{100 * low:.0f} % of the rows reveal at most half of the ε stated for all"
     if high > 0.5:
         return f"{100 * high:.0f} % of the rows reveal 95 % or more of the ε stated for all"
-    return f"Half of the rows reveal {100 * np.median(values) / stated:.0f} % or more of the ε stated for all"
+    return (
+        f"Half of the rows reveal {100 * np.median(values) / stated:.0f} % or more of the ε stated"
+        " for all"
+    )
 
 
 def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> go.Figure:
-    """Each class's rows: median and the range from 5 to 95 % of individual ε. table: columns class, epsilon."""
+    """Each class's rows: median and the range from 5 to 95 % of individual ε. table: columns class,
+    epsilon."""
     spread = table.groupby("class")["epsilon"].quantile(np.array([0.05, 0.5, 0.95])).unstack()
     spread.columns = pd.Index(["low", "median", "high"])
     spread = spread.sort_values("median")
@@ -90,17 +158,35 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
     figure = go.Figure()
     colour, names = categorical(1, mode)[0], [str(name) for name in drawn.index]
     reach = marks.reach(drawn, fade(colour, 0.55), value="median", scale=1, thickness=3, width=0)
-    marks.dots(figure, drawn["median"], names, colour, size=10, error_x=reach, hover="%{y}: median ε %{x:.2f}")
+    marks.dots(
+        figure,
+        drawn["median"],
+        names,
+        colour,
+        size=10,
+        error_x=reach,
+        hover="%{y}: median ε %{x:.2f}",
+    )
     figure.add_vline(x=stated, line={"color": marks.MARKED[mode], "width": 2})
-    note = "" if len(spread) == len(drawn) else f" The {len(drawn)} most exposed of {len(spread)} classes."
+    note = (
+        ""
+        if len(spread) == len(drawn)
+        else f" The {len(drawn)} most exposed of {len(spread)} classes."
+    )
     summary = "; ".join(f"{name} {value:.2f}" for name, value in drawn["median"].items())
-    return finish_by_name(figure, "individual_by_class", mode=mode, stated=stated, note=note, summary=summary)
+    return finish_by_name(
+        figure, "individual_by_class", mode=mode, stated=stated, note=note, summary=summary
+    )
 
 
-def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str) -> go.Figure:
-    """Scores of trials with a canary and without, and where the claim says that the canary's world lies, at most.
+def two_worlds(
+    table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str
+) -> go.Figure:
+    """Scores of trials with a canary and without, and where the claim says that the canary's world
+    lies, at most.
 
-    table: columns world ("with the canary", "without"), score. Scores are in units of the claimed noise.
+    table: columns world ("with the canary", "without"), score. Scores are in units of the claimed
+    noise.
     """
     figure, ink = go.Figure(), INK[mode]
     colours = {"without": categorical(7, mode)[0], "with the canary": categorical(7, mode)[1]}
@@ -108,88 +194,181 @@ def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, c
     span = max(high - low, 0.5)
     edges = np.linspace(low - 0.05 * span, high + 0.05 * span, _BINS + 1)
     for world, colour in colours.items():
-        density, _ = np.histogram(table.loc[table["world"] == world, "score"], bins=edges, density=True)
+        density, _ = np.histogram(
+            table.loc[table["world"] == world, "score"], bins=edges, density=True
+        )
         words = {"name": f"trials {world}", "hover": "%{fullData.name} near %{x:.2f}"}
         marks.histogram(figure, edges, density, colour, opacity=0.5, **words)
     grid = np.linspace(edges[0], edges[-1], 240)
-    for shift, name, dash in ((0.0, "claimed without", "dot"), (claimed_mu, "claimed with, at most", "solid")):
+    for shift, name, dash in (
+        (0.0, "claimed without", "dot"),
+        (claimed_mu, "claimed with, at most", "solid"),
+    ):
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
         marks.line(figure, grid, curve, ink.text, width=1.6, dash=dash, name=name)
     figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
-    return finish_by_name(figure, "two_worlds", mode=mode, title=title, half=len(table) // 2, mu=claimed_mu)
+    return finish_by_name(
+        figure, "two_worlds", mode=mode, title=title, half=len(table) // 2, mu=claimed_mu
+    )
 
 
-def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, significance: float) -> go.Figure:
-    """The chance to notice, against what the code would truly spend. table: columns trials, epsilon, power."""
+def audit_power(
+    table: pd.DataFrame, *, mode: Mode = "light", claimed: float, significance: float
+) -> go.Figure:
+    """The chance to notice, against what the code would truly spend. table: columns trials,
+    epsilon, power."""
     figure = go.Figure()
     colours = categorical(7, mode)
     for place, (trials, rows) in enumerate(table.groupby("trials")):
         colour, dash = colours[(5, 0, 2)[place % 3]], ("dot", "dash", "solid")[place % 3]
-        words: marks.Looks = {"name": f"{trials:,} trials", "hover": "%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %"}
-        marks.line(figure, rows["epsilon"], 100 * rows["power"], colour, width=2.4, dash=dash, **words)
+        words: marks.Looks = {
+            "name": f"{trials:,} trials",
+            "hover": "%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %",
+        }
+        marks.line(
+            figure, rows["epsilon"], 100 * rows["power"], colour, width=2.4, dash=dash, **words
+        )
     figure.add_vline(
         x=claimed,
         line={"color": INK[mode].text, "width": 1.6},
-        annotation={"text": f"claimed ε = {claimed:.3g}", "font": {"size": 13}, "xanchor": "right", "textangle": 0, "xshift": -6},
+        annotation={
+            "text": f"claimed ε = {claimed:.3g}",
+            "font": {"size": 13},
+            "xanchor": "right",
+            "textangle": 0,
+            "xshift": -6,
+        },
     )
     return finish_by_name(figure, "audit_power", mode=mode, alarms=100 * significance)
 
 
 def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> go.Figure:
-    """What a single run with canaries could certify at best. table: columns epsilon, plain, curve (certified ε)."""
+    """What a single run with canaries could certify at best. table: columns epsilon, plain, curve
+    (certified ε)."""
     figure = go.Figure()
-    marks.line(figure, table["epsilon"], table["epsilon"], INK[mode].muted, width=1.3, dash="dash", name="the truth")
+    marks.line(
+        figure,
+        table["epsilon"],
+        table["epsilon"],
+        INK[mode].muted,
+        width=1.3,
+        dash="dash",
+        name="the truth",
+    )
     for column, name, colour, dash in (
         ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
         ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
     ):
-        keywords: marks.Looks = {"mode": "lines+markers", "name": name, "hover": "true ε %{x:g}: certifies %{y:.2f}"}
+        keywords: marks.Looks = {
+            "mode": "lines+markers",
+            "name": name,
+            "hover": "true ε %{x:g}: certifies %{y:.2f}",
+        }
         marks.line(figure, table["epsilon"], table[column], colour, dash=dash, **keywords)
     return finish_by_name(figure, "one_run_reach", mode=mode, canaries=canaries)
 
 
-def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float, title: str) -> go.Figure:
-    """How often attackers are right about one row, with intervals, beside a coin. table: columns attacker, sees, success, low, high."""
+def right_guesses(
+    table: pd.DataFrame, *, mode: Mode = "light", published: float, title: str
+) -> go.Figure:
+    """How often attackers are right about one row, with intervals, beside a coin. table: columns
+    attacker, sees, success, low, high."""
     figure, ink, colours = go.Figure(), INK[mode], categorical(7, mode)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
     style: marks.Looks = {"text": [f"{100 * value:.1f} %" for value in table["success"]]}
     style["error_x"] = marks.reach(table, ink.text, value="success", thickness=1.4)
-    fills, hover = [colours[5 if strong else 0] for strong in is_strong], "%{y}: right in %{x:.1f} % of guesses"
+    fills, hover = (
+        [colours[5 if strong else 0] for strong in is_strong],
+        "%{y}: right in %{x:.1f} % of guesses",
+    )
     marks.bars(figure, 100 * table["success"], labels, fills, opacity=0.75, hover=hover, **style)
     figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
-    _mark(figure, 100 * published, f"coin 50 %, published {100 * published:.1f} %", ink.text, "dot", "left")
-    summary = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
-    return finish_by_name(figure, "right_guesses", mode=mode, height=190 + 46 * len(table), title=title, summary=summary)
+    _mark(
+        figure,
+        100 * published,
+        f"coin 50 %, published {100 * published:.1f} %",
+        ink.text,
+        "dot",
+        "left",
+    )
+    summary = "; ".join(
+        f"{label}: {100 * value:.1f} percent"
+        for label, value in zip(labels, table["success"], strict=True)
+    )
+    return finish_by_name(
+        figure,
+        "right_guesses",
+        mode=mode,
+        height=190 + 46 * len(table),
+        title=title,
+        summary=summary,
+    )
 
 
 def reconstruction_strip(
-    table: pd.DataFrame, image: Array, pictures: Array, *, candidates: int, present: float, mode: Mode = "light"
+    table: pd.DataFrame,
+    image: Array,
+    pictures: Array,
+    *,
+    candidates: int,
+    present: float,
+    mode: Mode = "light",
 ) -> go.Figure:
-    """An image (h, w) and what is left of it (ε, h, w) at each ε of the table, side by side, each on its own grey scale; one is framed.
+    """An image (h, w) and what is left of it (ε, h, w) at each ε of the table, side by side, each
+    on its own grey scale; one is framed.
 
     table: columns epsilon, noise_std, correlation, right and allowed in [0, 1].
     """
     figure, (height, width) = go.Figure(), image.shape
     gap = np.full((height, max(width // 10, 1)), np.nan)
     panels = [np.clip(part, *np.quantile(part, (0.01, 0.99))) for part in (image, *pictures)]
-    columns = [column for panel in panels for column in ((panel - panel.min()) / max(float(np.ptp(panel)), 1e-12), gap)][:-1]
-    figure.add_heatmap(z=np.hstack(columns), colorscale="gray", zmin=0, zmax=1, showscale=False, hoverinfo="skip")
+    columns = [
+        column
+        for panel in panels
+        for column in ((panel - panel.min()) / max(float(np.ptp(panel)), 1e-12), gap)
+    ][:-1]
+    figure.add_heatmap(
+        z=np.hstack(columns), colorscale="gray", zmin=0, zmax=1, showscale=False, hoverinfo="skip"
+    )
     step = width + gap.shape[1]
     labels = [epsilon_value(epsilon).removesuffix(" (no noise)") for epsilon in table["epsilon"]]
     place = 1 + int(np.flatnonzero(table["epsilon"] == present)[0])
-    frame = {"x0": place * step - 0.5, "x1": place * step + width - 0.5, "y0": -0.5, "y1": height - 0.5}
+    frame = {
+        "x0": place * step - 0.5,
+        "x1": place * step + width - 0.5,
+        "y0": -0.5,
+        "y1": height - 0.5,
+    }
     figure.add_shape(**frame, line={"color": marks.MARKED[mode], "width": 3})
     ticks = [place * step + (width - 1) / 2 for place in range(len(panels))]
-    figure.update_xaxes(tickvals=ticks, ticktext=["image", *labels], showgrid=False, zeroline=False, constrain="domain")
+    figure.update_xaxes(
+        tickvals=ticks,
+        ticktext=["image", *labels],
+        showgrid=False,
+        zeroline=False,
+        constrain="domain",
+    )
     figure.update_yaxes(visible=False, autorange="reversed", scaleanchor="x", constrain="domain")
     line = table.iloc[place - 1]
-    summary = "; ".join(f"ε = {label}: {100 * value:.0f} %" for label, value in zip(labels, table["right"], strict=True))
-    fields = {"label": labels[place - 1], "right": 100 * line["right"], "allowed": 100 * line["allowed"], "candidates": candidates}
+    summary = "; ".join(
+        f"ε = {label}: {100 * value:.0f} %"
+        for label, value in zip(labels, table["right"], strict=True)
+    )
+    fields = {
+        "label": labels[place - 1],
+        "right": 100 * line["right"],
+        "allowed": 100 * line["allowed"],
+        "candidates": candidates,
+    }
     return finish_by_name(figure, "reconstruction_strip", mode=mode, summary=summary, **fields)
 
 
 def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:
-    place = {"xanchor": "left", "xshift": 6, "yanchor": "bottom"} if side == "left" else {"xanchor": side, "xshift": -6, "yanchor": "top"}
+    place = (
+        {"xanchor": "left", "xshift": 6, "yanchor": "bottom"}
+        if side == "left"
+        else {"xanchor": side, "xshift": -6, "yanchor": "top"}
+    )
     annotation = {"text": text, "font": {"color": colour, "size": 13}, "y": 1.0, **place}
     figure.add_vline(x=x, line={"color": colour, "dash": dash, "width": 2}, annotation=annotation)

@@ -1,4 +1,5 @@
-"""Geometry against k: what the first k directions miss of a separator (ξ_k), margins, spectra with their gaps; and a map of rows."""
+"""Geometry against k: what the first k directions miss of a separator (ξ_k), margins, spectra with
+their gaps; and a map of rows."""
 
 import math
 import textwrap
@@ -11,45 +12,69 @@ from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks, theme
 
-BASES: dict[str, tuple[str, str, str]] = {name: tuple(looks) for name, looks in theme.LOOKS["bases"].items()}
+BASES: dict[str, tuple[str, str, str]] = {
+    name: tuple(looks) for name, looks in theme.LOOKS["bases"].items()
+}
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
 _BINS = 48
 
 
-def xi_against_k(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, subject: str = "") -> go.Figure:
-    """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k` is marked.
+def xi_against_k(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, subject: str = ""
+) -> go.Figure:
+    """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k`
+    is marked.
 
-    table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no interval of uncertainty: it
-    spans all pairs drawn. A non-private diagnostic.
+    table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no
+    interval of uncertainty: it spans all pairs drawn. A non-private diagnostic.
     """
     figure = go.Figure()
     names = [name for name in BASES if (table["basis"] == name).any()]
     ends, summary = [], []
     for name in names:
         style, dash, label = BASES[name]
-        colour = theme.pin_colour("A", mode) if name == "pinned" else theme.method_style(style).colour(mode)
+        colour = (
+            theme.pin_colour("A", mode)
+            if name == "pinned"
+            else theme.method_style(style).colour(mode)
+        )
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
         hover = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
-        marks.line(figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=hover)
+        marks.line(
+            figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=hover
+        )
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
         points = rows.iloc[sorted({0, len(rows) // 2, len(rows) - 1})].to_dict("records")
-        summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points))
+        summary.append(
+            f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points)
+        )
     theme.end_labels(figure, ends, low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
-    ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or theme.log_ticks([float(k) for k in table["k"]])
+    ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or theme.log_ticks(
+        [float(k) for k in table["k"]]
+    )
     figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
     pairs = int(table["pairs"].max())
-    about = {"subject": subject, "pairs": pairs, "plural": "s" if pairs > 1 else "", "summary": "; ".join(summary)}
+    about = {
+        "subject": subject,
+        "pairs": pairs,
+        "plural": "s" if pairs > 1 else "",
+        "summary": "; ".join(summary),
+    }
     return theme.finish_by_name(figure, "xi_against_k", mode=mode, **about)
 
 
-def margin_histogram(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int, d: int, classes: tuple[str, str]) -> go.Figure:
-    """Two histograms of cosine margins, one above the other: with all features, then in k directions; a colour for each class.
+def margin_histogram(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", k: int, d: int, classes: tuple[str, str]
+) -> go.Figure:
+    """Two histograms of cosine margins, one above the other: with all features, then in k
+    directions; a colour for each class.
 
-    table: columns class, whole, projected, above 0 on the side of the first of `classes`. A non-private diagnostic.
+    table: columns class, whole, projected, above 0 on the side of the first of `classes`. A
+    non-private diagnostic.
     """
     figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.12)
     values = table[["whole", "projected"]].to_numpy()
@@ -57,47 +82,90 @@ def margin_histogram(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int,
     for place, column in enumerate(("whole", "projected"), start=1):
         for name, colour in zip(classes, theme.categorical(2, mode), strict=True):
             counts, _ = np.histogram(table.loc[table["class"] == name, column], bins=edges)
-            looks: marks.Looks = {"name": name, "showlegend": place == 1, "legendgroup": name, "row": place, "col": 1}
+            looks: marks.Looks = {
+                "name": name,
+                "showlegend": place == 1,
+                "legendgroup": name,
+                "row": place,
+                "col": 1,
+            }
             hover = f"%{{y}} rows of {theme.as_text(name)} near %{{x:.2f}}"
             marks.histogram(figure, edges, counts, colour, opacity=0.6, hover=hover, **looks)
         label = f"all {d:,} features" if place == 1 else f"k = {k} directions"
         figure.add_vline(x=0, line={"color": theme.INK[mode].text, "width": 1.4}, row=place, col=1)
         figure.update_yaxes(title_text=label, showgrid=False, row=place, col=1)
     title = margin_headline(table, k=k, first=classes[0])
-    figure.update_xaxes(title_text=f"← {theme.as_text(classes[1])}   cosine margin   {theme.as_text(classes[0])} →", row=2, col=1)
-    return theme.finish_by_name(figure, "margin_histogram", mode=mode, title=title, rows=len(table), a=classes[0], b=classes[1])
+    figure.update_xaxes(
+        title_text=f"← {theme.as_text(classes[1])}   cosine margin   {theme.as_text(classes[0])} →",
+        row=2,
+        col=1,
+    )
+    return theme.finish_by_name(
+        figure,
+        "margin_histogram",
+        mode=mode,
+        title=title,
+        rows=len(table),
+        a=classes[0],
+        b=classes[1],
+    )
 
 
 def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
     """How many rows lie on the wrong side in k directions, and how many with all features."""
     sides = np.where(table["class"] == first, 1.0, -1.0)
-    whole, projected = (int((sides * table[column] <= 0).sum()) for column in ("whole", "projected"))
+    whole, projected = (
+        int((sides * table[column] <= 0).sum()) for column in ("whole", "projected")
+    )
     return f"Wrong side: {projected} of {len(table):,} rows with k = {k}, {whole} with all features"
 
 
-def spectrum_and_gaps(table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, rows: int = 0) -> go.Figure:
-    """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
+def spectrum_and_gaps(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, rows: int = 0
+) -> go.Figure:
+    """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see
+    `geometry.spectrum`."""
     panels = (
         ("eigenvalue", "direction %{x}: variance %{y:.3g}", "eigenvalue λₖ"),
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
         ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δₖ = λₖ − λₖ₊₁"),
     )
     ink = theme.INK[mode].accent
-    figure = make_subplots(cols=3, horizontal_spacing=0.1, subplot_titles=[title for _, _, title in panels])
+    figure = make_subplots(
+        cols=3, horizontal_spacing=0.1, subplot_titles=[title for _, _, title in panels]
+    )
     for place, (name, hover, _) in enumerate(panels, start=1):
-        y = 100 * table[name] if place == 2 else table[name].where(table[name] > 0)  # what a logarithmic axis can show
-        looks: marks.Looks = {"mode": "lines" if place < 3 else "markers", "marker": {"size": 4, "color": theme.fade(ink, 0.7)}}
-        looks |= {"fill": "tozeroy" if place == 2 else None, "fillcolor": theme.fade(ink, 0.12), "row": 1, "col": place}
+        y = (
+            100 * table[name] if place == 2 else table[name].where(table[name] > 0)
+        )  # what a logarithmic axis can show
+        looks: marks.Looks = {
+            "mode": "lines" if place < 3 else "markers",
+            "marker": {"size": 4, "color": theme.fade(ink, 0.7)},
+        }
+        looks |= {
+            "fill": "tozeroy" if place == 2 else None,
+            "fillcolor": theme.fade(ink, 0.12),
+            "row": 1,
+            "col": place,
+        }
         marks.line(figure, table["component"], y, ink, width=2.4, hover=hover, **looks)
-        shape: marks.Looks = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
+        shape: marks.Looks = (
+            {"range": [0, 103]}
+            if place == 2
+            else {"type": "log", "exponentformat": "power", "dtick": 1}
+        )
         figure.update_yaxes(**shape, row=1, col=place)
     figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)")
     summary = ""
     if k is not None and 1 <= k <= len(table):
         figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
         line = table.iloc[k - 1]
-        summary = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
-    return theme.finish_by_name(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary)
+        summary = (
+            f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
+        )
+    return theme.finish_by_name(
+        figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary
+    )
 
 
 def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: theme.Mode) -> None:
@@ -106,9 +174,17 @@ def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: theme.Mode)
     if top <= 1.3 * last:
         return
     ink = theme.INK[mode]
-    figure.add_vrect(x0=last, x1=top, fillcolor=theme.fade(ink.muted, 0.1), line_width=0, layer="below")
+    figure.add_vrect(
+        x0=last, x1=top, fillcolor=theme.fade(ink.muted, 0.1), line_width=0, layer="below"
+    )
     marks.note(
-        figure, math.log10(math.sqrt(last * top)), 0.99, f"beyond {last:g}:<br>no {BASES[name][2]} left", ink.muted, size=12, yanchor="top"
+        figure,
+        math.log10(math.sqrt(last * top)),
+        0.99,
+        f"beyond {last:g}:<br>no {BASES[name][2]} left",
+        ink.muted,
+        size=12,
+        yanchor="top",
     )
 
 
@@ -116,7 +192,16 @@ def _mark(figure: go.Figure, k: int | None, mode: theme.Mode, *, top: float) -> 
     if k is None:
         return
     figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
-    marks.note(figure, math.log10(k), top, f"<b>k = {k}</b>", marks.MARKED[mode], xanchor="left", xshift=4, yanchor="top")
+    marks.note(
+        figure,
+        math.log10(k),
+        top,
+        f"<b>k = {k}</b>",
+        marks.MARKED[mode],
+        xanchor="left",
+        xshift=4,
+        yanchor="top",
+    )
 
 
 def by_direction(
@@ -129,22 +214,43 @@ def by_direction(
     y_log: bool = False,
     mode: theme.Mode = "light",
 ) -> go.Figure:
-    """Two or three columns of `labels` over the column `direction`: a line, a dotted line and points. Their numbers are at least 0."""
+    """Two or three columns of `labels` over the column `direction`: a line, a dotted line and
+    points. Their numbers are at least 0."""
     ink = theme.INK[mode]
-    styles = (("lines", ink.accent, "solid"), ("lines", ink.text, "dot"), ("markers", ink.muted, "solid"))
+    styles = (
+        ("lines", ink.accent, "solid"),
+        ("lines", ink.text, "dot"),
+        ("markers", ink.muted, "solid"),
+    )
     figure = go.Figure()
     for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
         order = table[table[column] > 0] if y_log else table
         hover = "direction %{x}: %{y:.3g}<extra>" + label + "</extra>"
         looks: marks.Looks = {"name": label, "mode": shape, "marker": {"color": colour, "size": 6}}
-        marks.line(figure, order["direction"], order[column], colour, width=2.4, dash=dash, hover=hover, **looks)
+        marks.line(
+            figure,
+            order["direction"],
+            order[column],
+            colour,
+            width=2.4,
+            dash=dash,
+            hover=hover,
+            **looks,
+        )
     figure.update_xaxes(type="log", dtick=1, title_text="direction (log scale)")
-    figure.update_yaxes(type="log" if y_log else "linear", title_text=y_title, rangemode="tozero" if not y_log else "normal")
+    figure.update_yaxes(
+        type="log" if y_log else "linear",
+        title_text=y_title,
+        rangemode="tozero" if not y_log else "normal",
+    )
     figure.update_layout(legend={"orientation": "h", "y": -0.3})
     alt = f"{title}. Over {len(table)} directions: " + "; ".join(
-        f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}" for column, label in labels.items()
+        f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}"
+        for column, label in labels.items()
     )
-    return theme.finish(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
+    return theme.finish(
+        figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44
+    )
 
 
 _MOST_CLASSES = 12
@@ -152,10 +258,11 @@ _COLOURED_OF_MANY = 6
 
 
 def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "light") -> go.Figure:
-    """Points in the plane, one per public row, whose number is its customdata; answered_by: whose answers the classes are.
+    """Points in the plane, one per public row, whose number is its customdata; answered_by: whose
+    answers the classes are.
 
-    table: columns x, y and class (text; empty where there is no label), perhaps text, what a row says. Beyond twelve classes only the
-    six most frequent keep a colour.
+    table: columns x, y and class (text; empty where there is no label), perhaps text, what a row
+    says. Beyond twelve classes only the six most frequent keep a colour.
     """
     labels = table["class"].astype(str)
     most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
@@ -164,17 +271,39 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "li
     figure = go.Figure()
     rest = table[~labels.isin(frequent)]
     if len(rest):
-        _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=theme.INK[mode].grid, symbol="circle")
-    for name, colour, symbol in zip(order, theme.categorical(len(order), mode), theme.class_symbols(len(order)), strict=True):
-        _points(figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol)
-    colours = f"Coloured by what {theme.as_text(answered_by)} says." if answered_by else "Public only."
-    return theme.finish_by_name(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique(), colours=colours)
+        _points(
+            figure,
+            rest,
+            name=f"{labels.nunique() - len(frequent)} other classes",
+            colour=theme.INK[mode].grid,
+            symbol="circle",
+        )
+    for name, colour, symbol in zip(
+        order, theme.categorical(len(order), mode), theme.class_symbols(len(order)), strict=True
+    ):
+        _points(
+            figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol
+        )
+    colours = (
+        f"Coloured by what {theme.as_text(answered_by)} says." if answered_by else "Public only."
+    )
+    return theme.finish_by_name(
+        figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique(), colours=colours
+    )
 
 
 def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
     marker = {"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol}
-    looks: marks.Looks = {"mode": "markers", "name": name, "customdata": rows.index, "marker": marker}
+    looks: marks.Looks = {
+        "mode": "markers",
+        "name": name,
+        "customdata": rows.index,
+        "marker": marker,
+    }
     if "text" in rows:
-        looks["text"] = ["<br>".join(textwrap.wrap(text, 60, max_lines=3, placeholder=" …")) for text in rows["text"]]
+        looks["text"] = [
+            "<br>".join(textwrap.wrap(text, 60, max_lines=3, placeholder=" …"))
+            for text in rows["text"]
+        ]
     hover = f"{name}{'<br>%{text}' * ('text' in rows)}<extra></extra>"
     figure.add_scattergl(x=rows["x"], y=rows["y"], hovertemplate=hover, **looks)

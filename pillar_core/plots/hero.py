@@ -10,23 +10,43 @@ from pillar_core.errors import DataError
 from pillar_core.params import EPSILON
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, runs_without_k
-from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, fade, finish_by_name, seeds_phrase
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    end_labels,
+    epsilon_colour,
+    epsilon_label,
+    fade,
+    finish_by_name,
+    seeds_phrase,
+)
 
 _ROOM = 5
 """Points from which a gain is told without a decimal, and has room for an arrow."""
 
 
 def learning_hero(
-    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", epsilon: float | None = None, data: str = ""
+    table: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    method: str = "pillar",
+    epsilon: float | None = None,
+    data: str = "",
 ) -> go.Figure:
-    """Accuracy over k at one budget, bold, the rest faint; levels of other learners, and what projecting gains.
+    """Accuracy over k at one budget, bold, the rest faint; levels of other learners, and what
+    projecting gains.
 
-    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `epsilon` chooses the bold curve, that of the
-    nearest budget (None: the tightest). `data` names the data set. The words beside the curve say what it shows: "too few" and "too
-    many" stand only where the interval of that end lies below the best point.
+    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `epsilon`
+    chooses the bold curve, that of the nearest budget (None: the tightest). `data` names the data
+    set. The words beside the curve say what it shows: "too few" and "too many" stand only where the
+    interval of that end lies below the best point.
     """
     checks.within(epsilon=(epsilon, EPSILON))
-    curves = {epsilon: curve for epsilon, curve in k_curves.by_budget(table, method).items() if math.isfinite(epsilon)}
+    curves = {
+        epsilon: curve
+        for epsilon, curve in k_curves.by_budget(table, method).items()
+        if math.isfinite(epsilon)
+    }
     if not curves:
         raise DataError(f"the table needs runs of {method!r} with a k, within a finite ε, to draw.")
     points = pd.concat(curves.values())
@@ -44,22 +64,45 @@ def learning_hero(
     ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
     ends += _rule(figure, top_level, span=span, text="no privacy", mode=mode, dash="dash")
     public_level = _mean(table[table["method"] == k_curves.PUBLIC_ALONE])
-    ends += _rule(figure, public_level, span=span, text="public rows alone", mode=mode, dash="dashdot")
-    low, high = (100 * float(end) for end in (points["low"].fillna(points["mean"]).min(), points["mean"].max()))
+    ends += _rule(
+        figure, public_level, span=span, text="public rows alone", mode=mode, dash="dashdot"
+    )
+    low, high = (
+        100 * float(end)
+        for end in (points["low"].fillna(points["mean"]).min(), points["mean"].max())
+    )
     high = max(high, *(y for _, y, _, _ in ends))
     lead = 0.0 if low_level is None else 100 * (float(top["mean"]) - low_level)
-    bold = f"{epsilon_label(tight)}: {100 * top['mean']:.0f} % at k = {top['k']:g}{f'<br>+{lead:.0f} points' if lead >= _ROOM else ''}"
+    bold = (
+        f"{epsilon_label(tight)}: {100 * top['mean']:.0f} % at k ="
+        f" {top['k']:g}{f'<br>+{lead:.0f} points' if lead >= _ROOM else ''}"
+    )
     ends = [(*end[:2], bold, end[3]) if end[2] == epsilon_label(tight) else end for end in ends]
     end_labels(figure, ends, low=low, high=high, bold=bold, height=250)
     _story(figure, main, top=top, lead=lead, mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_xaxes(range=k_curves.axis_range(span))
-    figure.update_yaxes(tickvals=list(range(0, 101, 10)), range=[low - (margin := 0.06 * (high - low)), high + margin])
-    words: marks.Looks = {"data": f"{data}. " if data else "", "seeds": seeds_phrase(points["seeds"]), "budget": epsilon_label(tight)}
-    words |= {"percent": 100 * top["mean"], "k": top["k"], "rivals": _rivals(float(top["mean"]), low_level, public_level)}
+    figure.update_yaxes(
+        tickvals=list(range(0, 101, 10)),
+        range=[low - (margin := 0.06 * (high - low)), high + margin],
+    )
+    words: marks.Looks = {
+        "data": f"{data}. " if data else "",
+        "seeds": seeds_phrase(points["seeds"]),
+        "budget": epsilon_label(tight),
+    }
+    words |= {
+        "percent": 100 * top["mean"],
+        "k": top["k"],
+        "rivals": _rivals(float(top["mean"]), low_level, public_level),
+    }
     words["gain"] = "" if low_level is None else _gain(lead)
-    words["fall"] = ", and falls after it: too many directions add noise" if _is_below(main.iloc[-1], top) else ""
+    words["fall"] = (
+        ", and falls after it: too many directions add noise"
+        if _is_below(main.iloc[-1], top)
+        else ""
+    )
     drawn = finish_by_name(figure, "learning_hero", mode=mode, **words)
     return drawn.update_layout(margin_t=drawn.layout.margin.t + 20)
 
@@ -72,28 +115,57 @@ def _gain(points: float) -> str:
 
 def _rivals(reached: float, low_level: float | None, public_level: float | None) -> str:
     """Which of the two levels the best point does not beat, and what that means."""
-    lines = ["" if low_level is None or reached > low_level else "Here projecting does not help: all directions do as well."]
+    lines = [
+        (
+            ""
+            if low_level is None or reached > low_level
+            else "Here projecting does not help: all directions do as well."
+        )
+    ]
     if public_level is not None:
         alone = f"With labels, the public rows alone reach {100 * public_level:.0f} %"
-        lines.append(f"{alone}: where yours have labels, use them." if public_level >= reached else f"{alone}.")
+        lines.append(
+            f"{alone}: where yours have labels, use them."
+            if public_level >= reached
+            else f"{alone}."
+        )
     return " ".join(filter(None, lines))
 
 
 def _is_below(point: pd.Series, top: pd.Series) -> bool:
-    """Whether a point's whole interval lies below the best mean; where one seed was run, its mean."""
+    """Whether a point's whole interval lies below the best mean; where one seed was run, its
+    mean."""
     return bool((point["mean"] if pd.isna(point["high"]) else point["high"]) < top["mean"])
 
 
-def _line(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:
+def _line(
+    figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode
+) -> None:
     colour = epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.2 if bold else 0.08)
-    looks: marks.Looks = {"shape": "spline", "smoothing": 0.5, "mode": "lines+markers" if bold else "lines", "width": 3.6 if bold else 2}
-    looks |= {"marker": {"size": 7, "color": colour}, "hover": "k = %{x}: %{y:.1f} %<extra>" + epsilon_label(epsilon) + "</extra>"}
-    marks.line(figure, curve["k"], 100 * curve["mean"], colour if bold else fade(colour, 0.75), **looks)
+    looks: marks.Looks = {
+        "shape": "spline",
+        "smoothing": 0.5,
+        "mode": "lines+markers" if bold else "lines",
+        "width": 3.6 if bold else 2,
+    }
+    looks |= {
+        "marker": {"size": 7, "color": colour},
+        "hover": "k = %{x}: %{y:.1f} %<extra>" + epsilon_label(epsilon) + "</extra>",
+    }
+    marks.line(
+        figure, curve["k"], 100 * curve["mean"], colour if bold else fade(colour, 0.75), **looks
+    )
 
 
 def _rule(
-    figure: go.Figure, level: float | None, *, span: tuple[float, float], text: str, mode: Mode, dash: str
+    figure: go.Figure,
+    level: float | None,
+    *,
+    span: tuple[float, float],
+    text: str,
+    mode: Mode,
+    dash: str,
 ) -> list[tuple[float, float, str, str]]:
     """Draws a level that has no k, and returns its name's place for `end_labels`."""
     if level is None:
@@ -102,17 +174,36 @@ def _rule(
     return [(span[1], 100 * level, f"{text} {100 * level:.0f} %", INK[mode].muted)]
 
 
-def _story(figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, lead: float, mode: Mode) -> None:
-    """The marks that make the curve readable without any text around it; words stand above the plot, where nothing is drawn."""
+def _story(
+    figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, lead: float, mode: Mode
+) -> None:
+    """The marks that make the curve readable without any text around it; words stand above the
+    plot, where nothing is drawn."""
     ink = INK[mode]
     x, y = math.log10(top["k"]), 100 * float(top["mean"])
     marks.dots(figure, [top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
     if lead >= _ROOM:
-        arrow = {"axref": "x", "ayref": "y", "arrowhead": 2, "arrowsize": 1.1, "arrowwidth": 1.6, "arrowcolor": ink.accent}
+        arrow = {
+            "axref": "x",
+            "ayref": "y",
+            "arrowhead": 2,
+            "arrowsize": 1.1,
+            "arrowwidth": 1.6,
+            "arrowcolor": ink.accent,
+        }
         figure.add_annotation(x=x, y=y - 1.2, ax=x, ay=y - lead, text="", **arrow)
-    for place, text, side in ((0, "too few directions:<br>signal is lost", "left"), (1, "too many:<br>noise wins", "right")):
+    for place, text, side in (
+        (0, "too few directions:<br>signal is lost", "left"),
+        (1, "too many:<br>noise wins", "right"),
+    ):
         if _is_below(main.iloc[-place], top):
-            above: marks.Looks = {"xref": "paper", "yref": "paper", "xanchor": side, "yanchor": "bottom", "align": side}
+            above: marks.Looks = {
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": side,
+                "yanchor": "bottom",
+                "align": side,
+            }
             marks.note(figure, place, 1, f"<i>{text}</i>", ink.muted, **above)
 
 

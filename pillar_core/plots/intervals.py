@@ -10,29 +10,50 @@ from pillar_core.errors import DataError
 from pillar_core.numerics import half_width
 
 
-def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float = -math.inf, high: float = math.inf) -> pd.DataFrame:
+def over_seeds(
+    table: pd.DataFrame,
+    *,
+    by: Sequence[str],
+    value: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> pd.DataFrame:
     """One row per group: `by`, mean, low, high, seeds.
 
-    The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; with one seed its ends are NaN. Rows without
-    a value are left out. Means are rounded, so that rows in any order give the same digits.
+    The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; with one seed its ends
+    are NaN. Rows without a value are left out. Means are rounded, so that rows in any order give
+    the same digits.
     """
     absent = [name for name in (*by, value) if name not in table]
     if absent or not by:
-        raise DataError(f"the table needs a column for each of by and value; it lacks {', '.join(absent) or 'any of by'}.")
+        raise DataError(
+            "the table needs a column for each of by and value; it lacks"
+            f" {', '.join(absent) or 'any of by'}."
+        )
     known = table[[*dict.fromkeys([*by, value])]].dropna(subset=[value])
-    groups = known.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index().round({"mean": 12})
-    half = [half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
+    groups = (
+        known.groupby(list(by), sort=True, dropna=False)[value]
+        .agg(["mean", "std", "count"])
+        .reset_index()
+        .round({"mean": 12})
+    )
+    half = [
+        half_width(deviation, count)
+        for deviation, count in zip(groups["std"], groups["count"], strict=True)
+    ]
     groups["low"] = (groups["mean"] - pd.Series(half)).clip(lower=low)
     groups["high"] = (groups["mean"] + pd.Series(half)).clip(upper=high)
     return groups.rename(columns={"count": "seeds"})[[*by, "mean", "low", "high", "seeds"]]
 
 
 def runs_without_k(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    """The rows of `method` that used every direction (no k), or all of its rows where each has a k."""
+    """The rows of `method` that used every direction (no k), or all of its rows where each has a
+    k."""
     rows = table[table["method"] == method]
     return rows[rows["k"].isna()] if rows["k"].isna().any() else rows
 
 
 def best(rows: pd.DataFrame, column: str = "mean") -> "pd.Series[Any]":
-    """The row with the largest number in `column`, which is that of an `over_seeds` table; the first of equals."""
+    """The row with the largest number in `column`, which is that of an `over_seeds` table; the
+    first of equals."""
     return rows.sort_values(column, ascending=False, kind="stable").iloc[0]

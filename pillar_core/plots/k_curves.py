@@ -1,4 +1,5 @@
-"""What the figures over k share: the table by budget, bands, the curve without noise, the ends' labels and the axis."""
+"""What the figures over k share: the table by budget, bands, the curve without noise, the ends'
+labels and the axis."""
 
 import math
 from collections.abc import Sequence
@@ -16,24 +17,35 @@ CEILING, FLOOR, PUBLIC_ALONE = "non_private", "dp_sgd", "only_public"
 
 def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
     """The curve of each ε, in order: columns k, mean, low, high, seeds, sorted by k."""
-    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
-    return {float(str(epsilon)): rows.sort_values("k") for epsilon, rows in curves.groupby("epsilon")}
+    curves = over_seeds(
+        table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1
+    )
+    return {
+        float(str(epsilon)): rows.sort_values("k") for epsilon, rows in curves.groupby("epsilon")
+    }
 
 
 def band(figure: Figure, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
     """The interval of a curve, filled; nothing where there is none."""
     known = curve.dropna(subset=["low", "high"])
     if len(known):
-        marks.band(figure, known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity)
+        marks.band(
+            figure, known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity
+        )
 
 
 def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Json) -> pd.DataFrame:
-    """Draws what k directions could reach without noise: below it is the price of privacy, above it of k. Returns the curve."""
+    """Draws what k directions could reach without noise: below it is the price of privacy, above it
+    of k. Returns the curve."""
     rows = table[(table["method"] == CEILING) & table["k"].notna()]
     curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
     muted = INK[mode].muted
     if len(curve):
-        looks: marks.Looks = {"width": 1.4, "name": "no noise", "error_y": marks.reach(curve, muted, thickness=1, width=0)}
+        looks: marks.Looks = {
+            "width": 1.4,
+            "name": "no noise",
+            "error_y": marks.reach(curve, muted, thickness=1, width=0),
+        }
         hover = "k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>"
         marks.line(figure, curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))
     return curve
@@ -42,7 +54,12 @@ def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Js
 def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, str, str]:
     """(k, percent, label, colour) of a curve's last point, for `end_labels`."""
     last = curve.iloc[-1]
-    return float(last["k"]), 100 * float(last["mean"]), epsilon_label(epsilon), epsilon_colour(epsilon, mode)
+    return (
+        float(last["k"]),
+        100 * float(last["mean"]),
+        epsilon_label(epsilon),
+        epsilon_colour(epsilon, mode),
+    )
 
 
 def k_axis(figure: Figure, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
@@ -50,24 +67,35 @@ def k_axis(figure: Figure, ks: Sequence[float], *, title: str, largest: float = 
     figure.update_xaxes(marks.log_axis(log_ticks(list(ks)) or marks.round_ticks(1, largest), title))
 
 
-def compare_best_k(curve: pd.DataFrame, *, ruled: int | None = None, predicted: int | None = None) -> str:
-    """One sentence on the best k of a measured curve, the rule's and the model's, and on which k the seeds cannot tell apart.
+def compare_best_k(
+    curve: pd.DataFrame, *, ruled: int | None = None, predicted: int | None = None
+) -> str:
+    """One sentence on the best k of a measured curve, the rule's and the model's, and on which k
+    the seeds cannot tell apart.
 
-    curve: of one ε, as in `by_budget`. "" below two seeds, because nothing is known of the spread then.
+    curve: of one ε, as in `by_budget`. "" below two seeds, because nothing is known of the spread
+    then.
     """
     if curve.empty or curve["high"].isna().any():
         return ""
     top = best(curve)
     level = curve[curve["high"] >= top["low"]]
-    others = " and ".join(f"{name} {k:,}" for name, k in (("the rule chooses", ruled), ("the model predicts", predicted)) if k)
+    others = " and ".join(
+        f"{name} {k:,}"
+        for name, k in (("the rule chooses", ruled), ("the model predicts", predicted))
+        if k
+    )
     said = f"Best measured k: {top['k']:g}{f'; {others}' if others else ''}. "
     spread = 100 * (level["mean"].max() - level["mean"].min())
     between = f"k from {level['k'].min():g} to {level['k'].max():g}"
     if len(level) < 2:
         return said + "No other k reaches it."
-    return said + f"The seeds do not tell {between} apart: their means differ by {spread:.1f} points."
+    return (
+        said + f"The seeds do not tell {between} apart: their means differ by {spread:.1f} points."
+    )
 
 
 def axis_range(span: tuple[float, float]) -> list[float]:
-    """The range of a logarithmic k axis from the smallest to the largest k; labels at the curves' ends then use the margin."""
+    """The range of a logarithmic k axis from the smallest to the largest k; labels at the curves'
+    ends then use the margin."""
     return [math.log10(span[0]) - 0.05, math.log10(span[1]) + 0.03]

@@ -1,6 +1,8 @@
-"""Marks that many figures draw: lines, dots, bands, bars of an interval, notes, and the axes of k and of names.
+"""Marks that many figures draw: lines, dots, bands, bars of an interval, notes, and the axes of k
+and of names.
 
-`hover` is what a mark says under the pointer; without it the mark says nothing. Further keywords are plotly's.
+`hover` is what a mark says under the pointer; without it the mark says nothing. Further keywords
+are plotly's.
 """
 
 import math
@@ -23,7 +25,15 @@ _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
 def line(
-    figure: go.Figure, x: Values, y: Values, colour: str, *, hover: str = "", width: float = 2.2, dash: str | None = None, **style: Json
+    figure: go.Figure,
+    x: Values,
+    y: Values,
+    colour: str,
+    *,
+    hover: str = "",
+    width: float = 2.2,
+    dash: str | None = None,
+    **style: Json,
 ) -> None:
     """A line through points."""
     stroke: Looks = {"color": colour, "width": width, "dash": dash}
@@ -47,73 +57,176 @@ def dots(
     """Marks at points; `edge`: the width and the colour of their outline (None: their own)."""
     outline = None if edge is None else {"width": edge[0], "color": edge[1]}
     marker = {"size": size, "color": colour, "symbol": symbol, "line": outline}
-    figure.add_scatter(x=x, y=y, marker=marker, **{"mode": "markers", **style, **_hover_style(hover)})
+    figure.add_scatter(
+        x=x, y=y, marker=marker, **{"mode": "markers", **style, **_hover_style(hover)}
+    )
 
 
 def bars(
-    figure: go.Figure, values: Values, names: Sequence[str], colours: Sequence[str], *, opacity: float, hover: str, **style: Json
+    figure: go.Figure,
+    values: Values,
+    names: Sequence[str],
+    colours: Sequence[str],
+    *,
+    opacity: float,
+    hover: str,
+    **style: Json,
 ) -> None:
     """Horizontal bars with their names down the left side, the first on top."""
     fills = [fade(colour, opacity) for colour in colours]
     marker = {"color": fills, "cornerradius": 4, "line": {"color": list(colours), "width": 0}}
-    figure.add_bar(x=values, y=names, orientation="h", marker=marker, **style, **_hover_style(hover))
+    figure.add_bar(
+        x=values, y=names, orientation="h", marker=marker, **style, **_hover_style(hover)
+    )
     names_axis(figure, names)
 
 
-def histogram(figure: go.Figure, edges: Array, counts: Array, colour: str, *, opacity: float, hover: str, **style: Json) -> None:
+def histogram(
+    figure: go.Figure,
+    edges: Array,
+    counts: Array,
+    colour: str,
+    *,
+    opacity: float,
+    hover: str,
+    **style: Json,
+) -> None:
     """Bars between the edges of bins, as wide as these by default."""
-    style = {"width": np.diff(edges), "marker": {"color": fade(colour, opacity), "line": {"width": 0}}, **style, **_hover_style(hover)}
+    style = {
+        "width": np.diff(edges),
+        "marker": {"color": fade(colour, opacity), "line": {"width": 0}},
+        **style,
+        **_hover_style(hover),
+    }
     figure.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **style)
 
 
-def cells(x: Sequence[str], y: Sequence[str], z: Values, *, unit: str = "", hover: str, **style: Json) -> go.Figure:
+def cells(
+    x: Sequence[str], y: Sequence[str], z: Values, *, unit: str = "", hover: str, **style: Json
+) -> go.Figure:
     """A figure of coloured cells with gaps between them, and their scale beside it."""
     scale = {"title": {"text": unit}, "thickness": 10, "outlinewidth": 0, "len": 0.9}
-    return go.Figure(go.Heatmap(x=x, y=y, z=z, xgap=2, ygap=2, colorbar=scale, **style, **_hover_style(hover)))
+    return go.Figure(
+        go.Heatmap(x=x, y=y, z=z, xgap=2, ygap=2, colorbar=scale, **style, **_hover_style(hover))
+    )
 
 
 def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **style: Json) -> None:
     """An open circle around one point."""
-    dots(figure, [x], [y], colour, size=size, symbol="circle-open", edge=(2.4, None), showlegend=False, cliponaxis=False, **style)
+    dots(
+        figure,
+        [x],
+        [y],
+        colour,
+        size=size,
+        symbol="circle-open",
+        edge=(2.4, None),
+        showlegend=False,
+        cliponaxis=False,
+        **style,
+    )
 
 
-def band(figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iterable[float], colour: str, *, opacity: float) -> None:
+def band(
+    figure: go.Figure,
+    x: Iterable[float],
+    low: Iterable[float],
+    high: Iterable[float],
+    colour: str,
+    *,
+    opacity: float,
+) -> None:
     """The area between two lines."""
     xs = list(x)
-    corners = {"x": [*xs, *xs[::-1]], "y": [*high, *list(low)[::-1]], "mode": "lines", "line_width": 0}
-    figure.add_scatter(**corners, fill="toself", fillcolor=fade(colour, opacity), hoverinfo="skip", showlegend=False)
+    corners = {
+        "x": [*xs, *xs[::-1]],
+        "y": [*high, *list(low)[::-1]],
+        "mode": "lines",
+        "line_width": 0,
+    }
+    figure.add_scatter(
+        **corners,
+        fill="toself",
+        fillcolor=fade(colour, opacity),
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
-def ruled_out(figure: go.Figure, x: Iterable[float], y: Iterable[float], mode: Mode, *, name: str) -> None:
+def ruled_out(
+    figure: go.Figure, x: Iterable[float], y: Iterable[float], mode: Mode, *, name: str
+) -> None:
     """The area that no attack on a guarantee reaches, inside these corners."""
-    shape: Looks = {"fill": "toself", "fillcolor": fade(MARKED[mode], 0.13), "line_width": 0, "hoverinfo": "skip"}
+    shape: Looks = {
+        "fill": "toself",
+        "fillcolor": fade(MARKED[mode], 0.13),
+        "line_width": 0,
+        "hoverinfo": "skip",
+    }
     figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name, **shape)
 
 
 def reach(
-    rows: pd.DataFrame, colour: str, *, value: str = "mean", scale: float = 100, thickness: float = 1.2, width: float | None = None
+    rows: pd.DataFrame,
+    colour: str,
+    *,
+    value: str = "mean",
+    scale: float = 100,
+    thickness: float = 1.2,
+    width: float | None = None,
 ) -> Looks:
     """Bars from `low` to `high` of each row around its `value`; none where an end is unknown."""
     ends = {"array": rows["high"] - rows[value], "arrayminus": rows[value] - rows["low"]}
-    sizes = {name: (scale * size).replace(math.inf, math.nan).fillna(0) for name, size in ends.items()}
-    return {"type": "data", "symmetric": False, **sizes, "color": colour, "thickness": thickness, "width": width}
+    sizes = {
+        name: (scale * size).replace(math.inf, math.nan).fillna(0) for name, size in ends.items()
+    }
+    return {
+        "type": "data",
+        "symmetric": False,
+        **sizes,
+        "color": colour,
+        "thickness": thickness,
+        "width": width,
+    }
 
 
 def note(
-    figure: go.Figure, x: float, y: float, text: str, colour: str, *, size: int = 13, weight: int | None = None, **place: object
+    figure: go.Figure,
+    x: float,
+    y: float,
+    text: str,
+    colour: str,
+    *,
+    size: int = 13,
+    weight: int | None = None,
+    **place: object,
 ) -> None:
     """Words in the picture, without an arrow."""
-    figure.add_annotation(x=x, y=y, text=text, showarrow=False, font={"size": size, "color": colour, "weight": weight}, **place)
+    figure.add_annotation(
+        x=x,
+        y=y,
+        text=text,
+        showarrow=False,
+        font={"size": size, "color": colour, "weight": weight},
+        **place,
+    )
 
 
 def names_axis(figure: go.Figure, names: Sequence[str], **style: Json) -> None:
     """Names down the left side, the first on top."""
-    figure.update_yaxes(type="category", categoryarray=list(names)[::-1], showgrid=False, ticksuffix="  ", **style)
+    figure.update_yaxes(
+        type="category", categoryarray=list(names)[::-1], showgrid=False, ticksuffix="  ", **style
+    )
 
 
 def log_axis(ticks: Sequence[float], title: str, *, form: str = "g") -> Looks:
     """A logarithmic axis with a tick at each of `ticks`."""
-    return {"type": "log", "title_text": title, "tickvals": list(ticks), "ticktext": [f"{tick:{form}}" for tick in ticks]}
+    return {
+        "type": "log",
+        "title_text": title,
+        "tickvals": list(ticks),
+        "ticktext": [f"{tick:{form}}" for tick in ticks],
+    }
 
 
 def round_ticks(low: float, high: float) -> list[int]:

@@ -1,4 +1,5 @@
-"""Odds as dots: of so many guesses about one person's presence, how many the training makes right."""
+"""Odds as dots: of so many guesses about one person's presence, how many the training makes
+right."""
 
 import math
 
@@ -12,12 +13,14 @@ from pillar_core.plots.theme import INK, Mode, finish_by_name
 ROWS, COLUMNS = 10, 40
 
 
-def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row") -> go.Figure:
+def odds_dots(
+    table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row"
+) -> go.Figure:
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
-    table: one row with column advantage in [0, 1], the largest membership advantage that the guarantee allows an
-    attacker with even prior odds: the guess is right with probability (1 + advantage)/2. A column gaussian, where there is one, has that
-    of a training with Gaussian noise.
+    table: one row with column advantage in [0, 1], the largest membership advantage that the
+    guarantee allows an attacker with even prior odds: the guess is right with probability (1 +
+    advantage)/2. A column gaussian, where there is one, has that of a training with Gaussian noise.
     """
     advantage = float(table["advantage"].iloc[0])
     if not 0 <= advantage <= 1:
@@ -33,31 +36,57 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     for name, count, colour in groups:
         places = range(start, start + count)
         columns, rows = [place // ROWS for place in places], [place % ROWS for place in places]
-        marks.dots(figure, columns, rows, colour, size=10, symbol="circle", name=f"{name}: {count}", hover=name)
+        marks.dots(
+            figure,
+            columns,
+            rows,
+            colour,
+            size=10,
+            symbol="circle",
+            name=f"{name}: {count}",
+            hover=name,
+        )
         start += count
     figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
     figure.update_yaxes(range=[ROWS - 0.3, -0.7])
-    fields = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2), "more": ""}
+    fields = {
+        "total": total,
+        "protected": protected,
+        "learned": learned,
+        "lucky": total // 2,
+        "odds": one_in(advantage / 2),
+        "more": "",
+    }
     if "gaussian" in table:
         share = float(table["gaussian"].iloc[0]) / 2
-        fields["more"] = f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share - 1e-9)}: {one_in(share)}"
+        fields["more"] = (
+            f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share - 1e-9)}:"
+            f" {one_in(share)}"
+        )
     return finish_by_name(figure, "odds_dots", mode=mode, **fields)
 
 
 def one_in(share: float, *, end: str = ".") -> str:
-    """“1 in 19” and `end` for a share in [0, 1] of a trade-off curve (never of one (ε, δ) point), rounded to never understate it."""
+    """“1 in 19” and `end` for a share in [0, 1] of a trade-off curve (never of one (ε, δ) point),
+    rounded to never understate it."""
     if not 0 <= share <= 1:
         raise SettingError(f"share must be in [0, 1]; got {share!r}.")
     if share == 0:
         return f"Not one{end}"
     count = 1 / share
-    return f"1 in {math.floor(10 * count) / 10:.1f}{end}" if count < 10 else f"1 in {_round_down(count):,.0f}{end}"
+    return (
+        f"1 in {math.floor(10 * count) / 10:.1f}{end}"
+        if count < 10
+        else f"1 in {_round_down(count):,.0f}{end}"
+    )
 
 
 def guessed_right(share: float) -> str:
-    """“51.8 %”: how often the best attacker is right who would be at 50 % without the model, rounded up.
+    """“51.8 %”: how often the best attacker is right who would be at 50 % without the model,
+    rounded up.
 
-    share: of guesses that the model turns from wrong to right, in [0, 0.5]; half of a membership advantage.
+    share: of guesses that the model turns from wrong to right, in [0, 0.5]; half of a membership
+    advantage.
     """
     if not 0 <= share <= 0.5:
         raise SettingError(f"share must be in [0, 0.5]; got {share!r}.")
@@ -65,6 +94,7 @@ def guessed_right(share: float) -> str:
 
 
 def _round_down(value: float) -> float:
-    """Two significant digits, as more would claim a precision that odds do not carry; down, so that no risk is understated."""
+    """Two significant digits, as more would claim a precision that odds do not carry; down, so that
+    no risk is understated."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.floor(value / unit) * unit

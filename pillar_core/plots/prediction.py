@@ -1,4 +1,5 @@
-"""Prediction beside measurement: where accuracy goes as k grows, the best k of each ε, and what privacy costs two backbones."""
+"""Prediction beside measurement: where accuracy goes as k grows, the best k of each ε, and what
+privacy costs two backbones."""
 
 import math
 
@@ -13,35 +14,74 @@ _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
 
 
-def projection_gains(table: pd.DataFrame, *, spearman: float, mode: theme.Mode = "light", present: float | None = None) -> go.Figure:
-    """Points that projecting gained on each set and budget, against the noise over the rows of a class; `here` is the present ratio.
+def projection_gains(
+    table: pd.DataFrame,
+    *,
+    spearman: float,
+    mode: theme.Mode = "light",
+    present: float | None = None,
+) -> go.Figure:
+    """Points that projecting gained on each set and budget, against the noise over the rows of a
+    class; `here` is the present ratio.
 
     table: columns set, epsilon, ratio, gain, low, high.
     """
     figure, ink = go.Figure(), theme.INK[mode]
     names = list(dict.fromkeys(table["set"]))
-    for name, colour, symbol in zip(names, theme.categorical(len(names), mode), theme.class_symbols(len(names)), strict=True):
+    for name, colour, symbol in zip(
+        names, theme.categorical(len(names), mode), theme.class_symbols(len(names)), strict=True
+    ):
         rows = table[table["set"] == name]
-        style: marks.Looks = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(theme.epsilon_label)}
-        style["error_y"] = marks.reach(rows, theme.fade(colour, 0.5), value="gain", scale=1, width=0)
-        marks.dots(figure, rows["ratio"], rows["gain"], colour, size=10, hover=f"{name}, %{{text}}: %{{y:+.1f}}", **style)
+        style: marks.Looks = {
+            "symbol": symbol,
+            "name": name,
+            "text": rows["epsilon"].map(theme.epsilon_label),
+        }
+        style["error_y"] = marks.reach(
+            rows, theme.fade(colour, 0.5), value="gain", scale=1, width=0
+        )
+        marks.dots(
+            figure,
+            rows["ratio"],
+            rows["gain"],
+            colour,
+            size=10,
+            hover=f"{name}, %{{text}}: %{{y:+.1f}}",
+            **style,
+        )
     figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
     if present is not None:
         figure.add_vline(x=present, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
-        place: marks.Looks = {"yref": "paper", "xanchor": "right" if present > 1 else "left", "xshift": -6 if present > 1 else 6}
+        place: marks.Looks = {
+            "yref": "paper",
+            "xanchor": "right" if present > 1 else "left",
+            "xshift": -6 if present > 1 else 6,
+        }
         marks.note(figure, math.log10(present), 0.97, "your settings", marks.MARKED[mode], **place)
     figure.update_xaxes(marks.log_axis((0.1, 1, 10), "noise over a class's rows (log scale)"))
-    ends = [math.log10(value) for value in (*table["ratio"], *([] if present is None else [present]))]
+    ends = [
+        math.log10(value) for value in (*table["ratio"], *([] if present is None else [present]))
+    ]
     figure.update_xaxes(range=[min(ends) - 0.1, max(ends) + 0.1])
     sides = {"left": table["ratio"] < 1, "right": table["ratio"] >= 1}
     means = {name: table.loc[near, "gain"].mean() for name, near in sides.items()}
-    gains = {f"{name}_cells": f"{int((table.loc[near, 'low'] > 0).sum())} of {int(near.sum())}" for name, near in sides.items()}
-    fields = {"spearman": spearman, "cells": len(table), "title": gains_headline(table), **means, **gains}
+    gains = {
+        f"{name}_cells": f"{int((table.loc[near, 'low'] > 0).sum())} of {int(near.sum())}"
+        for name, near in sides.items()
+    }
+    fields = {
+        "spearman": spearman,
+        "cells": len(table),
+        "title": gains_headline(table),
+        **means,
+        **gains,
+    }
     return theme.finish_by_name(figure, "projection_gains", mode=mode, **fields)
 
 
 def gains_headline(table: pd.DataFrame) -> str:
-    """Where projecting gains: a statement where most intervals lie above 0 from ratio 1 on, and most below it do not."""
+    """Where projecting gains: a statement where most intervals lie above 0 from ratio 1 on, and
+    most below it do not."""
     is_sure, is_right = table["low"] > 0, table["ratio"] >= 1
     if is_sure[is_right].mean() > 0.5 > is_sure[~is_right].mean():
         return "Projection helps where noise is larger than the signal"
@@ -49,56 +89,110 @@ def gains_headline(table: pd.DataFrame) -> str:
 
 
 def predicted_accuracy(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: theme.Mode = "light", k: int | None = None
+    predicted: pd.DataFrame,
+    measured: pd.DataFrame | None = None,
+    *,
+    mode: theme.Mode = "light",
+    k: int | None = None,
 ) -> go.Figure:
-    """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest predicted right.
+    """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest
+    predicted right.
 
-    predicted: columns k, accuracy, lost_to_projection, lost_to_noise for one ε, with that column. measured: runs at that ε
-    (columns k, seed, accuracy), drawn as points with their intervals. Rings mark the best predicted and measured k.
+    predicted: columns k, accuracy, lost_to_projection, lost_to_noise for one ε, with that column.
+    measured: runs at that ε (columns k, seed, accuracy), drawn as points with their intervals.
+    Rings mark the best predicted and measured k.
     """
     ink, epsilon = theme.INK[mode], float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
     peak = best(rows, "accuracy")
     clean, noisy = 100 * (1 - rows["lost_to_projection"]), 100 * rows["accuracy"]
     figure = go.Figure()
-    for top, bottom, colour in ((pd.Series(100.0, index=rows.index), clean, _LOSS[mode]), (clean, noisy, _NOISE[mode])):
+    for top, bottom, colour in (
+        (pd.Series(100.0, index=rows.index), clean, _LOSS[mode]),
+        (clean, noisy, _NOISE[mode]),
+    ):
         marks.band(figure, rows["k"], bottom, top, colour, opacity=0.22)
     _draw_prediction(figure, rows["k"], clean, _LOSS[mode], "dash", "model without noise")
-    _draw_prediction(figure, rows["k"], noisy, theme.epsilon_colour(epsilon, mode), "solid", f"model at {theme.epsilon_label(epsilon)}")
-    marks.ring(figure, peak["k"], 100 * peak["accuracy"], theme.epsilon_colour(epsilon, mode), size=20, hover="best predicted k: %{x}")
+    _draw_prediction(
+        figure,
+        rows["k"],
+        noisy,
+        theme.epsilon_colour(epsilon, mode),
+        "solid",
+        f"model at {theme.epsilon_label(epsilon)}",
+    )
+    marks.ring(
+        figure,
+        peak["k"],
+        100 * peak["accuracy"],
+        theme.epsilon_colour(epsilon, mode),
+        size=20,
+        hover="best predicted k: %{x}",
+    )
     summary, caption = (
         f"Best predicted k {peak['k']:g}.",
-        "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the curves.",
+        (
+            "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the"
+            " curves."
+        ),
     )
     low = float(noisy.min())
     if measured is not None and len(measured):
-        inside = measured[measured["k"].between(float(rows["k"].iloc[0]), float(rows["k"].iloc[-1]))]
+        inside = measured[
+            measured["k"].between(float(rows["k"].iloc[0]), float(rows["k"].iloc[-1]))
+        ]
         means = over_seeds(inside, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-        looks: marks.Looks = {"edge": (2.4, ink.text), "name": "measured", "error_y": marks.reach(means, ink.text, width=4)}
+        looks: marks.Looks = {
+            "edge": (2.4, ink.text),
+            "name": "measured",
+            "error_y": marks.reach(means, ink.text, width=4),
+        }
         hover = "measured: %{y:.1f} % at k = %{x}"
-        marks.dots(figure, means["k"], 100 * means["mean"], ink.surface, size=10, hover=hover, **looks)
+        marks.dots(
+            figure, means["k"], 100 * means["mean"], ink.surface, size=10, hover=hover, **looks
+        )
         top = best(means)
-        marks.ring(figure, top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}")
+        marks.ring(
+            figure, top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}"
+        )
         summary += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
-        above = 100 * float((np.interp(means["k"], rows["k"], rows["accuracy"]) - means["mean"]).mean())
-        height = f"{abs(above):.1f} percentage points {'above' if above > 0 else 'below'} the dots on average"
-        caption = f"Lines: a model, {height}: read its k. Dots: {theme.seeds_phrase(means['seeds'])}; the best is chosen on test rows."
+        above = 100 * float(
+            (np.interp(means["k"], rows["k"], rows["accuracy"]) - means["mean"]).mean()
+        )
+        height = (
+            f"{abs(above):.1f} percentage points {'above' if above > 0 else 'below'} the dots on"
+            " average"
+        )
+        caption = (
+            f"Lines: a model, {height}: read its k. Dots: {theme.seeds_phrase(means['seeds'])}; the"
+            " best is chosen on test rows."
+        )
         low = min(low, 100 * float(means["mean"].min()))
     floor = max(0.0, low - 6)
     _areas(figure, rows, clean, noisy, floor, mode)
     if k is not None:
         figure.add_vline(x=k, line={"color": ink.muted, "width": 1.2, "dash": "dot"})
     first, last = float(rows["k"].iloc[0]), float(rows["k"].iloc[-1])
-    figure.update_xaxes(marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)"))
+    figure.update_xaxes(
+        marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)")
+    )
     figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
     figure.update_yaxes(range=[floor, 100])
     return theme.finish_by_name(
-        figure, "predicted_accuracy", mode=mode, budget=theme.epsilon_label(epsilon), summary=summary, caption=caption
+        figure,
+        "predicted_accuracy",
+        mode=mode,
+        budget=theme.epsilon_label(epsilon),
+        summary=summary,
+        caption=caption,
     )
 
 
-def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: theme.Mode = "light") -> go.Figure:
-    """The best k of each ε, predicted as a line and measured as points, with all k within one point of accuracy.
+def best_k_against_epsilon(
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: theme.Mode = "light"
+) -> go.Figure:
+    """The best k of each ε, predicted as a line and measured as points, with all k within one point
+    of accuracy.
 
     predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
     """
@@ -109,20 +203,48 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
     steps = _steps(line)
     marks.band(figure, steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
     hover = "ε = %{x}: best k = %{y}<extra>predicted</extra>"
-    marks.line(figure, line["epsilon"], line["k"], colour, width=2.8, shape="hv", name="predicted", hover=hover)
+    marks.line(
+        figure,
+        line["epsilon"],
+        line["k"],
+        colour,
+        width=2.8,
+        shape="hv",
+        name="predicted",
+        hover=hover,
+    )
     summary = "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in line.itertuples())
-    caption = "The predicted best k, a model; the band holds every k within one point of its accuracy."
+    caption = (
+        "The predicted best k, a model; the band holds every k within one point of its accuracy."
+    )
     if measured is not None and len(measured):
         points = measured[measured["epsilon"].map(math.isfinite)]
         colours = [theme.epsilon_colour(float(value), mode) for value in points["epsilon"]]
-        looks: marks.Looks = {"edge": (2, ink.surface), "name": "measured", "hover": "ε = %{x}: best k = %{y}<extra>measured</extra>"}
-        looks["error_y"] = marks.reach(points, ink.muted, value="k", scale=1, thickness=1.6, width=5)
+        looks: marks.Looks = {
+            "edge": (2, ink.surface),
+            "name": "measured",
+            "hover": "ε = %{x}: best k = %{y}<extra>measured</extra>",
+        }
+        looks["error_y"] = marks.reach(
+            points, ink.muted, value="k", scale=1, thickness=1.6, width=5
+        )
         marks.dots(figure, points["epsilon"], points["k"], colours, size=11, **looks)
-        summary += ". Measured: " + "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples())
-        caption = "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every k within one point of accuracy."
-    figure.update_xaxes(marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"))
-    figure.update_yaxes(marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)"))
-    return theme.finish_by_name(figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption)
+        summary += ". Measured: " + "; ".join(
+            f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples()
+        )
+        caption = (
+            "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every"
+            " k within one point of accuracy."
+        )
+    figure.update_xaxes(
+        marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left")
+    )
+    figure.update_yaxes(
+        marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)")
+    )
+    return theme.finish_by_name(
+        figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption
+    )
 
 
 def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
@@ -137,18 +259,60 @@ def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
     return corners
 
 
-def _draw_prediction(figure: go.Figure, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str) -> None:
-    marks.line(figure, x, y, colour, width=2.8, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} % at k = %{{x}}")
+def _draw_prediction(
+    figure: go.Figure, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str
+) -> None:
+    marks.line(
+        figure,
+        x,
+        y,
+        colour,
+        width=2.8,
+        dash=dash,
+        name=name,
+        hover=f"{name}: %{{y:.1f}} % at k = %{{x}}",
+    )
 
 
-def _areas(figure: go.Figure, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, floor: float, mode: theme.Mode) -> None:
+def _areas(
+    figure: go.Figure,
+    rows: pd.DataFrame,
+    clean: pd.Series,
+    noisy: pd.Series,
+    floor: float,
+    mode: theme.Mode,
+) -> None:
     """Names inside the two areas, where they are tallest."""
     widest = int((clean - noisy).to_numpy().argmax())
     lowest, top, bottom = float(clean.iloc[0]), float(clean.iloc[widest]), float(noisy.iloc[widest])
-    _area_name(figure, float(rows["k"].iloc[0]), (100 + max(lowest, floor)) / 2, "lost to projection", _LOSS[mode], "left")
+    _area_name(
+        figure,
+        float(rows["k"].iloc[0]),
+        (100 + max(lowest, floor)) / 2,
+        "lost to projection",
+        _LOSS[mode],
+        "left",
+    )
     if top - bottom >= 4:
-        _area_name(figure, float(rows["k"].iloc[widest]), (top + max(bottom, floor)) / 2, "lost to noise", _NOISE[mode], "right")
+        _area_name(
+            figure,
+            float(rows["k"].iloc[widest]),
+            (top + max(bottom, floor)) / 2,
+            "lost to noise",
+            _NOISE[mode],
+            "right",
+        )
 
 
 def _area_name(figure: go.Figure, k: float, y: float, text: str, colour: str, anchor: str) -> None:
-    marks.note(figure, math.log10(k), y, text, colour, size=14, weight=600, xanchor=anchor, xshift=8 if anchor == "left" else -8)
+    marks.note(
+        figure,
+        math.log10(k),
+        y,
+        text,
+        colour,
+        size=14,
+        weight=600,
+        xanchor=anchor,
+        xshift=8 if anchor == "left" else -8,
+    )

@@ -1,4 +1,5 @@
-"""Figures of screening: the ranking with its nulls, angles, spectra, pairs of sets, scores beside accuracy, and what training changes."""
+"""Figures of screening: the ranking with its nulls, angles, spectra, pairs of sets, scores beside
+accuracy, and what training changes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,9 +19,13 @@ ROOM_FOR_NAMES = 0.3
 """Of the points' spread, right of the last, for the name beside it."""
 VERBS = {
     False: ("lies nearest to", "seems nearest to", "may tie as nearest to"),
-    True: tuple(f"{verb} the largest share of the class signal of" for verb in ("keeps", "seems to keep", "may tie for")),
+    True: tuple(
+        f"{verb} the largest share of the class signal of"
+        for verb in ("keeps", "seems to keep", "may tie for")
+    ),
 }
-"""What the first candidate does to the private set: by a distance, and by the share of the class signal that it keeps."""
+"""What the first candidate does to the private set: by a distance, and by the share of the class
+signal that it keeps."""
 
 
 class ScoreAxis(Protocol):
@@ -47,12 +52,14 @@ def ranking(
     noise_images: str = "",
     yardstick: str = "",
 ) -> go.Figure:
-    """One score's candidates, best on top: value, interval, and the values that tell nothing (dotted lines).
+    """One score's candidates, best on top: value, interval, and the values that tell nothing
+    (dotted lines).
 
     The class signal is drawn as the share that a candidate keeps, in percent: 100 · (1 − value).
 
-    table: rows of one score as `screening.screen` returns them; `score`: its entry in the registry. `noise_images` names the candidate
-    that is noise, `yardstick` the one that is no public set: both are drawn in grey, and neither can be the title's nearest.
+    table: rows of one score as `screening.screen` returns them; `score`: its entry in the registry.
+    `noise_images` names the candidate that is noise, `yardstick` the one that is no public set:
+    both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
     ink, names = theme.INK[mode], list(table.sort_values("rank")["public"])
@@ -66,54 +73,120 @@ def ranking(
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
         is_first = name == real[0]
         marks.line(figure, [0, row["value"]], [label, label], theme.fade(colour, 0.28), width=9)
-        looks: marks.Looks = {"size": 15, "symbol": "diamond"} if is_first else {"size": 12, "symbol": "circle"}
-        looks["error_x"] = marks.reach(rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5)
-        hover = f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank {row['rank']:.0f}"
+        looks: marks.Looks = (
+            {"size": 15, "symbol": "diamond"} if is_first else {"size": 12, "symbol": "circle"}
+        )
+        looks["error_x"] = marks.reach(
+            rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5
+        )
+        hover = (
+            f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank"
+            f" {row['rank']:.0f}"
+        )
         marks.dots(figure, [row["value"]], [label], colour, hover=hover, **looks)
         edge = row["high"] if math.isfinite(row["high"]) else row["value"]
-        keywords: marks.Looks = {"weight": 700 if is_first else 500, "bgcolor": ink.surface, "xanchor": "left", "xshift": 12}
+        keywords: marks.Looks = {
+            "weight": 700 if is_first else 500,
+            "bgcolor": ink.surface,
+            "xanchor": "left",
+            "xshift": 12,
+        }
         marks.note(figure, edge, label, form.format(row["value"]), ink.text, size=14, **keywords)
     if score is not None and score.is_on_unit_axis:
         figure.update_xaxes(range=[0, 1.09])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.add_vline(x=random_subspaces, line={"color": ink.muted, "width": 1.5, "dash": "dot"})
-        marks.note(figure, random_subspaces, 1, "random subspaces", ink.muted, size=12, yref="paper", yanchor="bottom", xanchor="right")
+        marks.note(
+            figure,
+            random_subspaces,
+            1,
+            "random subspaces",
+            ink.muted,
+            size=12,
+            yref="paper",
+            yanchor="bottom",
+            xanchor="right",
+        )
     figure.update_xaxes(title_text=_axis_title(score, table), rangemode="tozero")
     if is_kept:
         top = max(float(rows["value"].max()), float(rows["high"].max()))
-        figure.update_xaxes(range=[min(0.0, float(rows["value"].min())), (1 + ROOM_FOR_NAMES / 2) * top])
+        figure.update_xaxes(
+            range=[min(0.0, float(rows["value"].min())), (1 + ROOM_FOR_NAMES / 2) * top]
+        )
     marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
-    verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"), is_kept)
+    verdict = _verdict(
+        rows.loc[real],
+        [labels[names.index(name)] for name in real],
+        table.attrs.get("rivals"),
+        is_kept,
+    )
     budget = float(table["epsilon_upper"].iloc[0])
-    words: marks.Looks = {"verdict": verdict, "private": private, "rows": int(rows["n_examples"].max()), "sets": len(names)}
-    words["cost"] = f"One release at ε ≤ {budget:.3g} ranks them all. " if math.isfinite(budget) else "Reads private rows without noise. "
+    words: marks.Looks = {
+        "verdict": verdict,
+        "private": private,
+        "rows": int(rows["n_examples"].max()),
+        "sets": len(names),
+    }
+    words["cost"] = (
+        f"One release at ε ≤ {budget:.3g} ranks them all. "
+        if math.isfinite(budget)
+        else "Reads private rows without noise. "
+    )
     words["intervals"] = "95 % intervals" if rows["low"].notna().all() else "One draw: no interval"
-    words["summary"] = "; ".join(f"{label} {form.format(rows.loc[name, 'value'])}" for name, label in zip(names, labels, strict=True))
+    words["summary"] = "; ".join(
+        f"{label} {form.format(rows.loc[name, 'value'])}"
+        for name, label in zip(names, labels, strict=True)
+    )
     return theme.finish_by_name(figure, "ranking", mode=mode, height=190 + 44 * len(names), **words)
 
 
-def angles(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
-    """Principal angles with the private directions, one line a set. table: columns public, index, degrees."""
-    figure = lines_of_sets(table, by="public", x="index", y="degrees", mode=mode, titles=titles, hover="direction %{x}: %{y:.0f}°")
+def angles(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None
+) -> go.Figure:
+    """Principal angles with the private directions, one line a set. table: columns public, index,
+    degrees."""
+    figure = lines_of_sets(
+        table,
+        by="public",
+        x="index",
+        y="degrees",
+        mode=mode,
+        titles=titles,
+        hover="direction %{x}: %{y:.0f}°",
+    )
     means = table.groupby("public")["degrees"].mean().sort_values()
-    summary = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items())
+    summary = "; ".join(
+        f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items()
+    )
     return theme.finish_by_name(figure, "angles", mode=mode, summary=summary)
 
 
 def gradient_spectra(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None
+    table: pd.DataFrame,
+    *,
+    mode: theme.Mode = "light",
+    titles: Mapping[str, str] | None = None,
+    k: int | None = None,
 ) -> go.Figure:
-    """Singular values of the gradients as shares of the largest, logarithmic. table: columns set, index, value."""
+    """Singular values of the gradients as shares of the largest, logarithmic. table: columns set,
+    index, value."""
     words, positive = "direction %{x}: %{y:.3g} of the largest", table[table["value"] > 0]
-    figure = lines_of_sets(positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words)
+    figure = lines_of_sets(
+        positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words
+    )
     if k is not None:
         figure.add_vline(x=k, line={"color": theme.INK[mode].muted, "width": 1.5, "dash": "dot"})
     fields = {"sets": table["set"].nunique(), "directions": int(table["index"].max())}
-    return theme.finish_by_name(figure, "gradient_spectra", mode=mode, marked=f"; dotted: k = {k}" if k else "", **fields)
+    return theme.finish_by_name(
+        figure, "gradient_spectra", mode=mode, marked=f"; dotted: k = {k}" if k else "", **fields
+    )
 
 
-def distance_map(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
-    """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second, value in [0, 1]."""
+def distance_map(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None
+) -> go.Figure:
+    """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second,
+    value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
@@ -121,14 +194,18 @@ def distance_map(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Map
     square = square.loc[square.index, square.index]
     order = list(range(len(square)))
     if len(square) > 2:
-        order = leaves_list(linkage(squareform(square.to_numpy(), checks=False), "average", optimal_ordering=True)).tolist()
+        order = leaves_list(
+            linkage(squareform(square.to_numpy(), checks=False), "average", optimal_ordering=True)
+        ).tolist()
     names = [square.index[place] for place in order]
     labels = [(titles or {}).get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()
     scale = [[1 - float(place), colour] for place, colour in reversed(theme.ACCURACY_SCALE)]
     looks: marks.Looks = {"zmin": 0, "zmax": 1, "colorscale": scale, "texttemplate": "%{z:.2f}"}
     figure = marks.cells(labels, labels, values, hover="%{y} – %{x}: %{z:.3f}", **looks)
-    return theme.finish_by_name(figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels))
+    return theme.finish_by_name(
+        figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels)
+    )
 
 
 def score_against_accuracy(
@@ -142,53 +219,106 @@ def score_against_accuracy(
     baseline: float | None = None,
     learner: str = "",
 ) -> go.Figure:
-    """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value,
-    sets; baseline: the mean accuracy without public data; learner: what was trained, for people."""
+    """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row
+    with spearman, p_value, sets; baseline: the mean accuracy without public data; learner: what was
+    trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy", low=0, high=1).set_index("public")
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
     figure = go.Figure()
     colours, symbols = theme.categorical(len(rows), mode), theme.class_symbols(len(rows))
     for (_, row), colour, symbol in zip(rows.iterrows(), colours, symbols, strict=True):
         label = (titles or {}).get(row["public"], row["public"])
-        looks: marks.Looks = {"symbol": symbol, "mode": "markers+text", "text": [f"  {label}"], "textposition": "middle right"}
-        looks["error_y"] = marks.reach(means.loc[[row["public"]]], theme.fade(colour, 0.7), thickness=1.5)
+        looks: marks.Looks = {
+            "symbol": symbol,
+            "mode": "markers+text",
+            "text": [f"  {label}"],
+            "textposition": "middle right",
+        }
+        looks["error_y"] = marks.reach(
+            means.loc[[row["public"]]], theme.fade(colour, 0.7), thickness=1.5
+        )
         hover = f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %"
-        marks.dots(figure, [row["value"]], [100 * means.loc[row["public"], "mean"]], colour, size=13, hover=hover, **looks)
+        marks.dots(
+            figure,
+            [row["value"]],
+            [100 * means.loc[row["public"], "mean"]],
+            colour,
+            size=13,
+            hover=hover,
+            **looks,
+        )
     if baseline is not None:
         figure.add_hline(
-            y=100 * baseline, line={"color": theme.INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data"
+            y=100 * baseline,
+            line={"color": theme.INK[mode].muted, "width": 1.5, "dash": "dot"},
+            annotation_text="no public data",
         )
     span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
-    figure.update_xaxes(range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span])
+    figure.update_xaxes(
+        range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span]
+    )
     figure.update_xaxes(title_text=_axis_title(score, table))
     figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
-    verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
-    return theme.finish_by_name(figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows))
+    verdict = (
+        f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f},"
+        f" {agreement['sets']:.0f} sets"
+    )
+    return theme.finish_by_name(
+        figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows)
+    )
 
 
-def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: theme.Mode = "light") -> go.Figure:
-    """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with theory's n·ε as dashes.
+def public_rows(
+    table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: theme.Mode = "light"
+) -> go.Figure:
+    """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with
+    theory's n·ε as dashes.
 
-    table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set. titles: of the sets.
+    table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set.
+    titles: of the sets.
     """
     figure, summary, words = go.Figure(), [], dict(titles or {})
     private, n_private = table["private"].iloc[0], int(table["n_private"].iloc[0])
     means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy", low=0, high=1)
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
         public, epsilon = rows["public"].iloc[0], float(rows["epsilon"].iloc[0])
-        colour, name = theme.epsilon_colour(epsilon, mode), f"{words.get(public, public)}, {theme.epsilon_label(epsilon)}"
-        looks: marks.Looks = {"mode": "lines+markers", "name": name, "error_y": marks.reach(rows, theme.fade(colour, 0.7), width=3)}
-        looks |= {"dash": "solid" if public == private else "dot", "hover": f"{name}: %{{y:.1f}} % with %{{x:,}} public rows"}
+        colour, name = (
+            theme.epsilon_colour(epsilon, mode),
+            f"{words.get(public, public)}, {theme.epsilon_label(epsilon)}",
+        )
+        looks: marks.Looks = {
+            "mode": "lines+markers",
+            "name": name,
+            "error_y": marks.reach(rows, theme.fade(colour, 0.7), width=3),
+        }
+        looks |= {
+            "dash": "solid" if public == private else "dot",
+            "hover": f"{name}: %{{y:.1f}} % with %{{x:,}} public rows",
+        }
         marks.line(figure, rows["n_public"], 100 * rows["mean"], colour, **looks)
         ends = rows.iloc[[0, -1]]
         summary.append(
-            f"{name}: " + " and ".join(f"{100 * mean:.0f} % with {n:,}" for n, mean in zip(ends["n_public"], ends["mean"], strict=True))
+            f"{name}: "
+            + " and ".join(
+                f"{100 * mean:.0f} % with {n:,}"
+                for n, mean in zip(ends["n_public"], ends["mean"], strict=True)
+            )
         )
         if public == private:
-            figure.add_vline(x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"})
-    figure.update_xaxes(marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=","))
-    about = {"rows": n_private, "private": words.get(private, private), "seeds": theme.seeds_phrase(means["seeds"])}
-    return theme.finish_by_name(figure, "public_rows", mode=mode, summary="; ".join(summary), **about)
+            figure.add_vline(
+                x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"}
+            )
+    figure.update_xaxes(
+        marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=",")
+    )
+    about = {
+        "rows": n_private,
+        "private": words.get(private, private),
+        "seeds": theme.seeds_phrase(means["seeds"]),
+    }
+    return theme.finish_by_name(
+        figure, "public_rows", mode=mode, summary="; ".join(summary), **about
+    )
 
 
 def _is_kept(score: ScoreAxis | None) -> bool:
@@ -200,23 +330,32 @@ def _shown(rows: pd.DataFrame, score: ScoreAxis | None) -> pd.DataFrame:
     """Rows with value, low and high as the figure draws them."""
     if not _is_kept(score):
         return rows
-    return rows.assign(value=100 * (1 - rows["value"]), low=100 * (1 - rows["high"]), high=100 * (1 - rows["low"]))
+    return rows.assign(
+        value=100 * (1 - rows["value"]), low=100 * (1 - rows["high"]), high=100 * (1 - rows["low"])
+    )
 
 
 def _axis_title(score: ScoreAxis | None, table: pd.DataFrame) -> str:
-    """What the axis of a score is called, and which way is better: its name in the table where nothing is known of it."""
+    """What the axis of a score is called, and which way is better: its name in the table where
+    nothing is known of it."""
     unit = str(table["score"].iloc[0]) if score is None else score.unit
     return f"{unit}  ({'higher' if _is_kept(score) else 'nearer'} is better)"
 
 
-def _verdict(rows: pd.DataFrame, labels: list[str], tied: Sequence[str] | None, is_kept: bool) -> str:
-    """Which is best, or which may tie: those of `tied`, else whose interval reaches into that of the first. rows: best first."""
+def _verdict(
+    rows: pd.DataFrame, labels: list[str], tied: Sequence[str] | None, is_kept: bool
+) -> str:
+    """Which is best, or which may tie: those of `tied`, else whose interval reaches into that of
+    the first. rows: best first."""
     is_best, seems_best, may_tie = VERBS[is_kept]
     if rows["high"].isna().any():
         return f"{labels[0]} {seems_best}"
     first = rows["low" if is_kept else "high"].iloc[0]
     ends = rows["high" if is_kept else "low"].iloc[1:]
-    overlaps = [not (end < first if is_kept else end > first) if tied is None else name in tied for name, end in ends.items()]
+    overlaps = [
+        not (end < first if is_kept else end > first) if tied is None else name in tied
+        for name, end in ends.items()
+    ]
     rivals = [label for label, overlap in zip(labels[1:], overlaps, strict=True) if overlap]
     if not rivals:
         return f"{labels[0]} {is_best}"
@@ -224,20 +363,46 @@ def _verdict(rows: pd.DataFrame, labels: list[str], tied: Sequence[str] | None, 
 
 
 def lines_of_sets(
-    table: pd.DataFrame, *, by: str, x: str, y: str, mode: theme.Mode, titles: Mapping[str, str] | None, hover: str, size: int = 6
+    table: pd.DataFrame,
+    *,
+    by: str,
+    x: str,
+    y: str,
+    mode: theme.Mode,
+    titles: Mapping[str, str] | None,
+    hover: str,
+    size: int = 6,
 ) -> go.Figure:
     """A line for each of the sets that column `by` names, with its title."""
     figure = go.Figure()
     names = list(dict.fromkeys(table[by]))
-    for name, colour, symbol in zip(names, theme.categorical(len(names), mode), theme.class_symbols(len(names)), strict=True):
+    for name, colour, symbol in zip(
+        names, theme.categorical(len(names), mode), theme.class_symbols(len(names)), strict=True
+    ):
         rows, label = table[table[by] == name], (titles or {}).get(name, name)
-        style: marks.Looks = {"mode": "lines+markers" if len(rows) <= 24 else "lines", "marker": {"size": size, "symbol": symbol}}
-        marks.line(figure, rows[x], rows[y], colour, width=2, name=label, hover=f"{label}, {hover}", **style)
+        style: marks.Looks = {
+            "mode": "lines+markers" if len(rows) <= 24 else "lines",
+            "marker": {"size": size, "symbol": symbol},
+        }
+        marks.line(
+            figure,
+            rows[x],
+            rows[y],
+            colour,
+            width=2,
+            name=label,
+            hover=f"{label}, {hover}",
+            **style,
+        )
     return figure
 
 
 def _ends(row: Row, form: str) -> str:
-    return f"<br>95 % interval [{form.format(row['low'])}, {form.format(row['high'])}]" if math.isfinite(row["low"]) else ""
+    return (
+        f"<br>95 % interval [{form.format(row['low'])}, {form.format(row['high'])}]"
+        if math.isfinite(row["low"])
+        else ""
+    )
 
 
 RANDOM = "random directions"
@@ -245,27 +410,49 @@ _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def order_over_training(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None, order_kept: float | None = None
+    table: pd.DataFrame,
+    *,
+    mode: theme.Mode = "light",
+    titles: Mapping[str, str] | None = None,
+    order_kept: float | None = None,
 ) -> go.Figure:
-    """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; order_kept: share of
-    pairs of sets that stay in order."""
+    """Distances while a model is trained on the private rows. table: columns public, step, value,
+    accuracy; order_kept: share of pairs of sets that stay in order."""
     figure = _by_step(table, "value", mode, titles)
     last = table[table["step"] == table["step"].max()]
-    fields = {"percent": 100 * float(last["accuracy"].iloc[0]), "sets": table["public"].nunique(), "steps": int(table["step"].max())}
-    words = "" if order_kept is None else f"{100 * order_kept:.0f} % of the pairs stay in the order of step 0. "
+    fields = {
+        "percent": 100 * float(last["accuracy"].iloc[0]),
+        "sets": table["public"].nunique(),
+        "steps": int(table["step"].max()),
+    }
+    words = (
+        ""
+        if order_kept is None
+        else f"{100 * order_kept:.0f} % of the pairs stay in the order of step 0. "
+    )
     return theme.finish_by_name(figure, "order_over_training", mode=mode, order=words, **fields)
 
 
-def captured_gradients(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
-    """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns public, step, error."""
+def captured_gradients(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None
+) -> go.Figure:
+    """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns
+    public, step, error."""
     figure = _by_step(table, "error", mode, titles)
     means = table.groupby("public")["error"].mean().sort_values()
-    words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items())
-    return theme.finish_by_name(figure, "captured_gradients", mode=mode, steps=int(table["step"].max()) + 1, summary=words)
+    words = "; ".join(
+        f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items()
+    )
+    return theme.finish_by_name(
+        figure, "captured_gradients", mode=mode, steps=int(table["step"].max()) + 1, summary=words
+    )
 
 
-def reconstruction_bound(table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None) -> go.Figure:
-    """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the largest singular value."""
+def reconstruction_bound(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", titles: Mapping[str, str] | None = None
+) -> go.Figure:
+    """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
+    largest singular value."""
     ink, rows = theme.INK[mode], table.sort_values("error")
     labels = [(titles or {}).get(name, name) for name in rows["public"]]
     figure = go.Figure()
@@ -274,20 +461,62 @@ def reconstruction_bound(table: pd.DataFrame, *, mode: theme.Mode = "light", tit
         ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
     ):
         hover = f"%{{y}}<br>{label}: %{{x:.3f}}"
-        marks.dots(figure, rows[column], labels, colour, size=14, symbol=symbol, edge=(3, colour), name=label, hover=hover)
+        marks.dots(
+            figure,
+            rows[column],
+            labels,
+            colour,
+            size=14,
+            symbol=symbol,
+            edge=(3, colour),
+            name=label,
+            hover=hover,
+        )
     marks.names_axis(figure, labels)
     k = int(rows["k"].iloc[0])
-    fields = {"k": k, "next": str(k + 1).translate(_LOWERED), "loosest": float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())}
-    fields |= {f"{name}s": f"{rows[name].min():.2f} to {rows[name].max():.2f}" for name in ("error", "bound")}
-    return theme.finish_by_name(figure, "reconstruction_bound", mode=mode, height=200 + 40 * len(rows), sets=len(rows), **fields)
+    fields = {
+        "k": k,
+        "next": str(k + 1).translate(_LOWERED),
+        "loosest": float((rows["bound"] / rows["error"].clip(lower=1e-12)).median()),
+    }
+    fields |= {
+        f"{name}s": f"{rows[name].min():.2f} to {rows[name].max():.2f}"
+        for name in ("error", "bound")
+    }
+    return theme.finish_by_name(
+        figure,
+        "reconstruction_bound",
+        mode=mode,
+        height=200 + 40 * len(rows),
+        sets=len(rows),
+        **fields,
+    )
 
 
-def _by_step(table: pd.DataFrame, value: str, mode: theme.Mode, titles: Mapping[str, str] | None) -> go.Figure:
+def _by_step(
+    table: pd.DataFrame, value: str, mode: theme.Mode, titles: Mapping[str, str] | None
+) -> go.Figure:
     figure = lines_of_sets(
-        table[table["public"] != RANDOM], by="public", x="step", y=value, mode=mode, titles=titles, hover="step %{x}: %{y:.3f}", size=7
+        table[table["public"] != RANDOM],
+        by="public",
+        x="step",
+        y=value,
+        mode=mode,
+        titles=titles,
+        hover="step %{x}: %{y:.3f}",
+        size=7,
     )
     random = table[table["public"] == RANDOM]
     if len(random):
         words = f"{RANDOM}, step %{{x}}: %{{y:.3f}}"
-        marks.line(figure, random["step"], random[value], theme.INK[mode].muted, width=2, dash="dot", name=RANDOM, hover=words)
+        marks.line(
+            figure,
+            random["step"],
+            random[value],
+            theme.INK[mode].muted,
+            width=2,
+            dash="dot",
+            name=RANDOM,
+            hover=words,
+        )
     return figure

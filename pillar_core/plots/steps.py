@@ -1,4 +1,5 @@
-"""A private training as an animation: rows and decision regions in two directions, a sum without and with its noise as arrows."""
+"""A private training as an animation: rows and decision regions in two directions, a sum without
+and with its noise as arrows."""
 
 import math
 from collections.abc import Sequence
@@ -18,20 +19,38 @@ _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
 
 
 def training_in_steps(
-    points: pd.DataFrame, heads: Array, pushes: pd.DataFrame, *, noise: float, pushed: str, classes: Sequence[str], mode: Mode = "light"
+    points: pd.DataFrame,
+    heads: Array,
+    pushes: pd.DataFrame,
+    *,
+    noise: float,
+    pushed: str,
+    classes: Sequence[str],
+    mode: Mode = "light",
 ) -> go.Figure:
     """Frames, one a step, with buttons to play and a slider.
 
-    points: columns x, y, class. heads: (T, C, 2) weights after each step. pushes: one row a step, columns step, clean_x, clean_y, noisy_x,
-    noisy_y (where the head of class `pushed` is moved), clean, noise (lengths over everything that a step sums). noise: the standard
-    deviation of each number.
+    points: columns x, y, class. heads: (T, C, 2) weights after each step. pushes: one row a step,
+    columns step, clean_x, clean_y, noisy_x, noisy_y (where the head of class `pushed` is moved),
+    clean, noise (lengths over everything that a step sums). noise: the standard deviation of each
+    number.
     """
     reach = 1.08 * float(np.abs(points[["x", "y"]].to_numpy()).max())
-    longest = np.hypot(pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()).max()
+    longest = np.hypot(
+        pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()
+    ).max()
     scale = _REACH * reach / max(float(longest), 1e-12)
     figure = make_subplots(cols=2, column_widths=[3, 1], horizontal_spacing=0.12)
-    side = {"range": [-reach, reach], "showgrid": False, "showticklabels": False, "constrain": "domain"}
-    for trace in (_rows(points, classes, mode), *_moving(heads, pushes, 0, reach, scale, noise, mode)):
+    side = {
+        "range": [-reach, reach],
+        "showgrid": False,
+        "showticklabels": False,
+        "constrain": "domain",
+    }
+    for trace in (
+        _rows(points, classes, mode),
+        *_moving(heads, pushes, 0, reach, scale, noise, mode),
+    ):
         figure.add_trace(trace, row=1, col=1)
     figure.update_xaxes(**side, title_text="first public direction", col=1)
     figure.update_yaxes(**side, scaleanchor="x", title_text="second public direction", col=1)
@@ -40,7 +59,10 @@ def training_in_steps(
     figure.update_yaxes(range=[0, 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())], col=2)
     figure.frames = [
         go.Frame(
-            data=[*_moving(heads, pushes, step, reach, scale, noise, mode), _lengths(pushes, step, mode)],
+            data=[
+                *_moving(heads, pushes, step, reach, scale, noise, mode),
+                _lengths(pushes, step, mode),
+            ],
             traces=list(range(1, len(figure.data))),
             name=str(int(pushes["step"].iloc[step])),
         )
@@ -48,7 +70,9 @@ def training_in_steps(
     ]
     _controls(figure, INK[mode])
     ratio = float((pushes["noise"] / pushes["clean"].clip(lower=1e-12)).median())
-    return finish_by_name(figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads))
+    return finish_by_name(
+        figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads)
+    )
 
 
 def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:
@@ -61,27 +85,71 @@ def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatte
         "symbol": [symbols[place[name]] for name in points["class"]],
     }
     return go.Scatter(
-        x=points["x"], y=points["y"], mode="markers", marker=marker, text=points["class"], hovertemplate="%{text}<extra></extra>"
+        x=points["x"],
+        y=points["y"],
+        mode="markers",
+        marker=marker,
+        text=points["class"],
+        hovertemplate="%{text}<extra></extra>",
     )
 
 
-def _moving(heads: Array, pushes: pd.DataFrame, step: int, reach: float, scale: float, noise: float, mode: Mode) -> list[object]:
+def _moving(
+    heads: Array,
+    pushes: pd.DataFrame,
+    step: int,
+    reach: float,
+    scale: float,
+    noise: float,
+    mode: Mode,
+) -> list[object]:
     """Regions, the noise's circle and both arrows after one step."""
     side, colours = np.linspace(-reach, reach, _GRID), categorical(heads.shape[1], mode)
     x, y = np.meshgrid(side, side)
-    named = np.argmax(heads[step] @ np.stack([x.ravel(), y.ravel()]), axis=0).astype(np.uint8).reshape(x.shape)
-    bands = [[(index + end) / len(colours), fade(colour, 0.18)] for index, colour in enumerate(colours) for end in (0, 1)]
-    regions = go.Heatmap(x=side, y=side, z=named, zmin=-0.5, zmax=len(colours) - 0.5, colorscale=bands, showscale=False, hoverinfo="skip")
+    named = (
+        np.argmax(heads[step] @ np.stack([x.ravel(), y.ravel()]), axis=0)
+        .astype(np.uint8)
+        .reshape(x.shape)
+    )
+    bands = [
+        [(index + end) / len(colours), fade(colour, 0.18)]
+        for index, colour in enumerate(colours)
+        for end in (0, 1)
+    ]
+    regions = go.Heatmap(
+        x=side,
+        y=side,
+        z=named,
+        zmin=-0.5,
+        zmax=len(colours) - 0.5,
+        colorscale=bands,
+        showscale=False,
+        hoverinfo="skip",
+    )
     push = pushes.iloc[step] * scale
     turn = np.linspace(0, 2 * math.pi, _CIRCLE)
     dotted = {"color": marks.MARKED[mode], "width": 1.4, "dash": "dot"}
-    circle = {"x": push["clean_x"] + scale * noise * np.cos(turn), "y": push["clean_y"] + scale * noise * np.sin(turn)}
+    circle = {
+        "x": push["clean_x"] + scale * noise * np.cos(turn),
+        "y": push["clean_y"] + scale * noise * np.sin(turn),
+    }
     around = go.Scatter(**circle, mode="lines", line=dotted, hoverinfo="skip")
     arrows = []
-    for which, colour, words in (("clean", INK[mode].text, "what the rows say"), ("noisy", marks.MARKED[mode], "what the head is told")):
-        ends = {"x": [0, push[f"{which}_x"]], "y": [0, push[f"{which}_y"]], "line": {"color": colour, "width": 4}}
+    for which, colour, words in (
+        ("clean", INK[mode].text, "what the rows say"),
+        ("noisy", marks.MARKED[mode], "what the head is told"),
+    ):
+        ends = {
+            "x": [0, push[f"{which}_x"]],
+            "y": [0, push[f"{which}_y"]],
+            "line": {"color": colour, "width": 4},
+        }
         marker = {"color": colour, "symbol": "arrow", "size": [0, 15], "angleref": "previous"}
-        arrows.append(go.Scatter(**ends, mode="lines+markers", marker=marker, hovertemplate=f"{words}<extra></extra>"))
+        arrows.append(
+            go.Scatter(
+                **ends, mode="lines+markers", marker=marker, hovertemplate=f"{words}<extra></extra>"
+            )
+        )
     return [regions, around, *arrows]
 
 
@@ -89,21 +157,55 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
     colours = [INK[mode].text, marks.MARKED[mode]]
     text, marker = [f"{value:.3g}" for value in values], {"color": colours}
-    return go.Bar(x=("rows", "noise"), y=values, text=text, marker=marker, cliponaxis=False, hoverinfo="skip", textposition="auto")
+    return go.Bar(
+        x=("rows", "noise"),
+        y=values,
+        text=text,
+        marker=marker,
+        cliponaxis=False,
+        hoverinfo="skip",
+        textposition="auto",
+    )
 
 
 def _controls(figure: go.Figure, ink: Ink) -> None:
     """Play, pause and a slider over the frames, below the picture."""
     pace = min(max(_WHOLE / len(figure.frames), _FASTEST), _SLOWEST)
     going = {"frame": {"duration": pace, "redraw": True}, "transition": {"duration": 0}}
-    still = {"frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}, "mode": "immediate"}
+    still = {
+        "frame": {"duration": 0, "redraw": True},
+        "transition": {"duration": 0},
+        "mode": "immediate",
+    }
     buttons = [
         {"label": "▶ Play", "method": "animate", "args": [None, {**going, "fromcurrent": True}]},
         {"label": "❚❚ Pause", "method": "animate", "args": [[None], still]},
     ]
-    steps = [{"label": frame.name, "method": "animate", "args": [[frame.name], still]} for frame in figure.frames]
+    steps = [
+        {"label": frame.name, "method": "animate", "args": [[frame.name], still]}
+        for frame in figure.frames
+    ]
     place = {"y": -0.12, "yanchor": "top", "pad": {"t": 26}}
-    sides: marks.Looks = {"type": "buttons", "direction": "left", "x": 0, "xanchor": "left", "showactive": False}
-    menu = {"buttons": buttons, **sides, **place, "font": {"color": ink.text}, "bgcolor": ink.surface}
-    slider = {"steps": steps, "active": 0, "x": 0.24, "len": 0.76, "currentvalue": {"prefix": "step "}, **place}
+    sides: marks.Looks = {
+        "type": "buttons",
+        "direction": "left",
+        "x": 0,
+        "xanchor": "left",
+        "showactive": False,
+    }
+    menu = {
+        "buttons": buttons,
+        **sides,
+        **place,
+        "font": {"color": ink.text},
+        "bgcolor": ink.surface,
+    }
+    slider = {
+        "steps": steps,
+        "active": 0,
+        "x": 0.24,
+        "len": 0.76,
+        "currentvalue": {"prefix": "step "},
+        **place,
+    }
     figure.update_layout(updatemenus=[menu], sliders=[slider])

@@ -1,7 +1,9 @@
-"""Looks that every figure shares: colour, dash and order by method name, ε colours, light and dark templates.
+"""Looks that every figure shares: colour, dash and order by method name, ε colours, light and dark
+templates.
 
-A method has a colour of its own on every page, with a lighter twin for dark backgrounds. The first eight follow Okabe and
-Ito (2008), which stay apart for the common kinds of colour blindness; dash and symbol repeat the message.
+A method has a colour of its own on every page, with a lighter twin for dark backgrounds. The first
+eight follow Okabe and Ito (2008), which stay apart for the common kinds of colour blindness; dash
+and symbol repeat the message.
 """
 
 import dataclasses
@@ -42,7 +44,8 @@ class Ink:
 
 @dataclasses.dataclass(frozen=True)
 class MethodStyle:
-    """How one method looks: a colour for each mode, a dash, a marker symbol and a place in the order."""
+    """How one method looks: a colour for each mode, a dash, a marker symbol and a place in the
+    order."""
 
     light: str
     dark: str
@@ -76,14 +79,24 @@ _NOTE = 15
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
 """The start of a tag that no figure of ours writes."""
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star-triangle-up")
+_SYMBOLS = (
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "triangle-down",
+    "pentagon",
+    "hexagon",
+    "star-triangle-up",
+)
 
 EPSILON_RANGE = (0.1, 8.0)
 ACCURACY_SCALE: list[list[float | str]] = LOOKS["accuracy"]["scale"]
 
 
 def method_style(name: str) -> MethodStyle:
-    """The style of a method; a name that is not listed gets one that depends on the name alone, after all others."""
+    """The style of a method; a name that is not listed gets one that depends on the name alone,
+    after all others."""
     known = METHOD_STYLES.get(name)
     if known is not None:
         return known
@@ -91,7 +104,9 @@ def method_style(name: str) -> MethodStyle:
     hues = [hue for key, hue in _HUES.items() if key != "grey"]
     light, dark = hues[digest[0] % len(hues)]
     order = len(METHOD_STYLES) + int.from_bytes(digest[3:5], "big")
-    return MethodStyle(light, dark, DASHES[digest[1] % len(DASHES)], _SYMBOLS[digest[2] % len(_SYMBOLS)], order)
+    return MethodStyle(
+        light, dark, DASHES[digest[1] % len(DASHES)], _SYMBOLS[digest[2] % len(_SYMBOLS)], order
+    )
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -100,7 +115,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def epsilon_colour(epsilon: float, mode: Mode) -> str:
-    """The colour of a budget: violet for much privacy through blue to green for little, grey for no privacy (∞)."""
+    """The colour of a budget: violet for much privacy through blue to green for little, grey for no
+    privacy (∞)."""
     if not math.isfinite(epsilon):
         return INK[mode].muted
     low, high = (math.log(value) for value in EPSILON_RANGE)
@@ -109,7 +125,8 @@ def epsilon_colour(epsilon: float, mode: Mode) -> str:
 
 
 def categorical(count: int, mode: Mode) -> list[str]:
-    """`count` colours for classes; they repeat after seven, so symbols must repeat at another length."""
+    """`count` colours for classes; they repeat after seven, so symbols must repeat at another
+    length."""
     hues = [pair[1 if mode == "dark" else 0] for key, pair in _HUES.items() if key != "grey"]
     return [hues[index % len(hues)] for index in range(count)]
 
@@ -131,10 +148,15 @@ def fade(colour: str, opacity: float) -> str:
 
 
 def light_twins(mode: Mode, epsilons: Iterable[float]) -> dict[str, str]:
-    """The light mode's colour for each of `mode`'s inks, hues, methods and these budgets: pictures to print have white ground."""
+    """The light mode's colour for each of `mode`'s inks, hues, methods and these budgets: pictures
+    to print have white ground."""
     inks = zip(dataclasses.astuple(INK[mode]), dataclasses.astuple(INK["light"]), strict=True)
-    hues = [(pair[mode == "dark"], pair[0]) for pair in (*_HUES.values(), *LOOKS["methods"].values())]
-    budgets = [(epsilon_colour(epsilon, mode), epsilon_colour(epsilon, "light")) for epsilon in epsilons]
+    hues = [
+        (pair[mode == "dark"], pair[0]) for pair in (*_HUES.values(), *LOOKS["methods"].values())
+    ]
+    budgets = [
+        (epsilon_colour(epsilon, mode), epsilon_colour(epsilon, "light")) for epsilon in epsilons
+    ]
     return {dark.upper(): light for dark, light in (*inks, *hues, *budgets)}
 
 
@@ -150,7 +172,8 @@ def epsilon_value(epsilon: float) -> str:
 
 @functools.cache
 def template(mode: Mode) -> go.layout.Template:
-    """The plotly template of `mode`: transparent, light grid, no boxes, room for a title and a subtitle."""
+    """The plotly template of `mode`: transparent, light grid, no boxes, room for a title and a
+    subtitle."""
     words = {**dataclasses.asdict(INK[mode]), "font": FONT, "heading": HEADING_FONT}
     layout = tomllib.loads(_TEMPLATE.substitute(words))
     axis = layout.pop("axis")
@@ -159,8 +182,18 @@ def template(mode: Mode) -> go.layout.Template:
     return go.layout.Template(layout=layout, data={"bar": bars})
 
 
-def finish(figure: go.Figure, *, title: str, caption: str, alt: str, mode: Mode, height: int = 440, line: int = 112) -> go.Figure:
-    """`figure` with the template, its title and caption drawn (exports keep them), and both texts in `layout.meta`.
+def finish(
+    figure: go.Figure,
+    *,
+    title: str,
+    caption: str,
+    alt: str,
+    mode: Mode,
+    height: int = 440,
+    line: int = 112,
+) -> go.Figure:
+    """`figure` with the template, its title and caption drawn (exports keep them), and both texts
+    in `layout.meta`.
 
     The caption is broken into lines of at most `line` characters; plotly does not wrap.
     """
@@ -168,7 +201,9 @@ def finish(figure: go.Figure, *, title: str, caption: str, alt: str, mode: Mode,
         raise SettingError("a figure needs a caption and an alt text.")
     lines = textwrap.wrap(caption, line, break_on_hyphens=False)
     heading = {"text": title, "subtitle": {"text": "<br>".join(lines)}}
-    figure.update_layout(template=template(mode), height=height, title=heading, margin_t=84 + 17 * (len(lines) - 1))
+    figure.update_layout(
+        template=template(mode), height=height, title=heading, margin_t=84 + 17 * (len(lines) - 1)
+    )
     if any(map(_FOREIGN.search, _texts(figure.to_dict()))):
         figure = type(figure)(_inert(figure.to_dict()))
     return figure.update_layout(meta={"alt": alt, "caption": caption})
@@ -186,18 +221,25 @@ def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Json) 
     for update, axis in ((figure.update_xaxes, "x"), (figure.update_yaxes, "y")):
         if axis in words:
             update(words[axis])
-    size: dict[str, Json] = {part: value for part, value in (words | fields).items() if part in ("height", "line")}
+    size: dict[str, Json] = {
+        part: value for part, value in (words | fields).items() if part in ("height", "line")
+    }
     return finish(figure, title=title, caption=caption, alt=alt, mode=mode, **size)
 
 
 def narrow_copy(figure: go.Figure) -> go.Figure:
-    """A copy of a finished figure for a window of about 390 pixels: words in more lines, smaller marks, no hints in italics, and no
-    dragging, so that a finger scrolls the page."""
+    """A copy of a finished figure for a window of about 390 pixels: words in more lines, smaller
+    marks, no hints in italics, and no dragging, so that a finger scrolls the page."""
     layout = figure.to_dict()["layout"]
     title = textwrap.wrap(layout["title"]["text"], 32)
     lines = textwrap.wrap(layout["meta"]["caption"], 50, break_on_hyphens=False)
     notes = [
-        note | {"font": note.get("font", {}) | {"size": 11}, "text": "<br>".join(_short_lines(note["text"])), "align": "left"}
+        note
+        | {
+            "font": note.get("font", {}) | {"size": 11},
+            "text": "<br>".join(_short_lines(note["text"])),
+            "align": "left",
+        }
         for note in layout.get("annotations", ())
         if "<i>" not in note["text"]
     ]
@@ -205,21 +247,38 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
     heading["subtitle"] = {"text": "<br>".join(lines), "font_size": 12}
     taken = 20 * len(title) + 15 * len(lines)
     margin = {"t": 64 + taken, "l": 4, "r": min(layout.get("margin", {}).get("r", 16), 90)}
-    narrow = go.Figure(figure).update_layout(title=heading, margin=margin, height=layout["height"] + taken - 30)
+    narrow = go.Figure(figure).update_layout(
+        title=heading, margin=margin, height=layout["height"] + taken - 30
+    )
     narrow.update_layout(legend_font_size=11, dragmode=False)
     narrow.layout.annotations = notes
-    narrow.update_layout(sliders=[{"x": 0, "len": 1, "pad": {"t": 74}} for _ in narrow.layout.sliders])  # below the buttons
+    narrow.update_layout(
+        sliders=[{"x": 0, "len": 1, "pad": {"t": 74}} for _ in narrow.layout.sliders]
+    )  # below the buttons
     for axis in (*narrow.select_xaxes(), *narrow.select_yaxes()):
         words = "<br>".join(textwrap.wrap(axis.title.text or "", 38))
         axis.update(title={"text": words, "font_size": 12}, tickfont_size=11)
     for axis in narrow.select_xaxes():
         if axis.type == "log" and axis.tickvals is not None:
             ticks = log_ticks(list(axis.tickvals), most=4)
-            texts = axis.ticktext and [text for value, text in zip(axis.tickvals, axis.ticktext, strict=True) if value in ticks]
+            texts = axis.ticktext and [
+                text
+                for value, text in zip(axis.tickvals, axis.ticktext, strict=True)
+                if value in ticks
+            ]
             axis.update(tickvals=ticks, ticktext=texts, tickangle=0)
-            if axis.range is None:  # a label beside the last point would widen it, and is not drawn beyond it
-                ends = [note.x for note in narrow.layout.annotations if note.xshift and note.xref in (None, "x")]
-                axis.range = [math.log10(min(ticks)) - 0.05, max([math.log10(max(ticks)), *ends]) + 0.05]
+            if (
+                axis.range is None
+            ):  # a label beside the last point would widen it, and is not drawn beyond it
+                ends = [
+                    note.x
+                    for note in narrow.layout.annotations
+                    if note.xshift and note.xref in (None, "x")
+                ]
+                axis.range = [
+                    math.log10(min(ticks)) - 0.05,
+                    max([math.log10(max(ticks)), *ends]) + 0.05,
+                ]
     return narrow
 
 
@@ -245,11 +304,14 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U")
+    return isinstance(value, list | tuple) or getattr(
+        getattr(value, "dtype", None), "kind", ""
+    ) in ("O", "U")
 
 
 def _inert(value: Json) -> Json:
-    """A figure's description in which only our own tags are read as such: what names hold is text."""
+    """A figure's description in which only our own tags are read as such: what names hold is
+    text."""
     if isinstance(value, Mapping):
         return {name: _inert(item) for name, item in value.items()}
     if _is_list(value):
@@ -258,7 +320,8 @@ def _inert(value: Json) -> Json:
 
 
 def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:
-    """Some of the distinct `values`, evenly picked in their order, for the ticks of a logarithmic axis."""
+    """Some of the distinct `values`, evenly picked in their order, for the ticks of a logarithmic
+    axis."""
     distinct = sorted({value for value in values if value > 0})
     if len(distinct) <= most:
         return distinct
@@ -267,11 +330,16 @@ def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:
 
 
 def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]:
-    """`positions`, in their order, moved as little as keeps things of these `sizes`, centred there, apart: places for labels."""
+    """`positions`, in their order, moved as little as keeps things of these `sizes`, centred there,
+    apart: places for labels."""
     order = np.argsort(positions, kind="stable")
     ordered = np.asarray(sizes)[order]
     apart = np.cumsum([0.0, *(ordered[1:] + ordered[:-1]) / 2])
-    blocks: list[list[float]] = []  # neighbours that meet move as one, to their mean: importing SciPy's isotonic_regression takes longer
+    blocks: list[
+        list[float]
+        # neighbours that meet move as one, to their mean: importing SciPy's isotonic_regression
+        # takes longer
+    ] = []
     for wanted in np.asarray(positions)[order] - apart[: len(order)]:
         blocks.append([wanted])
         while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
@@ -282,19 +350,35 @@ def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]
 
 
 def end_labels(
-    figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], *, low: float, high: float, bold: str = "", height: int = 320
+    figure: go.Figure,
+    ends: Sequence[tuple[float, float, str, str]],
+    *,
+    low: float,
+    high: float,
+    bold: str = "",
+    height: int = 320,
 ) -> None:
     """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours.
 
-    ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn; `height` is the plot's, in
-    pixels; the text equal to `bold` is larger.
+    ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn;
+    `height` is the plot's, in pixels; the text equal to `bold` is larger.
     """
     scale = height / max(1.12 * (high - low), 1e-9)  # plotly draws this much of the span of all y
     sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
     places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
     for (x, y, text, colour), place in zip(ends, places, strict=True):
-        font = {"color": colour, "size": 15 if text == bold else 14, "weight": 700 if text == bold else 600}
-        looks: dict[str, Json] = {"xanchor": "left", "align": "left", "xshift": 10, "yshift": place - y * scale, "font": font}
+        font = {
+            "color": colour,
+            "size": 15 if text == bold else 14,
+            "weight": 700 if text == bold else 600,
+        }
+        looks: dict[str, Json] = {
+            "xanchor": "left",
+            "align": "left",
+            "xshift": 10,
+            "yshift": place - y * scale,
+            "font": font,
+        }
         figure.add_annotation(x=math.log10(x), y=y, text=text, showarrow=False, **looks)
 
 
@@ -312,7 +396,9 @@ def seeds_phrase(counts: Iterable[int]) -> str:
     low, high = min(present), max(present)
     if high <= 1:
         return "1 seed: no interval"
-    return f"{high} seeds, 95 % intervals" if low == high else f"{low} to {high} seeds, 95 % intervals"
+    return (
+        f"{high} seeds, 95 % intervals" if low == high else f"{low} to {high} seeds, 95 % intervals"
+    )
 
 
 def _between(anchors: Sequence[str], place: float) -> str:

@@ -1,4 +1,5 @@
-"""Theory's pictures: competing rates, errors, rows needed against d, a choice, the component graph."""
+"""Theory's pictures: competing rates, errors, rows needed against d, a choice, the component
+graph."""
 
 import math
 
@@ -16,8 +17,11 @@ _SIDES: dict[str, list[str]] = theme.LOOKS["projections"]
 _AXES: dict[str, str] = theme.LOOKS["axes"]
 
 
-def rates(table: pd.DataFrame, *, mode: theme.Mode = "light", present: float | None = None) -> go.Figure:
-    """Private rows that each approach needs along one input, on log axes. table: columns axis, x, method, form, rows."""
+def rates(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", present: float | None = None
+) -> go.Figure:
+    """Private rows that each approach needs along one input, on log axes. table: columns axis, x,
+    method, form, rows."""
     figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
     finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
@@ -26,52 +30,113 @@ def rates(table: pd.DataFrame, *, mode: theme.Mode = "light", present: float | N
         if rows.empty:
             continue
         colour = theme.method_style(style).colour(mode)
-        hover, width = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>", 3.4 if name == "PILLAR" else 2.2
-        marks.line(figure, rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover)
+        hover, width = (
+            f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>",
+            3.4 if name == "PILLAR" else 2.2,
+        )
+        marks.line(
+            figure, rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover
+        )
         last = rows.iloc[-1]
         ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
         summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
-    low, high = (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max())) if len(finite) else (0.0, 1.0)
+    low, high = (
+        (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max()))
+        if len(finite)
+        else (0.0, 1.0)
+    )
     theme.end_labels(figure, ends, low=low, high=high, height=360)
     if present is not None:
-        figure.add_vline(x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.add_vline(
+            x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"}
+        )
     figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
     return theme.finish_by_name(figure, "rates", mode=mode, summary="; ".join(summary))
 
 
 def mixture_errors(
-    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: theme.Mode = "light", floor: float | None = None
+    table: pd.DataFrame,
+    curve: pd.DataFrame | None = None,
+    *,
+    mode: theme.Mode = "light",
+    floor: float | None = None,
 ) -> go.Figure:
-    """Error against private rows, predicted as lines and measured as points with intervals, with and without projection.
+    """Error against private rows, predicted as lines and measured as points with intervals, with
+    and without projection.
 
-    table: columns projection, n_private, seed, error, predicted. curve: columns projection, n_private, predicted, for smooth lines
-    (default: those of `table`). floor: the best possible error.
+    table: columns projection, n_private, seed, error, predicted. curve: columns projection,
+    n_private, predicted, for smooth lines (default: those of `table`). floor: the best possible
+    error.
     """
     figure, summary, ends = go.Figure(), [], []
     for name, (style, dash, title) in _SIDES.items():
         rows, colour = table[table["projection"] == name], theme.method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
-        words: marks.Looks = {"name": f"{title}, predicted", "hover": "predicted %{y:.2f} % at %{x:,} rows"}
-        marks.line(figure, line["n_private"], 100 * line["predicted"], colour, width=2.8, dash=dash, **words)
+        words: marks.Looks = {
+            "name": f"{title}, predicted",
+            "hover": "predicted %{y:.2f} % at %{x:,} rows",
+        }
+        marks.line(
+            figure,
+            line["n_private"],
+            100 * line["predicted"],
+            colour,
+            width=2.8,
+            dash=dash,
+            **words,
+        )
         means = over_seeds(rows, by=["n_private"], value="error", low=0, high=1)
-        looks: marks.Looks = {"edge": (1.6, theme.INK[mode].surface), "error_y": marks.reach(means, colour, thickness=1.4, width=4)}
+        looks: marks.Looks = {
+            "edge": (1.6, theme.INK[mode].surface),
+            "error_y": marks.reach(means, colour, thickness=1.4, width=4),
+        }
         looks |= {"name": f"{title}, measured", "hover": "measured %{y:.2f} % at %{x:,} rows"}
         marks.dots(figure, means["n_private"], 100 * means["mean"], colour, size=10, **looks)
-        summary.append(f"{title}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent")
-        ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), title, colour))
+        summary.append(
+            f"{title}: {100 * float(means['mean'].iloc[0]):.1f} to"
+            f" {100 * float(means['mean'].iloc[-1]):.1f} percent"
+        )
+        ends.append(
+            (
+                float(line["n_private"].iloc[-1]),
+                100 * float(line["predicted"].iloc[-1]),
+                title,
+                colour,
+            )
+        )
     if floor is not None:
-        figure.add_hline(y=100 * floor, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.add_hline(
+            y=100 * floor, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"}
+        )
         place: marks.Looks = {"xref": "paper", "xanchor": "left", "xshift": 8, "yanchor": "top"}
-        marks.note(figure, 0, 100 * floor, f"best possible: {100 * floor:.2g} %", theme.INK[mode].muted, **place)
+        marks.note(
+            figure,
+            0,
+            100 * floor,
+            f"best possible: {100 * floor:.2g} %",
+            theme.INK[mode].muted,
+            **place,
+        )
     theme.end_labels(figure, ends, low=-4, high=60, height=340)
-    figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
+    figure.update_xaxes(
+        marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=",")
+    )
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
-    return theme.finish_by_name(figure, "mixture_errors", mode=mode, seeds=theme.seeds_phrase(seeds), summary="; ".join(summary))
+    return theme.finish_by_name(
+        figure,
+        "mixture_errors",
+        mode=mode,
+        seeds=theme.seeds_phrase(seeds),
+        summary="; ".join(summary),
+    )
 
 
-def rows_against_dimension(table: pd.DataFrame, *, mode: theme.Mode = "light", present: int | None = None) -> go.Figure:
-    """Private rows needed for one error against d, log-log. table: columns d, projection, rows; infinite rows are left out."""
+def rows_against_dimension(
+    table: pd.DataFrame, *, mode: theme.Mode = "light", present: int | None = None
+) -> go.Figure:
+    """Private rows needed for one error against d, log-log. table: columns d, projection, rows;
+    infinite rows are left out."""
     figure, summary = go.Figure(), []
     finite = table[table["rows"].map(math.isfinite)]
     ends = []
@@ -80,20 +145,42 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: theme.Mode = "light", p
         if rows.empty:
             continue
         colour = theme.method_style(style).colour(mode)
-        marks.line(figure, rows["d"], rows["rows"], colour, width=3, dash=dash, name=title, hover="d = %{x:,}: %{y:,.0f} rows")
+        marks.line(
+            figure,
+            rows["d"],
+            rows["rows"],
+            colour,
+            width=3,
+            dash=dash,
+            name=title,
+            hover="d = %{x:,}: %{y:,.0f} rows",
+        )
         first, last = float(rows["rows"].iloc[0]), float(rows["rows"].iloc[-1])
         ends.append((float(rows["d"].iloc[-1]), math.log10(last), title, colour))
-        summary.append(f"{title}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
+        summary.append(
+            f"{title}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at"
+            f" {rows['d'].iloc[-1]:g}"
+        )
     if len(finite):
         theme.end_labels(
-            figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=290
+            figure,
+            ends,
+            low=math.log10(float(finite["rows"].min())),
+            high=math.log10(float(finite["rows"].max())),
+            height=290,
         )
     if present is not None:
-        figure.add_vline(x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"})
-    figure.update_xaxes(marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d"))
+        figure.add_vline(
+            x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"}
+        )
+    figure.update_xaxes(
+        marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d")
+    )
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
-    return theme.finish_by_name(figure, "rows_against_dimension", mode=mode, summary="; ".join(summary))
+    return theme.finish_by_name(
+        figure, "rows_against_dimension", mode=mode, summary="; ".join(summary)
+    )
 
 
 def choice_errors(table: pd.DataFrame, *, mode: theme.Mode = "light") -> go.Figure:
@@ -104,62 +191,119 @@ def choice_errors(table: pd.DataFrame, *, mode: theme.Mode = "light") -> go.Figu
     figure, ends, summary = go.Figure(), [], []
     means = over_seeds(table, by=["epsilon", "n_private"], value="error", low=0, high=1)
     for epsilon in sorted(means["epsilon"].unique()):
-        rows, colour = means[means["epsilon"] == epsilon], theme.epsilon_colour(float(epsilon), mode)
+        rows, colour = (
+            means[means["epsilon"] == epsilon],
+            theme.epsilon_colour(float(epsilon), mode),
+        )
         band = rows.dropna(subset=["low", "high"])
-        marks.band(figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
-        label, keywords = theme.epsilon_label(float(epsilon)), marks.Looks(mode="lines+markers", marker={"size": 7})
+        marks.band(
+            figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14
+        )
+        label, keywords = (
+            theme.epsilon_label(float(epsilon)),
+            marks.Looks(mode="lines+markers", marker={"size": 7}),
+        )
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
-        marks.line(figure, rows["n_private"], 100 * rows["mean"], colour, width=2.6, hover=hover, **keywords)
+        marks.line(
+            figure,
+            rows["n_private"],
+            100 * rows["mean"],
+            colour,
+            width=2.6,
+            hover=hover,
+            **keywords,
+        )
         first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))
         ends.append((float(rows["n_private"].iloc[0]), first, label, colour))
         summary.append(f"{label}: {first:.1f} to {last:.2g} percent")
     for x, y, text, colour in ends:
-        marks.note(figure, math.log10(x), y, text, colour, size=14, weight=600, xanchor="right", xshift=-12)
+        marks.note(
+            figure, math.log10(x), y, text, colour, size=14, weight=600, xanchor="right", xshift=-12
+        )
     counts = sorted(set(table["n_private"]))
     figure.update_xaxes(marks.log_axis(counts, "labelled private rows (log scale)", form=","))
     figure.update_xaxes(range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08])
-    return theme.finish_by_name(figure, "choice_errors", mode=mode, seeds=theme.seeds_phrase(means["seeds"]), summary="; ".join(summary))
+    return theme.finish_by_name(
+        figure,
+        "choice_errors",
+        mode=mode,
+        seeds=theme.seeds_phrase(means["seeds"]),
+        summary="; ".join(summary),
+    )
 
 
 def circle(count: int, *, centre: tuple[float, float], radius: float) -> Array:
     """(count, 2) points evenly on a circle, from the top."""
     angles = math.pi / 2 + 2 * math.pi * np.arange(count) / max(count, 1)
-    return np.stack([centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)], axis=1)
+    return np.stack(
+        [centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)], axis=1
+    )
 
 
 _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
-def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int, mode: theme.Mode = "light") -> go.Figure:
+def component_graph(
+    labels: Array, edges: Array, *, k: int, n_unlabelled: int, mode: theme.Mode = "light"
+) -> go.Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
-    labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000 edges are drawn.
+    labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000
+    edges are drawn.
     """
     labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
     ink, figure = theme.INK[mode], go.Figure()
     component_of = np.asarray(labels)
-    left, right = circle(k, centre=(0.0, 0.0), radius=1.0), circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
+    left, right = (
+        circle(k, centre=(0.0, 0.0), radius=1.0),
+        circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0),
+    )
     places = np.concatenate([left, right])
     drawn = edges[:: max(1, -(-len(edges) // _MOST_EDGES))]
     lines = np.full((3 * len(drawn), 2), np.nan)
     lines[0::3], lines[1::3] = places[drawn[:, 0]], places[drawn[:, 1]]
-    marks.line(figure, lines[:, 0], lines[:, 1], theme.fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32), width=1)
+    marks.line(
+        figure,
+        lines[:, 0],
+        lines[:, 1],
+        theme.fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32),
+        width=1,
+    )
     count = int(component_of.max()) + 1
     colours, symbols = theme.categorical(max(count, 1), mode), theme.class_symbols(max(count, 1))
     for component in range(count):
         rows = np.flatnonzero(component_of == component)
         is_named = component < _MOST_NAMED
-        colour, symbol = (colours[component], symbols[component % len(symbols)]) if is_named else (ink.muted, "circle-open")
-        looks: marks.Looks = {"symbol": symbol, "edge": (1.4, ink.surface if is_named else ink.muted), "hover": "%{text}"}
+        colour, symbol = (
+            (colours[component], symbols[component % len(symbols)])
+            if is_named
+            else (ink.muted, "circle-open")
+        )
+        looks: marks.Looks = {
+            "symbol": symbol,
+            "edge": (1.4, ink.surface if is_named else ink.muted),
+            "hover": "%{text}",
+        }
         looks["text"] = [f"variable {row + 1}, component {component + 1}" for row in rows]
         marks.dots(figure, places[rows, 0], places[rows, 1], colour, size=11, **looks)
-    for x, text in ((0.0, f"in the disjunction: {k}"), (2.7, f"not in it: {len(component_of) - k}")):
+    for x, text in (
+        (0.0, f"in the disjunction: {k}"),
+        (2.7, f"not in it: {len(component_of) - k}"),
+    ):
         marks.note(figure, x, -1.32, text, ink.muted, size=14)
     first_sizes = ", ".join(map(str, np.bincount(component_of)[:8])) + (" …" if count > 8 else "")
     plural = "s" if count != 1 else ""
-    words: marks.Looks = {"title": f"{count} component{plural}: {count} bit{plural} left to learn in private", "edges": len(edges)}
-    words |= {"unlabelled": n_unlabelled, "variables": len(component_of), "components": count, "sizes": first_sizes}
+    words: marks.Looks = {
+        "title": f"{count} component{plural}: {count} bit{plural} left to learn in private",
+        "edges": len(edges),
+    }
+    words |= {
+        "unlabelled": n_unlabelled,
+        "variables": len(component_of),
+        "components": count,
+        "sizes": first_sizes,
+    }
     words |= {"left": f"2{superscript(count)}", "all": f"2{superscript(len(component_of))}"}
     words["apart"] = f" Still apart: {count - 2} too many." if count > 2 else ""
     return theme.finish_by_name(figure, "component_graph", mode=mode, **words)
@@ -169,5 +313,9 @@ def component_table(labels: Array, *, k: int) -> pd.DataFrame:
     """Columns variable, component, in_disjunction: what the figure shows."""
     (labels,) = checks.arrays("d", labels=labels)
     return pd.DataFrame(
-        {"variable": np.arange(1, len(labels) + 1), "component": np.asarray(labels) + 1, "in_disjunction": np.arange(len(labels)) < k}
+        {
+            "variable": np.arange(1, len(labels) + 1),
+            "component": np.asarray(labels) + 1,
+            "in_disjunction": np.arange(len(labels)) < k,
+        }
     )

@@ -4,51 +4,107 @@ from collections.abc import Sequence
 
 from pillar_core.runs import private_tests
 
-SIZE_PUBLIC = "the number of private rows is public: settings and scaling take it as known, and one example more or less does not change it"
-NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, an experiment and not for release"
+SIZE_PUBLIC = (
+    "the number of private rows is public: settings and scaling take it as known, and one example"
+    " more or less does not change it"
+)
+NOISE_SECRET = (
+    "the noise stays secret: this is a simulation with a known seed, an experiment and not for"
+    " release"
+)
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
-NOISE_EXACT = "noise and sampling came from the operating system, with exactly the law that is charged, and were recorded nowhere"
-LOW_BITS = "nobody reads the low bits of the noise, which was drawn in floating point: they may show what it was added to"
-CLASSES_PUBLIC = "the list of classes is public and fixed beforehand; of one read off the labels, that a class occurs is not protected"
-FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
+NOISE_EXACT = (
+    "noise and sampling came from the operating system, with exactly the law that is charged, and"
+    " were recorded nowhere"
+)
+LOW_BITS = (
+    "nobody reads the low bits of the noise, which was drawn in floating point: they may show what"
+    " it was added to"
+)
+CLASSES_PUBLIC = (
+    "the list of classes is public and fixed beforehand; of one read off the labels, that a class"
+    " occurs is not protected"
+)
+FORM_PUBLIC = (
+    "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed"
+    " without looking at private rows"
+)
 EXTRACTED = (
-    "each row's features depend on that row alone, whatever rows went through the backbone with it: batches have one size, and no test of "
-    "this library holds their rounding to that"
+    "each row's features depend on that row alone, whatever rows went through the backbone with it:"
+    " batches have one size, and no test of this library holds their rounding to that"
 )
 FORM_SEEN = (
-    "how rows became features (columns, scaling, image size, colour, backbone) is public, and private rows decided nothing of it but this, "
-    "which no ε covers: {}"
+    "how rows became features (columns, scaling, image size, colour, backbone) is public, and"
+    " private rows decided nothing of it but this, which no ε covers: {}"
 )
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
-PERSON_APART = "no person of the private rows has public rows: names of both were compared, and private rows of such a person left out"
-PERSON_STATED = "you state that no person of the private rows has public rows: their names were not compared"
+PERSON_APART = (
+    "no person of the private rows has public rows: names of both were compared, and private rows"
+    " of such a person left out"
+)
+PERSON_STATED = (
+    "you state that no person of the private rows has public rows: their names were not compared"
+)
 ROW_APART = "no private row is among the public ones too: ε protects none that is"
-DECLARED = "public rows are made up from ranges and categories, which are public, declared without looking at private rows"
+DECLARED = (
+    "public rows are made up from ranges and categories, which are public, declared without looking"
+    " at private rows"
+)
 TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
-FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
+FOREIGN = (
+    "the learner, from the package {}, charges all that it releases: no test of this library has"
+    " held it to that"
+)
 SPLIT_GIVEN = f"the split is taken as given{private_tests.UNTESTED}"
-SPLIT_BY_COIN = f"a secret coin of each row or person, drawn by this library, alone made test rows{private_tests.UNTESTED}"
+SPLIT_BY_COIN = (
+    "a secret coin of each row or person, drawn by this library, alone made test"
+    f" rows{private_tests.UNTESTED}"
+)
 HOLDS = "It holds if"
-LIBRARY, DATA, MAKERS = "this library", "whoever prepared the data", "whoever made the backbone, the weights or the package"
+LIBRARY, DATA, MAKERS = (
+    "this library",
+    "whoever prepared the data",
+    "whoever made the backbone, the weights or the package",
+)
 TRAINER, NOBODY = "whoever trained the model", "nobody: this library does not defend against it"
 _OWNERS = {
-    LIBRARY: (SPLIT_BY_COIN, NOISE_SYSTEM, NOISE_EXACT, PERSON_APART, "the public set was chosen on private rows"),
+    LIBRARY: (
+        SPLIT_BY_COIN,
+        NOISE_SYSTEM,
+        NOISE_EXACT,
+        PERSON_APART,
+        "the public set was chosen on private rows",
+    ),
     NOBODY: (LOW_BITS,),
     DATA: (
         *("the number of private rows is public", CLASSES_PUBLIC, FORM_PUBLIC, FORM_SEEN, DECLARED),
         *(PERSON_NAMED, PERSON_STATED, ROW_APART, "no person has more than"),
     ),
-    MAKERS: (EXTRACTED, TEXT_PUBLIC, FOREIGN, "the weights that the network starts from", "each row's gradient depends"),
+    MAKERS: (
+        EXTRACTED,
+        TEXT_PUBLIC,
+        FOREIGN,
+        "the weights that the network starts from",
+        "each row's gradient depends",
+    ),
 }
-"""Who answers for an assumption, by how it begins, up to a place that is filled in; all others are for `TRAINER`."""
+"""Who answers for an assumption, by how it begins, up to a place that is filled in; all others are
+for `TRAINER`."""
 
 
 def owner_of(assumption: str) -> str:
     """Who answers for an assumption of a guarantee."""
-    owners = (owner for owner, starts in _OWNERS.items() if assumption.startswith(tuple(start.partition("{")[0] for start in starts)))
+    owners = (
+        owner
+        for owner, starts in _OWNERS.items()
+        if assumption.startswith(tuple(start.partition("{")[0] for start in starts))
+    )
     return next(owners, TRAINER)
 
 
 def in_lines(assumptions: Sequence[str]) -> list[str]:
     """A heading, and each assumption on a line with who answers for it."""
-    return [f"{HOLDS} all of this is true (in brackets, who answers for it):", *(f"- {line} ({owner_of(line)})" for line in assumptions)]
+    return [
+        f"{HOLDS} all of this is true (in brackets, who answers for it):",
+        *(f"- {line} ({owner_of(line)})" for line in assumptions),
+    ]

@@ -1,4 +1,5 @@
-"""Evidence for a data protection officer: a model's zip as one page of HTML, each sentence from its statement or its card."""
+"""Evidence for a data protection officer: a model's zip as one page of HTML, each sentence from its
+statement or its card."""
 
 import html
 import math
@@ -19,31 +20,48 @@ from pillar_core.types import Form
 
 _TEMPLATE = Path(__file__).with_suffix(".html")
 UNSEEN = (
-    "No audit or attack proves a guarantee. None sees a division by the realised batch size, shuffled batches that are counted as Poisson "
-    "samples, or tuning on private validation rows."
+    "No audit or attack proves a guarantee. None sees a division by the realised batch size,"
+    " shuffled batches that are counted as Poisson samples, or tuning on private validation rows."
 )
 UNKNOWN = "The file knows this training alone. Losses of other trainings on the same rows add up."
 NOTHING = "Nothing of private rows was released: the model was trained without them."
 MIXING = "Mixing Differential Privacy With Other Data Releases"
 ELSEWHERE = (
-    "This page says nothing about who may read the private rows, how they are stored, why and on what legal ground they were collected, or "
-    "whether the model treats groups of people alike."
+    "This page says nothing about who may read the private rows, how they are stored, why and on"
+    " what legal ground they were collected, or whether the model treats groups of people alike."
 )
 UNTESTED = "The file holds no private test of the model."
-BEFORE = " It was written before the private tests that the sum above counts, or those were of other models."
+BEFORE = (
+    " It was written before the private tests that the sum above counts, or those were of other"
+    " models."
+)
 
 
 def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") -> str:
-    """One page of HTML about the model in a zip, which needs no network: what is protected, how well, and what all of it rests on.
+    """One page of HTML about the model in a zip, which needs no network: what is protected, how
+    well, and what all of it rests on.
 
-    attacks: sentences on attacks and audits, with their run. spent: what all trainings on the same rows cost together.
-    Raises DataError: no model's zip, or one with a changed file.
+    attacks: sentences on attacks and audits, with their run. spent: what all trainings on the same
+    rows cost together. Raises DataError: no model's zip, or one with a changed file.
     """
     with reading(source) as (archive, card):
         if changed := changed_files(archive, card):
-            raise DataError(f"the model's file is not as it was written: {'; '.join(changed)}. Download it again.")
-        stated, sums = archive.read(STATEMENT).decode().splitlines(), archive.read(SUMS).decode().splitlines()
-    guarantee, public = card["guarantee"], card.get("public_set") or {"name": None, "rows": card["public_data"] != "none"}
+            raise DataError(
+                f"the model's file is not as it was written: {'; '.join(changed)}. Download it"
+                " again."
+            )
+        stated, sums = (
+            archive.read(STATEMENT).decode().splitlines(),
+            archive.read(SUMS).decode().splitlines(),
+        )
+    guarantee, public = (
+        card["guarantee"],
+        card.get("public_set")
+        or {
+            "name": None,
+            "rows": card["public_data"] != "none",
+        },
+    )
     first = dict.fromkeys(line.partition(":")[0] for line in stated)
     left = {start: [line for line in stated if line.partition(":")[0] == start] for start in first}
 
@@ -53,48 +71,113 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     private = card.get("private_set")
     licences = [_licence("Private rows", private, private)]
     part = f"a part of {private}" if private else None
-    licences += [_licence("Public rows", public["name"] or part, public["name"] or private)] if public.get("rows") else []
-    trained = f"The model was trained on {card['n_private']:,} private examples." if guarantee["events"] else NOTHING
+    licences += (
+        [_licence("Public rows", public["name"] or part, public["name"] or private)]
+        if public.get("rows")
+        else []
+    )
+    trained = (
+        f"The model was trained on {card['n_private']:,} private examples."
+        if guarantee["events"]
+        else NOTHING
+    )
     protected = take("Unit of protection") + _paragraph(trained)
     persons = any(line.endswith(f"{statement.COUNTED}.") for line in left.pop("Releases charged"))
-    ledger = "".join(f"<li>{html.escape(event)}{statement.COUNTED if persons else ''}</li>" for event in guarantee["events"])
+    ledger = "".join(
+        f"<li>{html.escape(event)}{statement.COUNTED if persons else ''}</li>"
+        for event in guarantee["events"]
+    )
     ledger = f"<ol>{ledger}</ol>{take('Sampling', 'Accountant')}"
     left = {start: lines for start, lines in left.items() if not start.startswith((HOLDS, "- "))}
-    assumptions = _table((HOLDS, "who answers for it"), [(line, owner_of(line)) for line in guarantee["assumptions"]])
-    assumptions += _paragraph(
-        f"Deployment model: {card['deployment']['deployment_model']}. Whoever trained the model saw the private rows."
+    assumptions = _table(
+        (HOLDS, "who answers for it"), [(line, owner_of(line)) for line in guarantee["assumptions"]]
     )
-    choice, data = take("Choice of settings", "To confirm"), take("Public data") + "".join(map(_paragraph, licences))
-    tests = take("Tested privately", "Private tests of other models on these test rows", "Training and tests together")
-    tests += take("Training and tests protect different units, so no one ε covers both.", private_tests.SHOWN)
+    assumptions += _paragraph(
+        f"Deployment model: {card['deployment']['deployment_model']}. Whoever trained the model saw"
+        " the private rows."
+    )
+    choice, data = (
+        take("Choice of settings", "To confirm"),
+        take("Public data") + "".join(map(_paragraph, licences)),
+    )
+    tests = take(
+        "Tested privately",
+        "Private tests of other models on these test rows",
+        "Training and tests together",
+    )
+    tests += take(
+        "Training and tests protect different units, so no one ε covers both.", private_tests.SHOWN
+    )
     expected, noise = take(statement.EXPECTED), take("What that means")
-    loss = take("Privacy loss") + _paragraph(_odds(guarantee) + " What follows uses the noise of this model, too." * bool(noise)) + noise
+    loss = (
+        take("Privacy loss")
+        + _paragraph(
+            _odds(guarantee) + " What follows uses the noise of this model, too." * bool(noise)
+        )
+        + noise
+    )
     unprotected, about = take("Not protected"), take("Model")
     made = (
-        f"Made with {versions.in_words(card['versions'])}." if "versions" in card else f"Made with {card['deployment']['implementation']}."
+        f"Made with {versions.in_words(card['versions'])}."
+        if "versions" in card
+        else f"Made with {card['deployment']['implementation']}."
     )
     sections = (
         ("The model", "Machine Learning", about + "".join(take(start) for start in list(left))),
         ("What is protected", "The Unit of Privacy", protected),
-        ("How much can leak", "The Privacy Parameter ε; Variants of Differential Privacy; Comparing Differential Privacy Guarantees", loss),
+        (
+            "How much can leak",
+            (
+                "The Privacy Parameter ε; Variants of Differential Privacy; Comparing Differential"
+                " Privacy Guarantees"
+            ),
+            loss,
+        ),
         ("What was released", "Basic Mechanisms and Common Elements", ledger),
         ("What the guarantee rests on", "Threat Models", assumptions),
         ("How settings were chosen, and what that cost", MIXING, choice),
         ("All trainings on these rows", MIXING, _paragraph(spent or UNKNOWN) + unprotected),
-        ("How good the model is", "Utility and Accuracy", expected + (tests or _paragraph(UNTESTED + BEFORE * ("private test" in spent)))),
+        (
+            "How good the model is",
+            "Utility and Accuracy",
+            expected + (tests or _paragraph(UNTESTED + BEFORE * ("private test" in spent))),
+        ),
         (
             "Attacks and audits",
             "Mechanism Implementation Challenges",
-            "".join(map(_paragraph, attacks or ["The file holds no attack on the model and no audit of it."])) + _paragraph(UNSEEN),
+            "".join(
+                map(
+                    _paragraph,
+                    attacks or ["The file holds no attack on the model and no audit of it."],
+                )
+            )
+            + _paragraph(UNSEEN),
         ),
         ("Data and licences", "Data Collection Exposure", data),
         ("For you to add", "Data Security and Access Control; Bias", _paragraph(ELSEWHERE)),
-        ("Versions and commands", "", _paragraph(made) + f"<pre>{html.escape(_commands(card))}</pre>"),
-        ("As a registry of deployments files it", "", _table(("field", "value"), card["deployment"].items())),
-        ("Files and their SHA-256", "", _table(("file", "SHA-256"), [line.split("  ", 1)[::-1] for line in sums])),
+        (
+            "Versions and commands",
+            "",
+            _paragraph(made) + f"<pre>{html.escape(_commands(card))}</pre>",
+        ),
+        (
+            "As a registry of deployments files it",
+            "",
+            _table(("field", "value"), card["deployment"].items()),
+        ),
+        (
+            "Files and their SHA-256",
+            "",
+            _table(("file", "SHA-256"), [line.split("  ", 1)[::-1] for line in sums]),
+        ),
     )
-    body = "".join(f"<h2>{title}</h2>{_heading(nist)}{content}" for title, nist, content in sections)
-    words = {"predicts": html.escape(f"“{card['predicts']}”" if card.get("predicts") else "a label"), "sections": body}
+    body = "".join(
+        f"<h2>{title}</h2>{_heading(nist)}{content}" for title, nist, content in sections
+    )
+    words = {
+        "predicts": html.escape(f"“{card['predicts']}”" if card.get("predicts") else "a label"),
+        "sections": body,
+    }
     return string.Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(words)
 
 
@@ -103,20 +186,33 @@ def _odds(guarantee: Form) -> str:
     epsilon = float(guarantee["epsilon"])
     share = turned_guesses(epsilon, guarantee["delta"])[0] if math.isfinite(epsilon) else 0.5
     return (
-        f"Somebody guesses whether one {guarantee['privacy_unit']} was used, and a coin decided that. Without the model 50 % of such "
-        f"guesses are right; with it, ε and δ alone allow at most {guessed_right(share)}."
+        f"Somebody guesses whether one {guarantee['privacy_unit']} was used, and a coin decided"
+        " that. Without the model 50 % of such guesses are right; with it, ε and δ alone allow at"
+        f" most {guessed_right(share)}."
     )
 
 
 def _licence(rows: str, words: str | None, name: str | None) -> str:
     """What rows are called, and the licence of the set `name`."""
     licence = DATASETS[name].licence if name and name in DATASETS else "this library knows none"
-    return f"{rows}: the file names none." if words is None else f"{rows}: {words}. Licence: {licence}."
+    return (
+        f"{rows}: the file names none."
+        if words is None
+        else f"{rows}: {words}. Licence: {licence}."
+    )
 
 
 def _commands(card: Form) -> str:
-    again = [f"# an experiment with the same settings\n{card['command']}"] if card.get("command") else []
-    lines = ["# this page", "python -m pillar_core evidence model.zip --output evidence.html", "# new rows"]
+    again = (
+        [f"# an experiment with the same settings\n{card['command']}"]
+        if card.get("command")
+        else []
+    )
+    lines = [
+        "# this page",
+        "python -m pillar_core evidence model.zip --output evidence.html",
+        "# new rows",
+    ]
     return "\n".join([*lines, "python -m pillar_core predict model.zip ROWS", *again])
 
 
@@ -129,6 +225,11 @@ def _paragraph(words: str) -> str:
 
 
 def _table(head: tuple[str, str], rows: Iterable[Sequence[Any]]) -> str:
-    words = [["; ".join(map(str, cell)) if isinstance(cell, list) else str(cell) for cell in row] for row in rows]
-    cells = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in words)
+    words = [
+        ["; ".join(map(str, cell)) if isinstance(cell, list) else str(cell) for cell in row]
+        for row in rows
+    ]
+    cells = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in words
+    )
     return f"<table><tr><th>{head[0]}</th><th>{head[1]}</th></tr>{cells}</table>"

@@ -1,4 +1,5 @@
-"""Exported models, read and applied: to a table by its columns' names, to images, to features, as the file's card says."""
+"""Exported models, read and applied: to a table by its columns' names, to images, to features, as
+the file's card says."""
 
 import contextlib
 import hashlib
@@ -30,14 +31,17 @@ from pillar_core.splits import Transform
 from pillar_core.types import Dataset, Form
 
 LARGE, LARGE_TEXTS = 2**27, 2**22
-"""Bytes of a csv, and of one with texts, whose numbers are larger, beyond which it is not read at once."""
+"""Bytes of a csv, and of one with texts, whose numbers are larger, beyond which it is not read at
+once."""
 
 
 class Model:
-    """A loaded model: `predict` gives labels, `predict_proba` probabilities, `classes` their names, `card` what it promises.
+    """A loaded model: `predict` gives labels, `predict_proba` probabilities, `classes` their names,
+    `card` what it promises.
 
-    Rows are a DataFrame, the path of a table, npz, npy, folder or zip of images, an array, or a list of texts; `notes` say what was
-    understood of the last ones. `weights`: a local file for the backbone of the model's features, where that needs one.
+    Rows are a DataFrame, the path of a table, npz, npy, folder or zip of images, an array, or a
+    list of texts; `notes` say what was understood of the last ones. `weights`: a local file for the
+    backbone of the model's features, where that needs one.
     """
 
     def __init__(self, classifier: LinearClassifier | NetworkClassifier, card: Form) -> None:
@@ -48,38 +52,52 @@ class Model:
         self.weights: str | Path | None = None
 
     def predict(self, rows: Any) -> Array:
-        """(n,) int64 labels of rows: of a table by its columns' names, else (n, d) numbers in the features that the model was trained on.
+        """(n,) int64 labels of rows: of a table by its columns' names, else (n, d) numbers in the
+        features that the model was trained on.
 
-        Raises DataError, SettingError: no such rows: columns that are absent, by name, another dimension, NaN, pixels out of range.
+        Raises DataError, SettingError: no such rows: columns that are absent, by name, another
+        dimension, NaN, pixels out of range.
         """
         return np.concatenate([p.argmax(axis=1) for p in self.blocks(rows)])
 
     def predict_proba(self, rows: Any) -> Array:
-        """(n, C) float64: the softmax of the classes' scores, no measured frequencies. Raises as `predict`."""
+        """(n, C) float64: the softmax of the classes' scores, no measured frequencies. Raises as
+        `predict`."""
         return np.concatenate(list(self.blocks(rows)))
 
     def blocks(self, rows: Any) -> Iterator[Array]:
-        """`predict_proba`, some thousand rows at a time; of a table that `is_large` no more is in memory."""
+        """`predict_proba`, some thousand rows at a time; of a table that `is_large` no more is in
+        memory."""
         if self.is_large(rows):
             return map(use.probabilities, map(self._scores, self._streamed(place_of(rows))))
         x = self.features(rows)
-        return (use.probabilities(self._scores(x[start : start + use.AT_ONCE])) for start in range(0, len(x), use.AT_ONCE))
+        return (
+            use.probabilities(self._scores(x[start : start + use.AT_ONCE]))
+            for start in range(0, len(x), use.AT_ONCE)
+        )
 
     def is_large(self, rows: Any) -> bool:
-        """Whether rows are a csv that is read piece by piece: without texts as `use.py` reads it, plain numbers and no decimal comma."""
+        """Whether rows are a csv that is read piece by piece: without texts as `use.py` reads it,
+        plain numbers and no decimal comma."""
         form = self.card["input"]
         if not isinstance(rows, str | Path) or form.get("kind") != "table":
             return False
-        endings, limit = (frames.TEXTS, LARGE_TEXTS) if _reads_texts(form) else ((".csv", ".tsv", ".txt"), LARGE)
+        endings, limit = (
+            (frames.TEXTS, LARGE_TEXTS) if _reads_texts(form) else ((".csv", ".tsv", ".txt"), LARGE)
+        )
         place = place_of(rows)
-        return frames.ending_of(place) in endings and place.is_file() and place.stat().st_size > limit
+        return (
+            frames.ending_of(place) in endings and place.is_file() and place.stat().st_size > limit
+        )
 
     def _streamed(self, place: Path) -> Iterator[Array]:
         if _reads_texts(self.card["input"]):
             recipe = recipes.recipe_of(self.card["input"]["recipe"])
             text, names = str(encoding.text_column(recipe.columns)), None
             for piece in frames.pieces_of(place, frames.ending_of(place), as_written=(text,)):
-                names = names or dict(zip(piece.columns, encoding.with_text_column(piece, text).columns, strict=True))
+                names = names or dict(
+                    zip(piece.columns, encoding.with_text_column(piece, text).columns, strict=True)
+                )
                 x, self.notes = raw.new_rows(piece.rename(columns=names), recipe)
                 yield x
             return
@@ -92,16 +110,19 @@ class Model:
         return head.scores(x).astype(np.float64)
 
     def save_onnx(self, path: str | Path) -> Path:
-        """Writes a model of images as ONNX, images to probabilities with the backbone inside, to `path` and returns it.
+        """Writes a model of images as ONNX, images to probabilities with the backbone inside, to
+        `path` and returns it.
 
-        Raises UnsupportedError: a model of other rows, or a backbone that cannot be written so. MissingDependencyError: no extra `onnx`.
+        Raises UnsupportedError: a model of other rows, or a backbone that cannot be written so.
+        MissingDependencyError: no extra `onnx`.
         """
         from pillar_core.runs.onnx_file import onnx_bytes
 
         return write_model(path, onnx_bytes(self.classifier, self.card["input"], self.weights))
 
     def features(self, rows: Any) -> Array:
-        """(n, d) float32 rows as the classifier takes them, from what `predict` takes. Raises as `predict`."""
+        """(n, d) float32 rows as the classifier takes them, from what `predict` takes. Raises as
+        `predict`."""
         form, self.notes = self.card["input"], ()
         x = self._read(rows, form)
         if form["kind"] == "pixels":
@@ -119,14 +140,21 @@ class Model:
 
     def _read(self, rows: Any, form: Form) -> Any:
         """What a path, a frame or an array holds, before pixels are scaled."""
-        rows = objects.table_of_texts(rows) if form["kind"] == "table" and objects.is_texts(rows) else rows
+        rows = (
+            objects.table_of_texts(rows)
+            if form["kind"] == "table" and objects.is_texts(rows)
+            else rows
+        )
         is_frame = objects.is_table(rows)
         if not is_frame and not isinstance(rows, str | Path):
             return rows
         place = rows if is_frame else place_of(rows)
         if not is_frame and (place.is_dir() or place.suffix.lower() == ".zip"):
             if form["kind"] != "pixels" and "backbone" not in form:
-                raise DataError(f"{place} holds images, and the model takes {form['kind']}: it was trained on no images.")
+                raise DataError(
+                    f"{place} holds images, and the model takes {form['kind']}: it was trained on"
+                    " no images."
+                )
             x, notes = load_unlabelled(place, form["shape"])
         elif form["kind"] == "table" and (is_frame or raw.is_table(place)):
             x, notes = raw.new_rows(rows, recipes.recipe_of(form["recipe"]))
@@ -140,17 +168,30 @@ class Model:
     def _features(self, images: Array, made_by: Form, shape: list[int]) -> Array:
         """The features of images, through the same backbone with the same weights."""
         name = made_by["name"]
-        lines = f"Make features yourself: pc.load_features(images, {name!r}, weights=FILE).x_train, which predict takes."
+        lines = (
+            f"Make features yourself: pc.load_features(images, {name!r}, weights=FILE).x_train,"
+            " which predict takes."
+        )
         if name not in BACKBONES or BACKBONES[name].is_own_file:
-            raise DataError(f"the model's features come from the backbone {name}, which is not here. {lines}")
+            raise DataError(
+                f"the model's features come from the backbone {name}, which is not here. {lines}"
+            )
         try:
             weights_here = identity_of(name, self.weights)
         except SettingError as refusal:
-            raise DataError(f"{refusal} Name the file: `model.weights = FILE`, or --weights FILE.") from refusal
+            raise DataError(
+                f"{refusal} Name the file: `model.weights = FILE`, or --weights FILE."
+            ) from refusal
         if weights_here != made_by:
-            raise DataError(f"the weights of the backbone {name} are others here than those that the model was trained with. {lines}")
+            raise DataError(
+                f"the weights of the backbone {name} are others here than those that the model was"
+                f" trained with. {lines}"
+            )
         if images.dtype != np.uint8 or list(images.shape[1:]) != shape:
-            raise DataError(f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got {images.dtype} {images.shape}.")
+            raise DataError(
+                f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got"
+                f" {images.dtype} {images.shape}."
+            )
         x, _, notes = extract(Dataset("rows", images, None), backbone=name, weights=self.weights)
         self.notes += notes
         return x
@@ -172,16 +213,32 @@ def load_model(path: Any) -> Model:
 
 
 def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
-    """(what a model's zip states of itself by name, its assumptions, what is missing, added or changed in it); nothing of it is verified.
+    """(what a model's zip states of itself by name, its assumptions, what is missing, added or
+    changed in it); nothing of it is verified.
 
     Raises DataError: no model's zip.
     """
     with reading(source) as (archive, card):
-        filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}
-        facts = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
+        filed = {
+            name.replace("_", " "): value
+            for name, value in dict(card["deployment"]).items()
+            if name != "assumptions"
+        }
+        facts = {
+            "predicts": card.get("predicts") or "a label",
+            "classes": card["classes"],
+            "learner": card["method"],
+        } | filed
         facts["private examples"] = card["n_private"]
-        words = {name: join(value) if isinstance(value, list) else str(value) for name, value in facts.items()}
-        return words, tuple(map(str, card["guarantee"]["assumptions"])), changed_files(archive, card)
+        words = {
+            name: join(value) if isinstance(value, list) else str(value)
+            for name, value in facts.items()
+        }
+        return (
+            words,
+            tuple(map(str, card["guarantee"]["assumptions"])),
+            changed_files(archive, card),
+        )
 
 
 @contextlib.contextmanager
@@ -200,28 +257,43 @@ def reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, Form]]:
     except (*UNREADABLE, SafetensorError) as cause:
         if isinstance(cause, DataError):
             raise
-        raise DataError(f"{getattr(source, 'name', source)} is no model of the PILLAR explorer: {cause}.") from cause
+        raise DataError(
+            f"{getattr(source, 'name', source)} is no model of the PILLAR explorer: {cause}."
+        ) from cause
 
 
 def changed_files(archive: zipfile.ZipFile, card: Form) -> list[str]:
     """What is missing, added or changed in a model's zip, in words."""
     names = [name for name in archive.namelist() if not name.endswith("/")]
     sums = dict(line.split("  ", 1)[::-1] for line in archive.read(SUMS).decode().splitlines())
-    changed = [f"{name} is missing" for name in (CARD, WEIGHTS, *sums) if name not in sums or name not in names]
-    changed += [f"{name} was added" for name in names if name not in (*sums, SUMS) or names.count(name) > 1]
+    changed = [
+        f"{name} is missing"
+        for name in (CARD, WEIGHTS, *sums)
+        if name not in sums or name not in names
+    ]
+    changed += [
+        f"{name} was added" for name in names if name not in (*sums, SUMS) or names.count(name) > 1
+    ]
     present = [name for name in sums if name in names]
-    return changed + [f"{name} was changed" for name in present if hashlib.sha256(archive.read(name)).hexdigest() != sums[name]]
+    return changed + [
+        f"{name} was changed"
+        for name in present
+        if hashlib.sha256(archive.read(name)).hexdigest() != sums[name]
+    ]
 
 
 def _network(arrays: dict[str, Array], card: Form) -> NetworkClassifier:
-    """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
+    """The network that a card describes; only names, sizes and numbers are taken from the file, and
+    no other file is opened."""
     design = card["network"]
     words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
     built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
     if built.n_classes != len(card["classes"]):
         raise ValueError("its card does not fit its arrays")
     classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
-    classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))  # refuses arrays of another network
+    classifier.predict(
+        np.zeros((1, classifier.width), dtype=np.float32)
+    )  # refuses arrays of another network
     return classifier
 
 
@@ -233,7 +305,11 @@ def _model(arrays: dict[str, Array], card: Form) -> Model:
     present = {name: arrays[name] for name in axes if name not in use.PARTS or name in arrays}
     checks.arrays(", ".join(axes[name] for name in present), **present)
     mean, scale, projection = (arrays.get(name) for name in use.PARTS)
-    head = LinearClassifier(Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"], arrays["bias"])
+    head = LinearClassifier(
+        Transform(mean, scale, projection, card["transform"]["normalise"]),
+        arrays["weights"],
+        arrays["bias"],
+    )
     if not all(isinstance(name, str) for name in card["classes"]):
         raise ValueError("its card names classes that are no words")
     if _width(card["input"]) != head.width or len(card["classes"]) != len(head.bias):

@@ -1,4 +1,5 @@
-"""From whatever the user has to a feature set: files are read by `data`, images go through `features`."""
+"""From whatever the user has to a feature set: files are read by `data`, images go through
+`features`."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -37,29 +38,38 @@ def load_features(
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.
 
-    A source without test rows of its own, but with labels, gets a stratified fifth of its rows as such, the same every time.
+    A source without test rows of its own, but with labels, gets a stratified fifth of its rows as
+    such, the same every time.
 
     Args:
-        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz, folder or zip of images; a DataFrame;
-            a pair (rows, labels) of arrays, texts or .npy files; a list of texts; a Bunch, TensorDataset or data set of the library
-            datasets; or a dataset.
+        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz,
+        folder or zip of images; a DataFrame;
+            a pair (rows, labels) of arrays, texts or .npy files; a list of texts; a Bunch,
+            TensorDataset or data set of the library datasets; or a dataset.
             A feature set comes back as it is.
-        backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers. What a network makes is kept
-            in the cache, and extracted only where it is not there. In its place, load_features(rows, labels) is the pair (rows, labels).
+        backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers.
+        What a network makes is kept
+            in the cache, and extracted only where it is not there. In its place,
+            load_features(rows, labels) is the pair (rows, labels).
         weights: a local file for backbones that have weights.
         device: auto, cpu, cuda or mps.
         batch_size: images at a time.
-        label, person, leave_out: columns of a table: what is predicted (default: the one named so, or the only one of words), whose the
-            rows are (the first of each person counts, or as many as the recipe says), and what is not used.
+        label, person, leave_out: columns of a table: what is predicted (default: the one named so,
+        or the only one of words), whose the
+            rows are (the first of each person counts, or as many as the recipe says), and what is
+            not used.
         keys: the names of rows and labels in a npz; None for no labels.
-        recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python -m pillar_core recipe` writes it).
-        public: a table whose rows say that instead. Persons who have rows there lose theirs here.
-        text: the column of a table whose texts become numbers, each by itself (default: the one that alone can be it, where nothing else
-            is to learn from or `backbone` names an encoder of texts); a list of texts, or a pair (texts, labels), needs no name.
+        recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python
+        -m pillar_core recipe` writes it). public: a table whose rows say that instead. Persons who
+        have rows there lose theirs here. text: the column of a table whose texts become numbers,
+        each by itself (default: the one that alone can be it, where nothing else
+            is to learn from or `backbone` names an encoder of texts); a list of texts, or a pair
+            (texts, labels), needs no name.
 
-    Raises DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network. SettingError: a
-    backbone for what is features already, or a device, batch size or weights out of range. UnknownNameError: no such backbone. StoreError:
-    a disk that refuses; what was extracted is kept.
+    Raises DataError: a file or rows that cannot be used, every reason with row numbers; or weights
+    of another network. SettingError: a backbone for what is features already, or a device, batch
+    size or weights out of range. UnknownNameError: no such backbone. StoreError: a disk that
+    refuses; what was extracted is kept.
     """
     if backbone is not None and not isinstance(backbone, str):
         source, backbone = (source, backbone), None
@@ -70,20 +80,34 @@ def load_features(
     rows: Dataset | FeatureSet
     if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
         source = objects.read_object(source)
-        if raw.is_table(source) and label is None:  # rows and labels came apart, so that the last column is certain
-            roles = dataclasses.replace(roles, label=str(source.columns[-1]), text=text or source.attrs.get("text"))
+        if (
+            raw.is_table(source) and label is None
+        ):  # rows and labels came apart, so that the last column is certain
+            roles = dataclasses.replace(
+                roles, label=str(source.columns[-1]), text=text or source.attrs.get("text")
+            )
     if raw.is_table(source):
         if keys is not None:
-            raise SettingError(f"keys name arrays of a npz; a table has label and leave_out. Got {keys!r}.")
+            raise SettingError(
+                f"keys name arrays of a npz; a table has label and leave_out. Got {keys!r}."
+            )
         rows = raw.read_private(source, roles, () if public is None else (public,))
     elif roles or public is not None:
-        raise SettingError("label, person, leave_out, recipe, public and text go with tables: a csv or parquet file, or a DataFrame.")
+        raise SettingError(
+            "label, person, leave_out, recipe, public and text go with tables: a csv or parquet"
+            " file, or a DataFrame."
+        )
     else:
         rows = read(source, keys=keys)
     if isinstance(rows, FeatureSet):
-        is_its_encoder = encoder is not None and texts.identity_of(encoder) == matching.encoder_of(rows)
+        is_its_encoder = encoder is not None and texts.identity_of(encoder) == matching.encoder_of(
+            rows
+        )
         if (backbone not in (None, "identity") and not is_its_encoder) or weights is not None:
-            raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
+            raise SettingError(
+                f"backbone must be none or identity for what is features already; got {backbone!r},"
+                f" weights {weights!r}."
+            )
         return rows
     return through_backbone(rows, backbone, weights=weights, device=device, batch_size=batch_size)
 
@@ -98,11 +122,20 @@ def through_backbone(
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> FeatureSet:
-    """`load_features` of a dataset, telling how far it is and stopping when asked. Raises as `load_features`; and Cancelled."""
+    """`load_features` of a dataset, telling how far it is and stopping when asked. Raises as
+    `load_features`; and Cancelled."""
     chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
-    how: Values = {"weights": weights, "device": device, "batch_size": batch_size, "progress": progress, "cancelled": cancelled}
+    how: Values = {
+        "weights": weights,
+        "device": device,
+        "batch_size": batch_size,
+        "progress": progress,
+        "cancelled": cancelled,
+    }
     x_train, x_test, notes = extract(dataset, backbone=chosen, **how)
-    checked = data.features(x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None)
+    checked = data.features(
+        x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None
+    )
     same = ("name", "synthetic", "known", "persons", "caveats", "test_drawn", "texts", "recipe")
     return dataclasses.replace(
         checked,

@@ -1,4 +1,5 @@
-"""A trained model as a zip that stands alone: weights, a card with the whole way from raw rows, the statement, and code that uses it."""
+"""A trained model as a zip that stands alone: weights, a card with the whole way from raw rows, the
+statement, and code that uses it."""
 
 import dataclasses
 import functools
@@ -39,47 +40,82 @@ WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "S
 STATEMENT, FIELDS = "statement.txt", "statement.json"
 READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
 _TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  # type: ignore[assignment]  # texts, and no tables
-UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
+UNPAID = (
+    "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this"
+    " number is not differentially private"
+)
 SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
 PAID_WAYS = "random stopping"
-_SPLITS = weakref.WeakKeyDictionary[LinearClassifier | NetworkClassifier, weakref.ref[SemiPrivateSplit]]()
+_SPLITS = weakref.WeakKeyDictionary[
+    LinearClassifier | NetworkClassifier, weakref.ref[SemiPrivateSplit]
+]()
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
 
 def model_bytes(
-    record: RunRecord, *, classes: tuple[str, ...] | None = None, split: SemiPrivateSplit | None = None, onnx: bool = False
+    record: RunRecord,
+    *,
+    classes: tuple[str, ...] | None = None,
+    split: SemiPrivateSplit | None = None,
+    onnx: bool = False,
 ) -> bytes:
-    """A zip with the model of a run with secret noise: weights, card, statement, a README, code that uses it, and the files' SHA-256.
+    """A zip with the model of a run with secret noise: weights, card, statement, a README, code
+    that uses it, and the files' SHA-256.
 
-    split: what the run was trained on, which names the classes and says how raw rows become features. Without it the file takes features.
-    onnx: whether a model of images comes as model.onnx, too, with its backbone; where that cannot be, the README says why.
+    split: what the run was trained on, which names the classes and says how raw rows become
+    features. Without it the file takes features. onnx: whether a model of images comes as
+    model.onnx, too, with its backbone; where that cannot be, the README says why.
 
-    Raises UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound, one whose settings were chosen on test
-    rows and not paid for, one that claims to cover a choice made in sight of test accuracy, or a classifier of an unknown kind.
-    SettingError: neither a split nor classes.
+    Raises UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound,
+    one whose settings were chosen on test rows and not paid for, one that claims to cover a choice
+    made in sight of test accuracy, or a classifier of an unknown kind. SettingError: neither a
+    split nor classes.
     """
     from safetensors.numpy import save
 
     mode.refuse("release")
     if classes is None and split is None:
-        raise SettingError("give the split that the run was trained on (split=), or the classes' names (classes=).")
+        raise SettingError(
+            "give the split that the run was trained on (split=), or the classes' names (classes=)."
+        )
     names = split.features.classes if classes is None and split is not None else classes or ()
     if record.seed is not None and record.guarantee.has_releases:
-        raise UnsupportedError("this run has a known seed, so its noise is no secret; export a release run (seed=None, --release) instead.")
+        raise UnsupportedError(
+            "this run has a known seed, so its noise is no secret; export a release run (seed=None,"
+            " --release) instead."
+        )
     if not record.guarantee.epsilon.is_bound:
-        raise UnsupportedError(f"accountant {record.guarantee.accountant!r} is an approximation: this ε is no upper bound.")
+        raise UnsupportedError(
+            f"accountant {record.guarantee.accountant!r} is an approximation: this ε is no upper"
+            " bound."
+        )
     if record.guarantee.chosen_in_sight and record.guarantee.covers_choice is not False:
-        raise UnsupportedError(f"this guarantee claims to cover a choice that it does not: {IN_SIGHT}. Declare it with `in_sight`.")
+        raise UnsupportedError(
+            f"this guarantee claims to cover a choice that it does not: {IN_SIGHT}. Declare it with"
+            " `in_sight`."
+        )
     if record.guarantee.covers_choice is False and not record.guarantee.chosen_in_sight:
         raise UnsupportedError(NO_RELEASE)
     arrays, built = _taken_apart(record)
     if "network" in built:
-        record = dataclasses.replace(record, settings={**record.settings, "network": built["network"]["network"]})
+        record = dataclasses.replace(
+            record, settings={**record.settings, "network": built["network"]["network"]}
+        )
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    card, form = _card(record, names, split, told := statement(record)) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
+    card, form = (
+        _card(record, names, split, told := statement(record)) | built,
+        functools.partial(json.dumps, indent=2, ensure_ascii=False),
+    )
     texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: told.text}
-    written = _onnx(record, card, split) if onnx else f"There is no `{ONNX}`, as nobody asked for it: {SAVE_ONNX}"
-    texts |= {READ_ME: _read_me(record, card, split, told, written if isinstance(written, str) else ""), USE: _use()}
+    written = (
+        _onnx(record, card, split)
+        if onnx
+        else f"There is no `{ONNX}`, as nobody asked for it: {SAVE_ONNX}"
+    )
+    texts |= {
+        READ_ME: _read_me(record, card, split, told, written if isinstance(written, str) else ""),
+        USE: _use(),
+    }
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if isinstance(written, bytes):
         contents[ONNX] = written
@@ -87,7 +123,9 @@ def model_bytes(
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
         contents[ARRAYS] = npz.getvalue()
-    contents[SUMS] = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()).encode()
+    contents[SUMS] = "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()
+    ).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
@@ -96,14 +134,21 @@ def model_bytes(
 
 
 def in_sight(record: RunRecord, seen: str = IN_SIGHT) -> RunRecord:
-    """The record, its guarantee declared to cover the training alone; `what` was in sight when its settings were moved.
+    """The record, its guarantee declared to cover the training alone; `what` was in sight when its
+    settings were moved.
 
-    Raises UnsupportedError: a run that no declaration makes a release, because settings were picked as the best on test rows.
+    Raises UnsupportedError: a run that no declaration makes a release, because settings were picked
+    as the best on test rows.
     """
     declared = record.guarantee
     if declared.covers_choice is False:
         raise UnsupportedError(NO_RELEASE)
-    guarantee = dataclasses.replace(declared, covers_choice=False, chosen_in_sight=True, assumptions=(*declared.assumptions, seen))
+    guarantee = dataclasses.replace(
+        declared,
+        covers_choice=False,
+        chosen_in_sight=True,
+        assumptions=(*declared.assumptions, seen),
+    )
     return dataclasses.replace(record, guarantee=guarantee)
 
 
@@ -115,14 +160,22 @@ def save_model(
     split: SemiPrivateSplit | None = None,
     onnx: bool = False,
 ) -> Path:
-    """Writes `model_bytes` to `path` and returns it; the cache gets the training's receipt, unless only `classes` are known.
+    """Writes `model_bytes` to `path` and returns it; the cache gets the training's receipt, unless
+    only `classes` are known.
 
-    split: what the run was trained on, by default the split of this process that the run was given, as long as that is in memory.
+    split: what the run was trained on, by default the split of this process that the run was given,
+    as long as that is in memory.
 
-    Raises UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written; or the cache.
+    Raises UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that
+    cannot be, or not be written; or the cache.
     """
     head = record.classifier
-    if split is None and classes is None and isinstance(head, LinearClassifier | NetworkClassifier) and head in _SPLITS:
+    if (
+        split is None
+        and classes is None
+        and isinstance(head, LinearClassifier | NetworkClassifier)
+        and head in _SPLITS
+    ):
         split = _SPLITS[head]()
     path, content = place_of(path), model_bytes(record, classes=classes, split=split, onnx=onnx)
     files.check_room(path, len(content))
@@ -132,16 +185,19 @@ def save_model(
 
 
 def remember_split(classifier: Classifier, split: SemiPrivateSplit) -> None:
-    """Lets `save_model` find what a classifier was trained on, as long as both are in use: neither is kept here, nor written to a file."""
+    """Lets `save_model` find what a classifier was trained on, as long as both are in use: neither
+    is kept here, nor written to a file."""
     if isinstance(classifier, LinearClassifier | NetworkClassifier):
         _SPLITS[classifier] = weakref.ref(split)
 
 
 def check_room(features: FeatureSet, path: str | Path | None = None) -> None:
-    """Refuses, before a training on these rows spends anything, a cache or a `path` that its receipt and its model cannot be written to.
+    """Refuses, before a training on these rows spends anything, a cache or a `path` that its
+    receipt and its model cannot be written to.
 
-    A linear head of all directions counts as the model: most are smaller, and only networks and model.onnx are larger.
-    Raises DataError, StoreError: a path that cannot be, or not be written; or the cache.
+    A linear head of all directions counts as the model: most are smaller, and only networks and
+    model.onnx are larger. Raises DataError, StoreError: a path that cannot be, or not be written;
+    or the cache.
     """
     n_bytes = 2**20 + 4 * features.d * (min(features.d, len(features.x_train)) + features.n_classes)
     store.default().check_room(n_bytes)
@@ -166,16 +222,28 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], Form]:
         design = dataclasses.asdict(head.design) | {"network": portable(head.design.network)}
         return dict(zip(head.names, head.arrays, strict=True)), {"network": design}
     if not isinstance(head, LinearClassifier):
-        raise UnsupportedError(f"linear heads and trained networks are exported; {record.method} is neither.")
-    arrays = {name: getattr(head.transform, name) for name in use.PARTS if getattr(head.transform, name) is not None}
+        raise UnsupportedError(
+            f"linear heads and trained networks are exported; {record.method} is neither."
+        )
+    arrays = {
+        name: getattr(head.transform, name)
+        for name in use.PARTS
+        if getattr(head.transform, name) is not None
+    }
     size = {"features": int(record.facts.d), "dimensions": int(head.weights.shape[0])}
-    return arrays | {"weights": head.weights, "bias": head.bias}, {"transform": {"normalise": head.transform.normalise, **size}}
+    return arrays | {"weights": head.weights, "bias": head.bias}, {
+        "transform": {"normalise": head.transform.normalise, **size}
+    }
 
 
-def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None, told: Statement) -> Form:
+def _card(
+    record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None, told: Statement
+) -> Form:
     form = _input(record, None if split is None else split.features)
     shares = {"content": "public", "fraction": "public_fraction", "per_class": "public_per_class"}
-    public = {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
+    public = (
+        {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
+    )
     return {
         "format": FORMAT,
         "method": record.method,
@@ -188,7 +256,11 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
         "deployment": dict(told.fields),
         "public_data": METHODS[record.method].public_words(record.settings),
         "private_set": None if split is None else _set_name(split.features.name),
-        "public_set": None if split is None else {"name": _set_name(split.public_name), "rows": len(split.public_x)} | public,
+        "public_set": (
+            None
+            if split is None
+            else {"name": _set_name(split.public_name), "rows": len(split.public_x)} | public
+        ),
         "versions": made_with(),
         "command": None if split is None else command_of(record, split),
         "notes": "Exact test accuracy is left out: it is a non-private release of the test rows.",
@@ -201,19 +273,33 @@ def _set_name(name: str) -> str:
 
 
 def _input(record: RunRecord, features: FeatureSet | None) -> Form:
-    """How raw rows become what the model takes: a table's recipe, or images' shape and backbone. Public, declared or a caveat."""
+    """How raw rows become what the model takes: a table's recipe, or images' shape and backbone.
+    Public, declared or a caveat."""
     head = record.classifier
-    shape = head.design.shape if isinstance(head, NetworkClassifier) else None if features is None else features.pixel_shape
+    shape = (
+        head.design.shape
+        if isinstance(head, NetworkClassifier)
+        else None
+        if features is None
+        else features.pixel_shape
+    )
     if shape is not None:
         return {"kind": "pixels", "shape": list(shape), "range": [0, 1]}
     plain = {"kind": "features", "dims": int(record.facts.d)}
     if features is None:
         return plain
     if features.made_by and features.images is not None:
-        return plain | {"backbone": dict(features.made_by), "shape": list(features.images.x_train.shape[1:])}
+        return plain | {
+            "backbone": dict(features.made_by),
+            "shape": list(features.images.x_train.shape[1:]),
+        }
     named = Recipe("", columns=tuple(Column(name, NUMBERS, 0) for name in features.names or ()))
     recipe = (
-        dataclasses.replace(recipes.recipe_of(features.recipe), left_out=(), person=None, rows_per_person=1) if features.recipe else named
+        dataclasses.replace(
+            recipes.recipe_of(features.recipe), left_out=(), person=None, rows_per_person=1
+        )
+        if features.recipe
+        else named
     )
     if encoding.width(recipe.columns, recipe) != record.facts.d:
         return plain
@@ -225,8 +311,9 @@ def _onnx(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> byte
     from pillar_core.runs.onnx_file import onnx_bytes
 
     backbone = split and split.features.backbone
+    weights = address(backbone).weights if backbone else None
     try:
-        return onnx_bytes(record.classifier, card["input"], address(backbone).weights if backbone else None)  # type: ignore[arg-type]
+        return onnx_bytes(record.classifier, card["input"], weights)  # type: ignore[arg-type]
     except MissingDependencyError as refusal:
         return f"There is no `{ONNX}`: {refusal} Then {SAVE_ONNX}"
     except UnsupportedError as refusal:
@@ -237,18 +324,33 @@ def _use() -> str:
     """`use.py` with the few lines of the library that it imports in their place."""
     source = Path(use.__file__).read_text(encoding="utf-8")
     lines = Path(transform.__file__).read_text(encoding="utf-8")
-    body = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + lines[lines.index("CHUNK_ROWS") :]
-    gaps = "".join(f"{name} = frozenset({sorted(getattr(cells, name))!r})\n" for name in ("GAPS", "GAPS_OF_WORDS"))
+    body = (
+        "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n"
+        + lines[lines.index("CHUNK_ROWS") :]
+    )
+    gaps = "".join(
+        f"{name} = frozenset({sorted(getattr(cells, name))!r})\n"
+        for name in ("GAPS", "GAPS_OF_WORDS")
+    )
     gaps += f"NUMBER = re.compile({cells.NUMBER.pattern!r})\n"
-    source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER\n", gaps)
-    source = source.replace("from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n")
-    source = source.replace("from pillar_core.data.tables import LABEL_NAMES\n", f"LABEL_NAMES = {LABEL_NAMES!r}\n")
+    source = source.replace(
+        "from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER\n", gaps
+    )
+    source = source.replace(
+        "from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n"
+    )
+    source = source.replace(
+        "from pillar_core.data.tables import LABEL_NAMES\n", f"LABEL_NAMES = {LABEL_NAMES!r}\n"
+    )
     source = source.replace("from pillar_core.errors import DataError\n", "")
     return source.replace("from pillar_core.splits.transform import Transform\n", body)
 
 
-def _read_me(record: RunRecord, card: Form, split: SemiPrivateSplit | None, told: Statement, no_onnx: str) -> str:
-    """The model card: what it tells apart, what it promises, how it was set, how to use it. no_onnx: why there is no model.onnx."""
+def _read_me(
+    record: RunRecord, card: Form, split: SemiPrivateSplit | None, told: Statement, no_onnx: str
+) -> str:
+    """The model card: what it tells apart, what it promises, how it was set, how to use it.
+    no_onnx: why there is no model.onnx."""
     form, classes, learner = card["input"], card["classes"], METHODS[record.method]
     backbone = f" of {form['backbone']['name']}" if "backbone" in form else ""
     return _front_matter(record, card, split) + _TEXTS["whole"].format(
@@ -272,24 +374,40 @@ def _again(record: RunRecord, split: SemiPrivateSplit) -> str:
     """How to train it once more."""
     command = command_of(record, split)
     files = [f"`{word}`" for word in shlex.split(command) if word.endswith(".npz")]
-    saved = f" It reads {' and '.join(files)}, which Data & backbone saves, or your own file in its place." if files else ""
+    saved = (
+        f" It reads {' and '.join(files)}, which Data & backbone saves, or your own file in its"
+        " place."
+        if files
+        else ""
+    )
     return _TEXTS["again"].format(saved=saved, command=command)
 
 
 def _front_matter(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> str:
-    """What hubs of models file; no metric, because test accuracy is private. The licence is for the owner to name."""
+    """What hubs of models file; no metric, because test accuracy is private. The licence is for the
+    owner to name."""
     guarantee, form = card["guarantee"], card["input"]
     names = () if split is None else (split.features.name, split.public_name or "")
+    rows = "image" if form["kind"] == "pixels" or "backbone" in form else _of_table(form)
     fields = {
         "license": "unknown",
         "library_name": "pillar-explorer",
-        "pipeline_tag": f"{'image' if form['kind'] == 'pixels' or 'backbone' in form else _of_table(form)}-classification",
+        "pipeline_tag": f"{rows}-classification",
         "tags": ["differential-privacy", record.method],
         "datasets": [name.removeprefix("hub:") for name in names if name.startswith("hub:")],
         "metrics": [],
-        "privacy": {name.removeprefix("privacy_"): guarantee[name] for name in ("epsilon", "delta", "privacy_unit", "relation")},
+        "privacy": {
+            name.removeprefix("privacy_"): guarantee[name]
+            for name in ("epsilon", "delta", "privacy_unit", "relation")
+        },
     }
-    return "---\n" + "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items()) + "---\n\n"
+    return (
+        "---\n"
+        + "".join(
+            f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items()
+        )
+        + "---\n\n"
+    )
 
 
 def _of_table(form: Form) -> str:
@@ -299,11 +417,20 @@ def _of_table(form: Form) -> str:
 
 def _rows_in_words(form: Form) -> str:
     if _of_table(form) == "text":
-        return f"a list of texts, a file with one a line, or a table with the column {form['recipe']['columns'][0]['name']!r}"
+        return (
+            "a list of texts, a file with one a line, or a table with the column"
+            f" {form['recipe']['columns'][0]['name']!r}"
+        )
     if form["kind"] == "table":
-        return f"a csv, parquet or DataFrame with the columns {json.dumps([column['name'] for column in form['recipe']['columns']])}"
+        return (
+            "a csv, parquet or DataFrame with the columns"
+            f" {json.dumps([column['name'] for column in form['recipe']['columns']])}"
+        )
     if form["kind"] == "pixels" or "backbone" in form:
-        return f"a folder or zip of images, or uint8 arrays{' (backbone ' + form['backbone']['name'] + ')' if 'backbone' in form else ''}"
+        return (
+            "a folder or zip of images, or uint8"
+            f" arrays{' (backbone ' + form['backbone']['name'] + ')' if 'backbone' in form else ''}"
+        )
     return f"(n, {form['dims']}) features, prepared as the training rows were"
 
 
@@ -316,9 +443,16 @@ def _alone(card: Form, no_onnx: str) -> str:
         return words.format(column=column, lines=use.FEATURES.format(rows="new.csv"))
     if shape is None:
         return _TEXTS["use"] + _TEXTS["numbers"]
-    facts: Form = {"shape": ", ".join(map(str, shape)), "size": f"{shape[0]} × {shape[1]}", "inside": ""}
+    facts: Form = {
+        "shape": ", ".join(map(str, shape)),
+        "size": f"{shape[0]} × {shape[1]}",
+        "inside": "",
+    }
     facts |= {"files": _TEXTS["files"], "n_classes": len(card["classes"]), "no_onnx": no_onnx}
-    facts |= {"lines": use.FEATURES.format(rows="a folder of images"), "colour": "RGB" if len(shape) == 3 else "grey (L)"}
+    facts |= {
+        "lines": use.FEATURES.format(rows="a folder of images"),
+        "colour": "RGB" if len(shape) == 3 else "grey (L)",
+    }
     if form["kind"] == "pixels" and "network" not in card:
         names = ("use", "pixels", *(() if no_onnx else ("onnx",)))
     elif no_onnx:
@@ -341,9 +475,17 @@ def _prepared(form: Form, facts: Form) -> str:
         return ""
     made_by = form["backbone"]
     card = BACKBONES[name] if (name := made_by["name"]) in BACKBONES else None
-    named = {"title": card.title, "licence": card.licence} if card else {"title": "from a file of yours", "licence": "yours to know"}
-    weights = f"SHA-256 of its weights {made_by['sha256']}" if made_by["sha256"] else "without weights"
-    return _TEXTS["photos"].format(**facts, **named, name=name, version=made_by["version"], weights=weights, width=form["dims"])
+    named = (
+        {"title": card.title, "licence": card.licence}
+        if card
+        else {"title": "from a file of yours", "licence": "yours to know"}
+    )
+    weights = (
+        f"SHA-256 of its weights {made_by['sha256']}" if made_by["sha256"] else "without weights"
+    )
+    return _TEXTS["photos"].format(
+        **facts, **named, name=name, version=made_by["version"], weights=weights, width=form["dims"]
+    )
 
 
 def guarantee_card(guarantee: Guarantee) -> Form:

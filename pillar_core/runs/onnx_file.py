@@ -1,4 +1,5 @@
-"""A model of images as one ONNX file: uint8 images in, probabilities out; importing this imports torch."""
+"""A model of images as one ONNX file: uint8 images in, probabilities out; importing this imports
+torch."""
 
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,18 @@ from pillar_core.splits.transform import SMALLEST_SCALE
 from pillar_core.types import Form
 
 TOLERANCE = 1e-4
-"""How far a probability of the file may lie from the library's, on images that are tried before the file is handed out."""
+"""How far a probability of the file may lie from the library's, on images that are tried before the
+file is handed out."""
 
 
-def onnx_bytes(head: LinearClassifier | NetworkClassifier, form: Form, weights: str | Path | None = None) -> bytes:
-    """The ONNX file of a model of images: `images` (n, h, w[, 3]) uint8 to `probabilities` (n, C). form: the card's `input`.
+def onnx_bytes(
+    head: LinearClassifier | NetworkClassifier, form: Form, weights: str | Path | None = None
+) -> bytes:
+    """The ONNX file of a model of images: `images` (n, h, w[, 3]) uint8 to `probabilities` (n, C).
+    form: the card's `input`.
 
-    Raises UnsupportedError: a model of other rows, a backbone that cannot be written so, or a file that does not agree with the library.
-    MissingDependencyError: the extra `onnx` is not installed.
+    Raises UnsupportedError: a model of other rows, a backbone that cannot be written so, or a file
+    that does not agree with the library. MissingDependencyError: the extra `onnx` is not installed.
     """
     if form["kind"] != "pixels" and "backbone" not in form:
         raise UnsupportedError("it is for models of images")
@@ -40,22 +45,44 @@ def onnx_bytes(head: LinearClassifier | NetworkClassifier, form: Form, weights: 
     except PillarError as refusal:
         raise UnsupportedError(f"the backbone {name} could not be opened ({refusal})") from refusal
     if not is_same or (encoder.network is None and "backbone" in form):
-        raise UnsupportedError(f"the backbone {name} {'is no network of torch' if is_same else 'has other weights here'}")
-    images = rng.stream(0, "images for onnx").integers(0, 256, size=(3, *form["shape"]), dtype=np.uint8)
+        raise UnsupportedError(
+            f"the backbone {name}"
+            f" {'is no network of torch' if is_same else 'has other weights here'}"
+        )
+    images = rng.stream(0, "images for onnx").integers(
+        0, 256, size=(3, *form["shape"]), dtype=np.uint8
+    )
     expected = use.probabilities(head.scores(encoder.encode(images)).astype(np.float64))
     whole = _Whole(head, *(encoder.network or (None, None))).eval()
     for layer in whole.modules():
-        vars(layer)["inplace"] = False  # torch takes half as long again to write what overwrites its input
-    names: dict[str, Any] = {"input_names": ["images"], "output_names": ["probabilities"], "dynamo": True, "verbose": False}
+        vars(layer)["inplace"] = (
+            False  # torch takes half as long again to write what overwrites its input
+        )
+    names: dict[str, Any] = {
+        "input_names": ["images"],
+        "output_names": ["probabilities"],
+        "dynamo": True,
+        "verbose": False,
+    }
     try:
         with torch.no_grad():
-            program = torch.onnx.export(whole, (torch.from_numpy(images),), dynamic_shapes=({0: torch.export.Dim("n", min=1)},), **names)
+            program = torch.onnx.export(
+                whole,
+                (torch.from_numpy(images),),
+                dynamic_shapes=({0: torch.export.Dim("n", min=1)},),
+                **names,
+            )
         content = bytes(program.model_proto.SerializeToString())  # type: ignore[union-attr]  # None without dynamo
-        p = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"images": images})[0]
-    except Exception as error:  # torch, onnx and onnxruntime have errors of their own for what they cannot write or run
+        p = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(
+            None, {"images": images}
+        )[0]
+    except Exception as error:
+        # torch, onnx and onnxruntime have errors of their own for what they cannot write or run
         raise UnsupportedError(f"torch could not write it ({type(error).__name__})") from error
     if not np.allclose(p, expected, rtol=0, atol=TOLERANCE):
-        raise UnsupportedError(f"its probabilities would differ by {np.abs(p - expected).max():.2g} from the library's")
+        raise UnsupportedError(
+            f"its probabilities would differ by {np.abs(p - expected).max():.2g} from the library's"
+        )
     return content
 
 
@@ -68,24 +95,44 @@ class _Whole(torch.nn.Module):
     weights: torch.Tensor
     bias: torch.Tensor
 
-    def __init__(self, head: LinearClassifier | NetworkClassifier, network: torch.nn.Module | None, preparing: Preparing | None) -> None:
+    def __init__(
+        self,
+        head: LinearClassifier | NetworkClassifier,
+        network: torch.nn.Module | None,
+        preparing: Preparing | None,
+    ) -> None:
         super().__init__()
         self.network, self.preparing, self.head, self.form = network, preparing, None, None
         if isinstance(head, NetworkClassifier):
             self.head, _, self.form = head.design.build(seed=0, is_filled=False)
-            self.head.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in zip(head.names, head.arrays, strict=True)})
+            self.head.load_state_dict(
+                {
+                    name: torch.from_numpy(array.copy())
+                    for name, array in zip(head.names, head.arrays, strict=True)
+                }
+            )
             return
         transform, self.is_unit = head.transform, head.transform.normalise
         scale = None if transform.scale is None else np.maximum(transform.scale, SMALLEST_SCALE)
-        parts = {"mean": transform.mean, "scale": scale, "projection": transform.projection, "weights": head.weights, "bias": head.bias}
+        parts = {
+            "mean": transform.mean,
+            "scale": scale,
+            "projection": transform.projection,
+            "weights": head.weights,
+            "bias": head.bias,
+        }
         for name, array in parts.items():
-            self.register_buffer(name, None if array is None else torch.from_numpy(array.astype(np.float64)))
+            self.register_buffer(
+                name, None if array is None else torch.from_numpy(array.astype(np.float64))
+            )
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """(n, C) float32 from (n, h, w[, 3]) uint8."""
         x = (images.float() / 255).flatten(1)
         if self.form is not None and self.head is not None:
-            return torch.softmax(self.head(self.form.ready(self.form.images(x))).double(), dim=1).float()
+            return torch.softmax(
+                self.head(self.form.ready(self.form.images(x))).double(), dim=1
+            ).float()
         if self.network is not None and self.preparing is not None:
             x = self.network(self.preparing.prepare(images))
             x = x.mean(dim=(2, 3)) if x.ndim == 4 else x

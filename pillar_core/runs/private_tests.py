@@ -1,4 +1,5 @@
-"""Private tests of models: kept by the content of the rows that they read, summed, and named in a model's statement."""
+"""Private tests of models: kept by the content of the rows that they read, summed, and named in a
+model's statement."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,18 +8,35 @@ from typing import Any
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs.spent import Spendings
-from pillar_core.types import BY_COIN, Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
+from pillar_core.types import (
+    BY_COIN,
+    Classifier,
+    FeatureSet,
+    NeighboringRelation,
+    Provenance,
+    RunRecord,
+    Unit,
+)
 
-LARGER = "the larger of the two, as {} a secret coin of each row or person alone decides between training and test"
-SUM = "their sum, because no secret coin of each row or person alone decides between training and test"
+LARGER = (
+    "the larger of the two, as {} a secret coin of each row or person alone decides between"
+    " training and test"
+)
+SUM = (
+    "their sum, because no secret coin of each row or person alone decides between training and"
+    " test"
+)
 SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
-UNTESTED = "; validation and test rows are not protected, and scores on them are non-private releases"
+UNTESTED = (
+    "; validation and test rows are not protected, and scores on them are non-private releases"
+)
 _NAME = "private_tests"
 
 
 @dataclasses.dataclass(frozen=True)
 class PrivateTest:
-    """A figure of protected rows with its ends, its noisy `cells`, and its ε. `model`: the content of the tested model's weights.
+    """A figure of protected rows with its ends, its noisy `cells`, and its ε. `model`: the content
+    of the tested model's weights.
 
     rate: of the noise on each cell. unclear: classes of which the cells say nothing.
     """
@@ -57,7 +75,8 @@ def title_of(metric: str) -> str:
 
 
 def content_of(features: FeatureSet) -> str:
-    """The content of the rows that a private test reads: test rows, or where there are none train rows; images before any backbone."""
+    """The content of the rows that a private test reads: test rows, or where there are none train
+    rows; images before any backbone."""
     data = features if features.images is None else features.images
     return fingerprint(data.x_train if features.x_test is None else data.x_test)
 
@@ -69,56 +88,93 @@ def model_of(classifier: Classifier) -> str:
 
 
 _TESTS = Spendings(
-    "private test", lambda form: PrivateTest(**form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])})
+    "private test",
+    lambda form: PrivateTest(
+        **form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])}
+    ),
 )
 keep, of_rows = _TESTS.keep, _TESTS.of_rows
 
 
-def add_tests(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool | str, is_shown: bool) -> RunRecord:
+def add_tests(
+    record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool | str, is_shown: bool
+) -> RunRecord:
     """The record, its statement naming private tests of its test rows.
 
-    has_coin: a secret coin of each row or person alone decides between training and test. is_shown: an exact figure was shown.
+    has_coin: a secret coin of each row or person alone decides between training and test. is_shown:
+    an exact figure was shown.
     """
     form = {"tests": tuple(tests), "has_coin": has_coin, "is_shown": is_shown}
-    assumptions = tuple(line.replace(UNTESTED, "; validation rows are not protected") for line in record.guarantee.assumptions)
+    assumptions = tuple(
+        line.replace(UNTESTED, "; validation rows are not protected")
+        for line in record.guarantee.assumptions
+    )
     guarantee = dataclasses.replace(record.guarantee, assumptions=assumptions)
     diagnostics = {**record.diagnostics, _NAME: (form, Provenance.PRIVATE)}
     return dataclasses.replace(record, guarantee=guarantee, diagnostics=diagnostics)
 
 
 def epsilon_with_tests(record: RunRecord) -> float | None:
-    """ε of training and tests together, at the training's δ; None without tests, or where a test has another unit or relation."""
-    form: dict[str, Any] = record.diagnostics.get(_NAME, ({"tests": (), "has_coin": False}, None))[0]
+    """ε of training and tests together, at the training's δ; None without tests, or where a test
+    has another unit or relation."""
+    form: dict[str, Any] = record.diagnostics.get(_NAME, ({"tests": (), "has_coin": False}, None))[
+        0
+    ]
     guarantee = record.guarantee
     unit = (str(guarantee.relation), guarantee.rows_per_person)
     return epsilon_together(guarantee.epsilon.upper, form["tests"], unit, has_coin=form["has_coin"])
 
 
-def epsilon_together(epsilon: float, tests: Sequence[PrivateTest], unit: tuple[str, int | None], *, has_coin: bool | str) -> float | None:
-    """ε of trainings and tests together; None without tests, or where a test has another unit. unit: relation and rows of a person.
+def epsilon_together(
+    epsilon: float,
+    tests: Sequence[PrivateTest],
+    unit: tuple[str, int | None],
+    *,
+    has_coin: bool | str,
+) -> float | None:
+    """ε of trainings and tests together; None without tests, or where a test has another unit.
+    unit: relation and rows of a person.
 
-    Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and neighbours differ by one row or person
-    added or removed: given everybody else's coins, either side of the coin changes one of the two releases.
+    Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and
+    neighbours differ by one row or person added or removed: given everybody else's coins, either
+    side of the coin changes one of the two releases.
     """
     if not tests or any((test.relation, test.rows_per_person) != unit for test in tests):
         return None
     tested = sum(test.epsilon for test in tests)
-    return float(max(epsilon, tested) if has_coin and unit[0] == NeighboringRelation.ADD_OR_REMOVE_ONE else epsilon + tested)
+    return float(
+        max(epsilon, tested)
+        if has_coin and unit[0] == NeighboringRelation.ADD_OR_REMOVE_ONE
+        else epsilon + tested
+    )
 
 
 def larger(coin: bool | str) -> str:
-    """Why the larger ε counts: who says that a secret coin decided; `BY_COIN` where this library drew it."""
-    return LARGER.format("this library drew the test rows:" if coin == BY_COIN else "you state that")
+    """Why the larger ε counts: who says that a secret coin decided; `BY_COIN` where this library
+    drew it."""
+    return LARGER.format(
+        "this library drew the test rows:" if coin == BY_COIN else "you state that"
+    )
 
 
 def doubt(test: PrivateTest, low: float, high: float, metric: str, *, n_classes: int) -> str:
-    """In one sentence that a test contradicts the expected range of `metric`, or does not show more than guessing; else ""."""
-    guess, ends = 0.5 if test.metric == "auc" else 1 / n_classes, f"{100 * low:.0f} to {100 * high:.0f} %"
+    """In one sentence that a test contradicts the expected range of `metric`, or does not show more
+    than guessing; else ""."""
+    guess, ends = (
+        (0.5 if test.metric == "auc" else 1 / n_classes),
+        f"{100 * low:.0f} to {100 * high:.0f} %",
+    )
     is_outside = test.metric == metric and (test.high < low or test.low > high)
     outside = f"lies outside the {ends} that the answer expected" if is_outside else ""
     is_guess = test.metric != "accuracy" and test.low <= guess
-    guessing = f"does not show that the model beats guessing, {100 * guess:.0f} %" if is_guess else ""
-    return f"This test {' and '.join(filter(None, (outside, guessing)))}." if outside or guessing else ""
+    guessing = (
+        f"does not show that the model beats guessing, {100 * guess:.0f} %" if is_guess else ""
+    )
+    return (
+        f"This test {' and '.join(filter(None, (outside, guessing)))}."
+        if outside or guessing
+        else ""
+    )
 
 
 def lines(record: RunRecord) -> list[str]:
@@ -129,19 +185,30 @@ def lines(record: RunRecord) -> list[str]:
         return []
     model = model_of(record.classifier) if record.classifier is not None else ""
     words = [
-        f"Tested privately: {test.words} ε ≤ {round_up(test.epsilon)}, δ = 0, for {Unit(test.rows_per_person).definition} of the test rows "
-        f"({test.relation.replace('_', ' ')})."
+        f"Tested privately: {test.words} ε ≤ {round_up(test.epsilon)}, δ = 0, for"
+        f" {Unit(test.rows_per_person).definition} of the test rows"
+        f" ({test.relation.replace('_', ' ')})."
         for test in tests
         if test.model == model
     ]
     if rest := [test.epsilon for test in tests if test.model != model]:
-        words.append(f"Private tests of other models on these test rows: {len(rest)}, with ε ≤ {round_up(sum(rest))} together.")
+        words.append(
+            f"Private tests of other models on these test rows: {len(rest)}, with ε ≤"
+            f" {round_up(sum(rest))} together."
+        )
     total = epsilon_with_tests(record)
     if total is None:
         words.append("Training and tests protect different units, so no one ε covers both.")
     else:
-        why = larger(form["has_coin"]) if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE else SUM
-        words.append(f"Training and tests together: ε ≤ {round_up(total)} at δ = {number_words(guarantee.delta)}, {why}.")
+        why = (
+            larger(form["has_coin"])
+            if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
+            else SUM
+        )
+        words.append(
+            f"Training and tests together: ε ≤ {round_up(total)} at δ ="
+            f" {number_words(guarantee.delta)}, {why}."
+        )
     return [*words, *([SHOWN] if form["is_shown"] else [])]
 
 
@@ -152,5 +219,13 @@ def fields(record: RunRecord) -> dict[str, Any]:
         return {}
     names = ("metric", "value", "low", "high", "level", "epsilon", "relation", "rows_per_person")
     model = model_of(record.classifier) if record.classifier is not None else ""
-    figures = [{name: getattr(test, name) for name in names} for test in form["tests"] if test.model == model]
-    return {"private_tests": figures, "epsilon_with_tests": epsilon_with_tests(record), "exact_figure_shown": form["is_shown"]}
+    figures = [
+        {name: getattr(test, name) for name in names}
+        for test in form["tests"]
+        if test.model == model
+    ]
+    return {
+        "private_tests": figures,
+        "epsilon_with_tests": epsilon_with_tests(record),
+        "exact_figure_shown": form["is_shown"],
+    }

@@ -1,5 +1,5 @@
-"""The runs that the cache holds, as a table: one row per run, then one line per setting with an interval over its seeds. And for other
-people's trackers: a csv, or a folder that MLflow reads."""
+"""The runs that the cache holds, as a table: one row per run, then one line per setting with an
+interval over its seeds. And for other people's trackers: a csv, or a folder that MLflow reads."""
 
 from __future__ import annotations
 
@@ -24,9 +24,29 @@ from pillar_core.runs.tables import row_of
 from pillar_core.store.files import writable
 from pillar_core.types import Form, RunSpec, Values
 
-__all__ = ["AXES", "all_runs", "data_words", "estimate", "grid_of", "lines", "refusals", "versions_of"]
+__all__ = [
+    "AXES",
+    "all_runs",
+    "data_words",
+    "estimate",
+    "grid_of",
+    "lines",
+    "refusals",
+    "versions_of",
+]
 
-AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation")
+AXES = (
+    "dataset",
+    "backbone",
+    "public_fraction",
+    "public_per_class",
+    "public",
+    "method",
+    "k",
+    "epsilon",
+    "delta",
+    "relation",
+)
 """The columns that tell one setting from another, as far as a table shows them."""
 SECONDS_BESIDE = 0.35
 """Of a run, beside its training."""
@@ -35,11 +55,11 @@ BYTES_A_RUN = 2_500
 
 
 def all_runs(*, shipped: bool = False) -> pd.DataFrame:
-    """One row per record in the cache, or with `shipped` per one that came with the library: the columns of `sweep`, with `key`, `data`
-    (the data set's name for people) and `group`.
+    """One row per record in the cache, or with `shipped` per one that came with the library: the
+    columns of `sweep`, with `key`, `data` (the data set's name for people) and `group`.
 
-    Rows of equal `group` differ in the seed alone. Records of other code, weights or data are left out. Empty without records. A visitor of
-    a demo gets those of the own jobs.
+    Rows of equal `group` differ in the seed alone. Records of other code, weights or data are left
+    out. Empty without records. A visitor of a demo gets those of the own jobs.
     """
     if shipped:
         return _shipped_runs().copy()
@@ -67,26 +87,35 @@ def _visitor_keys() -> set[str]:
 
 
 def refusals(runs: pd.DataFrame) -> pd.DataFrame:
-    """The settings that could not run, one line each: AXES, seeds, `cause` (the kind of error), `error_message`."""
+    """The settings that could not run, one line each: AXES, seeds, `cause` (the kind of error),
+    `error_message`."""
     refused = runs[runs["error_message"].notna()] if len(runs) else runs
     failures = [
         {name: rows.iloc[0][name] for name in ("data", *AXES) if name in rows}
-        | {"seeds": len(rows), "cause": rows.iloc[0]["cause"], "error_message": rows.iloc[0]["error_message"]}
+        | {
+            "seeds": len(rows),
+            "cause": rows.iloc[0]["cause"],
+            "error_message": rows.iloc[0]["error_message"],
+        }
         for _, rows in refused.groupby("group", sort=False)
     ]
     return pd.DataFrame(failures)
 
 
 def versions_of(keys: Sequence[str]) -> list[dict[str, str]]:
-    """The different sets of versions that made these records, most records first; records without them are left out."""
+    """The different sets of versions that made these records, most records first; records without
+    them are left out."""
     stored = [store.default().get_json("record", key) for key in keys]
-    recorded = [record["versions"] for record in stored if record is not None and "versions" in record]
+    recorded = [
+        record["versions"] for record in stored if record is not None and "versions" in record
+    ]
     counts = Counter(tuple(versions.items()) for versions in recorded)
     return [dict(items) for items, _ in counts.most_common()]
 
 
 def lines(runs: pd.DataFrame) -> pd.DataFrame:
-    """One line per setting that ran, best first: AXES, mean accuracy with its 95 % interval, seeds, ε spent, mean seconds, group."""
+    """One line per setting that ran, best first: AXES, mean accuracy with its 95 % interval, seeds,
+    ε spent, mean seconds, group."""
     summaries = []
     trained = runs[runs["error_message"].isna()] if len(runs) else runs
     for group, rows in trained.groupby("group", sort=False):
@@ -94,13 +123,25 @@ def lines(runs: pd.DataFrame) -> pd.DataFrame:
         first = rows.iloc[0]
         line = {name: first[name] for name in ("data", *AXES) if name in rows}
         line |= {"mean": mean, "low": low, "high": high, "seeds": len(rows)}
-        summaries.append(line | {"epsilon_upper": rows["epsilon_upper"].max(), "seconds": rows["seconds"].mean(), "group": group})
+        summaries.append(
+            line
+            | {
+                "epsilon_upper": rows["epsilon_upper"].max(),
+                "seconds": rows["seconds"].mean(),
+                "group": group,
+            }
+        )
     table = pd.DataFrame(summaries)
-    return table.sort_values("mean", ascending=False, kind="stable").reset_index(drop=True) if len(table) else table
+    return (
+        table.sort_values("mean", ascending=False, kind="stable").reset_index(drop=True)
+        if len(table)
+        else table
+    )
 
 
 def data_words(dataset: str, features: str = "") -> str:
-    """A data set's name for people: its short title, or for rows that a user brought the name that they came under, else their key."""
+    """A data set's name for people: its short title, or for rows that a user brought the name that
+    they came under, else their key."""
     if dataset in DATASETS:
         return DATASETS[dataset].short_title
     if not dataset.startswith((uploads.PREFIX, "given:")):
@@ -111,18 +152,34 @@ def data_words(dataset: str, features: str = "") -> str:
 
 
 def estimate(grid: Values, runs: pd.DataFrame) -> dict[str, float]:
-    """What a grid would take, before anything starts: cells (its runs), cached, seconds (one worker) and bytes of the missing ones.
+    """What a grid would take, before anything starts: cells (its runs), cached, seconds (one
+    worker) and bytes of the missing ones.
 
-    Times are the means of the same learner's runs on the same data here; NaN where one of them never ran.
+    Times are the means of the same learner's runs on the same data here; NaN where one of them
+    never ran.
 
     Raises SettingError, UnknownNameError: a grid that cannot be.
     """
     specs = sweep.specs_of(grid)
     cache = store.default()
-    missing = [spec for spec, key in zip(specs, sweep.run_keys(specs), strict=True) if not cache.has("record", key)]
-    means = runs.groupby(["dataset", "method"])["seconds"].mean().to_dict() if "seconds" in runs else {}
-    seconds = sum(means.get((spec.data["dataset"], spec.method), math.nan) + SECONDS_BESIDE for spec in missing)
-    return {"cells": len(specs), "cached": len(specs) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
+    missing = [
+        spec
+        for spec, key in zip(specs, sweep.run_keys(specs), strict=True)
+        if not cache.has("record", key)
+    ]
+    means = (
+        runs.groupby(["dataset", "method"])["seconds"].mean().to_dict() if "seconds" in runs else {}
+    )
+    seconds = sum(
+        means.get((spec.data["dataset"], spec.method), math.nan) + SECONDS_BESIDE
+        for spec in missing
+    )
+    return {
+        "cells": len(specs),
+        "cached": len(specs) - len(missing),
+        "seconds": seconds,
+        "bytes": BYTES_A_RUN * len(missing),
+    }
 
 
 def grid_of(keys: Sequence[str]) -> list[Form]:
@@ -139,7 +196,8 @@ def grid_of(keys: Sequence[str]) -> list[Form]:
 
 @functools.lru_cache(maxsize=50_000)
 def _row(layer: store.Store, key: str) -> Form | None:
-    """One record's row, whose `data` is its features' name; a record never changes, so its key within a cache folder is enough.
+    """One record's row, whose `data` is its features' name; a record never changes, so its key
+    within a cache folder is enough.
 
     None for one of other code, weights or data: its key is none of theirs.
     """
@@ -149,20 +207,39 @@ def _row(layer: store.Store, key: str) -> Form | None:
             return None
         facts = {"data": str(record.get("features", "")), "cause": record.get("cause"), "key": key}
         return row_of(record) | facts | {"group": _group(record["cell"], record.get("rows"))}
-    except (PillarError, AttributeError, KeyError, TypeError, ValueError):  # it names what is not here any more, or has another form
+    except (
+        PillarError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # it names what is not here any more, or has another form
         return None
 
 
 def _group(spec: Values, rows: object = None) -> str:
-    split = {name: value for name, value in spec["split"].items() if name != "split_seed" or value != spec["seed"]}
+    split = {
+        name: value
+        for name, value in spec["split"].items()
+        if name != "split_seed" or value != spec["seed"]
+    }
     return fingerprint({**spec, "seed": None, "split": split}, *([rows] if rows else []))
 
 
 def _grid(spec: Values) -> Form:
-    split = {name: value for name, value in spec["split"].items() if name != "split_seed" or value != spec["seed"]}
-    run_fields = {name: spec[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
+    split = {
+        name: value
+        for name, value in spec["split"].items()
+        if name != "split_seed" or value != spec["seed"]
+    }
+    run_fields = {
+        name: spec[name]
+        for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")
+    }
     everything = {**spec["data"], **split, **run_fields, **spec["settings"]}
-    return {name: value for name, value in everything.items() if value is not None and value != {}} | {"seed": []}
+    return {
+        name: value for name, value in everything.items() if value is not None and value != {}
+    } | {"seed": []}
 
 
 MEASURED = ("epsilon_upper", "accuracy", *METRICS, "seconds")
@@ -189,7 +266,8 @@ def write_csv(runs: pd.DataFrame, path: str | Path) -> int:
 
 
 def write_mlflow(runs: pd.DataFrame, path: str | Path) -> int:
-    """How many runs were added to the file store of MLflow in the folder `path`: an experiment for each data set, refused runs left out.
+    """How many runs were added to the file store of MLflow in the folder `path`: an experiment for
+    each data set, refused runs left out.
 
     A run that the store has under its key is not added again.
     Raises MissingDependencyError: MLflow is not installed. DataError: a path that cannot be.
@@ -201,15 +279,36 @@ def write_mlflow(runs: pd.DataFrame, path: str | Path) -> int:
     client, added = MlflowClient(place_of(path).absolute().as_uri()), 0
     for data, rows in runs[runs["error_message"].isna()].groupby("data") if len(runs) else ():
         experiment = client.get_experiment_by_name(str(data))
-        number = client.create_experiment(str(data)) if experiment is None else experiment.experiment_id
+        number = (
+            client.create_experiment(str(data)) if experiment is None else experiment.experiment_id
+        )
         for row in rows.to_dict("records"):
             if client.search_runs([number], f"tags.`pillar.key` = '{row['key']}'", max_results=1):
                 continue
-            known = {name: value for name, value in row.items() if not (value is None or (isinstance(value, float) and math.isnan(value)))}
-            measured = [Metric(name, float(known[name]), 0, 0) for name in dict.fromkeys(MEASURED) if name in known]
-            chosen = [Param(name, str(value)) for name, value in known.items() if name not in MEASURED and name != "key"]
-            run = client.create_run(number, run_name=str(row["method"]), tags={"pillar.key": str(row["key"])}).info.run_id
-            client.log_batch(run, measured, chosen, [RunTag("pillar.epsilon", "an upper bound, under the record's assumptions")])
+            known = {
+                name: value
+                for name, value in row.items()
+                if not (value is None or (isinstance(value, float) and math.isnan(value)))
+            }
+            measured = [
+                Metric(name, float(known[name]), 0, 0)
+                for name in dict.fromkeys(MEASURED)
+                if name in known
+            ]
+            chosen = [
+                Param(name, str(value))
+                for name, value in known.items()
+                if name not in MEASURED and name != "key"
+            ]
+            run = client.create_run(
+                number, run_name=str(row["method"]), tags={"pillar.key": str(row["key"])}
+            ).info.run_id
+            client.log_batch(
+                run,
+                measured,
+                chosen,
+                [RunTag("pillar.epsilon", "an upper bound, under the record's assumptions")],
+            )
             client.set_terminated(run)
             added += 1
     return added

@@ -1,4 +1,5 @@
-"""One run, from names and settings to a record: the sole place where data, budget, learner and metrics meet."""
+"""One run, from names and settings to a record: the sole place where data, budget, learner and
+metrics meet."""
 
 import bisect
 import contextlib
@@ -56,12 +57,16 @@ from pillar_core.types import (
     Values,
 )
 
-NO_EXACT_BLAS = "float64 products on this machine are not those of whole numbers: they were made in 64-bit integers, which takes longer."
+NO_EXACT_BLAS = (
+    "float64 products on this machine are not those of whole numbers: they were made in 64-bit"
+    " integers, which takes longer."
+)
 
 S = TypeVar("S")
 
 LEAST_USE = 0.9
-"""Of the budget: a stored calibration that uses less is solved again, because far more noise than is needed is an error too."""
+"""Of the budget: a stored calibration that uses less is solved again, because far more noise than
+is needed is an error too."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +84,13 @@ class RunPlan:
     is_exact: bool = False
 
     def streams(self, seed: int | None) -> Streams:
-        """Streams of `seed` whose noise no other ask shares: learner, solved settings, relation, cost (so sampling) and rows name it."""
+        """Streams of `seed` whose noise no other ask shares: learner, solved settings, relation,
+        cost (so sampling) and rows name it."""
         relation, settings = str(self.guarantee.relation), dataclasses.asdict(self.settings)
         settings.pop("sampling", None)
-        return Streams(seed, fingerprint(self.method.name, settings, relation, describe(self.cost), self.data))
+        return Streams(
+            seed, fingerprint(self.method.name, settings, relation, describe(self.cost), self.data)
+        )
 
 
 def run(
@@ -100,26 +108,40 @@ def run(
 ) -> RunRecord:
     """The record of one learner trained on one split within (ε, δ).
 
-    epsilon: above 0, math.inf for no noise; left out where the noise itself is set, and for methods that spend nothing.
-    seed: an experiment's seed, or None for a release (noise from the operating system, never stored).
-    settings: the method's own; those left out follow its rules, with the reasons in `record.why`.
-    chosen_beforehand: True if you fixed the settings without a look at these rows, False if you looked. It changes what the record
-    declares, and no result. Left out, given settings leave `record.guarantee.covers_choice` at None: not known.
+    epsilon: above 0, math.inf for no noise; left out where the noise itself is set, and for methods
+    that spend nothing. seed: an experiment's seed, or None for a release (noise from the operating
+    system, never stored). settings: the method's own; those left out follow its rules, with the
+    reasons in `record.why`. chosen_beforehand: True if you fixed the settings without a look at
+    these rows, False if you looked. It changes what the record declares, and no result. Left out,
+    given settings leave `record.guarantee.covers_choice` at None: not known.
 
     Guarantee: `record.guarantee`; its upper ε is at most `epsilon`.
 
-    Raises SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
+    Raises SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what
+    would do.
     """
-    return run_declared(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split, chosen_beforehand)
+    return run_declared(
+        RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings),
+        split,
+        chosen_beforehand,
+    )
 
 
-def run_declared(spec: RunSpec, split: SemiPrivateSplit, chosen_beforehand: bool | None) -> RunRecord:
+def run_declared(
+    spec: RunSpec, split: SemiPrivateSplit, chosen_beforehand: bool | None
+) -> RunRecord:
     """As `run`, for what was asked as one value."""
     record = run_spec(spec, split)
     if chosen_beforehand is False:
         return in_sight(record)
     is_known = chosen_beforehand or not (spec.settings or spec.preset)
-    return record if is_known else dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=None))
+    return (
+        record
+        if is_known
+        else dataclasses.replace(
+            record, guarantee=dataclasses.replace(record.guarantee, covers_choice=None)
+        )
+    )
 
 
 def run_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunRecord:
@@ -128,7 +150,8 @@ def run_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunRecord:
 
 
 def solve(method: str, split: SemiPrivateSplit, **arguments: Any) -> RunPlan:
-    """Everything about a run that is decided before a private row is read. Arguments and errors as `run`."""
+    """Everything about a run that is decided before a private row is read. Arguments and errors as
+    `run`."""
     return solve_spec(RunSpec.of(method, **arguments), split)
 
 
@@ -149,32 +172,46 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     def cost(settings: Any) -> DpEvent:
         return of_person(learner.cost(settings, facts), rows)
 
-    counted = _count_setting(learner, spec.preset, settings, spec.settings) if budget is not None else None
+    counted = (
+        _count_setting(learner, spec.preset, settings, spec.settings)
+        if budget is not None
+        else None
+    )
     if budget is not None and counted is not None:
-        prepared = learner.resolve_schedule(dataclasses.replace(settings, **{counted: 1}), facts, budget)
+        prepared = learner.resolve_schedule(
+            dataclasses.replace(settings, **{counted: 1}), facts, budget
+        )
         solved = _solved_count(learner, counted, prepared.settings, cost, budget, accountant)
     else:
         prepared = learner.resolve_schedule(settings, facts, budget)
-        if learner.budget_setting is not None:  # at any noise: what the rules refuse is refused before the noise is solved
-            learner.resolve_hyperparameters(params.replace_settings(prepared.settings, **{learner.budget_setting: 1.0}), facts)
+        if (
+            learner.budget_setting is not None
+        ):  # at any noise: what the rules refuse is refused before the noise is solved
+            learner.resolve_hyperparameters(
+                params.replace_settings(prepared.settings, **{learner.budget_setting: 1.0}), facts
+            )
         solved, budget = _solve_noise(spec, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
     is_exact = spec.seed is None and learner.is_exact
     guarantee = _guarantee(spec, spent, budget, split, is_exact=is_exact)
     checked, why = params.check_settings(finished.settings), prepared.why + finished.why
-    return RunPlan(learner, checked, view, spent, guarantee, why, spec.seed, split.fingerprint, is_exact)
+    return RunPlan(
+        learner, checked, view, spent, guarantee, why, spec.seed, split.fingerprint, is_exact
+    )
 
 
 def public_facts(learner: Method[Any], settings: Any, view: View) -> PublicFacts:
-    """What a cost may depend on, with the further public quantities of this learner at these settings."""
+    """What a cost may depend on, with the further public quantities of this learner at these
+    settings."""
     if learner.public_statistics is None:
         return view.facts
     return dataclasses.replace(view.facts, extra=dict(learner.public_statistics(settings, view)))
 
 
 def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecord]:
-    """The records of runs of one method on one split, trained in one batched call where the method has one.
+    """The records of runs of one method on one split, trained in one batched call where the method
+    has one.
 
     Raises LedgerError: a method spent something else than its declared cost.
     """
@@ -183,39 +220,63 @@ def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecor
     streams = [plan.streams(plan.seed) for plan in plans]
     began = time.perf_counter()
     if len(plans) > 1 and first.method.fit_many is not None:
-        results = first.method.fit_many([plan.settings for plan in plans], first.view, streams, ledgers)
+        results = first.method.fit_many(
+            [plan.settings for plan in plans], first.view, streams, ledgers
+        )
     else:
         triples = zip(plans, streams, ledgers, strict=True)
-        results = [plan.method.train(plan.settings, plan.view, stream, ledger) for plan, stream, ledger in triples]
+        results = [
+            plan.method.train(plan.settings, plan.view, stream, ledger)
+            for plan, stream, ledger in triples
+        ]
     seconds = (time.perf_counter() - began) / len(plans)
     for plan, ledger in zip(plans, ledgers, strict=True):
         charged_as_declared(plan, ledger, split)
     for result in results:
         remember_split(result.classifier, split)
-    return [_record(plan, result, split, seconds) for plan, result in zip(plans, results, strict=True)]
+    return [
+        _record(plan, result, split, seconds) for plan, result in zip(plans, results, strict=True)
+    ]
 
 
 def charged_as_declared(plan: RunPlan, ledger: Ledger, split: SemiPrivateSplit) -> None:
-    """Raises a LedgerError where a run spent something else than its declared cost, or drew noise of another law than declared."""
+    """Raises a LedgerError where a run spent something else than its declared cost, or drew noise
+    of another law than declared."""
     if of_person(ledger.total_event, split.rows_per_person or 1) != compose(plan.cost):
-        raise LedgerError(f"{plan.method.name} declared {describe(plan.cost)} and spent {describe(ledger.total_event)}.")
+        raise LedgerError(
+            f"{plan.method.name} declared {describe(plan.cost)} and spent"
+            f" {describe(ledger.total_event)}."
+        )
     if plan.is_exact and ledger.noise_laws - {"exact"}:
-        raise LedgerError(f"{plan.method.name} declared exact noise, and a release of this run drew noise in floating point.")
+        raise LedgerError(
+            f"{plan.method.name} declared exact noise, and a release of this run drew noise in"
+            " floating point."
+        )
 
 
 def with_fast_part(assumptions: Sequence[str]) -> tuple[str, ...]:
-    """The assumptions of a run that a release or draw in floating point joins, so that its noise is exact only in part."""
-    return tuple(line for one in assumptions for line in ((NOISE_SYSTEM, LOW_BITS) if one == NOISE_EXACT else (one,)))
+    """The assumptions of a run that a release or draw in floating point joins, so that its noise is
+    exact only in part."""
+    return tuple(
+        line
+        for one in assumptions
+        for line in ((NOISE_SYSTEM, LOW_BITS) if one == NOISE_EXACT else (one,))
+    )
 
 
-def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:
+def _budget(
+    learner: Method[Any], epsilon: float | None, delta: float, relation: str
+) -> PrivacyBudget | None:
     """The budget to solve for; None where the noise is set, or where nothing is spent."""
     params.DELTA.check(delta)
     if epsilon is None:
         return None
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if not learner.protects and not math.isinf(epsilon):
-        raise BudgetError(f"{learner.name} protects nothing, so epsilon can only be infinite; got {epsilon!r}. Choose a private method.")
+        raise BudgetError(
+            f"{learner.name} protects nothing, so epsilon can only be infinite; got {epsilon!r}."
+            " Choose a private method."
+        )
     return budget
 
 
@@ -223,20 +284,30 @@ def _settings(learner: Method[S], preset: str | None, values: Values) -> S:
     known = params.params_of(learner.settings)
     unknown = [name for name in values if name not in known]
     if unknown:
-        raise SettingError(f"{learner.name} has no setting {', '.join(unknown)}; it has {', '.join(known)}.")
+        raise SettingError(
+            f"{learner.name} has no setting {', '.join(unknown)}; it has {', '.join(known)}."
+        )
     if preset is not None and preset not in learner.presets:
-        raise SettingError(f"preset must be one of {', '.join(learner.presets) or '(this method has none)'}; got {preset!r}.")
+        raise SettingError(
+            f"preset must be one of {', '.join(learner.presets) or '(this method has none)'}; got"
+            f" {preset!r}."
+        )
     values = {**(learner.presets[preset] if preset else {}), **values}
     return params.check_settings(learner.settings(**values))
 
 
-def _count_setting(learner: Method[S], preset: str | None, settings: S, values: Values) -> str | None:
-    """The whole-number setting that the preset solves the budget for at fixed noise; None where the noise is solved."""
+def _count_setting(
+    learner: Method[S], preset: str | None, settings: S, values: Values
+) -> str | None:
+    """The whole-number setting that the preset solves the budget for at fixed noise; None where the
+    noise is solved."""
     name = learner.preset_budget_settings.get(preset or "")
     if name is None or getattr(settings, str(learner.budget_setting)) is None:
         return None
     if values.get(name) is not None:
-        raise SettingError(f"pass epsilon or {name}, not both: preset {preset!r} solves {name} from the budget.")
+        raise SettingError(
+            f"pass epsilon or {name}, not both: preset {preset!r} solves {name} from the budget."
+        )
     return name
 
 
@@ -245,11 +316,15 @@ def _resolve_preprocessing(settings: S, view: View) -> S:
         return settings
     standardise, centre = view.resolve(settings.standardise, settings.centre)
     if not len(view.x_public):
-        view.moments(standardise=standardise, centre=centre)  # refuses both, before the noise is solved
+        view.moments(
+            standardise=standardise, centre=centre
+        )  # refuses both, before the noise is solved
     return params.replace_settings(settings, standardise=standardise, centre=centre)
 
 
-def _solve_noise(spec: RunSpec, settings: S, cost: Callable[[S], DpEvent], budget: PrivacyBudget | None) -> tuple[S, PrivacyBudget | None]:
+def _solve_noise(
+    spec: RunSpec, settings: S, cost: Callable[[S], DpEvent], budget: PrivacyBudget | None
+) -> tuple[S, PrivacyBudget | None]:
     """`settings` with the budget setting solved so that the cost's upper ε is within the budget."""
     learner = METHODS[spec.method]
     name = learner.budget_setting
@@ -257,7 +332,9 @@ def _solve_noise(spec: RunSpec, settings: S, cost: Callable[[S], DpEvent], budge
         return settings, budget
     fixed = getattr(settings, name)
     if budget is None and fixed is None:
-        raise SettingError(f"{learner.name} needs a budget: pass epsilon (math.inf for no noise) or {name}.")
+        raise SettingError(
+            f"{learner.name} needs a budget: pass epsilon (math.inf for no noise) or {name}."
+        )
     if fixed is not None:
         if budget is not None:
             raise SettingError(f"pass epsilon or {name}, not both: the one decides the other.")
@@ -268,25 +345,43 @@ def _solve_noise(spec: RunSpec, settings: S, cost: Callable[[S], DpEvent], budge
     def at(value: float) -> DpEvent:
         return cost(params.replace_settings(settings, **{name: value}))
 
-    return params.replace_settings(settings, **{name: calibrate_setting(at, budget, spec.accountant)}), budget
+    return (
+        params.replace_settings(settings, **{name: calibrate_setting(at, budget, spec.accountant)}),
+        budget,
+    )
 
 
 def largest_count(fits: Callable[[int], bool], *, ceiling: int) -> int:
-    """The largest whole number up to `ceiling` for which the falling test `fits` holds; 0 where 1 already fails."""
+    """The largest whole number up to `ceiling` for which the falling test `fits` holds; 0 where 1
+    already fails."""
     failing = 1
     while failing <= ceiling and fits(failing):
         failing *= 2
-    counts = range(failing // 2 + 1, min(failing, ceiling + 1))  # what is left between one that fits and one that does not
+    counts = range(
+        failing // 2 + 1, min(failing, ceiling + 1)
+    )  # what is left between one that fits and one that does not
     return counts.start + bisect.bisect_left(counts, True, key=lambda count: not fits(count)) - 1
 
 
-def _solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[S], DpEvent], budget: PrivacyBudget, accountant: str) -> S:
-    """`settings` with the setting `name` at the largest whole number whose cost stays within the budget.
+def _solved_count(
+    learner: Method[S],
+    name: str,
+    settings: S,
+    cost_of: Callable[[S], DpEvent],
+    budget: PrivacyBudget,
+    accountant: str,
+) -> S:
+    """`settings` with the setting `name` at the largest whole number whose cost stays within the
+    budget.
 
-    Raises BudgetError: one already exceeds it (the message says which noise one would need), or the budget is infinite.
+    Raises BudgetError: one already exceeds it (the message says which noise one would need), or the
+    budget is infinite.
     """
     if math.isinf(budget.epsilon):
-        raise BudgetError(f"an infinite epsilon bounds no {name}; pass {name} without epsilon, or leave the preset out.")
+        raise BudgetError(
+            f"an infinite epsilon bounds no {name}; pass {name} without epsilon, or leave the"
+            " preset out."
+        )
 
     accounting.resolve_bound(cost_of(settings), relation=budget.relation, accountant=accountant)
 
@@ -294,82 +389,156 @@ def _solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[
         return cost_of(params.replace_settings(settings, **values))
 
     def fits(count: int) -> bool:
-        spent = accounting.epsilon(cost(**{name: count}), delta=budget.delta, relation=budget.relation, accountant=accountant)
+        spent = accounting.epsilon(
+            cost(**{name: count}),
+            delta=budget.delta,
+            relation=budget.relation,
+            accountant=accountant,
+        )
         return spent.upper <= budget.epsilon
 
     count = largest_count(fits, ceiling=int(params.params_of(settings)[name].high))
     if not count:
         noise = str(learner.budget_setting)
-        least = accounting.calibrate(lambda value: cost(**{name: 1, noise: value}), budget, accountant=accountant)
+        least = accounting.calibrate(
+            lambda value: cost(**{name: 1, noise: value}), budget, accountant=accountant
+        )
         raise BudgetError(
-            f"{noise} = {getattr(settings, noise):g} is too small at epsilon = {budget.epsilon:g}: one of {name} needs {noise} "
-            f"of at least {math.ceil(100 * least) / 100:g}. Raise {noise} or epsilon, or leave the preset out: then the noise is solved."
+            f"{noise} = {getattr(settings, noise):g} is too small at epsilon = {budget.epsilon:g}:"
+            f" one of {name} needs {noise} of at least {math.ceil(100 * least) / 100:g}. Raise"
+            f" {noise} or epsilon, or leave the preset out: then the noise is solved."
         )
     return params.replace_settings(settings, **{name: count})
 
 
-def calibrate_setting(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:
+def calibrate_setting(
+    cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str
+) -> float:
     """The smallest budget setting whose cost is within `budget`, remembered on disk.
 
-    Guarantee: ε.upper of what comes back was evaluated in this process and is at most the budget; the disk is not trusted.
+    Guarantee: ε.upper of what comes back was evaluated in this process and is at most the budget;
+    the disk is not trusted.
     """
     key = accounting.calibration_key(cost, budget, accountant=accountant)
     cache = store.default()
     stored = cache.get_json("calibration", key)
     if isinstance(stored, float) and 0 < stored < math.inf:
-        upper = accounting.epsilon(cost(stored), delta=budget.delta, relation=budget.relation, accountant=accountant).upper
+        upper = accounting.epsilon(
+            cost(stored), delta=budget.delta, relation=budget.relation, accountant=accountant
+        ).upper
         if LEAST_USE * budget.epsilon <= upper <= budget.epsilon:
             return stored
     value = accounting.calibrate(cost, budget, accountant=accountant)
     if stored is not None and stored != value:
-        with contextlib.suppress(StoreError):  # a read-only disk: what lies there is checked again at each use
+        with contextlib.suppress(
+            StoreError
+        ):  # a read-only disk: what lies there is checked again at each use
             cache.delete("calibration", key)
     cache.remember_json("calibration", key, value)
     return value
 
 
 def _package_of(learner: Method[Any]) -> str:
-    """Where a learner comes from that is not the library's own, installed or registered in this process; "" for its own."""
-    modules = (getattr(part, "__module__", "").partition(".")[0] for part in (learner.fit, learner.fit_many, learner.cost))
-    return METHODS.packages.get(learner.name) or next((module for module in modules if module not in ("", "pillar_core", "functools")), "")
+    """Where a learner comes from that is not the library's own, installed or registered in this
+    process; "" for its own."""
+    modules = (
+        getattr(part, "__module__", "").partition(".")[0]
+        for part in (learner.fit, learner.fit_many, learner.cost)
+    )
+    return METHODS.packages.get(learner.name) or next(
+        (module for module in modules if module not in ("", "pillar_core", "functools")), ""
+    )
 
 
-def _guarantee(spec: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split: SemiPrivateSplit, *, is_exact: bool) -> Guarantee:
-    learner, delta, neighbours = METHODS[spec.method], spec.delta, NeighboringRelation.of(spec.relation)
+def _guarantee(
+    spec: RunSpec,
+    cost: DpEvent,
+    budget: PrivacyBudget | None,
+    split: SemiPrivateSplit,
+    *,
+    is_exact: bool,
+) -> Guarantee:
+    learner, delta, neighbours = (
+        METHODS[spec.method],
+        spec.delta,
+        NeighboringRelation.of(spec.relation),
+    )
     chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=spec.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=spec.accountant)
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
         raise BudgetError(
-            f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
+            f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower"
+            " steps or raise the budget."
         )
-    secrecy = (NOISE_SECRET,) if spec.seed is not None else (NOISE_EXACT,) if is_exact else (NOISE_SYSTEM, LOW_BITS)
-    extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + (secrecy if learner.is_private else ())
+    secrecy = (
+        (NOISE_SECRET,)
+        if spec.seed is not None
+        else (NOISE_EXACT,)
+        if is_exact
+        else (NOISE_SYSTEM, LOW_BITS)
+    )
+    extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + (
+        secrecy if learner.is_private else ()
+    )
     extra += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
-    apart = ROW_APART if split.rows_per_person is None else PERSON_APART if split.is_apart else PERSON_STATED
-    extra += () if split.settings.get("public") is None else (DECLARED if split.public_name == raw.MADE_UP_NAME else apart,)
+    apart = (
+        ROW_APART
+        if split.rows_per_person is None
+        else PERSON_APART
+        if split.is_apart
+        else PERSON_STATED
+    )
+    extra += (
+        ()
+        if split.settings.get("public") is None
+        else (DECLARED if split.public_name == raw.MADE_UP_NAME else apart,)
+    )
     extra += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     extra += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
-    form = FORM_SEEN.format(", and ".join(caveats)) if (caveats := split.features.caveats) else FORM_PUBLIC
+    form = (
+        FORM_SEEN.format(", and ".join(caveats))
+        if (caveats := split.features.caveats)
+        else FORM_PUBLIC
+    )
     given = SPLIT_BY_COIN if split.features.test_drawn == BY_COIN else SPLIT_GIVEN
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, given, *extra, *learner.assumptions)
     rows = split.rows_per_person
-    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=rows, event=cost)
+    return Guarantee(
+        bounds,
+        delta,
+        neighbours,
+        chosen.name,
+        assumptions,
+        describe(cost),
+        rows_per_person=rows,
+        event=cost,
+    )
 
 
-def _record(plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:
+def _record(
+    plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds: float
+) -> RunRecord:
     scores = _test_metrics(result, split)
     notes = [*split.notes, *result.notes]
     if plan.guarantee.delta >= 1 / plan.view.facts.n_private:
         problem = f"δ = {number_words(plan.guarantee.delta)} is at least 1/n"
-        notes.append(f"{problem}: such a guarantee allows publishing a whole row now and then. Lower δ.")
+        notes.append(
+            f"{problem}: such a guarantee allows publishing a whole row now and then. Lower δ."
+        )
     if plan.seed is not None and plan.method.is_private:
         notes.append("experiment, not for release: whoever knows the seed can subtract the noise.")
     if plan.is_exact and not has_exact_products(str(training_device())):
         notes.append(NO_EXACT_BLAS)
     if training_device().type != "cpu":
-        notes.append(f"trained on {training_device()}: the same seed draws other noise on another device.")
+        notes.append(
+            f"trained on {training_device()}: the same seed draws other noise on another device."
+        )
     is_seeded = plan.seed is not None  # else a release, which carries nothing that is not private
-    diagnostics = {name: fact for name, fact in result.diagnostics.items() if is_seeded or fact[1] is not Provenance.NON_PRIVATE}
+    diagnostics = {
+        name: fact
+        for name, fact in result.diagnostics.items()
+        if is_seeded or fact[1] is not Provenance.NON_PRIVATE
+    }
     return RunRecord(
         method=plan.method.name,
         settings=dataclasses.asdict(plan.settings),

@@ -1,4 +1,5 @@
-"""Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
+"""Data by name, and the public face's `split`: any data set or feature set into rows by role,
+duplicates refused."""
 
 import dataclasses
 import math
@@ -21,13 +22,16 @@ from pillar_core.runs.loading import load_features
 from pillar_core.types import MOST_ROWS, Dataset, FeatureSet, SemiPrivateSplit, Values
 
 SENT: dict[str, FeatureSet] = {}
-"""Features by the fingerprint of name, backbone and settings that another machine sent to this process for its present task."""
+"""Features by the fingerprint of name, backbone and settings that another machine sent to this
+process for its present task."""
 _READ: dict[str, tuple[str, str]] = {}
-"""State of the files and content of the rows, by name, backbone and settings, of what this process read last."""
+"""State of the files and content of the rows, by name, backbone and settings, of what this process
+read last."""
 BACKBONE = "efficientnet_lite0"
 """The network that comes along."""
 MOST_PIXELS = 3 * 64 * 64
-"""Numbers of an image that somebody brings, beyond which all of them go through it: on the pixels little is learnt, slowly."""
+"""Numbers of an image that somebody brings, beyond which all of them go through it: on the pixels
+little is learnt, slowly."""
 
 
 def split(
@@ -45,25 +49,35 @@ def split(
 ) -> SemiPrivateSplit:
     """`data` with its train rows told apart into public, validation and private ones.
 
-    At most one of public_fraction (of train, stratified), public_per_class (exactly that many) and public (another set, all
-    its train rows, and test rows that were only drawn from them); without any, methods that need public data say so. `data` and
-    `public` are what `load_features` takes; a public table becomes numbers by the private table's recipe, and columns with names are
-    matched by them, whatever their order. public="made_up" draws 1,000 unlabelled rows from the ranges and categories that the private
-    table's recipe declares. A Dataset of images is taken as raw pixels; public
-    images of another size or colour are brought to that of the private ones, and the notes say so.
+    At most one of public_fraction (of train, stratified), public_per_class (exactly that many) and
+    public (another set, all its train rows, and test rows that were only drawn from them); without
+    any, methods that need public data say so. `data` and `public` are what `load_features` takes; a
+    public table becomes numbers by the private table's recipe, and columns with names are matched
+    by them, whatever their order. public="made_up" draws 1,000 unlabelled rows from the ranges and
+    categories that the private table's recipe declares. A Dataset of images is taken as raw pixels;
+    public images of another size or colour are brought to that of the private ones, and the notes
+    say so.
 
-    persons: the person of each train row, where one may have several (default: as the data declare). Each is then public, validation or
-    private as a whole, at most `rows_per_person` of their private rows are kept (the first ones; where the data declare persons, 1 keeps
-    as many as they declare), and ε of every run on the split is that of a person.
+    persons: the person of each train row, where one may have several (default: as the data
+    declare). Each is then public, validation or private as a whole, at most `rows_per_person` of
+    their private rows are kept (the first ones; where the data declare persons, 1 keeps as many as
+    they declare), and ε of every run on the split is that of a person.
 
-    Raises SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one: of rows
-    of at most 32 numbers, which are equal by chance, more than one in twenty.
+    Raises SettingError, DataError: see `split_features`; also where a public row that is not
+    boolean is, bit by bit, a private one: of rows of at most 32 numbers, which are equal by chance,
+    more than one in twenty.
     """
     checks.within(seed=(seed, SEED), public_per_class=(public_per_class, COUNT))
-    private = load_features(data, public=public if raw.is_table(data) and raw.is_table(public) else None)
+    private = load_features(
+        data, public=public if raw.is_table(data) and raw.is_table(public) else None
+    )
     if not 1 <= rows_per_person <= MOST_ROWS:
-        raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
-    public_rows, changes = (None, ()) if public is None else match_private(public_features(public, private), private)
+        raise SettingError(
+            f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}."
+        )
+    public_rows, changes = (
+        (None, ()) if public is None else match_private(public_features(public, private), private)
+    )
     parts = splits.split_features(
         private,
         public_fraction=public_fraction,
@@ -71,11 +85,17 @@ def split(
         public=public_rows,
         validation_fraction=validation_fraction,
         text_embeddings=text_embeddings,
-        persons=None if persons is None else persons_of(persons, rows_per_person, n_rows=len(private.x_train)),
+        persons=(
+            None
+            if persons is None
+            else persons_of(persons, rows_per_person, n_rows=len(private.x_train))
+        ),
         rows_per_person=None if rows_per_person == 1 else rows_per_person,
         seed=seed,
     )
-    return dataclasses.replace(parts, notes=parts.notes + changes + (() if allow_overlap else _overlap(parts)))
+    return dataclasses.replace(
+        parts, notes=parts.notes + changes + (() if allow_overlap else _overlap(parts))
+    )
 
 
 def beside(split: SemiPrivateSplit, public: FeatureSet) -> SemiPrivateSplit:
@@ -88,8 +108,11 @@ def beside(split: SemiPrivateSplit, public: FeatureSet) -> SemiPrivateSplit:
     return dataclasses.replace(parts, notes=parts.notes + changes + _overlap(parts))
 
 
-def load_named_features(name: str, backbone: str | None = None, settings: Values | None = None) -> FeatureSet:
-    """Features by a name that a link or a grid can carry: a data set through a backbone, or stored features as they are.
+def load_named_features(
+    name: str, backbone: str | None = None, settings: Values | None = None
+) -> FeatureSet:
+    """Features by a name that a link or a grid can carry: a data set through a backbone, or stored
+    features as they are.
 
     Raises UnknownNameError, StoreError, DataError, SettingError.
     """
@@ -97,23 +120,29 @@ def load_named_features(name: str, backbone: str | None = None, settings: Values
     if sent is not None:
         return sent
     before = state(name, settings)
-    return remember_features(uploads.load_rows(name, settings), name, backbone, settings, state_=before)
+    return remember_features(
+        uploads.load_rows(name, settings), name, backbone, settings, state_=before
+    )
 
 
 def default_backbone(name: str, rows: Dataset | FeatureSet | None = None) -> str | None:
-    """What images go through where no backbone is named: that of the set's card, or BACKBONE for large ones that were brought.
+    """What images go through where no backbone is named: that of the set's card, or BACKBONE for
+    large ones that were brought.
 
     None: rows are taken as they are. rows: those behind a name that is a file's.
     """
     if name in DATASETS:
         return DATASETS[name].backbone
     brought = uploads.card(name)
-    shape = rows.x_train.shape[1:] if rows is not None else brought.shape if brought is not None else ()
+    shape = (
+        rows.x_train.shape[1:] if rows is not None else brought.shape if brought is not None else ()
+    )
     return BACKBONE if len(shape) > 1 and math.prod(shape) > MOST_PIXELS else None
 
 
 def lies_in_files(name: object) -> TypeGuard[str]:
-    """Whether the rows behind a name lie in files of this machine, which may become others under it."""
+    """Whether the rows behind a name lie in files of this machine, which may become others under
+    it."""
     return isinstance(name, str) and name in DATASETS and DATASETS[name].needs_files
 
 
@@ -128,17 +157,27 @@ def states(*names: object) -> list[str]:
 
 
 def remember_features(
-    data: FeatureSet | Dataset, name: str, backbone: str | None, settings: Values | None = None, *, state_: str
+    data: FeatureSet | Dataset,
+    name: str,
+    backbone: str | None,
+    settings: Values | None = None,
+    *,
+    state_: str,
 ) -> FeatureSet:
-    """The features of the data, whose content is remembered as what `name` stood for when its files had this state."""
+    """The features of the data, whose content is remembered as what `name` stood for when its files
+    had this state."""
     features = data if isinstance(data, FeatureSet) else load_features(data, backbone)
     if state_:
-        _READ[fingerprint(name, backbone or default_backbone(name), dict(settings or {}))] = state_, features.fingerprint
+        _READ[fingerprint(name, backbone or default_backbone(name), dict(settings or {}))] = (
+            state_,
+            features.fingerprint,
+        )
     return features
 
 
 def content(name: str, backbone: str | None, settings: Values | None = None) -> str:
-    """The fingerprint of rows in files as this process last read them; "" where it has not, or the files are others now."""
+    """The fingerprint of rows in files as this process last read them; "" where it has not, or the
+    files are others now."""
     read = _READ.get(fingerprint(name, backbone or default_backbone(name), dict(settings or {})))
     return read[1] if read is not None and read[0] == state(name, settings) else ""
 
@@ -149,8 +188,8 @@ def is_known(name: str) -> bool:
 
 
 def forget_data(name: str) -> None:
-    """Removes rows that were brought from this machine's cache, with every backbone's features of its images and all else that was made
-    from them; records of runs hold no rows and stay."""
+    """Removes rows that were brought from this machine's cache, with every backbone's features of
+    its images and all else that was made from them; records of runs hold no rows and stay."""
     data = uploads.load(name) if is_known(name) else None
     if isinstance(data, Dataset):
         extraction.forget(data)
@@ -158,8 +197,8 @@ def forget_data(name: str) -> None:
 
 
 def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
-    """The features of public rows beside private ones: a table through the private table's recipe, "made_up" rows from what that declares,
-    anything else as `load_features`.
+    """The features of public rows beside private ones: a table through the private table's recipe,
+    "made_up" rows from what that declares, anything else as `load_features`.
 
     Raises as `load_features`; a table that lacks columns of the private one.
     """
@@ -171,14 +210,19 @@ def public_features(source: Any, private: FeatureSet, backbone: str | None = Non
 
 
 def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
-    """The public features as the private rows' own: with test rows that were drawn from them, columns matched by name, and pixels of
-    images of the private ones' size; and notes where that changed them.
+    """The public features as the private rows' own: with test rows that were drawn from them,
+    columns matched by name, and pixels of images of the private ones' size; and notes where that
+    changed them.
 
     Raises DataError: columns that the public rows lack, by name.
     """
     public, notes = matching.by_name(without_drawn_test(public), private)
     notes = (*notes, *matching.of_other_units(public, private))
-    if private.pixel_shape is None or public.images is None or public.pixel_shape in (None, private.pixel_shape):
+    if (
+        private.pixel_shape is None
+        or public.images is None
+        or public.pixel_shape in (None, private.pixel_shape)
+    ):
         return public, notes
     images, note = resize(public.images, private.pixel_shape)
     return load_features(images), (*notes, note)
@@ -189,7 +233,11 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
 
     Raises DataError: more rows are equal, or longer ones, which do not meet by chance.
     """
-    if not len(parts.public_x) or parts.public_name == raw.MADE_UP_NAME or np.isin(parts.public_x, (0, 1)).all():
+    if (
+        not len(parts.public_x)
+        or parts.public_name == raw.MADE_UP_NAME
+        or np.isin(parts.public_x, (0, 1)).all()
+    ):
         return ()  # boolean rows repeat by nature
     private = parts.features.x_train
     if len(parts.private) < len(private):
@@ -200,11 +248,15 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     are_texts = bool(parts.features.texts)
     if matching.are_by_chance(pairs, private, parts.public_x, are_texts=are_texts):
         what = "texts of the same words" if are_texts else "rows of few numbers"
-        reason = f"as {what} do by chance. If they are the same people, ε is not theirs: remove them from the public set."
+        reason = (
+            f"as {what} do by chance. If they are the same people, ε is not theirs: remove them"
+            " from the public set."
+        )
         return (f"{len(pairs)} private rows equal public ones, {reason}",)
     rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
     raise DataError(
-        f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "
-        "Remove them from the public set, or copies from the file where a share of it is public. To study them all the same: "
-        "allow_overlap=True, --allow-overlap."
+        f"{len(pairs)} public rows are, bit by bit, private rows (train rows"
+        f" {rows}{' …' if len(pairs) > 5 else ''}). Remove them from the public set, or copies from"
+        " the file where a share of it is public. To study them all the same: allow_overlap=True,"
+        " --allow-overlap."
     )

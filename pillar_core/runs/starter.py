@@ -1,4 +1,5 @@
-"""What ships in the starter layer, so that the first paint is a real result: features of images, and records on them."""
+"""What ships in the starter layer, so that the first paint is a real result: features of images,
+and records on them."""
 
 import dataclasses
 import shutil
@@ -22,14 +23,32 @@ GRIDS: tuple[Values, ...] = (
     {**SHARED, "method": "non_private", "k": [*HERO_K, None]},
     {**SHARED, "method": "only_public"},
 )
-"""What Home and the first view of Explore show: accuracy against k, no projection, no privacy, no private rows."""
-COMPARED = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
+"""What Home and the first view of Explore show: accuracy against k, no projection, no privacy, no
+private rows."""
+COMPARED = (
+    "pillar",
+    "pillar_one_shot",
+    "pillar_kalman",
+    "dp_raft_pillar",
+    "dp_sgd",
+    "jl",
+    "gep",
+    "adamix",
+    "only_public",
+    "non_private",
+)
 BY_CLASS: Values = {**SHARED, "method": "non_private", "k": 19}
-"""What Explore's classes compare with: no noise in the directions of the run that Explore opens with."""
+"""What Explore's classes compare with: no noise in the directions of the run that Explore opens
+with."""
 COMPARISON: Values = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""
-PUBLISHED: Values = {**SHARED, "method": ["dp_sgd", "dp_pca", "jl", "gep", "adadps", "pillar"], "epsilon": [0.1, 0.3, 0.7]}
-"""What Papers opens with: the learners and budgets of PILLAR's Table II; chest x-rays at three seeds."""
+PUBLISHED: Values = {
+    **SHARED,
+    "method": ["dp_sgd", "dp_pca", "jl", "gep", "adadps", "pillar"],
+    "epsilon": [0.1, 0.3, 0.7],
+}
+"""What Papers opens with: the learners and budgets of PILLAR's Table II; chest x-rays at three
+seeds."""
 FEW_LABELS: Values = {
     "dataset": SHARED["dataset"],
     "public_per_class": 2,
@@ -44,7 +63,8 @@ OPENING_K = {
     "pneumonia_mnist": (3, 10, 20, 40, 80),
     "digits": (3, 5, 10, 20, 40),
 }
-"""The k of the curves that Explore opens with for each further set of images that ships, at three seeds."""
+"""The k of the curves that Explore opens with for each further set of images that ships, at three
+seeds."""
 
 
 def grids() -> list[Values]:
@@ -60,7 +80,8 @@ def grids() -> list[Values]:
 
 
 DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
-"""The drawn sets among Screen's first candidates, and how many images of them it draws, train and test together."""
+"""The drawn sets among Screen's first candidates, and how many images of them it draws, train and
+test together."""
 
 
 def hero_table() -> "pd.DataFrame":
@@ -71,14 +92,23 @@ def hero_table() -> "pd.DataFrame":
     cache = store.default()
     records = [cache.get_json("record", run_key(spec)) for grid in GRIDS for spec in specs_of(grid)]
     if any(record is None for record in records):
-        raise StoreError("starter records are missing for this version; run `python -m pillar_core starter`.")
+        raise StoreError(
+            "starter records are missing for this version; run `python -m pillar_core starter`."
+        )
     return table([record for record in records if record is not None])
 
 
 def record(spec: RunSpec) -> RunRecord | None:
-    """The record that ships for a spec, or None. No row is read for it: its facts hold no public statistics, its `data` is empty."""
-    stored = store.default().get_json("record", run_key(spec)) if layer().has("record", run_key(spec)) else None
-    return None if stored is None else record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
+    """The record that ships for a spec, or None. No row is read for it: its facts hold no public
+    statistics, its `data` is empty."""
+    stored = (
+        store.default().get_json("record", run_key(spec))
+        if layer().has("record", run_key(spec))
+        else None
+    )
+    return (
+        None if stored is None else record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
+    )
 
 
 def missing() -> list[RunSpec]:
@@ -88,7 +118,8 @@ def missing() -> list[RunSpec]:
 
 
 def rebuild(*, progress: Progress | None = None) -> int:
-    """Trains every starter record anew and replaces those that ship; returns their number. Raises StoreError: a disk that refuses."""
+    """Trains every starter record anew and replaces those that ship; returns their number. Raises
+    StoreError: a disk that refuses."""
     groups = [group for grid in grids() for group in group_specs(grid)]
     total, count, records = sum(map(len, groups)), 0, {}
     for group in groups:
@@ -103,15 +134,21 @@ def rebuild(*, progress: Progress | None = None) -> int:
 
 
 def rebuild_features(*, progress: Progress | None = None) -> int:
-    """Extracts the features of every image set that ships, and of Screen's first drawn ones, anew and replaces those that ship; returns
-    their number.
+    """Extracts the features of every image set that ships, and of Screen's first drawn ones, anew
+    and replaces those that ship; returns their number.
 
-    Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that refuses.
+    Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that
+    refuses.
     """
     shipped = layer()
-    drawn = (dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None) for name in DRAWN)
+    drawn = (
+        dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None)
+        for name in DRAWN
+    )
     images = [*map(load_dataset, (*embedded.NAMES, "digits")), *drawn]
-    features = [to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images]
+    features = [
+        to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images
+    ]
     shutil.rmtree(shipped.root / "blob", ignore_errors=True)
     return sum(shipped.put_bytes(key, payload) for key, payload in features)
 

@@ -1,4 +1,5 @@
-"""Grids: every combination of data, split, learner, budget, settings and seed; what one batched call can train goes together."""
+"""Grids: every combination of data, split, learner, budget, settings and seed; what one batched
+call can train goes together."""
 
 import itertools
 import math
@@ -11,22 +12,47 @@ from pillar_core import accounting, checks, params, store
 from pillar_core.backbones import revision
 from pillar_core.data import DATASETS
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
+from pillar_core.errors import (
+    BudgetError,
+    DataError,
+    MissingDependencyError,
+    SettingError,
+    UnsupportedError,
+)
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.runs import run, splitting
 from pillar_core.runs.tables import record_json, record_of, refusal_json, row_of
 from pillar_core.splits import thin_classes, view_of
-from pillar_core.types import FeatureSet, Form, NeighboringRelation, Progress, RunRecord, RunSpec, SemiPrivateSplit, Values
+from pillar_core.types import (
+    FeatureSet,
+    Form,
+    NeighboringRelation,
+    Progress,
+    RunRecord,
+    RunSpec,
+    SemiPrivateSplit,
+    Values,
+)
 
-SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "imbalance", "split_seed")
+SPLIT_AXES = (
+    "public_fraction",
+    "public_per_class",
+    "public",
+    "validation_fraction",
+    "allow_overlap",
+    "imbalance",
+    "split_seed",
+)
 AXES: Form = {
     "dataset": str | FeatureSet | SemiPrivateSplit,
     "method": str,
     "allow_overlap": bool | None,
     **dict.fromkeys(("backbone", "public", "relation", "accountant", "preset"), str | None),
-    **dict.fromkeys(("public_fraction", "validation_fraction", "imbalance", "epsilon", "delta"), float | None),
+    **dict.fromkeys(
+        ("public_fraction", "validation_fraction", "imbalance", "epsilon", "delta"), float | None
+    ),
     **dict.fromkeys(("public_per_class", "split_seed", "seed"), int | None),
 }
 """The type of the values of each axis that is no setting of a method."""
@@ -36,9 +62,11 @@ ENGINE_VERSION = 2
 MOST_CELLS = 20_000
 """Runs of one grid; to build a spec takes about 0.4 ms, whether or not it ever runs."""
 LONGEST_WORD, LONGEST_SETTINGS = 1_000, 2_000
-"""Characters of a value of an axis, and of a data set's settings: visitors write them, and every spec and its record repeat them."""
+"""Characters of a value of an axis, and of a data set's settings: visitors write them, and every
+spec and its record repeat them."""
 REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
-"""What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
+"""What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps
+a result."""
 
 _splits, _rows = Memo(slots=1), Memo(slots=1)
 
@@ -63,7 +91,8 @@ def table(rows: Sequence[Values]) -> "pd.DataFrame":
 
 
 def group_specs(grid: Values) -> list[list[RunSpec]]:
-    """The grid's specs, grouped so that each group shares split and learner and trains in one batched call.
+    """The grid's specs, grouped so that each group shares split and learner and trains in one
+    batched call.
 
     Groups of one split follow each other, so that one split in memory is enough.
     """
@@ -86,7 +115,10 @@ def specs_of(grid: Values) -> list[RunSpec]:
     dataset_settings = dict(dataset_settings or {})
     checks.of(SETTING, **dataset_settings)
     if len(str(dataset_settings)) > LONGEST_SETTINGS:
-        raise SettingError(f"dataset_settings say more than {LONGEST_SETTINGS:,} characters, which every run of the grid repeats.")
+        raise SettingError(
+            f"dataset_settings say more than {LONGEST_SETTINGS:,} characters, which every run of"
+            " the grid repeats."
+        )
     axes = {name: _axis(name, value) for name, value in grid.items()}
     axes.setdefault("seed", [0])
     for needed in ("dataset", "method"):
@@ -95,7 +127,10 @@ def specs_of(grid: Values) -> list[RunSpec]:
     _refuse_unknown(axes)
     count = math.prod(map(len, axes.values()))
     if count > MOST_CELLS:
-        raise SettingError(f"the grid stands for {count:,} runs; at most {MOST_CELLS:,} in one grid. Shorten an axis or split the grid.")
+        raise SettingError(
+            f"the grid stands for {count:,} runs; at most {MOST_CELLS:,} in one grid. Shorten an"
+            " axis or split the grid."
+        )
     by_key: dict[str, RunSpec] = {}
     for values in itertools.product(*axes.values()):
         spec = _spec(dict(zip(axes, values, strict=True)), dataset_settings)
@@ -104,7 +139,8 @@ def specs_of(grid: Values) -> list[RunSpec]:
 
 
 def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
-    """The cache key of a spec: its content, the version of each part that makes its result, and `rows`, what `rows_of` said of it."""
+    """The cache key of a spec: its content, the version of each part that makes its result, and
+    `rows`, what `rows_of` said of it."""
     return run_keys([spec], rows=rows)[0]
 
 
@@ -120,16 +156,21 @@ def run_keys(specs: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None)
     return keys
 
 
-def rows_of(data: Values, split: Values, *, drawn: SemiPrivateSplit | None = None) -> dict[str, str]:
-    """What tells rows in files from others under the same names: the private ones' content, and the state of the public ones' files.
+def rows_of(
+    data: Values, split: Values, *, drawn: SemiPrivateSplit | None = None
+) -> dict[str, str]:
+    """What tells rows in files from others under the same names: the private ones' content, and the
+    state of the public ones' files.
 
-    drawn: the split; without it, the content is that of the rows that this process read last, "" where it did not. Empty for rows that
-    lie in no files, which a version tells apart.
+    drawn: the split; without it, the content is that of the rows that this process read last, ""
+    where it did not. Empty for rows that lie in no files, which a version tells apart.
     """
     states, public = {}, split.get("public")
     if splitting.lies_in_files(data["dataset"]):
         named = (data["dataset"], data["backbone"], data["dataset_settings"])
-        states["private"] = splitting.content(*named) if drawn is None else drawn.features.fingerprint
+        states["private"] = (
+            splitting.content(*named) if drawn is None else drawn.features.fingerprint
+        )
     if splitting.lies_in_files(public):
         states["public"] = splitting.state(public)
     return states
@@ -153,20 +194,32 @@ def cached_records(group: Sequence[RunSpec]) -> list[Form | None]:
     return [cache.get_json("record", key) for key in run_keys(group)]
 
 
-def run_group(group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True) -> list[Form]:
-    """Records in JSON form of specs that share split and learner, from the store or trained now and stored.
+def run_group(
+    group: Sequence[RunSpec],
+    *,
+    source: FeatureSet | SemiPrivateSplit | None = None,
+    use_cache: bool = True,
+) -> list[Form]:
+    """Records in JSON form of specs that share split and learner, from the store or trained now and
+    stored.
 
-    Rows in files are read in any case: a record is an answer for the rows that it was trained on. With `use_cache` false every spec is
-    trained, and what the store holds stays as it is.
+    Rows in files are read in any case: a record is an answer for the rows that it was trained on.
+    With `use_cache` false every spec is trained, and what the store holds stays as it is.
     """
     cache, data, split = store.default(), group[0].data, group[0].split
-    drawn = split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
+    drawn = (
+        split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
+    )
     rows = rows_of(data, split, drawn=drawn)
     keys = run_keys(group, rows=rows)
-    records: list[Form | None] = [cache.get_json("record", key) if use_cache else None for key in keys]
+    records: list[Form | None] = [
+        cache.get_json("record", key) if use_cache else None for key in keys
+    ]
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
-        trained = _train_group([group[position] for position in missing], drawn or split_of(data, split, source=source))
+        trained = _train_group(
+            [group[position] for position in missing], drawn or split_of(data, split, source=source)
+        )
         is_same = rows == rows_of(data, split, drawn=drawn)
         for position, record in zip(missing, trained, strict=True):
             records[position] = record | ({"rows": rows} if rows else {})
@@ -176,7 +229,8 @@ def run_group(group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSplit
 
 
 def read_or_run(spec: RunSpec, split: SemiPrivateSplit) -> RunRecord:
-    """The record of one spec on the split that it names, without classifier and diagnostics: from the store, or trained now and stored.
+    """The record of one spec on the split that it names, without classifier and diagnostics: from
+    the store, or trained now and stored.
 
     Raises as `run.run`, for a spec that cannot run.
     """
@@ -184,17 +238,24 @@ def read_or_run(spec: RunSpec, split: SemiPrivateSplit) -> RunRecord:
     if form.get("error") is not None:
         return run.run_spec(spec, split)
     learner = METHODS[spec.method]
-    facts = run.public_facts(learner, learner.settings(**form["settings"]), view_of(split, learner.public_use))
+    facts = run.public_facts(
+        learner, learner.settings(**form["settings"]), view_of(split, learner.public_use)
+    )
     return record_of(form, facts=facts, data=split.fingerprint)
 
 
 def is_kept(record: Values) -> bool:
-    """Whether the cache keeps a record: its seed is known, and if it is a refusal, then one that a rerun would only repeat."""
-    return record["cell"]["seed"] is not None and record.get("cause", "") in ("", *(cause.__name__ for cause in REFUSALS))
+    """Whether the cache keeps a record: its seed is known, and if it is a refusal, then one that a
+    rerun would only repeat."""
+    return record["cell"]["seed"] is not None and record.get("cause", "") in (
+        "",
+        *(cause.__name__ for cause in REFUSALS),
+    )
 
 
 def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[Form]:
-    """The cells' records, trained in one batched call; what is refused is a record with its cause."""
+    """The cells' records, trained in one batched call; what is refused is a record with its
+    cause."""
     placed: dict[int, Form] = {}
     plans: dict[int, run.RunPlan] = {}
     for position, spec in enumerate(group):
@@ -205,7 +266,10 @@ def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[Form
     try:
         records = run.run_many(list(plans.values()), split) if plans else []
         name = split.features.name
-        placed |= {position: record_json(record, group[position], features=name) for position, record in zip(plans, records, strict=True)}
+        placed |= {
+            position: record_json(record, group[position], features=name)
+            for position, record in zip(plans, records, strict=True)
+        }
     except (*REFUSALS, MissingDependencyError) as refusal:
         if len(group) == 1:
             return [refusal_json(refusal, group[0], features=split.features.name)]
@@ -213,8 +277,11 @@ def _train_group(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[Form
     return [placed[position] for position in range(len(group))]
 
 
-def split_of(data: Values, split: Values, *, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
-    """The split that a cell's `data` and `split` name; the last one is kept in memory with its eigenbasis and projections."""
+def split_of(
+    data: Values, split: Values, *, source: FeatureSet | SemiPrivateSplit | None = None
+) -> SemiPrivateSplit:
+    """The split that a cell's `data` and `split` name; the last one is kept in memory with its
+    eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
     key = fingerprint(data, split, _states(data, split))
@@ -224,7 +291,9 @@ def split_of(data: Values, split: Values, *, source: FeatureSet | SemiPrivateSpl
 def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> SemiPrivateSplit:
     names = (data["dataset"], data["backbone"], data["dataset_settings"])
     if (features := source) is None:
-        features = _rows.get(fingerprint(data, _states(data, {})), lambda: splitting.load_named_features(*names))
+        features = _rows.get(
+            fingerprint(data, _states(data, {})), lambda: splitting.load_named_features(*names)
+        )
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
     if public is not None:
@@ -235,15 +304,21 @@ def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> Semi
 
 
 def _states(data: Values, split: Values) -> list[str]:
-    """The states of the files that the rows and public rows of another set lie in, which memory of them hangs on."""
+    """The states of the files that the rows and public rows of another set lie in, which memory of
+    them hangs on."""
     public = split.get("public")
-    return [splitting.state(data["dataset"], data["dataset_settings"]), "" if public is None else splitting.state(public)]
+    return [
+        splitting.state(data["dataset"], data["dataset_settings"]),
+        "" if public is None else splitting.state(public),
+    ]
 
 
 def _spec(values: Form, dataset_settings: Values) -> RunSpec:
     method = METHODS[values["method"]]
     declared = params.params_of(method.settings)
-    settings = {name: value for name, value in values.items() if name in declared and value is not None}
+    settings = {
+        name: value for name, value in values.items() if name in declared and value is not None
+    }
     epsilon = values.get("epsilon")
     if not method.is_private:
         epsilon = None
@@ -251,7 +326,11 @@ def _spec(values: Form, dataset_settings: Values) -> RunSpec:
         epsilon = float(epsilon)
     seed = values["seed"]
     split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
-    split["split_seed"] = values["split_seed"] if values.get("split_seed") is not None else (0 if seed is None else seed)
+    split["split_seed"] = (
+        values["split_seed"]
+        if values.get("split_seed") is not None
+        else (0 if seed is None else seed)
+    )
     return RunSpec(
         method.name,
         epsilon,
@@ -282,22 +361,39 @@ def _data(values: Values, dataset_settings: Values) -> Form:
 
 def _values(value: Any) -> list[Any]:
     """The values of an axis; "inf" in words is ∞, so that grids can be written as JSON or YAML."""
-    values = list(value) if isinstance(value, list | tuple | range) or hasattr(value, "tolist") else [value]
+    values = (
+        list(value)
+        if isinstance(value, list | tuple | range) or hasattr(value, "tolist")
+        else [value]
+    )
     return [
-        math.inf if isinstance(item, str) and item in ("inf", "∞") else item.item() if isinstance(item, np.generic) else item
+        (
+            math.inf
+            if isinstance(item, str) and item in ("inf", "∞")
+            else item.item()
+            if isinstance(item, np.generic)
+            else item
+        )
         for item in values
     ]
 
 
 def _axis(name: str, value: Any) -> list[Any]:
-    """The values of an axis, each of the axis' type. Raises SettingError: none at all, or one of another type."""
+    """The values of an axis, each of the axis' type. Raises SettingError: none at all, or one of
+    another type."""
     values, hint = _values(value), AXES.get(name, SETTING)
     if not values:
-        raise SettingError(f"the axis {name} has no values, so the grid would hold no run; give one or leave the axis out.")
+        raise SettingError(
+            f"the axis {name} has no values, so the grid would hold no run; give one or leave the"
+            " axis out."
+        )
     for item in values:
         checks.of(hint, **{name: item})
         if isinstance(item, str) and len(item) > LONGEST_WORD:
-            raise SettingError(f"a value of the axis {name} has {len(item):,} characters; at most {LONGEST_WORD:,}.")
+            raise SettingError(
+                f"a value of the axis {name} has {len(item):,} characters; at most"
+                f" {LONGEST_WORD:,}."
+            )
         if name == "relation" and item is not None:
             NeighboringRelation.of(item)
         if name == "accountant" and item is not None:
@@ -311,4 +407,7 @@ def _refuse_unknown(axes: Mapping[str, Sequence[Any]]) -> None:
         known.update(params.params_of(METHODS[name].settings))
     unknown = [name for name in axes if name not in known]
     if unknown:
-        raise SettingError(f"no method of this grid has a setting {', '.join(unknown)}; known axes: {', '.join(sorted(known))}.")
+        raise SettingError(
+            f"no method of this grid has a setting {', '.join(unknown)}; known axes:"
+            f" {', '.join(sorted(known))}."
+        )

@@ -1,4 +1,5 @@
-"""Records as JSON for the store, and as tidy rows for tables: one row per run, units in the column name."""
+"""Records as JSON for the store, and as tidy rows for tables: one row per run, units in the column
+name."""
 
 import dataclasses
 import math
@@ -7,13 +8,24 @@ from collections.abc import Sequence
 from pillar_core.methods import METHODS
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import rarest
-from pillar_core.types import EpsilonBounds, Form, Guarantee, NeighboringRelation, PublicFacts, PublicUse, RunRecord, RunSpec, Values
+from pillar_core.types import (
+    EpsilonBounds,
+    Form,
+    Guarantee,
+    NeighboringRelation,
+    PublicFacts,
+    PublicUse,
+    RunRecord,
+    RunSpec,
+    Values,
+)
 
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
 
 
 def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
-    """A record without its classifier and without non-private diagnostics, in plain JSON types; `features` is their name."""
+    """A record without its classifier and without non-private diagnostics, in plain JSON types;
+    `features` is their name."""
     guarantee = record.guarantee
     return {
         "cell": spec.form,
@@ -27,12 +39,19 @@ def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
             "accountant": guarantee.accountant,
             "assumptions": list(guarantee.assumptions),
             "events": list(guarantee.events),
-            **({} if guarantee.rows_per_person is None else {"rows_per_person": guarantee.rows_per_person}),
+            **(
+                {}
+                if guarantee.rows_per_person is None
+                else {"rows_per_person": guarantee.rows_per_person}
+            ),
         },
         "accuracy": record.accuracy,
         "metrics": dict(record.metrics),
         "seconds": record.seconds,
-        "facts": {name: getattr(record.facts, name) for name in ("n_private", "n_public", "d", "n_classes")},
+        "facts": {
+            name: getattr(record.facts, name)
+            for name in ("n_private", "n_public", "d", "n_classes")
+        },
         "public_use": str(record.public_use),
         "notes": list(record.notes),
         "why": list(record.why),
@@ -41,7 +60,8 @@ def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
 
 
 def record_of(stored: Values, *, facts: PublicFacts, data: str) -> RunRecord:
-    """The record that `record_json` wrote, without classifier and diagnostics. data: the fingerprint of its split."""
+    """The record that `record_json` wrote, without classifier and diagnostics. data: the
+    fingerprint of its split."""
     spent = stored["guarantee"]
     guarantee = Guarantee(
         EpsilonBounds(**spent["epsilon"]),
@@ -65,7 +85,8 @@ def record_of(stored: Values, *, facts: PublicFacts, data: str) -> RunRecord:
 
 
 def refusal_json(refusal: Exception, spec: RunSpec, *, features: str) -> Form:
-    """What stands for the record of a spec that cannot run: the message, and the kind of error as `cause`."""
+    """What stands for the record of a spec that cannot run: the message, and the kind of error as
+    `cause`."""
     why = {"error": str(refusal), "cause": type(refusal).__name__}
     return {"cell": spec.form, "features": features, **why, "versions": made_with()}
 
@@ -89,14 +110,20 @@ def row_of(record: Values) -> Form:
         "error_message": record.get("error"),
     }
     if record.get("error") is None:
-        row |= {name: record["settings"][name] for name in SETTING_COLUMNS if name in record["settings"]}
+        row |= {
+            name: record["settings"][name] for name in SETTING_COLUMNS if name in record["settings"]
+        }
         row |= {name: value for name, value in record["metrics"].items() if name != "per_class"}
         if "imbalance" in spec["split"]:
             row["rarest_accuracy"] = _of_rarest(record["metrics"].get("per_class") or [])
         row |= {
             "epsilon_upper": record["guarantee"]["epsilon"]["upper"],
             "accountant": record["guarantee"]["accountant"],
-            **{name: value for name, value in record["guarantee"].items() if name == "rows_per_person"},
+            **{
+                name: value
+                for name, value in record["guarantee"].items()
+                if name == "rows_per_person"
+            },
             "n_private": record["facts"]["n_private"],
             "n_public": record["facts"]["n_public"],
             "public_use": METHODS[spec["method"]].public_words(record["settings"]),
@@ -113,8 +140,13 @@ def _of_rarest(recalls: Sequence[float | None]) -> float:
 
 
 def _budget(record: Values) -> float:
-    """The ε asked for; where none was, what the run spent at most: 0 for a learner that reads no private row, ∞ without protection."""
+    """The ε asked for; where none was, what the run spent at most: 0 for a learner that reads no
+    private row, ∞ without protection."""
     target = record["cell"]["epsilon"]
     if target is not None:
         return float(target)
-    return math.inf if record.get("error") is not None else float(record["guarantee"]["epsilon"]["upper"])
+    return (
+        math.inf
+        if record.get("error") is not None
+        else float(record["guarantee"]["epsilon"]["upper"])
+    )

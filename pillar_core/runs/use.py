@@ -1,8 +1,10 @@
-"""Labels of new rows with numpy and Python (3.10 or newer) alone: `python use.py ROWS [--threshold T] [--positive NAME]` prints a csv.
+"""Labels of new rows with numpy and Python (3.10 or newer) alone: `python use.py ROWS [--threshold
+T] [--positive NAME]` prints a csv.
 
-ROWS: a csv, whose columns are found by their names; or an npz, npy or csv of numbers in the order of the model's features. Of images: an
-npz or npy of uint8 images, or a folder of image files, which Pillow reads. A backbone or network runs in model.onnx, by onnxruntime.
-The files beside this one are compared with SHA256SUMS first.
+ROWS: a csv, whose columns are found by their names; or an npz, npy or csv of numbers in the order
+of the model's features. Of images: an npz or npy of uint8 images, or a folder of image files, which
+Pillow reads. A backbone or network runs in model.onnx, by onnxruntime. The files beside this one
+are compared with SHA256SUMS first.
 """
 
 import argparse
@@ -33,7 +35,10 @@ ROWS = ("x", "X", "x_test", "x_train")
 FEATURES = """import numpy, pillar_core as pc
 x = pc.load_model("model.zip").features({rows!r})
 numpy.savez("features.npz", x=x)"""
-UNKNOWN, FILLED = "Words that are none of the categories count as none", "Cells without a number took the model's value for gaps"
+UNKNOWN, FILLED = (
+    "Words that are none of the categories count as none",
+    "Cells without a number took the model's value for gaps",
+)
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
 LARGEST = float(np.finfo(np.float32).max)
@@ -43,14 +48,19 @@ CONVERT = (
     "enumerate(pandas.read_csv({!r}, sep={!r}, decimal=',', chunksize=10**6))]"
 )
 FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
-"""Before what spreadsheets take for the start of a formula, numbers apart: some of them begin a cell after these signs, too."""
+"""Before what spreadsheets take for the start of a formula, numbers apart: some of them begin a
+cell after these signs, too."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, or 2 with a sentence on standard error."""
     parser = argparse.ArgumentParser(description="Labels and probabilities of new rows, as a csv.")
     parser.add_argument("rows", type=Path, help="csv, npz or npy")
-    parser.add_argument("--threshold", type=float, help="of two classes: the second (or --positive) from this probability on")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        help="of two classes: the second (or --positive) from this probability on",
+    )
     parser.add_argument("--positive", help="the class that the threshold is about")
     options = parser.parse_args(arguments)
     try:
@@ -63,7 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             blocks = _through_onnx(options.rows, card["input"]["shape"])
         else:
             blocks = _through_numpy(options.rows, card)
-        write(sys.stdout, blocks, card["classes"], threshold=options.threshold, positive=options.positive)
+        write(
+            sys.stdout,
+            blocks,
+            card["classes"],
+            threshold=options.threshold,
+            positive=options.positive,
+        )
     except (OSError, ValueError, KeyError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -75,7 +91,10 @@ def _through_numpy(path: Path, card: Card) -> Iterator[Numbers]:
     with np.load(HERE / "model.npz", allow_pickle=False) as file:
         arrays = dict(file)
     mean, scale, projection = (arrays.get(name) for name in PARTS)
-    transform, weights = Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"]
+    transform, weights = (
+        Transform(mean, scale, projection, card["transform"]["normalise"]),
+        arrays["weights"],
+    )
     for x in read(path, card["input"], len(weights if projection is None else projection)):
         yield probabilities(scores(transform, weights, arrays["bias"], x))
 
@@ -83,7 +102,10 @@ def _through_numpy(path: Path, card: Card) -> Iterator[Numbers]:
 def _through_onnx(path: Path, shape: Sequence[int]) -> Iterator[Numbers]:
     """(m, C) probabilities of images, by the file model.onnx."""
     if not (file := HERE / "model.onnx").is_file():
-        raise DataError("images need model.onnx beside this file, which is not there. README.md says how to get it.")
+        raise DataError(
+            "images need model.onnx beside this file, which is not there. README.md says how to"
+            " get it."
+        )
     try:
         import onnxruntime
     except ImportError as error:
@@ -91,13 +113,20 @@ def _through_onnx(path: Path, shape: Sequence[int]) -> Iterator[Numbers]:
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     for images in _of_images(path, shape) if path.is_dir() else _of_arrays(path):
         if images.dtype != np.uint8 or list(images.shape[1:]) != list(shape):
-            raise DataError(f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got {images.dtype} {images.shape}.")
+            raise DataError(
+                f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got"
+                f" {images.dtype} {images.shape}."
+            )
         for start in range(0, len(images), IMAGES_AT_ONCE):
-            yield session.run(None, {"images": images[start : start + IMAGES_AT_ONCE]})[0].astype(np.float64)
+            yield session.run(None, {"images": images[start : start + IMAGES_AT_ONCE]})[0].astype(
+                np.float64
+            )
 
 
 def _holds_images(path: Path) -> bool:
-    return path.is_dir() or (path.suffix.lower() in (".npz", ".npy") and next(_of_arrays(path)).ndim > 2)
+    return path.is_dir() or (
+        path.suffix.lower() in (".npz", ".npy") and next(_of_arrays(path)).ndim > 2
+    )
 
 
 def _of_images(folder: Path, shape: Sequence[int]) -> Iterator[Numbers]:
@@ -106,7 +135,11 @@ def _of_images(folder: Path, shape: Sequence[int]) -> Iterator[Numbers]:
         from PIL import Image, ImageOps
     except ImportError as error:
         raise DataError("files of images need Pillow here: pip install pillow.") from error
-    files = [file for file in folder.rglob("*") if file.suffix.lower() in IMAGE_ENDINGS and file.is_file()]
+    files = [
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in IMAGE_ENDINGS and file.is_file()
+    ]
     files.sort(key=lambda file: PurePosixPath(file.relative_to(folder).as_posix()))
     if not files:
         raise DataError(f"{folder} holds no images.")
@@ -115,11 +148,16 @@ def _of_images(folder: Path, shape: Sequence[int]) -> Iterator[Numbers]:
     def pixels(file: Path) -> Numbers:
         with Image.open(file) as image:
             if image.mode.startswith(("I", "F")):
-                raise DataError(f"{file} has more than 8 bits a pixel: the library says which of its values are black and white.")
+                raise DataError(
+                    f"{file} has more than 8 bits a pixel: the library says which of its values are"
+                    " black and white."
+                )
             image.draft(None, size[::-1] if image.getexif().get(0x0112) in (5, 6, 7, 8) else size)
             upright = ImageOps.exif_transpose(image)
             if upright.has_transparency_data:
-                upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright.convert("RGBA"))
+                upright = Image.alpha_composite(
+                    Image.new("RGBA", upright.size, "white"), upright.convert("RGBA")
+                )
             return np.asarray(upright.convert("RGB" if len(shape) == 3 else "L").resize(size))
 
     for start in range(0, len(files), IMAGES_AT_ONCE):
@@ -137,12 +175,16 @@ def probabilities(scores: Numbers) -> Numbers:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def positive_place(classes: Sequence[str], *, threshold: float | None = None, positive: str | None = None) -> int | None:
+def positive_place(
+    classes: Sequence[str], *, threshold: float | None = None, positive: str | None = None
+) -> int | None:
     """Which class a threshold is about; None without one, where the likeliest class is taken."""
     if threshold is None and positive is None:
         return None
     if len(classes) != 2:
-        raise DataError(f"a threshold needs a model of two classes; this one has {len(classes)}. Leave it out.")
+        raise DataError(
+            f"a threshold needs a model of two classes; this one has {len(classes)}. Leave it out."
+        )
     if positive is not None and positive not in classes:
         raise DataError(f"positive must be one of {', '.join(classes)}; got {positive!r}.")
     if threshold is not None and not 0 <= threshold <= 1:
@@ -150,26 +192,44 @@ def positive_place(classes: Sequence[str], *, threshold: float | None = None, po
     return 1 if positive is None else list(classes).index(positive)
 
 
-def write(out: TextIO, blocks: Iterable[Numbers], classes: Sequence[str], *, threshold: float | None, positive: str | None) -> None:
-    """Writes row, label and the probability of each class: the likeliest, or of two the positive one from the threshold on."""
+def write(
+    out: TextIO,
+    blocks: Iterable[Numbers],
+    classes: Sequence[str],
+    *,
+    threshold: float | None,
+    positive: str | None,
+) -> None:
+    """Writes row, label and the probability of each class: the likeliest, or of two the positive
+    one from the threshold on."""
     place = positive_place(classes, threshold=threshold, positive=positive)
     least = 0.5 if threshold is None else threshold
     writer = csv.writer(out, lineterminator="\n")
     names, row = [cell(name) for name in classes], itertools.count()
-    for number, p in enumerate(blocks):  # the header after the first block: what is refused at once writes nothing
+    for number, p in enumerate(
+        blocks
+    ):  # the header after the first block: what is refused at once writes nothing
         if not number:
             writer.writerow(["row", "label", *(cell(f"p_{name}") for name in classes)])
-        labels = p.argmax(axis=1) if place is None else np.where(p[:, place] >= least, place, 1 - place)
-        writer.writerows([next(row), names[label], *map("{:.9g}".format, values)] for label, values in zip(labels, p.tolist(), strict=True))
+        labels = (
+            p.argmax(axis=1) if place is None else np.where(p[:, place] >= least, place, 1 - place)
+        )
+        writer.writerows(
+            [next(row), names[label], *map("{:.9g}".format, values)]
+            for label, values in zip(labels, p.tolist(), strict=True)
+        )
 
 
 def cell(text: str) -> str:
     """A text that no spreadsheet runs as a formula."""
-    return FORMULA.sub(r"\1'", text).replace("\r", "\n")  # a lone carriage return is written without quotes: it would begin a row
+    return FORMULA.sub(r"\1'", text).replace(
+        "\r", "\n"
+    )  # a lone carriage return is written without quotes: it would begin a row
 
 
 def pixels(rows: Numbers, shape: Sequence[int]) -> tuple[Numbers, str]:
-    """((n, d) float32 pixels in [0, 1], a note where that is not certain) of images or flat rows, of 0 to 255 or of 0 to 1."""
+    """((n, d) float32 pixels in [0, 1], a note where that is not certain) of images or flat rows,
+    of 0 to 255 or of 0 to 1."""
     if rows.ndim > 2 and tuple(rows.shape[1:]) in (tuple(shape), (*shape, 1)):
         rows = rows.reshape(len(rows), -1)
     is_whole = rows.dtype == np.uint8
@@ -177,10 +237,17 @@ def pixels(rows: Numbers, shape: Sequence[int]) -> tuple[Numbers, str]:
         low, high = rows.min(), rows.max()
         is_whole = bool(high > 1 and (rows == np.rint(rows)).all())
         if low < 0 or high > (255 if is_whole else 1):
-            raise DataError(f"the model takes pixels of 0 to 1, or whole ones of 0 to 255; got {low:g} to {high:g}. Scale them.")
+            raise DataError(
+                f"the model takes pixels of 0 to 1, or whole ones of 0 to 255; got {low:g} to"
+                f" {high:g}. Scale them."
+            )
     if not is_whole:
         return rows, ""
-    note = "" if rows.dtype == np.uint8 else "Pixels of 0 to 255 were divided by 255, as the model takes them from 0 to 1."
+    note = (
+        ""
+        if rows.dtype == np.uint8
+        else "Pixels of 0 to 255 were divided by 255, as the model takes them from 0 to 1."
+    )
     return rows.astype(np.float32) / np.float32(255), note
 
 
@@ -191,19 +258,37 @@ def read(path: Path, form: Card, width: int) -> Iterator[Numbers]:
         blocks = _of_images(path, form["shape"])
     elif path.suffix.lower() in (".npz", ".npy"):
         blocks = _of_arrays(path)
-    elif texts := [column["name"] for column in form.get("recipe", {"columns": ()})["columns"] if column["kind"] == "text"]:
-        raise DataError(f"the model reads texts (column {texts[0]!r}). Make features of them with the library:\n{lines}")
+    elif texts := [
+        column["name"]
+        for column in form.get("recipe", {"columns": ()})["columns"]
+        if column["kind"] == "text"
+    ]:
+        raise DataError(
+            f"the model reads texts (column {texts[0]!r}). Make features of them with the"
+            f" library:\n{lines}"
+        )
     elif path.suffix.lower() in (".csv", ".tsv", ".txt"):
         blocks = _of_table(path, form)
     else:
-        raise DataError(f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with the library:\n{lines}")
+        raise DataError(
+            f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with"
+            f" the library:\n{lines}"
+        )
     if form["kind"] == "pixels":  # all at once: a dark block alone would not show that white is 255
         x, note = pixels(np.concatenate(list(blocks)), form["shape"])
         sys.stderr.write(f"note: {note}\n" if note else "")
         blocks = (x[start : start + AT_ONCE] for start in range(0, len(x), AT_ONCE))
     for x in blocks:
-        if x.ndim != 2 or x.shape[1] != width or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
-            raise DataError(f"rows must be finite numbers of shape (n, {width}); got {x.dtype} {x.shape}, or NaN among them.")
+        if (
+            x.ndim != 2
+            or x.shape[1] != width
+            or x.dtype.kind not in "biuf"
+            or not np.isfinite(x).all()
+        ):
+            raise DataError(
+                f"rows must be finite numbers of shape (n, {width}); got {x.dtype} {x.shape}, or"
+                " NaN among them."
+            )
         yield x.astype(np.float32)
 
 
@@ -222,28 +307,59 @@ def _of_arrays(path: Path) -> Iterator[Numbers]:
 def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline()
-        separator = next((sign for sign in "\t;|" if len(next(csv.reader([line], delimiter=sign))) > 1), ",")
+        separator = next(
+            (sign for sign in "\t;|" if len(next(csv.reader([line], delimiter=sign))) > 1), ","
+        )
         file.seek(0)
-        rows = (row for row in csv.reader(file, delimiter=separator, skipinitialspace=True) if any(text.strip() for text in row))
+        rows = (
+            row
+            for row in csv.reader(file, delimiter=separator, skipinitialspace=True)
+            if any(text.strip() for text in row)
+        )
         header = [name.strip() for name in next(rows, [])]
-        columns = form["recipe"]["columns"] if form["kind"] == "table" else _columns_of_numbers(header)
-        if form["kind"] != "table" and all(map(NUMBER.fullmatch, header)) and header != [str(place) for place in range(len(header))]:
+        columns = (
+            form["recipe"]["columns"] if form["kind"] == "table" else _columns_of_numbers(header)
+        )
+        if (
+            form["kind"] != "table"
+            and all(map(NUMBER.fullmatch, header))
+            and header != [str(place) for place in range(len(header))]
+        ):
             rows = itertools.chain([header], rows)  # type: ignore[assignment]
         places, times = {name: place for place, name in enumerate(header)}, Counter(header)
         if wrong := [column["name"] for column in columns if times[column["name"]] != 1]:
-            raise DataError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
+            raise DataError(
+                f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has"
+                f" {', '.join(header)}."
+            )
         gaps = form.get("recipe", {}).get("gaps", ())
-        n_before, counts = 0, {UNKNOWN: dict[str, int](), FILLED: dict[str, int](), OUTSIDE: dict[str, int]()}
+        n_before, counts = (
+            0,
+            {
+                UNKNOWN: dict[str, int](),
+                FILLED: dict[str, int](),
+                OUTSIDE: dict[str, int](),
+            },
+        )
         while block := list(itertools.islice(rows, AT_ONCE)):
-            if long := [n_before + place for place, row in enumerate(block) if any(text.strip() for text in row[len(header) :])]:
-                raise DataError(f"row {long[0]} has more cells than the header has names: put cells with {separator!r} inside in quotes.")
+            if long := [
+                n_before + place
+                for place, row in enumerate(block)
+                if any(text.strip() for text in row[len(header) :])
+            ]:
+                raise DataError(
+                    f"row {long[0]} has more cells than the header has names: put cells with"
+                    f" {separator!r} inside in quotes."
+                )
             parts: list[Numbers] = []
             for column in columns:
                 place = places[column["name"]]
                 texts = [row[place].strip() if place < len(row) else "" for row in block]
                 name = column["name"]
                 if column["categories"] is None:
-                    values, filled, outside = _numbers(texts, column, gaps, n_before, CONVERT.format(str(path), separator))
+                    values, filled, outside = _numbers(
+                        texts, column, gaps, n_before, CONVERT.format(str(path), separator)
+                    )
                     parts.append(values)
                     counts[FILLED][name] = counts[FILLED].get(name, 0) + filled
                     counts[OUTSIDE][name] = counts[OUTSIDE].get(name, 0) + outside
@@ -252,7 +368,10 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 words = [meant[text] for text in texts]
                 count = sum(word not in ("", *column["categories"]) for word in words)
                 counts[UNKNOWN][name] = counts[UNKNOWN].get(name, 0) + count
-                parts += [(np.array(words) == category).astype(np.float32) for category in column["categories"]]
+                parts += [
+                    (np.array(words) == category).astype(np.float32)
+                    for category in column["categories"]
+                ]
             n_before += len(block)
             yield np.stack(parts, axis=1)
     if not n_before:
@@ -262,33 +381,61 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
 
 def notes_on(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     """What was done to cells, in words, with how many of each column."""
-    cells = {what: [f"{count:,} of {name!r}" for name, count in of.items() if count] for what, of in counts.items()}
+    cells = {
+        what: [f"{count:,} of {name!r}" for name, count in of.items() if count]
+        for what, of in counts.items()
+    }
     return [f"{what}: {', '.join(some)}." for what, some in cells.items() if some]
 
 
 def _columns_of_numbers(header: list[str]) -> list[Card]:
     """The columns of a table of numbers, all but row numbers, labels and split."""
-    label = next((name for called in LABEL_NAMES for name in header if name.lower() == called), None)
-    names = [name for place, name in enumerate(header) if name != label and name.lower() != "split" and (place or name)]
+    label = next(
+        (name for called in LABEL_NAMES for name in header if name.lower() == called), None
+    )
+    names = [
+        name
+        for place, name in enumerate(header)
+        if name != label and name.lower() != "split" and (place or name)
+    ]
     return [{"name": name, "categories": None, "fill": None, "low": None} for name in names]
 
 
-def _numbers(texts: list[str], column: Card, gaps: Sequence[str | float], start: int, convert: str) -> tuple[Numbers, int, int]:
+def _numbers(
+    texts: list[str], column: Card, gaps: Sequence[str | float], start: int, convert: str
+) -> tuple[Numbers, int, int]:
     """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
-    filled, outside, is_plain = 0, 0, not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
+    filled, outside, is_plain = (
+        0,
+        0,
+        not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None,
+    )
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
     for place, text in enumerate(texts if not (np.abs(values) <= LARGEST).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
-            line = f' This line writes decimal commas as points, to plain.csv:\npython -c "{convert}"' if "," in text else ""
-            raise DataError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.{line}")
+            line = (
+                f' This line writes decimal commas as points, to plain.csv:\npython -c "{convert}"'
+                if "," in text
+                else ""
+            )
+            raise DataError(
+                f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain"
+                f" number such as 1041.5.{line}"
+            )
         value = float(text) if is_number else np.nan
         if not is_number or value in gaps or text in gaps:
             if column["fill"] is None:
-                raise DataError(f"column {column['name']!r} is empty in row {start + place}, and the model has no value for gaps.")
+                raise DataError(
+                    f"column {column['name']!r} is empty in row {start + place}, and the model has"
+                    " no value for gaps."
+                )
             value, filled = column["fill"], filled + 1
         elif abs(value) > LARGEST:
-            raise DataError(f"column {column['name']!r} holds an infinite number in row {start + place}: correct the cell, or empty it.")
+            raise DataError(
+                f"column {column['name']!r} holds an infinite number in row {start + place}:"
+                " correct the cell, or empty it."
+            )
         values[place] = value
     if column["low"] is not None:
         outside = int(((values < column["low"]) | (values > column["high"])).sum())

@@ -1,9 +1,17 @@
-"""Screening public data: how near are candidate sets to a private one, what does finding out cost, and how sure is it?"""
+"""Screening public data: how near are candidate sets to a private one, what does finding out cost,
+and how sure is it?"""
 
 from pillar_core import checks
 from pillar_core.screening.batches import mixture
 from pillar_core.screening.gsd import gsd
-from pillar_core.screening.inspection import angles, order_kept, over_training, pairwise, reconstruction, spectra
+from pillar_core.screening.inspection import (
+    angles,
+    order_kept,
+    over_training,
+    pairwise,
+    reconstruction,
+    spectra,
+)
 from pillar_core.screening.models import MODELS, GradientModel
 from pillar_core.screening.ranking import interval
 from pillar_core.screening.rivals import bures_wasserstein, negative_leep, otdd, task2vec_distance

@@ -1,4 +1,5 @@
-"""Batches for screening: m rows of a set and random labels, the same positions for every set, as a network takes them."""
+"""Batches for screening: m rows of a set and random labels, the same positions for every set, as a
+network takes them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,25 +15,34 @@ from pillar_core.types import Dataset, FeatureSet
 
 SIZE = Param("size", int, 32, "Side of the images.", low=1, high=1024, unit="pixels")
 LABEL_CLASSES = 10
-"""Random labels are drawn over ten classes of the model, whatever the data's own classes (gsd, section 4.2)."""
+"""Random labels are drawn over ten classes of the model, whatever the data's own classes (gsd,
+section 4.2)."""
 MIXTURE = "mixture"
-"""Known of sets that `mixture` made. ε protects no row of them: how many rows are drawn of each set hangs on the sizes of all."""
+"""Known of sets that `mixture` made. ε protects no row of them: how many rows are drawn of each set
+hangs on the sizes of all."""
 
 
 def chosen_rows(n_rows: int, m: int, *, seed: int, repeat: int = 0) -> Array:
-    """(min(m, n_rows),) row numbers: the head of a random order that depends on (seed, repeat, n_rows) alone.
+    """(min(m, n_rows),) row numbers: the head of a random order that depends on (seed, repeat,
+    n_rows) alone.
 
     A smaller m takes a prefix, and equal sets get equal rows."""
     return stream(seed, "screening rows", repeat).permutation(n_rows)[:m]
 
 
 def random_labels(m: int, *, seed: int, repeat: int = 0) -> "torch.Tensor":
-    """(m,) int64 labels in 0 … 9: label i depends on (seed, repeat, i), so every set gets the same ones."""
-    return torch.from_numpy(stream(seed, "screening labels", repeat).integers(LABEL_CLASSES, size=m))
+    """(m,) int64 labels in 0 … 9: label i depends on (seed, repeat, i), so every set gets the same
+    ones."""
+    return torch.from_numpy(
+        stream(seed, "screening labels", repeat).integers(LABEL_CLASSES, size=m)
+    )
 
 
-def image_batches(rows: Array, size: int, *, channels: int = 3, batch: int = 64) -> "Iterator[torch.Tensor]":
-    """(b, channels, size, size) float32 in [−1, 1] from uint8 images (n, h, w[, 3]): bilinear (with antialiasing when smaller).
+def image_batches(
+    rows: Array, size: int, *, channels: int = 3, batch: int = 64
+) -> "Iterator[torch.Tensor]":
+    """(b, channels, size, size) float32 in [−1, 1] from uint8 images (n, h, w[, 3]): bilinear (with
+    antialiasing when smaller).
 
     Grey images become three equal channels; with one channel, colour becomes grey by the mean.
     """
@@ -41,7 +51,9 @@ def image_batches(rows: Array, size: int, *, channels: int = 3, batch: int = 64)
         part = part.unsqueeze(1) if part.ndim == 3 else part.permute(0, 3, 1, 2)
         part = part.mean(dim=1, keepdim=True) if channels == 1 else part
         if part.shape[-2:] != (size, size):
-            part = torch.nn.functional.interpolate(part, size=(size, size), mode="bilinear", antialias=part.shape[-1] > size)
+            part = torch.nn.functional.interpolate(
+                part, size=(size, size), mode="bilinear", antialias=part.shape[-1] > size
+            )
         yield part.expand(-1, channels, -1, -1) / 127.5 - 1.0
 
 
@@ -49,7 +61,9 @@ def flat_pixels(rows: Array, size: int, *, channels: int = 3) -> Array:
     """(n, channels · size²) float32 of `image_batches`; numbers as they are."""
     if rows.ndim == 2:
         return rows
-    return np.concatenate([part.flatten(1).numpy() for part in image_batches(rows, size, channels=channels)])
+    return np.concatenate(
+        [part.flatten(1).numpy() for part in image_batches(rows, size, channels=channels)]
+    )
 
 
 def resize_images(rows: Array, size: int, *, channels: int = 3) -> Array:
@@ -59,9 +73,13 @@ def resize_images(rows: Array, size: int, *, channels: int = 3) -> Array:
 
 
 def require_images(data: Dataset, model: str) -> None:
-    """Refuses sets of numbers where a network takes images. Raises DataError: naming the model that takes numbers."""
+    """Refuses sets of numbers where a network takes images. Raises DataError: naming the model that
+    takes numbers."""
     if not data.is_images:
-        raise DataError(f"the model {model!r} takes images; {data.name!r} holds numbers. Use model='linear_head'.")
+        raise DataError(
+            f"the model {model!r} takes images; {data.name!r} holds numbers. Use"
+            " model='linear_head'."
+        )
 
 
 def preparation_notes(sets: Sequence[Dataset], size: int | None) -> tuple[str, ...]:
@@ -70,14 +88,17 @@ def preparation_notes(sets: Sequence[Dataset], size: int | None) -> tuple[str, .
     shapes = {data.x_train.shape[1:3] for data in sets if data.is_images}
     if size is not None and shapes != {(size, size)}:
         sizes = ", ".join(f"{height} × {width}" for height, width in sorted(shapes))
-        notes.append(f"Images of {sizes} pixels were resized to {size} × {size}, the model's input.")
+        notes.append(
+            f"Images of {sizes} pixels were resized to {size} × {size}, the model's input."
+        )
     if len({data.x_train.ndim for data in sets if data.is_images}) > 1:
         notes.append("Grey images were compared with colour ones as three equal channels.")
     return tuple(notes)
 
 
 def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0) -> Dataset:
-    """The rows of several image sets, equally many of each, shuffled, as colour images of equal size; without labels.
+    """The rows of several image sets, equally many of each, shuffled, as colour images of equal
+    size; without labels.
 
     Raises DataError: a set that holds no images, or several rows of a person.
     """
@@ -93,11 +114,22 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0
         rows = data.x_train[stream(seed, "mixture", number).permutation(len(data.x_train))[:share]]
         parts.append(resize_images(rows, size))
     rows = np.concatenate(parts)[stream(seed, "mixture order").permutation(share * len(sets))]
-    return Dataset(name, rows, None, title=name, synthetic=all(data.synthetic for data in sets), known={MIXTURE: True})
+    return Dataset(
+        name,
+        rows,
+        None,
+        title=name,
+        synthetic=all(data.synthetic for data in sets),
+        known={MIXTURE: True},
+    )
 
 
 def refuse_persons(sets: Sequence[Dataset | FeatureSet]) -> None:
-    """Refuses parts of a mixture that declare persons, of whom one may have rows in several. Raises DataError: naming the set."""
+    """Refuses parts of a mixture that declare persons, of whom one may have rows in several. Raises
+    DataError: naming the set."""
     for data in sets:
         if data.persons is not None:
-            raise DataError(f"{data.name!r} names its persons, and a mixture does not know whose rows are whose: name it alone.")
+            raise DataError(
+                f"{data.name!r} names its persons, and a mixture does not know whose rows are"
+                " whose: name it alone."
+            )

@@ -1,8 +1,10 @@
-"""What lies behind a distance: angles, spectra, all pairs of sets, the error that Lemma 4.1 bounds, and training. Non-private diagnostics.
+"""What lies behind a distance: angles, spectra, all pairs of sets, the error that Lemma 4.1 bounds,
+and training. Non-private diagnostics.
 
-Does the order of public sets hold while a model is trained (gsd, section 4.2 and Figure 1)? It is trained on the private rows and their
-labels by plain SGD without noise; at each look the distance of every public set is measured anew at the weights of that moment, with the
-rows and the random labels of the first look.
+Does the order of public sets hold while a model is trained (gsd, section 4.2 and Figure 1)? It is
+trained on the private rows and their labels by plain SGD without noise; at each look the distance
+of every public set is measured anew at the weights of that moment, with the rows and the random
+labels of the first look.
 """
 
 from __future__ import annotations
@@ -30,23 +32,40 @@ from pillar_core.types import Dataset, Progress, ignore_progress
 
 
 def angles(
-    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, n_examples: int = 300, seed: int = 0
+    private: Dataset,
+    public: Mapping[str, Dataset],
+    *,
+    model: str = "probe",
+    k: int = 16,
+    n_examples: int = 300,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Principal angles of each public set's directions with the private ones: columns public, index (1 … k), degrees in [0, 90]."""
+    """Principal angles of each public set's directions with the private ones: columns public, index
+    (1 … k), degrees in [0, 90]."""
     checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in sides.items():
         m = min(private_gradients.m, gradients.m)
         values = cosines(private_gradients.directions(k, m).basis, gradients.directions(k, m).basis)
-        rows += [{"public": name, "index": index, "degrees": math.degrees(math.acos(value))} for index, value in enumerate(values, start=1)]
+        rows += [
+            {"public": name, "index": index, "degrees": math.degrees(math.acos(value))}
+            for index, value in enumerate(values, start=1)
+        ]
     return pd.DataFrame(rows)
 
 
 def spectra(
-    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", n_examples: int = 300, seed: int = 0, most: int = 64
+    private: Dataset,
+    public: Mapping[str, Dataset],
+    *,
+    model: str = "probe",
+    n_examples: int = 300,
+    seed: int = 0,
+    most: int = 64,
 ) -> pd.DataFrame:
-    """Singular values of each set's gradients as shares of the largest: columns set, index, value; at most `most` of them (gsd, Fig. 3).
+    """Singular values of each set's gradients as shares of the largest: columns set, index, value;
+    at most `most` of them (gsd, Fig. 3).
 
     Raises SettingError: a model whose gradients do not fit in memory.
     """
@@ -55,14 +74,28 @@ def spectra(
     rows = []
     for name, gradients in {private.name: private_gradients, **sides}.items():
         if not gradients.fits:
-            raise SettingError(f"the spectrum needs gradients that fit in memory; {model} has {gradients.width:,} parameters.")
+            raise SettingError(
+                f"the spectrum needs gradients that fit in memory; {model} has {gradients.width:,}"
+                " parameters."
+            )
         values = singular_values(gradients.products)[:most]
-        rows += [{"set": name, "index": index, "value": float(value / values[0])} for index, value in enumerate(values, start=1)]
+        rows += [
+            {"set": name, "index": index, "value": float(value / values[0])}
+            for index, value in enumerate(values, start=1)
+        ]
     return pd.DataFrame(rows)
 
 
-def pairwise(sets: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, n_examples: int = 300, seed: int = 0) -> pd.DataFrame:
-    """Normalised distances of all pairs of sets: columns first, second, value; both orders, and 0 of each with itself (gsd, Fig. 4)."""
+def pairwise(
+    sets: Mapping[str, Dataset],
+    *,
+    model: str = "probe",
+    k: int = 16,
+    n_examples: int = 300,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Normalised distances of all pairs of sets: columns first, second, value; both orders, and 0
+    of each with itself (gsd, Fig. 4)."""
     checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     if not sets:
         raise SettingError("sets must hold at least one set; got none.")
@@ -71,17 +104,30 @@ def pairwise(sets: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, 
     rows = [{"first": name, "second": name, "value": 0.0} for name in sides]
     for a, b in itertools.combinations(sides, 2):
         m = min(sides[a].m, sides[b].m)
-        value = projection_distance(sides[a].directions(k, m).basis, sides[b].directions(k, m).basis)
-        rows += [{"first": a, "second": b, "value": value}, {"first": b, "second": a, "value": value}]
+        value = projection_distance(
+            sides[a].directions(k, m).basis, sides[b].directions(k, m).basis
+        )
+        rows += [
+            {"first": a, "second": b, "value": value},
+            {"first": b, "second": a, "value": value},
+        ]
     return pd.DataFrame(rows)
 
 
 def reconstruction(
-    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, n_examples: int = 300, seed: int = 0
+    private: Dataset,
+    public: Mapping[str, Dataset],
+    *,
+    model: str = "probe",
+    k: int = 16,
+    n_examples: int = 300,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Lemma 4.1 beside what it bounds: columns public, k, error, bound, both in units of the largest singular value s₁.
+    """Lemma 4.1 beside what it bounds: columns public, k, error, bound, both in units of the
+    largest singular value s₁.
 
-    error: ‖G − GVVᵀ‖₂ of the private gradients on the public directions; bound: √2·d + s_{k+1}/s₁ with the raw distance d.
+    error: ‖G − GVVᵀ‖₂ of the private gradients on the public directions; bound: √2·d + s_{k+1}/s₁
+    with the raw distance d.
     """
     checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
@@ -93,10 +139,20 @@ def reconstruction(
         inside = private_gradients.rows[:m].numpy() @ theirs.basis.astype(np.float32)
         values = np.linalg.eigvalsh(products)[::-1]
         largest = math.sqrt(float(values[0]))
-        error = math.sqrt(max(0.0, float(np.linalg.eigvalsh(products - inside.astype(np.float64) @ inside.T)[-1]))) / largest
+        error = (
+            math.sqrt(
+                max(
+                    0.0,
+                    float(np.linalg.eigvalsh(products - inside.astype(np.float64) @ inside.T)[-1]),
+                )
+            )
+            / largest
+        )
         tail = math.sqrt(max(0.0, float(values[k]))) / largest if m > k else 0.0
         distance = projection_distance(mine.basis, theirs.basis, normalised=False)
-        rows.append({"public": name, "k": k, "error": error, "bound": math.sqrt(2) * distance + tail})
+        rows.append(
+            {"public": name, "k": k, "error": error, "bound": math.sqrt(2) * distance + tail}
+        )
     return pd.DataFrame(rows)
 
 
@@ -106,12 +162,39 @@ def _gradients(
     chosen = model_of(model)
     require_one_width([private, *public.values()], chosen)
     private_gradients = Side(private, chosen, n_examples, seed).gradients(0)
-    return private_gradients, {name: Side(data, chosen, n_examples, seed).gradients(0) for name, data in public.items()}
+    return private_gradients, {
+        name: Side(data, chosen, n_examples, seed).gradients(0) for name, data in public.items()
+    }
 
 
-STEPS = Param("steps", int, 200, "Steps of plain SGD on the private rows.", low=1, high=100_000, unit="steps", log=True)
-LOOKS = Param("looks", int, 6, "How often distances are measured, the start and the end among them.", low=2, high=100)
-RATE = Param("learning_rate", float, 0.05, "Step size of plain SGD.", low=0, low_open=True, high=1e3, log=True)
+STEPS = Param(
+    "steps",
+    int,
+    200,
+    "Steps of plain SGD on the private rows.",
+    low=1,
+    high=100_000,
+    unit="steps",
+    log=True,
+)
+LOOKS = Param(
+    "looks",
+    int,
+    6,
+    "How often distances are measured, the start and the end among them.",
+    low=2,
+    high=100,
+)
+RATE = Param(
+    "learning_rate",
+    float,
+    0.05,
+    "Step size of plain SGD.",
+    low=0,
+    low_open=True,
+    high=1e3,
+    log=True,
+)
 BATCH = 64
 
 
@@ -128,12 +211,16 @@ def over_training(
     seed: int = 0,
     progress: Progress = ignore_progress,
 ) -> pd.DataFrame:
-    """Normalised distances at each look: columns public, step, value, accuracy (of the model on its training rows at that step).
+    """Normalised distances at each look: columns public, step, value, accuracy (of the model on its
+    training rows at that step).
 
     Labels are folded into the model's ten classes. One draw of rows: no interval.
-    Raises SettingError: settings out of range. DataError: private rows without labels, too few rows.
+    Raises SettingError: settings out of range. DataError: private rows without labels, too few
+    rows.
     """
-    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), steps=(steps, STEPS), looks=(looks, LOOKS))
+    checks.within(
+        k=(k, K), n_examples=(n_examples, N_EXAMPLES), steps=(steps, STEPS), looks=(looks, LOOKS)
+    )
     checks.within(learning_rate=(learning_rate, RATE))
     chosen = model_of(model)
     require_one_width([private, *public.values()], chosen)
@@ -163,7 +250,8 @@ def over_training(
 
 
 def order_kept(table: pd.DataFrame) -> float:
-    """The share of pairs of sets that later looks order as the first did, in [0, 1]; 1 for one set or one look."""
+    """The share of pairs of sets that later looks order as the first did, in [0, 1]; 1 for one set
+    or one look."""
     square = table.pivot(index="step", columns="public", values="value").to_numpy()
     first, second = np.triu_indices(square.shape[1], 1)
     signs = np.sign(square[:, first] - square[:, second])
@@ -174,18 +262,29 @@ def _gradients_now(network: Network, rows: Array, seed: int) -> Gradients:
     return Gradients(network.chunks(rows, random_labels(len(rows), seed=seed)), len(rows))
 
 
-def _descend(network: Network, rows: Array, labels: torch.Tensor, learning_rate: float, seed: int) -> Iterator[int]:
-    """Plain SGD on the network's own parameters, in the order of one shuffled pass after another: the steps taken, from 0 on."""
+def _descend(
+    network: Network, rows: Array, labels: torch.Tensor, learning_rate: float, seed: int
+) -> Iterator[int]:
+    """Plain SGD on the network's own parameters, in the order of one shuffled pass after another:
+    the steps taken, from 0 on."""
     named = network.module.named_parameters()
-    chosen = [value.requires_grad_(True) for name, value in named if network.names is None or name in network.names]
+    chosen = [
+        value.requires_grad_(True)
+        for name, value in named
+        if network.names is None or name in network.names
+    ]
     generator, waiting = stream(seed, "training order"), list[int]()
     for step in itertools.count():
         yield step
         waiting = waiting or generator.permutation(len(rows)).tolist()
         batch, waiting = waiting[:BATCH], waiting[BATCH:]
         with torch.enable_grad():
-            loss = torch.nn.functional.cross_entropy(network.module(network.read(rows[batch])), labels[batch])
-            gradients = torch.autograd.grad(loss, chosen, materialize_grads=True)  # zero where a parameter has no part in it
+            loss = torch.nn.functional.cross_entropy(
+                network.module(network.read(rows[batch])), labels[batch]
+            )
+            gradients = torch.autograd.grad(
+                loss, chosen, materialize_grads=True
+            )  # zero where a parameter has no part in it
         with torch.no_grad():  # no optimiser of torch, whose first one takes two seconds to import
             for value, gradient in zip(chosen, gradients, strict=True):
                 value.add_(gradient, alpha=-learning_rate)

@@ -1,8 +1,11 @@
-"""The models whose gradients are compared: each turns rows and random labels into per-example gradients.
+"""The models whose gradients are compared: each turns rows and random labels into per-example
+gradients.
 
-Names: probe, small_cnn, resnet20, linear_head; and, with timm installed, `timm:<name>?weights=<file>` (a linear head on the
-frozen network's features), with `&layers=<layer>,<layer>` the parameters of those layers and of the head, with `&lora=8` low-rank
-additions to a vision transformer's attention and the head, `&size=<pixels>`, and any other `&option=value` of timm.
+Names: probe, small_cnn, resnet20, linear_head; and, with timm installed,
+`timm:<name>?weights=<file>` (a linear head on the frozen network's features), with
+`&layers=<layer>,<layer>` the parameters of those layers and of the head, with `&lora=8` low-rank
+additions to a vision transformer's attention and the head, `&size=<pixels>`, and any other
+`&option=value` of timm.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from pillar_core.threads import threads_for
 Chunks = Callable[[], Iterator["torch.Tensor"]]
 PIXELS_AT_ONCE = 256
 LAYER_ROWS, LORA_ROWS = 8, 1
-"""Images at once through a deep network whose gradients reach a late layer, or every layer: what two gigabytes hold."""
+"""Images at once through a deep network whose gradients reach a late layer, or every layer: what
+two gigabytes hold."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Start:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Network:
-    """A model as a module: the parameters that are differentiated (None: all), what it reads of prepared rows, and how many rows
-    it is given at once."""
+    """A model as a module: the parameters that are differentiated (None: all), what it reads of
+    prepared rows, and how many rows it is given at once."""
 
     module: torch.nn.Module
     names: tuple[str, ...] | None
@@ -48,16 +52,20 @@ class Network:
 
     def chunks(self, rows: Array, labels: torch.Tensor) -> Chunks:
         """What makes the gradients of prepared rows by autograd."""
-        return lambda: gradient_chunks(self.module, rows, labels, names=self.names, read=self.read, at_once=self.at_once)
+        return lambda: gradient_chunks(
+            self.module, rows, labels, names=self.names, read=self.read, at_once=self.at_once
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class GradientModel:
-    """A model: `network(prepared rows, start)` is its module, whose per-example gradients are compared.
+    """A model: `network(prepared rows, start)` is its module, whose per-example gradients are
+    compared.
 
-    `input_size` is the side of the images that it takes, None for numbers as they are. `prepare` does once what no repeat changes
-    (`is_frozen_network`: the features of images). `rows` makes the gradients without autograd where the model allows it.
-    seconds_per_row: of one row's gradient, on one core.
+    `input_size` is the side of the images that it takes, None for numbers as they are. `prepare`
+    does once what no repeat changes (`is_frozen_network`: the features of images). `rows` makes the
+    gradients without autograd where the model allows it. seconds_per_row: of one row's gradient, on
+    one core.
     """
 
     name: str
@@ -72,7 +80,8 @@ class GradientModel:
     seconds_per_row: float = 0.04
 
     def chunks(self, rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
-        """What makes the gradients (c, p) float32 of prepared rows, chunk by chunk, anew at each call."""
+        """What makes the gradients (c, p) float32 of prepared rows, chunk by chunk, anew at each
+        call."""
         if self.rows is not None:
             return self.rows(rows, labels, start)
         return self.network(rows, start).chunks(rows, labels)
@@ -91,29 +100,48 @@ def model_of(name: str) -> GradientModel:
     trunk = pretrained.parse_trunk(name)
     if not trunk.layers and not trunk.lora:
         features = functools.partial(pretrained.features, trunk)
-        return GradientModel(name, trunk.title, "gsd, Table 1", trunk.size, head, head_chunks, features, is_frozen_network=True)
+        return GradientModel(
+            name,
+            trunk.title,
+            "gsd, Table 1",
+            trunk.size,
+            head,
+            head_chunks,
+            features,
+            is_frozen_network=True,
+        )
 
     def network(rows: Array, start: Start) -> Network:
         module, names = pretrained.with_head(trunk, seed=start.seed, repeat=start.repeat)
-        return Network(module, tuple(names), lambda part: _images(part, trunk.size, 3), LORA_ROWS if trunk.lora else LAYER_ROWS)
+        return Network(
+            module,
+            tuple(names),
+            lambda part: _images(part, trunk.size, 3),
+            LORA_ROWS if trunk.lora else LAYER_ROWS,
+        )
 
     return GradientModel(name, trunk.title, "gsd, Table 6", trunk.size, network)
 
 
 def head(rows: Array, start: Start) -> Network:
-    """A linear head at its random start on rows (m, d), each scaled to length one, with a constant column.
+    """A linear head at its random start on rows (m, d), each scaled to length one, with a constant
+    column.
 
     Row by row, because a scale taken over the rows would be one more release of private ones.
     """
     module = torch.nn.Linear(rows.shape[1] + 1, LABEL_CLASSES, bias=False)
-    return Network(networks.start_network(module, seed=start.seed, repeat=start.repeat), None, _unit_rows)
+    return Network(
+        networks.start_network(module, seed=start.seed, repeat=start.repeat), None, _unit_rows
+    )
 
 
 def head_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
     """Gradients r ⊗ (x, 1) of that head in closed form."""
     x, module = _unit_rows(rows), head(rows, start).module
     with torch.no_grad():
-        residual = torch.softmax(module(x), dim=1) - torch.nn.functional.one_hot(labels, LABEL_CLASSES)
+        residual = torch.softmax(module(x), dim=1) - torch.nn.functional.one_hot(
+            labels, LABEL_CLASSES
+        )
 
     def chunks() -> Iterator[torch.Tensor]:
         for first in range(0, len(x), PIXELS_AT_ONCE):
@@ -125,7 +153,9 @@ def head_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
 
 def _unit_rows(rows: Array) -> torch.Tensor:
     features = torch.from_numpy(np.array(rows, dtype=np.float32))
-    return torch.cat([torch.nn.functional.normalize(features, dim=1), torch.ones(len(features), 1)], dim=1)
+    return torch.cat(
+        [torch.nn.functional.normalize(features, dim=1), torch.ones(len(features), 1)], dim=1
+    )
 
 
 def _probe(rows: Array, start: Start) -> Network:
@@ -139,14 +169,18 @@ def _probe_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
     def chunks() -> Iterator[torch.Tensor]:
         first = 0
         with threads_for(1e10):
-            for images in image_batches(rows, probe.INPUT_SIZE, channels=1 if rows.ndim == 3 else 3, batch=16):
+            for images in image_batches(
+                rows, probe.INPUT_SIZE, channels=1 if rows.ndim == 3 else 3, batch=16
+            ):
                 yield probe.probe_rows(net, images, labels[first : first + len(images)])
                 first += len(images)
 
     return chunks
 
 
-def _start_of(build: Callable[[], torch.nn.Module], size: int, channels: int) -> Callable[[Array, Start], Network]:
+def _start_of(
+    build: Callable[[], torch.nn.Module], size: int, channels: int
+) -> Callable[[Array, Start], Network]:
     def network(rows: Array, start: Start) -> Network:
         module = networks.start_network(build(), seed=start.seed, repeat=start.repeat)
         return Network(module, None, lambda part: _images(part, size, channels))
@@ -159,8 +193,34 @@ def _images(rows: Array, size: int, channels: int) -> torch.Tensor:
 
 
 _FACTS = toml_tables(Path(__file__).with_suffix(".toml"))
-_pixels = functools.partial(flat_pixels, size=32)  # side of the images that a linear head on pixels takes
-MODELS.register(GradientModel("linear_head", input_size=None, network=head, rows=head_chunks, prepare=_pixels, **_FACTS["linear_head"]))
-MODELS.register(GradientModel("probe", input_size=probe.INPUT_SIZE, network=_probe, rows=_probe_chunks, **_FACTS["probe"]))
-MODELS.register(GradientModel("small_cnn", input_size=28, network=_start_of(networks.small_cnn, 28, 1), **_FACTS["small_cnn"]))
-MODELS.register(GradientModel("resnet20", input_size=32, network=_start_of(networks.resnet20, 32, 3), **_FACTS["resnet20"]))
+_pixels = functools.partial(
+    flat_pixels, size=32
+)  # side of the images that a linear head on pixels takes
+MODELS.register(
+    GradientModel(
+        "linear_head",
+        input_size=None,
+        network=head,
+        rows=head_chunks,
+        prepare=_pixels,
+        **_FACTS["linear_head"],
+    )
+)
+MODELS.register(
+    GradientModel(
+        "probe", input_size=probe.INPUT_SIZE, network=_probe, rows=_probe_chunks, **_FACTS["probe"]
+    )
+)
+MODELS.register(
+    GradientModel(
+        "small_cnn",
+        input_size=28,
+        network=_start_of(networks.small_cnn, 28, 1),
+        **_FACTS["small_cnn"],
+    )
+)
+MODELS.register(
+    GradientModel(
+        "resnet20", input_size=32, network=_start_of(networks.resnet20, 32, 3), **_FACTS["resnet20"]
+    )
+)

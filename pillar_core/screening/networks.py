@@ -1,4 +1,5 @@
-"""The other networks of the paper's tables at their random start: the small CNN, and ResNet20 with group normalisation."""
+"""The other networks of the paper's tables at their random start: the small CNN, and ResNet20 with
+group normalisation."""
 
 import math
 
@@ -26,17 +27,30 @@ def small_cnn() -> "torch.nn.Module":
 
 
 def resnet20() -> "torch.nn.Module":
-    """ResNet20 (He et al. 2016, section 4.2) on 3 × 32 × 32 with group normalisation: 269,722 parameters, shortcuts padded with zeros."""
+    """ResNet20 (He et al. 2016, section 4.2) on 3 × 32 × 32 with group normalisation: 269,722
+    parameters, shortcuts padded with zeros."""
     from pillar_core.screening.residual import GROUPS, Block
 
-    layers: list[torch.nn.Module] = [torch.nn.Conv2d(3, 16, 3, padding=1, bias=False), torch.nn.GroupNorm(GROUPS, 16), torch.nn.ReLU()]
+    layers: list[torch.nn.Module] = [
+        torch.nn.Conv2d(3, 16, 3, padding=1, bias=False),
+        torch.nn.GroupNorm(GROUPS, 16),
+        torch.nn.ReLU(),
+    ]
     for width_in, width in ((16, 16), (16, 32), (32, 64)):
         layers += [Block(width_in, width), Block(width, width), Block(width, width)]
-    return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, LABEL_CLASSES))
+    return torch.nn.Sequential(
+        *layers,
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(64, LABEL_CLASSES),
+    )
 
 
-def start_network(module: "torch.nn.Module", *, seed: int, repeat: int = 0, part: int = 0) -> "torch.nn.Module":
-    """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by (seed, repeat, part).
+def start_network(
+    module: "torch.nn.Module", *, seed: int, repeat: int = 0, part: int = 0
+) -> "torch.nn.Module":
+    """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by
+    (seed, repeat, part).
 
     Tokens and positions of a transformer are normal at 0.02; norms stay as they are."""
     generator = stream(seed, "network start", repeat, *((part,) if part else ()))
@@ -45,8 +59,12 @@ def start_network(module: "torch.nn.Module", *, seed: int, repeat: int = 0, part
             width = 1.0 / math.sqrt(layer.weight[0].numel())
             for values in (layer.weight, layer.bias):
                 if values is not None:
-                    values.data = torch.from_numpy(generator.uniform(-width, width, tuple(values.shape))).float()
+                    values.data = torch.from_numpy(
+                        generator.uniform(-width, width, tuple(values.shape))
+                    ).float()
         elif any(layer.children()):
             for values in layer.parameters(recurse=False):
-                values.data = torch.from_numpy(TOKEN_SCALE * generator.standard_normal(tuple(values.shape))).float()
+                values.data = torch.from_numpy(
+                    TOKEN_SCALE * generator.standard_normal(tuple(values.shape))
+                ).float()
     return module.eval()

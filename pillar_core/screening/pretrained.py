@@ -1,7 +1,8 @@
-"""Pre-trained networks of timm: frozen features, gradients of chosen layers, and low-rank additions (LoRA) to transformers.
+"""Pre-trained networks of timm: frozen features, gradients of chosen layers, and low-rank additions
+(LoRA) to transformers.
 
-timm and peft are imported where they are used. `weights=random` takes a network at a random start instead of a file: for a
-look at cost and memory, and where only the architecture is at hand.
+timm and peft are imported where they are used. `weights=random` takes a network at a random start
+instead of a file: for a look at cost and memory, and where only the architecture is at hand.
 """
 
 import copy
@@ -21,7 +22,8 @@ from pillar_core.screening import networks
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
 
 INPUT_SIZE = 128
-"""Side of the images where the name gives none: large enough for features of small sources, a third of the cost of 224."""
+"""Side of the images where the name gives none: large enough for features of small sources, a third
+of the cost of 224."""
 RANDOM = "random"
 NOISE_IMAGES = 8
 LORA_LAYERS = ("qkv",)
@@ -30,8 +32,10 @@ LORA_LAYERS = ("qkv",)
 
 @dataclasses.dataclass(frozen=True)
 class Trunk:
-    """A network: its timm name, a local safetensors file (None: a random start), the side of its images, options of timm, and what
-    is differentiated beside the head: `layers` of its own, or additions of rank `lora` (0: none; scale α/r = 1)."""
+    """A network: its timm name, a local safetensors file (None: a random start), the side of its
+    images, options of timm, and what is differentiated beside the head: `layers` of its own, or
+    additions of rank `lora` (0: none; scale α/r = 1).
+    """
 
     name: str
     weights: Path | None
@@ -45,11 +49,14 @@ class Trunk:
         """The name for people."""
         more = f"LoRA (r = {self.lora})" if self.lora else ", ".join(self.layers)
         start = "" if self.weights else ", random weights"
-        return f"{self.name}{start}, {more} and head" if more else f"{self.name}{start}, linear head"
+        return (
+            f"{self.name}{start}, {more} and head" if more else f"{self.name}{start}, linear head"
+        )
 
 
 def parse_trunk(name: str) -> Trunk:
-    """The network that `timm:<name>?weights=<file or random>[&layers=a,b][&lora=8][&size=224][&option=value]` names.
+    """The network that `timm:<name>?weights=<file or
+    random>[&layers=a,b][&lora=8][&size=224][&option=value]` names.
 
     Raises SettingError: no weights file, or a number that is none.
     """
@@ -59,35 +66,56 @@ def parse_trunk(name: str) -> Trunk:
     weights = None if source == RANDOM else Path(source).expanduser()
     if weights is not None and not weights.is_file():
         raise SettingError(
-            f"a pre-trained model needs its weights as a local safetensors file: timm:{title}?weights=FILE (or weights=random for a "
-            f"random start); got {source!r}."
+            "a pre-trained model needs its weights as a local safetensors file:"
+            f" timm:{title}?weights=FILE (or weights=random for a random start); got {source!r}."
         )
     layers = tuple(part for part in options.pop("layers", "").split(",") if part)
-    size, lora = (_number(options.pop(key, default), key) for key, default in (("size", str(INPUT_SIZE)), ("lora", "0")))
+    size, lora = (
+        _number(options.pop(key, default), key)
+        for key, default in (("size", str(INPUT_SIZE)), ("lora", "0"))
+    )
     if layers and lora:
-        raise SettingError("choose layers or lora, not both: LoRA leaves the network's own layers frozen.")
+        raise SettingError(
+            "choose layers or lora, not both: LoRA leaves the network's own layers frozen."
+        )
     return Trunk(title, weights, size, tuple(sorted(options.items())), layers, lora)
 
 
 def features(trunk: Trunk, rows: Array) -> Array:
-    """(m, width) float32 features of uint8 images by the frozen network, its classifier left out."""
+    """(m, width) float32 features of uint8 images by the frozen network, its classifier left
+    out."""
     network = _network(trunk)
     with torch.inference_mode():
-        return torch.cat([network(images) for images in image_batches(rows, trunk.size, batch=32)]).float().numpy()
+        return (
+            torch.cat([network(images) for images in image_batches(rows, trunk.size, batch=32)])
+            .float()
+            .numpy()
+        )
 
 
 def with_head(trunk: Trunk, *, seed: int, repeat: int) -> "tuple[torch.nn.Module, list[str]]":
-    """(the network with a fresh head of ten classes, the names of the parameters that are differentiated).
+    """(the network with a fresh head of ten classes, the names of the parameters that are
+    differentiated).
 
     Raises SettingError: a layer that the network does not have.
     """
     network = _network(trunk)
-    head = networks.start_network(torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat)
+    head = networks.start_network(
+        torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat
+    )
     if trunk.lora:
         model = torch.nn.Sequential(_with_lora(network, trunk, seed=seed, repeat=repeat), head)
-        return model, [name for name, _ in model.named_parameters() if name.startswith("1.") or ".lora_" in name]
+        return model, [
+            name
+            for name, _ in model.named_parameters()
+            if name.startswith("1.") or ".lora_" in name
+        ]
     model = torch.nn.Sequential(network, head)
-    names = [name for name, _ in model.named_parameters() if name.startswith("1.") or _is_of(name, trunk.layers)]
+    names = [
+        name
+        for name, _ in model.named_parameters()
+        if name.startswith("1.") or _is_of(name, trunk.layers)
+    ]
     absent = [layer for layer in trunk.layers if not any(_is_of(name, (layer,)) for name in names)]
     if absent:
         parts = ", ".join(name for name, _ in network.named_children())
@@ -106,17 +134,27 @@ def _number(text: str, name: str) -> int:
     return int(text)
 
 
-def _with_lora(network: "torch.nn.Module", trunk: Trunk, *, seed: int, repeat: int) -> "torch.nn.Module":
-    """A copy of the network, its weights shared, with low-rank additions that change nothing yet: A at random, B at 0.
+def _with_lora(
+    network: "torch.nn.Module", trunk: Trunk, *, seed: int, repeat: int
+) -> "torch.nn.Module":
+    """A copy of the network, its weights shared, with low-rank additions that change nothing yet: A
+    at random, B at 0.
 
     Raises MissingDependencyError: no peft. SettingError: a network without such attention.
     """
     with needed("lora"):
         from peft import LoraConfig, inject_adapter_in_model
-    if not any(module_name.split(".")[-1] in LORA_LAYERS for module_name, _ in network.named_modules()):
-        raise SettingError(f"lora is for vision transformers with {', '.join(LORA_LAYERS)} layers; {trunk.name} has none. Choose layers.")
+    if not any(
+        module_name.split(".")[-1] in LORA_LAYERS for module_name, _ in network.named_modules()
+    ):
+        raise SettingError(
+            f"lora is for vision transformers with {', '.join(LORA_LAYERS)} layers; {trunk.name}"
+            " has none. Choose layers."
+        )
     config = LoraConfig(r=trunk.lora, lora_alpha=trunk.lora, target_modules=list(LORA_LAYERS))
-    frozen: dict[int, object] = {id(value): value for value in (*network.parameters(), *network.buffers())}
+    frozen: dict[int, object] = {
+        id(value): value for value in (*network.parameters(), *network.buffers())
+    }
     changed: torch.nn.Module = inject_adapter_in_model(config, copy.deepcopy(network, frozen))
     for part, (name, module) in enumerate(changed.named_modules()):
         if name.endswith("lora_A.default"):
@@ -128,7 +166,9 @@ def _with_lora(network: "torch.nn.Module", trunk: Trunk, *, seed: int, repeat: i
 def _network(trunk: Trunk) -> Any:
     import timm
 
-    options: dict[str, Any] = dict(trunk.options) | ({"img_size": trunk.size} if "vit" in trunk.name else {})
+    options: dict[str, Any] = dict(trunk.options) | (
+        {"img_size": trunk.size} if "vit" in trunk.name else {}
+    )
     network = timm.create_model(trunk.name, pretrained=False, num_classes=0, **options)
     for module in network.modules():
         if hasattr(module, "fused_attn"):
@@ -137,10 +177,14 @@ def _network(trunk: Trunk) -> Any:
         fill(network, trunk.weights, title=f"timm:{trunk.name}")
         return network.eval().requires_grad_(False)
     networks.start_network(network, seed=0)
-    norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]  # from noise images, so no layer fades
+    norms = [
+        module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)
+    ]  # from noise images, so no layer fades
     for norm in norms:
         norm.momentum, norm.training = 1.0, True
-    images = torch.from_numpy(stream(0, "noise images").uniform(-1, 1, (NOISE_IMAGES, 3, trunk.size, trunk.size))).float()
+    images = torch.from_numpy(
+        stream(0, "noise images").uniform(-1, 1, (NOISE_IMAGES, 3, trunk.size, trunk.size))
+    ).float()
     with torch.inference_mode(False), torch.no_grad():
         network(images)
     return network.eval().requires_grad_(False)

@@ -1,9 +1,12 @@
-"""The probe network's per-example gradients without autograd: it has no hidden non-linearity but max-pooling.
+"""The probe network's per-example gradients without autograd: it has no hidden non-linearity but
+max-pooling.
 
-Layers (gsd, Table 5b) on 3 × 224 × 224: convolution to 64 (8 × 8, stride 5), max-pool 2, convolution to 16 (4 × 4, stride 3),
-max-pool 2, linear 144 → 10, sigmoid, cross-entropy on top: 30,202 parameters. A max-pool passes a gradient back to the
-place of its maximum, so each weight gradient is one product of a sparse map with the layer's input patches. The three channels
-of grey images are equal, so one is read, through the sum of the kernels, and its gradient counts three times.
+Layers (gsd, Table 5b) on 3 × 224 × 224: convolution to 64 (8 × 8, stride 5), max-pool 2,
+convolution to 16 (4 × 4, stride 3), max-pool 2, linear 144 → 10, sigmoid, cross-entropy on top:
+30,202 parameters. A max-pool passes a gradient back to the place of its maximum, so each weight
+gradient is one product of a sparse map with the layer's input patches. The three channels of grey
+images are equal, so one is read, through the sum of the kernels, and its gradient counts three
+times.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ _FIRST_STRIDE, _SECOND_STRIDE, _FLAT = 5, 3, 144
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Probe:
-    """Weights, float32: each layer uniform in ±1/√fan-in, weights and biases, as these networks usually start."""
+    """Weights, float32: each layer uniform in ±1/√fan-in, weights and biases, as these networks
+    usually start."""
 
     first: torch.Tensor
     first_bias: torch.Tensor
@@ -36,7 +40,14 @@ class Probe:
     @property
     def parts(self) -> tuple[torch.Tensor, ...]:
         """The parameters, in the order of a gradient row."""
-        return (self.first, self.first_bias, self.second, self.second_bias, self.dense, self.dense_bias)
+        return (
+            self.first,
+            self.first_bias,
+            self.second,
+            self.second_bias,
+            self.dense,
+            self.dense_bias,
+        )
 
 
 def probe(seed: int, repeat: int = 0) -> Probe:
@@ -45,7 +56,12 @@ def probe(seed: int, repeat: int = 0) -> Probe:
     shapes = (_FIRST, _FIRST[:1], _SECOND, _SECOND[:1], (LABEL_CLASSES, _FLAT), (LABEL_CLASSES,))
     widths = (192, 192, 1024, 1024, _FLAT, _FLAT)
     drawn = [generator.uniform(-1.0, 1.0, shape).astype(np.float32) for shape in shapes]
-    return Probe(*(torch.from_numpy(values / np.float32(np.sqrt(width))) for values, width in zip(drawn, widths, strict=True)))
+    return Probe(
+        *(
+            torch.from_numpy(values / np.float32(np.sqrt(width)))
+            for values, width in zip(drawn, widths, strict=True)
+        )
+    )
 
 
 def network(net: Probe) -> torch.nn.Module:
@@ -65,7 +81,8 @@ def network(net: Probe) -> torch.nn.Module:
 
 
 def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """(first pool, its places, second pool, its places, logits' sigmoid (b, 10)) of images (b, 3 or for grey ones 1, 224, 224)."""
+    """(first pool, its places, second pool, its places, logits' sigmoid (b, 10)) of images (b, 3 or
+    for grey ones 1, 224, 224)."""
     functional = torch.nn.functional
     kernels = net.first if images.shape[1] == 3 else net.first.sum(dim=1, keepdim=True)
     first, at_first = _max_pool(functional.conv2d(images, kernels, net.first_bias, _FIRST_STRIDE))
@@ -76,12 +93,15 @@ def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def probe_rows(net: Probe, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """(b, 30202) float32 gradients of each image's own cross-entropy, in the order of `Probe.parts`."""
+    """(b, 30202) float32 gradients of each image's own cross-entropy, in the order of
+    `Probe.parts`."""
     first, at_first, second, at_second, outputs = forward(net, images)
     residual = torch.softmax(outputs, dim=1) - torch.nn.functional.one_hot(labels, LABEL_CLASSES)
     on_logits = residual * outputs * (1 - outputs)
     on_second = _unpool((on_logits @ net.dense).view(second.shape), at_second, (7, 7))
-    on_pool = torch.nn.functional.conv_transpose2d(on_second.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE)
+    on_pool = torch.nn.functional.conv_transpose2d(
+        on_second.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE
+    )
     on_first = _unpool(on_pool, at_first, (44, 44))
     on_kernels = (on_first @ _patches(images, 8, _FIRST_STRIDE)).view(len(images), 64, -1, 64)
     return torch.cat(
@@ -98,22 +118,35 @@ def probe_rows(net: Probe, images: torch.Tensor, labels: torch.Tensor) -> torch.
 
 
 def _max_pool(maps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The result of max_pool2d(maps, 2, return_indices=True) for an even side, in a fifth of its time."""
+    """The result of max_pool2d(maps, 2, return_indices=True) for an even side, in a fifth of its
+    time."""
     side = maps.shape[3]
     upper, lower = maps[:, :, ::2], maps[:, :, 1::2]
-    above, below = torch.maximum(upper[..., ::2], upper[..., 1::2]), torch.maximum(lower[..., ::2], lower[..., 1::2])
-    is_right = torch.where(below > above, lower[..., 1::2] > lower[..., ::2], upper[..., 1::2] > upper[..., ::2])
+    above, below = (
+        torch.maximum(upper[..., ::2], upper[..., 1::2]),
+        torch.maximum(lower[..., ::2], lower[..., 1::2]),
+    )
+    is_right = torch.where(
+        below > above, lower[..., 1::2] > lower[..., ::2], upper[..., 1::2] > upper[..., ::2]
+    )
     corners = torch.arange(side * side).view(side, side)[::2, ::2]
     return torch.maximum(above, below), corners + is_right + side * (below > above)
 
 
 def _unpool(gradient: torch.Tensor, places: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
-    """(b, channels, height · width): each number at the place that its pool took the maximum from."""
+    """(b, channels, height · width): each number at the place that its pool took the maximum
+    from."""
     flat = torch.zeros(*gradient.shape[:2], shape[0] * shape[1])
     return flat.scatter_(2, places.flatten(2), gradient.flatten(2))
 
 
 def _patches(maps: torch.Tensor, kernel: int, stride: int) -> torch.Tensor:
     """(b, places, channels · kernel²) input patches of a convolution."""
-    windows = maps.unfold(2, kernel, stride).unfold(3, kernel, stride)  # faster than torch's unfold, which copies in another order
-    return windows.permute(0, 1, 4, 5, 2, 3).reshape(len(maps), maps.shape[1] * kernel**2, -1).transpose(1, 2)
+    windows = maps.unfold(2, kernel, stride).unfold(
+        3, kernel, stride
+    )  # faster than torch's unfold, which copies in another order
+    return (
+        windows.permute(0, 1, 4, 5, 2, 3)
+        .reshape(len(maps), maps.shape[1] * kernel**2, -1)
+        .transpose(1, 2)
+    )

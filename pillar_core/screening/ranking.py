@@ -1,4 +1,5 @@
-"""Two rankings: one reads private rows without noise; of the other, one release of their sketched gradients gives every score."""
+"""Two rankings: one reads private rows without noise; of the other, one release of their sketched
+gradients gives every score."""
 
 import dataclasses
 import math
@@ -25,15 +26,29 @@ from pillar_core.screening.scores import SCORES, Need, Score, Seen
 from pillar_core.subspace import random_distance
 from pillar_core.types import Dataset, NeighboringRelation, Progress, Provenance
 
-COLUMNS = ("public", "score", "value", "low", "high", "rank", "n_examples", "provenance", "epsilon_upper")
-APART = " Candidate sets are treated as public: a private row, or a person, that is also in one of them is not protected."
+COLUMNS = (
+    "public",
+    "score",
+    "value",
+    "low",
+    "high",
+    "rank",
+    "n_examples",
+    "provenance",
+    "epsilon_upper",
+)
+APART = (
+    " Candidate sets are treated as public: a private row, or a person, that is also in one of them"
+    " is not protected."
+)
 LEVEL = 0.95
 
 
 @dataclasses.dataclass(frozen=True)
 class Screening:
-    """Everything about one screening, checked. `seed` names the noise (None: the operating system's), `public_seed` all else;
-    `n_private` is the number of private rows that counts as public, whatever rows are there."""
+    """Everything about one screening, checked. `seed` names the noise (None: the operating
+    system's), `public_seed` all else; `n_private` is the number of private rows that counts as
+    public, whatever rows are there."""
 
     private: Dataset
     n_private: int
@@ -49,11 +64,15 @@ class Screening:
 
 
 def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]) -> "pd.DataFrame":
-    """The table of non-private diagnostics: the private gradients are made once a repeat, each candidate's once a repeat.
+    """The table of non-private diagnostics: the private gradients are made once a repeat, each
+    candidate's once a repeat.
 
-    Raises SettingError: a score that is a private release. DataError: naming the candidate that cannot be scored.
+    Raises SettingError: a score that is a private release. DataError: naming the candidate that
+    cannot be scored.
     """
-    values: dict[tuple[str, str], list[float]] = {(name, score): [] for name in sides for score in task.scores}
+    values: dict[tuple[str, str], list[float]] = {
+        (name, score): [] for name in sides for score in task.scores
+    }
     width = 0
     for repeat in range(task.repeats):
         private = Seen(private_side, repeat)
@@ -62,13 +81,26 @@ def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]
             public = Seen(side, repeat)
             for score in task.scores:
                 values[name, score].append(_compute_score(score, private, public, task.k, name))
-        width = private.gradients.width if any(Need.GRADIENTS in SCORES[name].needs for name in task.scores) else 0
+        width = (
+            private.gradients.width
+            if any(Need.GRADIENTS in SCORES[name].needs for name in task.scores)
+            else 0
+        )
     task.progress(1, 1, "done")
     rows = []
     for (name, score), repeats in values.items():
         low, high = interval(repeats)
         count = min(len(private_side.chosen[0]), len(sides[name].chosen[0]))
-        rows.append(row_of(name, score, (low, float(np.mean(repeats)), high), count, Provenance.NON_PRIVATE, math.inf))
+        rows.append(
+            row_of(
+                name,
+                score,
+                (low, float(np.mean(repeats)), high),
+                count,
+                Provenance.NON_PRIVATE,
+                math.inf,
+            )
+        )
     return rank_table(rows, null=random_distance(task.k, width) if width else None, width=width)
 
 
@@ -80,7 +112,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def ties(table: "pd.DataFrame") -> list[str]:
-    """The candidates that may be as good as the first: the table's `rivals`, else those whose interval reaches into its own.
+    """The candidates that may be as good as the first: the table's `rivals`, else those whose
+    interval reaches into its own.
 
     table: the rows of one score, best first.
     """
@@ -98,7 +131,14 @@ def _compute_score(score: str, private: Seen, public: Seen, k: int, name: str) -
         raise DataError(f"public set {uploads.title_of(name)!r}: {cause}") from cause
 
 
-def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, kind: Provenance, upper: float) -> dict[str, object]:
+def row_of(
+    name: str,
+    score: str,
+    ends: tuple[float, float, float],
+    count: int,
+    kind: Provenance,
+    upper: float,
+) -> dict[str, object]:
     """One row of the table; ends: (low, value, high), cut to what the score can be."""
     low, value, high = ends
     return {
@@ -113,12 +153,19 @@ def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, 
     }
 
 
-def rank_table(rows: Sequence[Mapping[str, object]], *, null: float | None, width: int) -> "pd.DataFrame":
-    """The table with ranks from 1 within each score, scores in the order of the question; equal values share the smaller rank."""
+def rank_table(
+    rows: Sequence[Mapping[str, object]], *, null: float | None, width: int
+) -> "pd.DataFrame":
+    """The table with ranks from 1 within each score, scores in the order of the question; equal
+    values share the smaller rank."""
     table = pd.DataFrame(rows)
     table["rank"] = table.groupby("score")["value"].rank(method="min").astype(int)
     order = {score: place for place, score in enumerate(dict.fromkeys(table["score"]))}
-    table = table.sort_values(["score", "rank"], key=lambda column: column.map(order) if column.name == "score" else column, kind="stable")
+    table = table.sort_values(
+        ["score", "rank"],
+        key=lambda column: column.map(order) if column.name == "score" else column,
+        kind="stable",
+    )
     table = table.reset_index(drop=True)[list(COLUMNS)]
     table.attrs["random_subspaces"], table.attrs["width"] = null, width
     return table
@@ -132,18 +179,25 @@ SKETCHES = {"moment": releases.SKETCH, "directions": releases.PURE_SKETCH}
 """Numbers of a sketched gradient in each form of release."""
 
 
-def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta: float) -> "pd.DataFrame":
-    """The table from one release at (ε, δ); several kinds of release share ε equally. Candidates cost nothing more.
+def with_noise(
+    task: Screening, sides: Mapping[str, Side], epsilon: float, delta: float
+) -> "pd.DataFrame":
+    """The table from one release at (ε, δ); several kinds of release share ε equally. Candidates
+    cost nothing more.
 
     Raises UnsupportedError: a score without a private form. SettingError: ε not in (0, ∞).
     """
     forms = _forms(task, epsilon)
-    matrix = releases.sketch_matrix(next(iter(sides.values())).gradients(0).width, seed=task.public_seed)
+    matrix = releases.sketch_matrix(
+        next(iter(sides.values())).gradients(0).width, seed=task.public_seed
+    )
     public: dict[tuple[str, int], Array] = {}
     for number, (name, side) in enumerate(sides.items()):
         for repeat in range(task.repeats):
             task.progress(number * task.repeats + repeat, len(sides) * task.repeats + 1, name)
-            public[name, repeat] = releases.sketch_rows(side.gradients(repeat, start=0).chunks(), matrix)
+            public[name, repeat] = releases.sketch_rows(
+                side.gradients(repeat, start=0).chunks(), matrix
+            )
     task.progress(len(public), len(public) + 1, "private rows")
     ledger = Ledger()
 
@@ -152,18 +206,40 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
         narrow = releases.narrowing(size=SKETCHES[form], seed=task.public_seed)
         parts = {key: part @ narrow.double().numpy() for key, part in public.items()}
         clip = releases.public_clip([part for (_, repeat), part in parts.items() if repeat == 0])
-        bases = {key: releases.top_of(releases.moment_of(releases.clip_rows(part, clip)), task.k) for key, part in parts.items()}
-        return release_rows(task, form, matrix @ narrow, clip, epsilon / len(forms), delta, ledger), bases
+        bases = {
+            key: releases.top_of(releases.moment_of(releases.clip_rows(part, clip)), task.k)
+            for key, part in parts.items()
+        }
+        return (
+            release_rows(task, form, matrix @ narrow, clip, epsilon / len(forms), delta, ledger),
+            bases,
+        )
 
     by_form = {form: release_form(form) for form in forms}
-    upper = accounting.epsilon(ledger.total_event, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
+    upper = accounting.epsilon(
+        ledger.total_event,
+        delta=delta,
+        relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+        accountant="auto",
+    ).upper
     rows = []
     for score in task.scores:
         release, bases = by_form[SCORES[score].private_form]
-        generators = [stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)]
-        copies = [] if release.moment is None else [releases.noise_copy(release, generator) for generator in generators]
+        generators = [
+            stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)
+        ]
+        copies = (
+            []
+            if release.moment is None
+            else [releases.noise_copy(release, generator) for generator in generators]
+        )
         for name, side in sides.items():
-            ends = _from_release(SCORES[score], release, copies, [bases[name, repeat] for repeat in range(task.repeats)])
+            ends = _from_release(
+                SCORES[score],
+                release,
+                copies,
+                [bases[name, repeat] for repeat in range(task.repeats)],
+            )
             count = min(task.n_examples, task.n_private, len(side.chosen[0]))
             rows.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
     task.progress(1, 1, "done")
@@ -174,45 +250,93 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
 
 
 def release_rows(
-    task: Screening, form: str, matrix: "torch.Tensor", clip: float, epsilon: float, delta: float, ledger: Ledger
+    task: Screening,
+    form: str,
+    matrix: "torch.Tensor",
+    clip: float,
+    epsilon: float,
+    delta: float,
+    ledger: Ledger,
 ) -> ReleasedSubspace:
-    """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
+    """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or
+    "directions" (pure).
 
-    Each row is in the sample with probability q, whatever other rows there are; only the moment, one release a sample, is
-    charged as subsampled. A label that is drawn for a row says nothing about it, so both neighbours' laws stay mixtures of
-    the same terms.
+    Each row is in the sample with probability q, whatever other rows there are; only the moment,
+    one release a sample, is charged as subsampled. A label that is drawn for a row says nothing
+    about it, so both neighbours' laws stay mixtures of the same terms.
     """
     public = {name: data.fingerprint for name, data in task.public.items()}
     counts = (task.k, task.n_private, task.n_examples, task.repeats, task.public_seed)
-    question = fingerprint(task.private.fingerprint, public, task.scores, task.model.name, *counts, form, clip, epsilon, delta)
+    question = fingerprint(
+        task.private.fingerprint,
+        public,
+        task.scores,
+        task.model.name,
+        *counts,
+        form,
+        clip,
+        epsilon,
+        delta,
+    )
     streams, n = Streams(task.seed, question), len(task.private.x_train)
     q = releases.sampling_probability(task.n_private, task.n_examples)
-    sampling, labels = streams.sampling(f"screening sample {form}"), streams.sampling(f"screening labels {form}")
+    sampling, labels = (
+        streams.sampling(f"screening sample {form}"),
+        streams.sampling(f"screening labels {form}"),
+    )
     noise, start = streams.secret(f"screening noise {form}"), Start(task.public_seed)
     if form == "directions":
-        rows = releases.sampled_rows(task.private, task.model, poisson_sample(q, n, sampling), matrix, labels, start)
-        return releases.release_directions(rows, k=task.k, l2_clip_norm=clip, epsilon=epsilon, noise=noise, ledger=ledger)
+        rows = releases.sampled_rows(
+            task.private, task.model, poisson_sample(q, n, sampling), matrix, labels, start
+        )
+        return releases.release_directions(
+            rows, k=task.k, l2_clip_norm=clip, epsilon=epsilon, noise=noise, ledger=ledger
+        )
     multiplier = accounting.noise_multiplier(epsilon, delta=delta, sampling_probability=q)
     with draw_batch(q, n, sampling, [ledger]) as indices:
         rows = releases.sampled_rows(task.private, task.model, indices, matrix, labels, start)
-        return releases.release_moment(rows, k=task.k, l2_clip_norm=clip, noise_multiplier=multiplier, noise=noise, ledger=ledger)
+        return releases.release_moment(
+            rows,
+            k=task.k,
+            l2_clip_norm=clip,
+            noise_multiplier=multiplier,
+            noise=noise,
+            ledger=ledger,
+        )
 
 
 def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> str:
     """The promise of the release in words."""
     n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
     q = releases.sampling_probability(n, task.n_examples)
-    replaced = round_up(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)
-    entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
-    promise = (
-        f"ε ≤ {round_up(upper)} with a slack of δ = {number_words(0 if pure else delta)}, for one row added or removed; ε ≤ {replaced} for "
-        f"one row replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes "
-        f"one clipped term of each sum released. The number of private rows, {n:,}, and their images' size and colour count as public."
+    replaced = round_up(
+        accounting.epsilon(
+            spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto"
+        ).upper
     )
-    loose = f" δ = {number_words(delta)} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
+    entry = (
+        "all private rows enter"
+        if q == 1
+        else f"each private row enters with probability {q:.3g}, independently of the others"
+    )
+    promise = (
+        f"ε ≤ {round_up(upper)} with a slack of δ = {number_words(0 if pure else delta)}, for one"
+        f" row added or removed; ε ≤ {replaced} for one row replaced. This covers the table as a"
+        f" whole: {entry} and gets a random label of its own, so one row more or less changes one"
+        f" clipped term of each sum released. The number of private rows, {n:,}, and their images'"
+        " size and colour count as public."
+    )
+    loose = (
+        f" δ = {number_words(delta)} is at least 1/{n:,}: lower it."
+        if delta >= 1 / n and not pure
+        else ""
+    )
     secret = " The seed of the noise is known: an experiment, not for release."
     if task.seed is None:
-        secret = " It holds if nobody reads the low bits of the noise, which was drawn in floating point."
+        secret = (
+            " It holds if nobody reads the low bits of the noise, which was drawn in floating"
+            " point."
+        )
     return promise + APART + loose + secret
 
 
@@ -221,21 +345,31 @@ def _forms(task: Screening, epsilon: float) -> list[str]:
     lacking = [name for name in task.scores if not SCORES[name].private_form]
     if lacking:
         able = ", ".join(name for name in SCORES if SCORES[name].private_form)
-        raise UnsupportedError(f"{', '.join(lacking)} has no private form: with epsilon use {able}, or leave epsilon out.")
+        raise UnsupportedError(
+            f"{', '.join(lacking)} has no private form: with epsilon use {able}, or leave epsilon"
+            " out."
+        )
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise SettingError(
-            f"epsilon must be above 0 and at most {LARGEST_EPSILON:g} (leave it out for a non-private diagnostic); got {epsilon!r}."
+            f"epsilon must be above 0 and at most {LARGEST_EPSILON:g} (leave it out for a"
+            f" non-private diagnostic); got {epsilon!r}."
         )
     forms = sorted({SCORES[name].private_form for name in task.scores})
     for form in forms:
         if not task.k < SKETCHES[form]:
             better = f" Take k ≤ {LARGEST_PURE_K}, or gsd." if form == "directions" else ""
-            raise SettingError(f"k must be below {SKETCHES[form]}, the size of the private sketch; got {task.k}.{better}")
+            raise SettingError(
+                f"k must be below {SKETCHES[form]}, the size of the private sketch; got"
+                f" {task.k}.{better}"
+            )
     return forms
 
 
-def _from_release(score: Score, release: ReleasedSubspace, copies: Sequence[Array], bases: Sequence[Array]) -> tuple[float, float, float]:
-    """(low, value, high): the spread joins fresh noise of the same law with that over the candidate's own draws of rows.
+def _from_release(
+    score: Score, release: ReleasedSubspace, copies: Sequence[Array], bases: Sequence[Array]
+) -> tuple[float, float, float]:
+    """(low, value, high): the spread joins fresh noise of the same law with that over the
+    candidate's own draws of rows.
 
     The pure form has no noise of known spread to copy: its ends are NaN.
     """
@@ -250,5 +384,7 @@ def _from_release(score: Score, release: ReleasedSubspace, copies: Sequence[Arra
     if len(noisy) < 2:
         return math.nan, value, math.nan
     rows_variance = float(np.var(values, ddof=1)) / len(values) if len(values) > 1 else 0.0
-    half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(float(np.var(noisy, ddof=1)) + rows_variance)
+    half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(
+        float(np.var(noisy, ddof=1)) + rows_variance
+    )
     return value - half, value, value + half

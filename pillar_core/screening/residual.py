@@ -7,7 +7,8 @@ GROUPS = 4
 
 
 class Block(nn.Module):
-    """Two convolutions and a shortcut that is subsampled and padded with zero channels where the width grows."""
+    """Two convolutions and a shortcut that is subsampled and padded with zero channels where the
+    width grows."""
 
     def __init__(self, width_in: int, width: int) -> None:
         super().__init__()
@@ -21,6 +22,9 @@ class Block(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Maps of half the size where the width doubles."""
         inside = self.norm_two(self.two(torch.relu(self.norm_one(self.one(x)))))
-        shortcut = nn.functional.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.extra // 2, self.extra - self.extra // 2))
+        shortcut = nn.functional.pad(
+            x[:, :, :: self.stride, :: self.stride],
+            (0, 0, 0, 0, self.extra // 2, self.extra - self.extra // 2),
+        )
         result: torch.Tensor = torch.relu(inside + shortcut)
         return result

@@ -1,14 +1,17 @@
 """Rivals of gradient distances that read labels: Task2Vec, LEEP and OTDD.
 
-Task2Vec (Achille et al. 2019): a set as the diagonal Fisher information of a probe network, filter by filter. The head of the probe is
-fitted to the set's own labels by ridge regression on its last layer; Fisher labels are drawn from the fitted network; squared per-example
-gradients are averaged over rows and over each filter. Distance of two sets: the cosine distance of h₀/(h₀ + h₁) and h₁/(h₀ + h₁), which
-is blind to scale.
-LEEP (Nguyen et al. 2020): a ridge classifier on pixels learns the public labels z; on private rows its softmax θ(z|x) and their labels y
-give P(y|z); the score is the mean log of Σ_z P(y|z) θ(z|x). Higher is better; here its negative, so that small is close as everywhere.
-OTDD (Alvarez-Melis & Fusi 2020): optimal transport between labelled sets. Cost of a pair of rows: ½‖x − x′‖² + ½·BW²(label, label′), the
-squared Bures–Wasserstein distance of the labels' Gaussians (covariances with n − 1). The transport is solved exactly (network simplex, by
-POT), which 2,000 rows of each side let happen in a second. Published values from a fixed, large entropy miss it by far.
+Task2Vec (Achille et al. 2019): a set as the diagonal Fisher information of a probe network, filter
+by filter. The head of the probe is fitted to the set's own labels by ridge regression on its last
+layer; Fisher labels are drawn from the fitted network; squared per-example gradients are averaged
+over rows and over each filter. Distance of two sets: the cosine distance of h₀/(h₀ + h₁) and h₁/(h₀
++ h₁), which is blind to scale. LEEP (Nguyen et al. 2020): a ridge classifier on pixels learns the
+public labels z; on private rows its softmax θ(z|x) and their labels y give P(y|z); the score is the
+mean log of Σ_z P(y|z) θ(z|x). Higher is better; here its negative, so that small is close as
+everywhere. OTDD (Alvarez-Melis & Fusi 2020): optimal transport between labelled sets. Cost of a
+pair of rows: ½‖x − x′‖² + ½·BW²(label, label′), the squared Bures–Wasserstein distance of the
+labels' Gaussians (covariances with n − 1). The transport is solved exactly (network simplex, by
+POT), which 2,000 rows of each side let happen in a second. Published values from a fixed, large
+entropy miss it by far.
 """
 
 import dataclasses
@@ -29,15 +32,19 @@ SMALLEST = 1e-30
 
 
 def task2vec_distance(first: Array, second: Array) -> float:
-    """In [0, 1] for embeddings h ≥ 0 (filters,); 0 where one is a multiple of ones of the other in the compared form."""
+    """In [0, 1] for embeddings h ≥ 0 (filters,); 0 where one is a multiple of ones of the other in
+    the compared form."""
     first, second = checks.arrays("n, n", first=first, second=second)
     total = np.asarray(first, dtype=np.float64) + np.asarray(second, dtype=np.float64) + SMALLEST
     a, b = first / total, second / total
-    return float(np.clip(1.0 - a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), SMALLEST), 0.0, 1.0))
+    return float(
+        np.clip(1.0 - a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), SMALLEST), 0.0, 1.0)
+    )
 
 
 def embedding(rows: Array, labels: Array, *, seed: int, repeat: int = 0) -> Array:
-    """(80,) float64 Fisher information of the probe's 64 + 16 filters on images and their labels (folded into ten codes)."""
+    """(80,) float64 Fisher information of the probe's 64 + 16 filters on images and their labels
+    (folded into ten codes)."""
     start = probe.probe(seed, repeat)
     codes = torch.from_numpy(np.asarray(labels) % LABEL_CLASSES)
     net = _fit_head(start, rows, codes)
@@ -50,18 +57,30 @@ def embedding(rows: Array, labels: Array, *, seed: int, repeat: int = 0) -> Arra
     fisher = total / len(rows)
     first, second = net.first.numel(), net.second.numel()
     begin = first + net.first_bias.numel()
-    filters = [fisher[:first].view(64, -1).mean(dim=1), fisher[begin : begin + second].view(16, -1).mean(dim=1)]
+    filters = [
+        fisher[:first].view(64, -1).mean(dim=1),
+        fisher[begin : begin + second].view(16, -1).mean(dim=1),
+    ]
     return torch.cat(filters).double().numpy()
 
 
 def _fit_head(net: probe.Probe, rows: Array, codes: "torch.Tensor") -> probe.Probe:
     """The network with its last layer fitted to labels by ridge regression on ±1 targets."""
-    x = torch.cat([probe.forward(net, images)[2].flatten(1) for images in image_batches(rows, probe.INPUT_SIZE, batch=32)])
+    x = torch.cat(
+        [
+            probe.forward(net, images)[2].flatten(1)
+            for images in image_batches(rows, probe.INPUT_SIZE, batch=32)
+        ]
+    )
     x = torch.cat([x, torch.ones(len(x), 1)], dim=1).double()
     targets = 2.0 * torch.nn.functional.one_hot(codes, LABEL_CLASSES).double() - 1.0
     penalty = RIDGE * float(x.square().sum()) / x.shape[1]
-    weights = torch.linalg.solve(x.T @ x + penalty * torch.eye(x.shape[1], dtype=torch.float64), x.T @ targets).float()
-    return dataclasses.replace(net, dense=weights[:-1].T.contiguous(), dense_bias=weights[-1].contiguous())
+    weights = torch.linalg.solve(
+        x.T @ x + penalty * torch.eye(x.shape[1], dtype=torch.float64), x.T @ targets
+    ).float()
+    return dataclasses.replace(
+        net, dense=weights[:-1].T.contiguous(), dense_bias=weights[-1].contiguous()
+    )
 
 
 LEEP_RIDGE = 1e-2
@@ -70,13 +89,20 @@ SHARPNESS = 4.0
 
 
 def negative_leep(x_public: Array, y_public: Array, x_private: Array, y_private: Array) -> float:
-    """In [0, log C]: 0 where public predictions decide the private label. x: (n, d) float; y: (n,) codes."""
+    """In [0, log C]: 0 where public predictions decide the private label. x: (n, d) float; y: (n,)
+    codes."""
     x_public, y_public, x_private, y_private = checks.arrays(
-        "n d, n, m d, m", x_public=x_public, y_public=y_public, x_private=x_private, y_private=y_private
+        "n d, n, m d, m",
+        x_public=x_public,
+        y_public=y_public,
+        x_private=x_private,
+        y_private=y_private,
     )
     shares = label_shares(x_public, y_public, x_private)
     labels, codes = np.unique(y_private, return_inverse=True)
-    joint = np.stack([shares[codes == label].sum(axis=0) for label in range(len(labels))]) / len(shares)
+    joint = np.stack([shares[codes == label].sum(axis=0) for label in range(len(labels))]) / len(
+        shares
+    )
     conditional = joint / np.maximum(joint.sum(axis=0), 1e-300)
     likelihood = (shares * conditional[codes]).sum(axis=1)
     return float(-np.log(np.maximum(likelihood, 1e-300)).mean())
@@ -90,7 +116,9 @@ def label_shares(x: Array, y: Array, x_new: Array) -> Array:
     targets = 2.0 * (y[:, None] == labels) - 1.0
     penalty = LEEP_RIDGE * len(x) * np.eye(design.shape[1])
     weights = np.linalg.solve(design.T @ design + penalty, design.T @ targets)
-    scores = SHARPNESS * (np.concatenate([(x_new - mean) / scale, np.ones((len(x_new), 1))], axis=1) @ weights)
+    scores = SHARPNESS * (
+        np.concatenate([(x_new - mean) / scale, np.ones((len(x_new), 1))], axis=1) @ weights
+    )
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
@@ -105,17 +133,28 @@ def otdd(x: Array, y: Array, x_other: Array, y_other: Array) -> float:
 
     Raises DataError: as `transport_cost`. MissingDependencyError: no POT.
     """
-    x, y, x_other, y_other = checks.arrays("n d, n, m d, m", x=x, y=y, x_other=x_other, y_other=y_other)
+    x, y, x_other, y_other = checks.arrays(
+        "n d, n, m d, m", x=x, y=y, x_other=x_other, y_other=y_other
+    )
     return transport_cost(costs(x[:ROWS], y[:ROWS], x_other[:ROWS], y_other[:ROWS]))
 
 
 def costs(x: Array, y: Array, x_other: Array, y_other: Array) -> Array:
     """(n, n′) float64 costs of the pairs of rows."""
     labels, other_labels = np.unique(y), np.unique(y_other)
-    between = np.array([[bures_wasserstein(x[y == a], x_other[y_other == b]) for b in other_labels] for a in labels], dtype=np.float64)
+    between = np.array(
+        [
+            [bures_wasserstein(x[y == a], x_other[y_other == b]) for b in other_labels]
+            for a in labels
+        ],
+        dtype=np.float64,
+    )
     left, right = x.astype(np.float64), x_other.astype(np.float64)
     squares = (left**2).sum(1)[:, None] + (right**2).sum(1)[None] - 2 * left @ right.T
-    return np.asarray(np.maximum(squares, 0.0) / 2 + between[np.searchsorted(labels, y)][:, np.searchsorted(other_labels, y_other)] / 2)
+    return np.asarray(
+        np.maximum(squares, 0.0) / 2
+        + between[np.searchsorted(labels, y)][:, np.searchsorted(other_labels, y_other)] / 2
+    )
 
 
 def transport_cost(cost: Array) -> float:
@@ -128,14 +167,19 @@ def transport_cost(cost: Array) -> float:
     first, second = (np.full(size, 1.0 / size) for size in cost.shape)
     value, log = ot.emd2(first, second, cost, numItermax=STEPS, log=True)
     if log["warning"] is not None:
-        raise DataError(f"the transport of {cost.shape[0]} rows to {cost.shape[1]} was not found: {log['warning']}. Lower n_examples.")
+        raise DataError(
+            f"the transport of {cost.shape[0]} rows to {cost.shape[1]} was not found:"
+            f" {log['warning']}. Lower n_examples."
+        )
     return float(value)
 
 
 def bures_wasserstein(rows: Array, others: Array) -> float:
-    """‖m − m′‖² + tr(S + S′ − 2(S^½ S′ S^½)^½) of the rows' Gaussians; a class of one row has no spread.
+    """‖m − m′‖² + tr(S + S′ − 2(S^½ S′ S^½)^½) of the rows' Gaussians; a class of one row has no
+    spread.
 
-    tr (S^½ S′ S^½)^½ is the sum of the singular values of X X′ᵀ for centred rows X, X′ scaled by 1/√(n − 1): no root is taken.
+    tr (S^½ S′ S^½)^½ is the sum of the singular values of X X′ᵀ for centred rows X, X′ scaled by
+    1/√(n − 1): no root is taken.
     """
     rows, others = checks.arrays("n d, m d", rows=rows, others=others)
     a, b = _scale_rows(rows), _scale_rows(others)

@@ -39,25 +39,36 @@ class Seen:
 
     @cached_property
     def flat(self) -> Array:
-        """(n, d) float64: the features of a frozen network, the rows' own numbers, or grey pixels in [−1, 1] of small images."""
+        """(n, d) float64: the features of a frozen network, the rows' own numbers, or grey pixels
+        in [−1, 1] of small images."""
         if self.side.model.is_frozen_network:
             return self.side.prepared[self.side.places[self.repeat]].astype(np.float64)
         rows = self.side.data.x_train[self.side.chosen[self.repeat]]
-        return flat_pixels(rows, 16, channels=1).astype(np.float64)  # side of the images whose pixels the label-based rivals compare
+        return flat_pixels(rows, 16, channels=1).astype(
+            np.float64
+        )  # side of the images whose pixels the label-based rivals compare
 
     @property
     def labels(self) -> Array:
         """(n,) int64 labels of the chosen rows. Raises DataError: the set has none."""
         if self.side.data.y_train is None:
-            able = ", ".join(score.name for score in SCORES.values() if score.value is not None and Need.LABELS not in score.needs)
-            raise DataError(f"{self.side.data.name!r} has no labels, which this score needs; choose {able}.")
+            able = ", ".join(
+                score.name
+                for score in SCORES.values()
+                if score.value is not None and Need.LABELS not in score.needs
+            )
+            raise DataError(
+                f"{self.side.data.name!r} has no labels, which this score needs; choose {able}."
+            )
         return self.side.data.y_train[self.side.chosen[self.repeat]]
 
     def fisher(self, m: int) -> Array:
         """The Task2Vec embedding of the first m rows."""
         if m not in self.embeddings:
             rows = self.side.data.x_train[self.side.chosen[self.repeat][:m]]
-            self.embeddings[m] = rivals.embedding(rows, self.labels[:m], seed=self.side.seed, repeat=self.repeat)
+            self.embeddings[m] = rivals.embedding(
+                rows, self.labels[:m], seed=self.side.seed, repeat=self.repeat
+            )
         return self.embeddings[m]
 
 
@@ -75,16 +86,18 @@ class Need(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A score of one public set: `value(private, public, k, m)` reads the first m rows of both without noise.
+    """A score of one public set: `value(private, public, k, m)` reads the first m rows of both
+    without noise.
 
-    unit: what its number is, along an axis. smallest, largest: the least and the most that it can be.
-    from_moment, from_directions: its private form, if any, from what was released and the candidate's directions (s, k): the
-    second moment (s, s), of which one Gaussian release ranks any number of candidates, or directions (s, k) by the exact sampler
-    (pure ε).
-    is_of_features: it compares features of all rows, not gradients, from one release of class sums; `class_signal` has its form.
-    null: what a set without use scores, from where the others are drawn.
-    is_on_unit_axis: drawn on the whole of [0, 1]. is_subspace_distance: a set and itself lie at 0, random subspaces near 1.
-    seconds_per_row: what it takes beside the model's own pass, on one core.
+    unit: what its number is, along an axis. smallest, largest: the least and the most that it can
+    be. from_moment, from_directions: its private form, if any, from what was released and the
+    candidate's directions (s, k): the second moment (s, s), of which one Gaussian release ranks any
+    number of candidates, or directions (s, k) by the exact sampler (pure ε).
+    is_of_features: it compares features of all rows, not gradients, from one release of class sums;
+    `class_signal` has its form. null: what a set without use scores, from where the others are
+    drawn. is_on_unit_axis: drawn on the whole of [0, 1]. is_subspace_distance: a set and itself lie
+    at 0, random subspaces near 1. seconds_per_row: what it takes beside the model's own pass, on
+    one core.
     """
 
     name: str
@@ -107,7 +120,8 @@ class Score:
 
     @property
     def private_form(self) -> str:
-        """How ε is spent: "class sums", "moment", "directions", or "" where the score has no private form."""
+        """How ε is spent: "class sums", "moment", "directions", or "" where the score has no
+        private form."""
         if self.is_of_features:
             return "class sums"
         return "moment" if self.from_moment else "directions" if self.from_directions else ""
@@ -117,32 +131,65 @@ SCORES: Registry[Score] = Registry("score", Score, home="pillar_core.screening")
 
 
 def projection_residual(private: Seen, public: Seen, k: int, m: int) -> float:
-    """The share of the private gradients' squared norm outside the public directions: 1 − ‖GV‖²_F/‖G‖²_F."""
+    """The share of the private gradients' squared norm outside the public directions: 1 −
+    ‖GV‖²_F/‖G‖²_F."""
     basis = public.gradients.directions(k, m).basis
     inside, total = 0.0, 0.0
-    for chunk in (private.gradients.rows[:m],) if private.gradients.fits else private.gradients.chunks():
+    for chunk in (
+        (private.gradients.rows[:m],) if private.gradients.fits else private.gradients.chunks()
+    ):
         inside += float(np.square(chunk.numpy() @ basis.astype(np.float32)).sum(dtype=np.float64))
         total += float(np.square(chunk.numpy()).sum(dtype=np.float64))
     return float(np.clip(1.0 - inside / max(total, 1e-300), 0.0, 1.0))
 
 
 def _register(
-    name: str, *needs: Need, value: ValueOf | None = None, moment: Shares | None = None, directions: Shares | None = None
+    name: str,
+    *needs: Need,
+    value: ValueOf | None = None,
+    moment: Shares | None = None,
+    directions: Shares | None = None,
 ) -> None:
     """Register a score, which `scores.toml` describes."""
     facts = toml_tables(Path(__file__).with_suffix(".toml"))[name]
-    SCORES.register(Score(name, needs=frozenset(needs), value=value, from_moment=moment, from_directions=directions, **facts))
+    SCORES.register(
+        Score(
+            name,
+            needs=frozenset(needs),
+            value=value,
+            from_moment=moment,
+            from_directions=directions,
+            **facts,
+        )
+    )
 
 
 _register("class_signal", Need.LABELS)
 _register(
     "gsd",
     Need.GRADIENTS,
-    value=lambda a, b, k, m: projection_distance(a.gradients.directions(k, m).basis, b.gradients.directions(k, m).basis),
+    value=lambda a, b, k, m: projection_distance(
+        a.gradients.directions(k, m).basis, b.gradients.directions(k, m).basis
+    ),
     moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis),
 )
 _register("missed_energy", Need.GRADIENTS, value=projection_residual, moment=residual_of_moment)
 _register("gsd_pure", Need.GRADIENTS, directions=projection_distance)
-_register("task2vec", Need.LABELS, Need.NETWORK, value=lambda a, b, _, m: rivals.task2vec_distance(a.fisher(m), b.fisher(m)))
-_register("otdd", Need.LABELS, value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]))
-_register("leep", Need.LABELS, value=lambda a, b, _, m: rivals.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))
+_register(
+    "task2vec",
+    Need.LABELS,
+    Need.NETWORK,
+    value=lambda a, b, _, m: rivals.task2vec_distance(a.fisher(m), b.fisher(m)),
+)
+_register(
+    "otdd",
+    Need.LABELS,
+    value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]),
+)
+_register(
+    "leep",
+    Need.LABELS,
+    value=lambda a, b, _, m: rivals.negative_leep(
+        b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]
+    ),
+)

@@ -1,4 +1,5 @@
-"""Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
+"""Rank public sets for a private one: every score of every candidate, with intervals, without
+privacy or from one release."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -34,33 +35,57 @@ def screen(
     allow_overlap: bool = False,
     progress: Progress | None = None,
 ) -> "pd.DataFrame":
-    """One row per candidate and score, best first: public, score, value, low, high, rank, n_examples, provenance, epsilon_upper.
+    """One row per candidate and score, best first: public, score, value, low, high, rank,
+    n_examples, provenance, epsilon_upper.
 
-    value: mean over repeats (new rows, labels and network start each), smaller is closer; low and high: 95 % interval of it
-    (Student's t over repeats), NaN with one repeat. `attrs` holds notes, the random-subspace null and the gradients' width.
+    value: mean over repeats (new rows, labels and network start each), smaller is closer; low and
+    high: 95 % interval of it (Student's t over repeats), NaN with one repeat. `attrs` holds notes,
+    the random-subspace null and the gradients' width.
 
-    Without `epsilon` everything is a non-private diagnostic. With it, one release of the private rows' sketched gradients at
-    (epsilon, delta), add/remove, ranks all candidates; value, low and high then come from it, its noise and new public rows.
-    `n_examples` is then the expected number of private rows, each of which enters independently of the others.
+    Without `epsilon` everything is a non-private diagnostic. With it, one release of the private
+    rows' sketched gradients at (epsilon, delta), add/remove, ranks all candidates; value, low and
+    high then come from it, its noise and new public rows. `n_examples` is then the expected number
+    of private rows, each of which enters independently of the others.
 
-    `class_signal`, asked for alone, compares features and private labels (feature sets, or data sets of numbers): all private rows,
-    no model, k, sample or repeats; intervals are of the noise alone. See `screening.class_signal`.
+    `class_signal`, asked for alone, compares features and private labels (feature sets, or data
+    sets of numbers): all private rows, no model, k, sample or repeats; intervals are of the noise
+    alone. See `screening.class_signal`.
 
-    Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise, sample and labels; a known seed is
-    an experiment); `attrs["guarantee"]` says it in words.
-    Raises SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are private
-    rows (unless allow_overlap), the private set itself or no named classes under ε. UnsupportedError: ε for a score without a private form.
+    Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise,
+    sample and labels; a known seed is an experiment); `attrs["guarantee"]` says it in words.
+    Raises SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too
+    few rows, public rows that are private rows (unless allow_overlap), the private set itself or no
+    named classes under ε. UnsupportedError: ε for a score without a private form.
     """
-    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), repeats=(repeats, REPEATS), seed=(seed, params.SEED))
+    checks.within(
+        k=(k, K),
+        n_examples=(n_examples, N_EXAMPLES),
+        repeats=(repeats, REPEATS),
+        seed=(seed, params.SEED),
+    )
     checks.within(delta=(delta, params.DELTA))
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:
         if len(scores) > 1:
-            raise SettingError(f"{class_signal.NAME} compares features and shares no release with other scores: ask for it alone.")
-        if epsilon is not None and isinstance(private, Dataset) and private.y_train is not None and not private.classes:
-            raise DataError(f"{private.name!r} names no classes, and how many there are must not be read off private labels: pass classes.")
-        features, sets = class_signal.as_features(private), {name: class_signal.as_features(data) for name, data in public.items()}
+            raise SettingError(
+                f"{class_signal.NAME} compares features and shares no release with other scores:"
+                " ask for it alone."
+            )
+        if (
+            epsilon is not None
+            and isinstance(private, Dataset)
+            and private.y_train is not None
+            and not private.classes
+        ):
+            raise DataError(
+                f"{private.name!r} names no classes, and how many there are must not be read off"
+                " private labels: pass classes."
+            )
+        features, sets = (
+            class_signal.as_features(private),
+            {name: class_signal.as_features(data) for name, data in public.items()},
+        )
         if not allow_overlap and epsilon is None:
             refuse_overlap(features, sets)
         return class_signal.ranking(features, sets, epsilon=epsilon, delta=delta, seed=seed)
@@ -74,12 +99,30 @@ def screen(
     if not allow_overlap and epsilon is None:  # with ε it would be a membership test without noise
         refuse_overlap(rows, candidates)
     common = int(stream(None).integers(2**62)) if seed is None else seed
-    task = Screening(rows, len(rows.x_train), candidates, names, chosen, k, n_examples, repeats, seed, common, progress or ignore_progress)
+    task = Screening(
+        rows,
+        len(rows.x_train),
+        candidates,
+        names,
+        chosen,
+        k,
+        n_examples,
+        repeats,
+        seed,
+        common,
+        progress or ignore_progress,
+    )
     for name, data in {rows.name: rows, **candidates}.items():
         if min(len(data.x_train), n_examples) < k:
             offer = min(len(data.x_train), n_examples)
-            raise DataError(f"{uploads.title_of(name)!r} offers {offer} rows, fewer than k = {k}: lower k or bring more rows.")
-    sides = {name: Side(data, chosen, n_examples, common, task.repeats) for name, data in candidates.items()}
+            raise DataError(
+                f"{uploads.title_of(name)!r} offers {offer} rows, fewer than k = {k}: lower k or"
+                " bring more rows."
+            )
+    sides = {
+        name: Side(data, chosen, n_examples, common, task.repeats)
+        for name, data in candidates.items()
+    }
     if epsilon is None:
         table = without_noise(task, Side(rows, chosen, n_examples, common, task.repeats), sides)
     else:
@@ -87,55 +130,87 @@ def screen(
             require_images(rows, chosen.name)
         table = with_noise(task, sides, epsilon, delta)
         table.attrs["guarantee"] += class_signal.ONE_EACH if private.persons else ""
-    table.attrs["notes"] = (*preparation_notes([rows, *candidates.values()], chosen.input_size), *_notes(task, int(table.attrs["width"])))
+    table.attrs["notes"] = (
+        *preparation_notes([rows, *candidates.values()], chosen.input_size),
+        *_notes(task, int(table.attrs["width"])),
+    )
     return table
 
 
 def _as_dataset(rows: Dataset | FeatureSet) -> Dataset:
     """Features as rows of numbers, of which the linear head takes gradients."""
-    return rows if isinstance(rows, Dataset) else Dataset(rows.name, rows.x_train, rows.y_train, classes=rows.classes)
+    return (
+        rows
+        if isinstance(rows, Dataset)
+        else Dataset(rows.name, rows.x_train, rows.y_train, classes=rows.classes)
+    )
 
 
-def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]) -> None:
-    """Refuses public rows that are, bit by bit, private rows. Raises DataError: naming the set and the first rows."""
+def refuse_overlap(
+    private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]
+) -> None:
+    """Refuses public rows that are, bit by bit, private rows. Raises DataError: naming the set and
+    the first rows."""
     for name, data in public.items():
         if data.x_train.shape[1:] != private.x_train.shape[1:]:
             continue
-        pairs = duplicates(private.x_train.reshape(len(private.x_train), -1), data.x_train.reshape(len(data.x_train), -1))
-        if len(pairs) and not are_by_chance(pairs, private.x_train, data.x_train, are_texts=bool(private.texts)):
+        pairs = duplicates(
+            private.x_train.reshape(len(private.x_train), -1),
+            data.x_train.reshape(len(data.x_train), -1),
+        )
+        if len(pairs) and not are_by_chance(
+            pairs, private.x_train, data.x_train, are_texts=bool(private.texts)
+        ):
             rows = ", ".join(map(str, pairs[:5, 0]))
             raise DataError(
-                f"{len(pairs)} rows of the public set {uploads.title_of(name)!r} are, bit by bit, private rows (private rows {rows} …): "
-                "its distance would be too small and the rows are not public. Remove them. To study them all the same: "
-                "allow_overlap=True, --allow-overlap."
+                f"{len(pairs)} rows of the public set {uploads.title_of(name)!r} are, bit by bit,"
+                f" private rows (private rows {rows} …): its distance would be too small and the"
+                " rows are not public. Remove them. To study them all the same:"
+                " allow_overlap=True, --allow-overlap."
             )
 
 
-def refuse_private(private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]) -> None:
-    """Refuses the private rows themselves as a candidate under ε, by what was passed: comparing values would be a test without noise.
+def refuse_private(
+    private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]
+) -> None:
+    """Refuses the private rows themselves as a candidate under ε, by what was passed: comparing
+    values would be a test without noise.
 
     Raises DataError: naming the candidate.
     """
     for name, data in public.items():
         if data is private or data.x_train is private.x_train:
             raise DataError(
-                f"the candidate {uploads.title_of(name)!r} is the private set itself, whose rows ε would not protect then: leave it out."
+                f"the candidate {uploads.title_of(name)!r} is the private set itself, whose rows ε"
+                " would not protect then: leave it out."
             )
 
 
 def _notes(task: Screening, width: int) -> Iterator[str]:
-    """Notes of a ranking: which sets decided m, what the pure form cannot tell, and directions that are not exact."""
-    short = {name: len(data.x_train) for name, data in task.public.items() if len(data.x_train) < task.n_examples}
+    """Notes of a ranking: which sets decided m, what the pure form cannot tell, and directions that
+    are not exact."""
+    short = {
+        name: len(data.x_train)
+        for name, data in task.public.items()
+        if len(data.x_train) < task.n_examples
+    }
     if len(task.private.x_train) < task.n_examples:
         short[task.private.name] = len(task.private.x_train)
     if short:
         counts = ", ".join(f"{uploads.title_of(name)} {count:,}" for name, count in short.items())
-        yield f"Fewer rows than the {task.n_examples:,} asked for: {counts}. A pair uses the smaller count; repeats then differ in labels."
+        yield (
+            f"Fewer rows than the {task.n_examples:,} asked for: {counts}. A pair uses the smaller"
+            " count; repeats then differ in labels."
+        )
     pure = [name for name in task.scores if SCORES[name].private_form == "directions"]
     if pure and task.k > LARGEST_PURE_K:
         yield (
-            f"{', '.join(pure)} draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random, and so "
-            f"is the order. Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k."
+            f"{', '.join(pure)} draws each of {task.k} directions at ε/{task.k}: with a few"
+            " thousand rows they are close to random, and so is the order. Take k ≤"
+            f" {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k."
         )
     if width > GRAM_PARAMETERS:
-        yield f"{width:,} numbers in a gradient: directions by a randomised SVD of two passes over each set, not by the exact Gram matrix."
+        yield (
+            f"{width:,} numbers in a gradient: directions by a randomised SVD of two passes over"
+            " each set, not by the exact Gram matrix."
+        )

@@ -1,4 +1,5 @@
-"""The public eigenbasis: one eigendecomposition of the public rows serves every k, because top-k bases are prefixes."""
+"""The public eigenbasis: one eigendecomposition of the public rows serves every k, because top-k
+bases are prefixes."""
 
 import contextlib
 import dataclasses
@@ -13,19 +14,22 @@ from pillar_core.splits.transform import Transform
 from pillar_core.threads import LARGE_WORK, threads_for
 
 RANK_TOLERANCE = 1e-6
-"""Eigenvalues below this fraction of the largest count as zero: float32 features carry about seven digits."""
+"""Eigenvalues below this fraction of the largest count as zero: float32 features carry about seven
+digits."""
 
 
 LARGEST_SHARE = 0.1
-"""A column with more of the variance than this has a unit of its own: of deep features and of pixels it is below 0.05."""
+"""A column with more of the variance than this has a unit of its own: of deep features and of
+pixels it is below 0.05."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PublicBasis:
-    """Principal directions of public rows. vectors: (d, r) float32, orthonormal columns; eigenvalues: (r,) float64, falling.
+    """Principal directions of public rows. vectors: (d, r) float32, orthonormal columns;
+    eigenvalues: (r,) float64, falling.
 
-    mean, scale: (d,) float32 or None, what was subtracted and divided before. The sign of each direction is fixed
-    (largest coordinate positive); only the subspaces mean anything.
+    mean, scale: (d,) float32 or None, what was subtracted and divided before. The sign of each
+    direction is fixed (largest coordinate positive); only the subspaces mean anything.
     """
 
     eigenvalues: Array
@@ -45,64 +49,93 @@ class PublicBasis:
         return np.asarray(self.eigenvalues - following)
 
     def transform(self, k: int | None, *, normalise: bool) -> Transform:
-        """The preprocessing onto the first k directions (k None: no projection). Raises DataError: k above the rank."""
+        """The preprocessing onto the first k directions (k None: no projection). Raises DataError:
+        k above the rank."""
         if k is None:
             return Transform(self.mean, self.scale, None, normalise)
         if k > self.rank:
-            raise DataError(f"k must be at most {self.rank}, the rank of the public rows; got {k}. Lower k or bring more public rows.")
+            raise DataError(
+                f"k must be at most {self.rank}, the rank of the public rows; got {k}. Lower k or"
+                " bring more public rows."
+            )
         return Transform(self.mean, self.scale, self.vectors[:, :k], normalise)
 
 
-def moments(x: Array, *, standardise: bool, centre: bool, block: slice | None = None) -> tuple[Array | None, Array | None]:
-    """(mean, scale) of public rows x (m, d), float32, None where not asked for; a constant feature gets scale 1.
+def moments(
+    x: Array, *, standardise: bool, centre: bool, block: slice | None = None
+) -> tuple[Array | None, Array | None]:
+    """(mean, scale) of public rows x (m, d), float32, None where not asked for; a constant feature
+    gets scale 1.
 
     block: columns that share one scale, with which they vary as much as all other columns together.
     """
     if not len(x) and (standardise or centre):
-        raise DataError("standardise and centre need public rows; this split has none. Set both to false, or split with public rows.")
+        raise DataError(
+            "standardise and centre need public rows; this split has none. Set both to false, or"
+            " split with public rows."
+        )
     mean = x.mean(axis=0, dtype=np.float64) if centre else None
     scale = None
     if standardise:
         deviation = x.std(axis=0, dtype=np.float64)
         if block is not None:
-            deviation[block] = np.sqrt((deviation[block] ** 2).sum() / (len(deviation) - len(deviation[block])))
-        scale = np.where(deviation > RANK_TOLERANCE * deviation.max(initial=0.0), deviation, 1.0).astype(np.float32)
+            deviation[block] = np.sqrt(
+                (deviation[block] ** 2).sum() / (len(deviation) - len(deviation[block]))
+            )
+        scale = np.where(
+            deviation > RANK_TOLERANCE * deviation.max(initial=0.0), deviation, 1.0
+        ).astype(np.float32)
     return (None if mean is None else mean.astype(np.float32)), scale
 
 
 def has_units(x: Array, block: slice | None = None) -> bool:
-    """Whether one column of the public rows x (m, d) would have most say if none were standardised; no rows say no.
+    """Whether one column of the public rows x (m, d) would have most say if none were standardised;
+    no rows say no.
 
     block: columns that became of a text beside others, whose units it does not share.
     """
     variances = x.var(axis=0, dtype=np.float64) if len(x) else np.zeros(1)
-    return bool(len(x)) and (block is not None or bool(variances.max() > LARGEST_SHARE * variances.sum()))
+    return bool(len(x)) and (
+        block is not None or bool(variances.max() > LARGEST_SHARE * variances.sum())
+    )
 
 
-def public_basis(x: Array, *, standardise: bool, centre: bool, block: slice | None = None) -> PublicBasis:
-    """The eigenbasis of the public second moment, after standardising and centring as asked; block: see `moments`.
+def public_basis(
+    x: Array, *, standardise: bool, centre: bool, block: slice | None = None
+) -> PublicBasis:
+    """The eigenbasis of the public second moment, after standardising and centring as asked; block:
+    see `moments`.
 
     Works on the smaller of the (d, d) moment and the (m, m) Gram matrix, in float64.
 
     Raises DataError: no public rows, or rows that are all equal.
     """
     if not len(x):
-        raise DataError("a public projection needs public rows; split with public_fraction, public_per_class or public.")
+        raise DataError(
+            "a public projection needs public rows; split with public_fraction, public_per_class or"
+            " public."
+        )
     mean, scale = moments(x, standardise=standardise, centre=centre, block=block)
     rows = torch.from_numpy(Transform(mean, scale)(x)).double()
     m, d = rows.shape
     work = 10 * min(m, d) ** 3
-    # A small decomposition on several threads waits for them; a large one gets what torch was given, whatever the load is now.
+    # A small decomposition on several threads waits for them; a large one gets what torch was
+    # given, whatever the load is now.
     with threads_for(work) if work < LARGE_WORK else contextlib.nullcontext():
         values, vectors = _directions(rows)
     if not len(values):
-        raise DataError("the public rows are all equal, so they span no direction; bring other public rows.")
+        raise DataError(
+            "the public rows are all equal, so they span no direction; bring other public rows."
+        )
     signs = torch.sign(vectors.gather(0, vectors.abs().argmax(0, keepdim=True)))
-    return PublicBasis(values.numpy(), np.ascontiguousarray((vectors * signs).float().numpy()), mean, scale)
+    return PublicBasis(
+        values.numpy(), np.ascontiguousarray((vectors * signs).float().numpy()), mean, scale
+    )
 
 
 def _directions(rows: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
-    """(r,) positive eigenvalues of the second moment of rows (m, d), falling, and their (d, r) eigenvectors."""
+    """(r,) positive eigenvalues of the second moment of rows (m, d), falling, and their (d, r)
+    eigenvectors."""
     m, d = rows.shape
     if m < d:
         values, left = torch.linalg.eigh(rows @ rows.T / m)

@@ -1,4 +1,5 @@
-"""Train rows → public, validation and private rows, by one seeded stratified draw; of private rows, fewer of each class to the rarest."""
+"""Train rows → public, validation and private rows, by one seeded stratified draw; of private rows,
+fewer of each class to the rarest."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -25,29 +26,44 @@ def split_features(
     rows_per_person: int | None = None,
     seed: int = 0,
 ) -> SemiPrivateSplit:
-    """The split of `features` by at most one of three sources of public rows; none leaves every train row private.
+    """The split of `features` by at most one of three sources of public rows; none leaves every
+    train row private.
 
-    public_fraction: in (0, 1), of the train rows, stratified, at least one row a class. public_per_class: exactly that
-    many. public: another set's train rows. Validation rows are carved from the rest.
-    persons: whose the train rows are (default: as the features declare). A person is public, validation or private as a whole, drawn and
-    counted by their first row; of each private person the first `rows_per_person` rows (default: as many as persons declare) are kept and
-    the others used nowhere.
+    public_fraction: in (0, 1), of the train rows, stratified, at least one row a class.
+    public_per_class: exactly that many. public: another set's train rows. Validation rows are
+    carved from the rest. persons: whose the train rows are (default: as the features declare). A
+    person is public, validation or private as a whole, drawn and counted by their first row; of
+    each private person the first `rows_per_person` rows (default: as many as persons declare) are
+    kept and the others used nowhere.
 
-    Raises SettingError: more than one source, a fraction out of range, or rows_per_person without persons or above the declared bound.
-    DataError: too few rows of a class, another dimension, nothing left private.
+    Raises SettingError: more than one source, a fraction out of range, or rows_per_person without
+    persons or above the declared bound. DataError: too few rows of a class, another dimension,
+    nothing left private.
     """
-    chosen = {"public_fraction": public_fraction, "public_per_class": public_per_class, "public": public}
+    chosen = {
+        "public_fraction": public_fraction,
+        "public_per_class": public_per_class,
+        "public": public,
+    }
     sources = [name for name, value in chosen.items() if value is not None]
     if len(sources) > 1:
-        raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(sources)}.")
+        raise SettingError(
+            "give one of public_fraction, public_per_class and public; got"
+            f" {' and '.join(sources)}."
+        )
     if not 0 <= validation_fraction < 1:
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
     is_given, persons = persons is not None, persons or features.persons
     if persons is None and rows_per_person is not None:
-        raise SettingError(f"rows_per_person is {rows_per_person} and no row has a person: pass persons, or leave it out.")
+        raise SettingError(
+            f"rows_per_person is {rows_per_person} and no row has a person: pass persons, or leave"
+            " it out."
+        )
     most = None if persons is None else rows_per_person or persons.most
     if persons is not None and most is not None and most > persons.most:
-        raise SettingError(f"rows_per_person must be at most {persons.most}, as the data declare; got {most}.")
+        raise SettingError(
+            f"rows_per_person must be at most {persons.most}, as the data declare; got {most}."
+        )
     generator = rng.stream(seed, "split")
     order = generator.permutation(len(features.x_train))
     first, place = _by_person(persons, len(order))
@@ -60,7 +76,10 @@ def split_features(
         carved, validation = (np.flatnonzero(np.isin(first, rows)) for rows in (carved, validation))
         private = np.flatnonzero(np.isin(first, private) & (place < most))
     if not len(private):
-        raise DataError("no row is left private; lower public_fraction, public_per_class or validation_fraction.")
+        raise DataError(
+            "no row is left private; lower public_fraction, public_per_class or"
+            " validation_fraction."
+        )
     settings = {
         "public_fraction": public_fraction,
         "public_per_class": public_per_class,
@@ -86,17 +105,26 @@ def split_features(
 
 
 def beside(split: SemiPrivateSplit, public: FeatureSet | None) -> SemiPrivateSplit:
-    """The private and validation rows of a split with another set's train rows as the public ones, or with none.
+    """The private and validation rows of a split with another set's train rows as the public ones,
+    or with none.
 
     Raises DataError: another dimension.
     """
     features = split.features
-    drawn = {"public_fraction": None, "public_per_class": None, "public": None if public is None else public.fingerprint}
+    drawn = {
+        "public_fraction": None,
+        "public_per_class": None,
+        "public": None if public is None else public.fingerprint,
+    }
     settings = {**split.settings, **drawn}
     if public is None:
         labels = None if features.y_train is None else features.y_train[:0]
-        empty = dataclasses.replace(split, public_x=features.x_train[:0], public_y=labels, public_name="", public_texts=())
-        return dataclasses.replace(empty, settings=settings, memo=Memo(), other_y=None, other_classes=(), is_apart=False)
+        empty = dataclasses.replace(
+            split, public_x=features.x_train[:0], public_y=labels, public_name="", public_texts=()
+        )
+        return dataclasses.replace(
+            empty, settings=settings, memo=Memo(), other_y=None, other_classes=(), is_apart=False
+        )
     public_y, notes = _public_labels(features, public)
     is_other = public_y is None and public.y_train is not None
     return dataclasses.replace(
@@ -115,7 +143,8 @@ def beside(split: SemiPrivateSplit, public: FeatureSet | None) -> SemiPrivateSpl
 
 
 def _by_person(persons: Persons | None, n_rows: int) -> tuple[Array, Array]:
-    """(n,) the first row of each row's person, and (n,) how many rows of that person come before it."""
+    """(n,) the first row of each row's person, and (n,) how many rows of that person come before
+    it."""
     if persons is None:
         return np.arange(n_rows), np.zeros(n_rows, dtype=np.int64)
     _, first, number = np.unique(persons.of, return_index=True, return_inverse=True)
@@ -125,23 +154,40 @@ def _by_person(persons: Persons | None, n_rows: int) -> tuple[Array, Array]:
     return first[number], place
 
 
-def _carve(features: FeatureSet, order: Array, fraction: float | None, per_class: int | None) -> Array:
+def _carve(
+    features: FeatureSet, order: Array, fraction: float | None, per_class: int | None
+) -> Array:
     """Sorted indices of the rows that become public."""
     if fraction is None and per_class is None:
         return np.empty(0, dtype=np.int64)
     if fraction is not None and not 0 < fraction < 1:
         raise SettingError(f"public_fraction must be in (0, 1); got {fraction!r}.")
-    if per_class is not None and (isinstance(per_class, bool) or per_class != int(per_class) or per_class < 1):
-        raise SettingError(f"public_per_class must be a whole number of at least 1; got {per_class!r}.")
-    labels = features.y_train if features.y_train is not None else np.zeros(len(features.x_train), dtype=np.int64)
+    if per_class is not None and (
+        isinstance(per_class, bool) or per_class != int(per_class) or per_class < 1
+    ):
+        raise SettingError(
+            f"public_per_class must be a whole number of at least 1; got {per_class!r}."
+        )
+    labels = (
+        features.y_train
+        if features.y_train is not None
+        else np.zeros(len(features.x_train), dtype=np.int64)
+    )
     if per_class is not None and features.y_train is None:
-        raise DataError("public_per_class needs labels; these train rows have none. Use public_fraction.")
+        raise DataError(
+            "public_per_class needs labels; these train rows have none. Use public_fraction."
+        )
     picked = []
     for label, places in by_label(labels[order]).items():
         rows = order[places]
-        wanted = per_class if per_class is not None else max(1, round((fraction or 0.0) * len(rows)))
+        wanted = (
+            per_class if per_class is not None else max(1, round((fraction or 0.0) * len(rows)))
+        )
         if wanted > len(rows):
-            raise DataError(f"public_per_class is {wanted} and class {features.classes[label]!r} has {len(rows)} rows.")
+            raise DataError(
+                f"public_per_class is {wanted} and class {features.classes[label]!r} has"
+                f" {len(rows)} rows."
+            )
         picked.append(rows[:wanted])
     return np.sort(np.concatenate(picked))
 
@@ -152,12 +198,20 @@ def unused_labels(public: Sequence[str], private: Sequence[str]) -> str:
         return ""
     theirs, ours = (", ".join(names[:4]) + " …" * (len(names) > 4) for names in (public, private))
     classes = f"its classes are {theirs}, and the private ones {ours}"
-    return f"The public set's labels are not used: {classes}. If they mean the same, name them alike; else they serve pre-training alone."
+    return (
+        f"The public set's labels are not used: {classes}. If they mean the same, name them alike;"
+        " else they serve pre-training alone."
+    )
 
 
-def _public_labels(features: FeatureSet, public: FeatureSet) -> tuple[Array | None, tuple[str, ...]]:
+def _public_labels(
+    features: FeatureSet, public: FeatureSet
+) -> tuple[Array | None, tuple[str, ...]]:
     if public.d != features.d:
-        raise DataError(f"public rows have {public.d} features and private rows {features.d}; extract both with one backbone.")
+        raise DataError(
+            f"public rows have {public.d} features and private rows {features.d}; extract both with"
+            " one backbone."
+        )
     if public.y_train is None:
         return None, ("The public rows have no labels: unlabelled methods only.",)
     if set(public.classes) != set(features.classes):
@@ -169,14 +223,18 @@ def _public_labels(features: FeatureSet, public: FeatureSet) -> tuple[Array | No
 def _checked_text(text_embeddings: Array, features: FeatureSet) -> Array:
     text = checks.arrays("c d", text_embeddings=text_embeddings)[0].astype(np.float32)
     if text.shape != (features.n_classes, features.d):
-        raise DataError(f"text_embeddings must have shape ({features.n_classes}, {features.d}), one row a class; got {text.shape}.")
+        raise DataError(
+            f"text_embeddings must have shape ({features.n_classes}, {features.d}), one row a"
+            f" class; got {text.shape}."
+        )
     if not np.isfinite(text).all():
         raise DataError("text_embeddings hold NaN or infinite values.")
     return text
 
 
 def by_size(n_classes: int) -> Array:
-    """(C,) the classes from the one that keeps all its rows to the rarest: one drawn order, the same for every seed of a comparison."""
+    """(C,) the classes from the one that keeps all its rows to the rarest: one drawn order, the
+    same for every seed of a comparison."""
     return rng.stream(0, "imbalance").permutation(n_classes)
 
 
@@ -187,7 +245,8 @@ def rarest(n_classes: int) -> Array:
 
 
 def thin_classes(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPrivateSplit:
-    """The split whose class of rank r keeps n·ratio^(−r/(C − 1)) of its n private rows; public and test rows stay.
+    """The split whose class of rank r keeps n·ratio^(−r/(C − 1)) of its n private rows; public and
+    test rows stay.
 
     Raises SettingError: a ratio below 1. DataError: rows without labels.
     """
@@ -202,4 +261,6 @@ def thin_classes(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPri
         rows = shuffled[places.get(int(label), [])]
         parts.append(rows[: int(np.ceil(len(rows) * ratio ** (-rank / max(count - 1, 1))))])
     private = np.sort(np.concatenate(parts))
-    return dataclasses.replace(split, private=private, settings={**split.settings, "imbalance": ratio}, memo=Memo())
+    return dataclasses.replace(
+        split, private=private, settings={**split.settings, "imbalance": ratio}, memo=Memo()
+    )

@@ -1,6 +1,8 @@
-"""Row-wise preprocessing decided by public rows alone: standardise, centre, project, then scale rows to unit norm.
+"""Row-wise preprocessing decided by public rows alone: standardise, centre, project, then scale
+rows to unit norm.
 
-Each row is mapped by itself, so the map changes nothing about who is protected; the clip is on what comes out.
+Each row is mapped by itself, so the map changes nothing about who is protected; the clip is on what
+comes out.
 """
 
 import dataclasses
@@ -13,14 +15,16 @@ from pillar_core.errors import DataError
 
 CHUNK_ROWS = 1024
 LARGEST = 1e15
-"""Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite row."""
+"""Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite
+row."""
 SMALLEST_SCALE = np.float32(1e-30)
 MANTISSA_BITS = 53
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transform:
-    """x (n, d) → ((x − mean) / scale) · projection, then unit rows where `normalise`; a zero row stays zero.
+    """x (n, d) → ((x − mean) / scale) · projection, then unit rows where `normalise`; a zero row
+    stays zero.
 
     mean, scale: (d,) float32 or None. projection: (d, k) float32 or None.
     """
@@ -37,21 +41,39 @@ class Transform:
     def rows(self, x: Array, indices: Array | None) -> Array:
         """The transform of x[indices] (of all rows for None), chunk by chunk: no copy of x is made.
 
-        What comes out of a row hangs on that row alone, to the last bit. A matrix product in floating point adds up in an order
-        that depends on how many rows there are and where a row stands; of a row at right angles to the projection only that rounding
-        is left, which unit norm would blow up, and one row more or less would turn many others. So products are made exact.
+        What comes out of a row hangs on that row alone, to the last bit. A matrix product in
+        floating point adds up in an order that depends on how many rows there are and where a row
+        stands; of a row at right angles to the projection only that rounding is left, which unit
+        norm would blow up, and one row more or less would turn many others. So products are made
+        exact.
         """
-        expected = next((len(part) for part in (self.mean, self.scale, self.projection) if part is not None), None)
+        expected = next(
+            (len(part) for part in (self.mean, self.scale, self.projection) if part is not None),
+            None,
+        )
         if x.ndim != 2 or (expected is not None and x.shape[1] != expected):
             raise DataError(f"rows must have shape (n, {expected}); got {x.shape}.")
         n = len(x) if indices is None else len(indices)
         width = x.shape[1] if self.projection is None else self.projection.shape[1]
         out = np.empty((n, width), dtype=np.float32)
-        factor = None if self.scale is None else 1.0 / np.maximum(self.scale, SMALLEST_SCALE).astype(np.float64)
-        integers = None if self.projection is None else in_whole_numbers(self.projection.T, bits_of(len(self.projection)))
+        factor = (
+            None
+            if self.scale is None
+            else 1.0 / np.maximum(self.scale, SMALLEST_SCALE).astype(np.float64)
+        )
+        integers = (
+            None
+            if self.projection is None
+            else in_whole_numbers(self.projection.T, bits_of(len(self.projection)))
+        )
         for start in range(0, n, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, n)
-            rows = np.clip(x[start:stop] if indices is None else x[indices[start:stop]], -LARGEST, LARGEST, dtype=np.float64)
+            rows = np.clip(
+                x[start:stop] if indices is None else x[indices[start:stop]],
+                -LARGEST,
+                LARGEST,
+                dtype=np.float64,
+            )
             rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
             if self.mean is not None:
                 rows -= self.mean
@@ -64,12 +86,14 @@ class Transform:
 
 
 def bits_of(terms: int) -> int:
-    """How long whole numbers may be so that float64 holds any sum of so many products of two of them."""
+    """How long whole numbers may be so that float64 holds any sum of so many products of two of
+    them."""
     return (MANTISSA_BITS - math.ceil(math.log2(max(terms, 2)))) // 2
 
 
 def in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
-    """((n, d) float64 whole numbers of at most 2^bits, (n, 1) the power of two that each row was divided by)."""
+    """((n, d) float64 whole numbers of at most 2^bits, (n, 1) the power of two that each row was
+    divided by)."""
     wide = rows.astype(np.float64, copy=False)
     largest = np.maximum(wide.max(axis=1, keepdims=True), -wide.min(axis=1, keepdims=True))
     unit = np.ldexp(1.0, np.frexp(largest)[1] - bits)
@@ -78,7 +102,8 @@ def in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
 
 
 def _exact_product(rows: Array, integers: Array, unit: Array) -> Array:
-    """(n, k) float64 products of rows (n, d) with the k columns that `whole` (k, d) times `unit` (k, 1) holds."""
+    """(n, k) float64 products of rows (n, d) with the k columns that `whole` (k, d) times `unit`
+    (k, 1) holds."""
     whole_rows, own_unit = in_whole_numbers(rows, bits_of(rows.shape[1]))
     product: Array = whole_rows @ integers.T
     product *= own_unit
@@ -87,24 +112,30 @@ def _exact_product(rows: Array, integers: Array, unit: Array) -> Array:
 
 
 def unit_rows(z: Array, scale: Array | None = None) -> Array:
-    """`z` (n, k) float32 with every row, times `scale` (k,) float64, brought in place to unit L2 norm; zero rows stay zero.
+    """`z` (n, k) float32 with every row, times `scale` (k,) float64, brought in place to unit L2
+    norm; zero rows stay zero.
 
-    In float64, where no square of a float32 number over- or underflows. Rounded to float32 again, a row's norm may be above 1
-    by 2⁻²⁴: what a guarantee leans on is clipped once more (`engine.gradient.within_unit_ball`, or the gradient's own clip).
+    In float64, where no square of a float32 number over- or underflows. Rounded to float32 again, a
+    row's norm may be above 1 by 2⁻²⁴: what a guarantee leans on is clipped once more
+    (`engine.gradient.within_unit_ball`, or the gradient's own clip).
     """
     for start in range(0, len(z), CHUNK_ROWS):
         rows = z[start : start + CHUNK_ROWS].astype(np.float64)
         if scale is not None:
             rows *= scale
         norms = np.sqrt(sum_by_halves(np.square(rows)))
-        z[start : start + CHUNK_ROWS] = rows * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+        z[start : start + CHUNK_ROWS] = (
+            rows * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+        )
     return z
 
 
 def sum_by_halves(values: Array) -> Array:
-    """(n,) sums of rows (n, k) float64: the second half is added to the first until one number is left.
+    """(n,) sums of rows (n, k) float64: the second half is added to the first until one number is
+    left.
 
-    One order for every row, wherever it stands: numpy's own sums of long rows, and einsum's, hang on how many rows there are.
+    One order for every row, wherever it stands: numpy's own sums of long rows, and einsum's, hang
+    on how many rows there are.
     """
     while (width := values.shape[1]) > 1:
         half = (width + 1) // 2

@@ -1,4 +1,5 @@
-"""What a learner may see of a split: private rows through public preprocessing, and the public data that it declared."""
+"""What a learner may see of a split: private rows through public preprocessing, and the public data
+that it declared."""
 
 import dataclasses
 from typing import Any
@@ -13,14 +14,17 @@ from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
 
 PROJECTED_WIDTH = 512
-"""Private rows are projected once onto this many directions (or the rank); smaller k are prefixes."""
+"""Private rows are projected once onto this many directions (or the rank); smaller k are
+prefixes."""
 MOST_KEPT = 2**26
-"""Numbers of such a projection, a quarter of a gigabyte: of more rows each k is projected for itself, to the same bits."""
+"""Numbers of such a projection, a quarter of a gigabyte: of more rows each k is projected for
+itself, to the same bits."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Prepared:
-    """Rows ready for a linear head. z: (n, k) float32 private rows; z_public: (m, k) float32; transform: for new rows."""
+    """Rows ready for a linear head. z: (n, k) float32 private rows; z_public: (m, k) float32;
+    transform: for new rows."""
 
     z: Array
     z_public: Array
@@ -29,11 +33,12 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class View:
-    """A learner's window on a split. `y_public` is None unless the method declared labelled public data.
+    """A learner's window on a split. `y_public` is None unless the method declared labelled public
+    data.
 
     x: (N, d) float32 with `rows` (n,) int64 the private ones among them (None: all); y: (n,) int64.
-    `public_classes` names the classes of `y_public` where they are not the private ones. `pixel_shape`: that of the images
-    whose pixels the rows are, or None. `block`: see `moments`.
+    `public_classes` names the classes of `y_public` where they are not the private ones.
+    `pixel_shape`: that of the images whose pixels the rows are, or None. `block`: see `moments`.
     """
 
     facts: PublicFacts
@@ -50,30 +55,53 @@ class View:
 
     @property
     def n_rows(self) -> int:
-        """Private rows present: for loops over them only; every public quantity comes from `facts`."""
+        """Private rows present: for loops over them only; every public quantity comes from
+        `facts`."""
         return len(self.y)
 
     def basis(self, *, standardise: bool | None, centre: bool | None) -> PublicBasis:
         """The public eigenbasis, computed once a split."""
         settings = self.resolve(standardise, centre)
-        how: dict[str, Any] = {"standardise": settings[0], "centre": settings[1], "block": self.block}
+        how: dict[str, Any] = {
+            "standardise": settings[0],
+            "centre": settings[1],
+            "block": self.block,
+        }
         return self.memo.get(("basis", *settings), lambda: public_basis(self.x_public, **how))
 
-    def moments(self, *, standardise: bool | None, centre: bool | None) -> tuple[Array | None, Array | None]:
+    def moments(
+        self, *, standardise: bool | None, centre: bool | None
+    ) -> tuple[Array | None, Array | None]:
         """(mean, scale) of the public rows, (d,) float32 each or None, computed once a split."""
         settings = self.resolve(standardise, centre)
-        how: dict[str, Any] = {"standardise": settings[0], "centre": settings[1], "block": self.block}
+        how: dict[str, Any] = {
+            "standardise": settings[0],
+            "centre": settings[1],
+            "block": self.block,
+        }
         return self.memo.get(("moments", *settings), lambda: moments(self.x_public, **how))
 
-    def prepare(self, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int | None = None) -> Prepared:
-        """Private and public rows standardised, centred, projected on the public top k (k None: not projected), normalised.
+    def prepare(
+        self,
+        *,
+        standardise: bool | None,
+        centre: bool | None,
+        normalise: bool,
+        k: int | None = None,
+    ) -> Prepared:
+        """Private and public rows standardised, centred, projected on the public top k (k None: not
+        projected), normalised.
 
         Raises DataError: k above the rank of the public rows, or a projection without public rows.
         """
         settings = self.resolve(standardise, centre)
         if k is None:
-            return self.apply(Transform(*self.moments(standardise=standardise, centre=centre), None, normalise))
-        transform = self.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
+            return self.apply(
+                Transform(*self.moments(standardise=standardise, centre=centre), None, normalise)
+            )
+        transform = self.basis(standardise=standardise, centre=centre).transform(
+            k, normalise=normalise
+        )
         z = self._projection(settings, k)
         z_public = Transform(transform.mean, transform.scale, transform.projection)(self.x_public)
         if normalise:
@@ -81,7 +109,8 @@ class View:
         return Prepared(z, z_public, transform)
 
     def apply(self, transform: Transform) -> Prepared:
-        """Private and public rows through any row-wise transform that public data (or public randomness) decides."""
+        """Private and public rows through any row-wise transform that public data (or public
+        randomness) decides."""
         return Prepared(transform.rows(self.x, self.rows), transform(self.x_public), transform)
 
     def _projection(self, settings: tuple[bool, bool], k: int) -> Array:
@@ -91,12 +120,14 @@ class View:
         if self.facts.n_private * width > MOST_KEPT:
             return basis.transform(k, normalise=False).rows(self.x, self.rows)
         key = ("projected", *settings, width)
-        wide = self.memo.get(key, lambda: basis.transform(width, normalise=False).rows(self.x, self.rows))
+        wide = self.memo.get(
+            key, lambda: basis.transform(width, normalise=False).rows(self.x, self.rows)
+        )
         return np.array(wide[:, :k], order="C")
 
     def resolve(self, standardise: bool | None, centre: bool | None) -> tuple[bool, bool]:
-        """(standardise, centre) with None settled: standardised where public columns have units of their own, centred where there are
-        public rows."""
+        """(standardise, centre) with None settled: standardised where public columns have units of
+        their own, centred where there are public rows."""
         if standardise is None:
             standardise = self.memo.get("units", lambda: has_units(self.x_public, self.block))
         return standardise, (len(self.x_public) > 0 if centre is None else centre)
@@ -105,21 +136,34 @@ class View:
 def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
     """The view of `split` for a method that declares `use`.
 
-    Unlabelled rows stay in the view of every method, because preprocessing needs them; labels only for labelled methods,
-    which also see text embeddings: class names are no more than labels say.
+    Unlabelled rows stay in the view of every method, because preprocessing needs them; labels only
+    for labelled methods, which also see text embeddings: class names are no more than labels say.
 
     Raises DataError: the split lacks what the method declares, or private rows have no labels.
     """
     if split.features.y_train is None:
         raise DataError("the private rows have no labels; learners need y_train.")
-    if use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
-        raise DataError("this method needs public rows and the split has none; split with public_fraction, public_per_class or public.")
+    if use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(
+        split.public_x
+    ):
+        raise DataError(
+            "this method needs public rows and the split has none; split with public_fraction,"
+            " public_per_class or public."
+        )
     if use is PublicUse.LABELLED and split.public_y is None:
-        raise DataError("this method needs labelled public rows and these have no labels of the same classes; choose an unlabelled method.")
+        raise DataError(
+            "this method needs labelled public rows and these have no labels of the same classes;"
+            " choose an unlabelled method."
+        )
     if use is PublicUse.OTHER_LABELS and split.public_y is None and split.other_y is None:
-        raise DataError("this method needs labelled public rows and these have no labels; choose an unlabelled method.")
+        raise DataError(
+            "this method needs labelled public rows and these have no labels; choose an unlabelled"
+            " method."
+        )
     if use is PublicUse.TEXT and split.text_embeddings is None:
-        raise DataError("this method needs text embeddings of the class names; pass text_embeddings to split.")
+        raise DataError(
+            "this method needs text embeddings of the class names; pass text_embeddings to split."
+        )
     labelled = use in (PublicUse.LABELLED, PublicUse.TEXT, PublicUse.OTHER_LABELS)
     has_other_labels = use is PublicUse.OTHER_LABELS and split.public_y is None
     public_y = split.other_y if has_other_labels else split.public_y

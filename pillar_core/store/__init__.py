@@ -1,8 +1,9 @@
 """Content-addressed bytes on disk: atomic, checksummed, indexed. The store knows no other noun.
 
-An entry has a kind and a key (the fingerprint of what made it). "record" and "calibration" hold JSON, "arrays"
-npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss with a note, never an error and never
-wrong data. The checksum guards against damage, not against somebody who can write to the cache.
+An entry has a kind and a key (the fingerprint of what made it). "record" and "calibration" hold
+JSON, "arrays" npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss
+with a note, never an error and never wrong data. The checksum guards against damage, not against
+somebody who can write to the cache.
 """
 
 import atexit
@@ -32,11 +33,13 @@ T = TypeVar("T")
 
 DEFAULT_MAX_BYTES = 20 * 10**9
 MEMORY_BYTES = 100 * 10**6
-"""What of `remember_json` is held in memory at most where the disk refuses; the oldest goes first."""
+"""What of `remember_json` is held in memory at most where the disk refuses; the oldest goes
+first."""
 
 
 def default() -> "Store":
-    """The cache of this user: PILLAR_CACHE, else that of this copy, over the starter records that ship with it.
+    """The cache of this user: PILLAR_CACHE, else that of this copy, over the starter records that
+    ship with it.
 
     PILLAR_CACHE_BYTES limits its size (20 GB unless set): features go before records.
     Raises StoreError: PILLAR_CACHE_BYTES is not a whole number above 0.
@@ -44,7 +47,10 @@ def default() -> "Store":
     root = os.environ.get("PILLAR_CACHE") or str(installation.cache_folder())
     limit = os.environ.get("PILLAR_CACHE_BYTES") or str(DEFAULT_MAX_BYTES)
     if not limit.isdecimal() or int(limit) == 0:
-        raise StoreError(f"PILLAR_CACHE_BYTES must be a whole number above 0; got {limit!r}. Unset it for {DEFAULT_MAX_BYTES}.")
+        raise StoreError(
+            f"PILLAR_CACHE_BYTES must be a whole number above 0; got {limit!r}. Unset it for"
+            f" {DEFAULT_MAX_BYTES}."
+        )
     return _shared_store(Path(root).expanduser().absolute(), int(limit))
 
 
@@ -62,13 +68,16 @@ def _check_version(path: Path, key: str, *version: int) -> None:
 
 
 class Store:
-    """Entries below `root` (created on the first write, for its owner alone), over a read-only `starter` layer.
+    """Entries below `root` (created on the first write, for its owner alone), over a read-only
+    `starter` layer.
 
-    `max_bytes` bounds what lies in `root` after each `put_arrays`. Safe for many threads and processes at once: the
-    first writer of a key wins, and readers see whole entries or none.
+    `max_bytes` bounds what lies in `root` after each `put_arrays`. Safe for many threads and
+    processes at once: the first writer of a key wins, and readers see whole entries or none.
     """
 
-    def __init__(self, root: Path | str, *, starter: Path | str | None = None, max_bytes: int | None = None) -> None:
+    def __init__(
+        self, root: Path | str, *, starter: Path | str | None = None, max_bytes: int | None = None
+    ) -> None:
         self.root = Path(root).expanduser().absolute()
         self.starter = None if starter is None else Path(starter).absolute()
         self.max_bytes = max_bytes
@@ -77,7 +86,8 @@ class Store:
         self._index = Index(self.root / "index", self._note)
         self._memory: dict[tuple[str, str], bytes] = {}
         self.unkept = ""
-        """Why results are only in memory, in a sentence for people; "" while the disk takes what is written."""
+        """Why results are only in memory, in a sentence for people; "" while the disk takes what is
+        written."""
 
     def notes(self) -> tuple[str, ...]:
         """What went wrong in this process and was worked around: the last 50, oldest first."""
@@ -90,12 +100,15 @@ class Store:
 
     def get_json(self, kind: str, key: str) -> Json:
         """The value stored (or remembered by this process) under `key`, or None."""
-        stored = self._get(kind, key, lambda path: codec.decode_json(entry.read_payload(path, kind, key)))
+        stored = self._get(
+            kind, key, lambda path: codec.decode_json(entry.read_payload(path, kind, key))
+        )
         remembered = self._memory.get((kind, key)) if stored is None else None
         return stored if remembered is None else codec.decode_json(remembered)
 
     def remember_json(self, kind: str, key: str, value: Json) -> bool:
-        """As `put_json` for what can be computed again: on a full or read-only disk it stays in memory, and `unkept` says so.
+        """As `put_json` for what can be computed again: on a full or read-only disk it stays in
+        memory, and `unkept` says so.
 
         Raises StoreError: NaN, a type that JSON lacks, or somebody else's folder.
         """
@@ -108,7 +121,10 @@ class Store:
                 self._memory[kind, key] = codec.encode_json(value)
                 while sum(map(len, self._memory.values())) > MEMORY_BYTES:
                     del self._memory[next(iter(self._memory))]
-            self.unkept = f"The cache cannot be written: results are only in memory, until this process ends. {error}"
+            self.unkept = (
+                "The cache cannot be written: results are only in memory, until this process ends."
+                f" {error}"
+            )
             self._note(self.unkept)
             return False
         self.unkept = ""
@@ -123,7 +139,8 @@ class Store:
         return self._put(kind, key, lambda out: out.write(payload))
 
     def check_room(self, n_bytes: int = 2**20) -> None:
-        """Refuses a cache that takes no further entry of this size, before anything is spent that must be written down.
+        """Refuses a cache that takes no further entry of this size, before anything is spent that
+        must be written down.
 
         Raises StoreError: what the disk would refuse, and what to do.
         """
@@ -142,18 +159,23 @@ class Store:
     def get_arrays(self, key: str, *, mmap: bool = False) -> dict[str, Array] | None:
         """The arrays stored under `key`, or None. With `mmap` they stay on disk until touched.
 
-        A file is checked in full on its first use by this process and again whenever it has changed.
+        A file is checked in full on its first use by this process and again whenever it has
+        changed.
         """
         return self._get("arrays", key, lambda path: self._read_arrays(path, key, mmap))
 
     def put_arrays(self, key: str, **arrays: ArrayLike) -> bool:
-        """Whether `arrays` were stored now. May evict other entries, features first and nothing that somebody brought, to stay within
-        `max_bytes`.
+        """Whether `arrays` were stored now. May evict other entries, features first and nothing
+        that somebody brought, to stay within `max_bytes`.
 
         Raises StoreError: an array of Python objects, or a disk that refuses.
         """
         written = self._put("arrays", key, lambda out: codec.write_npz(arrays, out))
-        if written and self.max_bytes is not None and sum(item.size for item in upkeep.entries_below(self.root)) > self.max_bytes:
+        if (
+            written
+            and self.max_bytes is not None
+            and sum(item.size for item in upkeep.entries_below(self.root)) > self.max_bytes
+        ):
             self.prune(self.max_bytes, with_brought=False)
         return written
 
@@ -170,19 +192,24 @@ class Store:
         return True
 
     def ls(self, kind: str | None = None, *, starter: bool = False) -> list[Entry]:
-        """Entries in the cache (of one kind), longest unused first; with `starter` those of the starter layer instead."""
+        """Entries in the cache (of one kind), longest unused first; with `starter` those of the
+        starter layer instead."""
         layer = self.starter if starter else self.root
         if layer is None:
             return []
         return upkeep.entries_below(layer, kind, {} if starter else self._index.last_used())
 
     def keys(self, kind: str, *, prefix: str = "") -> list[str]:
-        """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`, which also asks when each was used."""
-        paths = (self.root / entry.checked_kind(kind)).glob(f"{prefix[:2] if len(prefix) > 1 else '??'}/[!.]*{entry.SUFFIX[kind]}")
+        """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`,
+        which also asks when each was used."""
+        paths = (self.root / entry.checked_kind(kind)).glob(
+            f"{prefix[:2] if len(prefix) > 1 else '??'}/[!.]*{entry.SUFFIX[kind]}"
+        )
         return sorted(path.stem for path in paths if path.stem.startswith(prefix))
 
     def verify(self, *, remove: bool = False) -> VerifyReport:
-        """Every entry read and compared with its checksum, starter entries too; with `remove`, damaged ones are deleted."""
+        """Every entry read and compared with its checksum, starter entries too; with `remove`,
+        damaged ones are deleted."""
         report = upkeep.verify(self._layers())
         for path, _ in report.damaged if remove else ():
             if path.parents[2] == self.root:
@@ -190,7 +217,8 @@ class Store:
         return report
 
     def prune(self, max_bytes: int, *, with_brought: bool = True) -> PruneReport:
-        """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs, calibrations, records.
+        """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs,
+        calibrations, records.
 
         with_brought: rows that somebody brought, which have no other copy, go, too.
         Raises StoreError: a negative size.
@@ -203,17 +231,27 @@ class Store:
             self._index.forget([f"{item.kind}/{item.key}" for item in chosen])
         return PruneReport(tuple(chosen), sum(item.size for item in chosen))
 
-    def export(self, path: Path | str, *, kinds: Sequence[str] = ("record",), keys: Collection[str] | None = None) -> int:
-        """How many entries went into the one zip file at `path`: records only, unless other kinds are named.
+    def export(
+        self,
+        path: Path | str,
+        *,
+        kinds: Sequence[str] = ("record",),
+        keys: Collection[str] | None = None,
+    ) -> int:
+        """How many entries went into the one zip file at `path`: records only, unless other kinds
+        are named.
 
         Raises StoreError: an unknown kind, or a place that cannot be written.
         """
-        chosen = [item for kind in kinds for item in self.ls(kind) if keys is None or item.key in keys]
+        chosen = [
+            item for kind in kinds for item in self.ls(kind) if keys is None or item.key in keys
+        ]
         with writable(path):
             return upkeep.write_bundle(Path(path), self.root, chosen, self._note)
 
     def import_(self, path: Path | str) -> ImportReport:
-        """What came of each entry in a file that `export` wrote: it answers here like what was made here. Damaged ones are refused.
+        """What came of each entry in a file that `export` wrote: it answers here like what was made
+        here. Damaged ones are refused.
 
         Raises StoreError: not such a file at all, or a disk that refuses.
         """
@@ -243,7 +281,10 @@ class Store:
             except FileNotFoundError:
                 continue
             except (Damaged, *codec.UNREADABLE) as error:
-                self._note(f"{kind} {key} in {layer} could not be used ({error}); it counts as missing and is computed again.")
+                self._note(
+                    f"{kind} {key} in {layer} could not be used ({error}); it counts as missing and"
+                    " is computed again."
+                )
                 continue
             if layer == self.root:
                 self._index.touch(kind, key, size)

@@ -1,4 +1,5 @@
-"""Values to bytes and back without pickle: JSON with a tag for infinities, and npz members that can be memory-mapped."""
+"""Values to bytes and back without pickle: JSON with a tag for infinities, and npz members that can
+be memory-mapped."""
 
 import io
 import json
@@ -17,8 +18,22 @@ from pillar_core.errors import StoreError
 
 ALIGNMENT = 64
 LONGEST_YAML, DEEPEST_YAML = 200_000, 50
-UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, struct.error, OverflowError, RecursionError, NotImplementedError, EOFError)
-_OPENING = (yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken, yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    zipfile.BadZipFile,
+    struct.error,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
+    EOFError,
+)
+_OPENING = (
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+)
 _CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
 _TAG = "$"
 _INFINITIES = {"$inf": math.inf, "$-inf": -math.inf}
@@ -30,19 +45,25 @@ _ZIP64_FIELD = 20
 def decode_yaml(text: str) -> list[Json]:
     """The documents of a text that a person, a visitor of a demo too, handed in.
 
-    Raises ValueError: no YAML, more than 200,000 characters, nested so deep that reading takes minutes, or aliases, with which few bytes
-    stand for any amount of memory.
+    Raises ValueError: no YAML, more than 200,000 characters, nested so deep that reading takes
+    minutes, or aliases, with which few bytes stand for any amount of memory.
     """
     if len(text) > LONGEST_YAML:
-        raise ValueError(f"a YAML text has at most {LONGEST_YAML:,} characters; this one has {len(text):,}.")
+        raise ValueError(
+            f"a YAML text has at most {LONGEST_YAML:,} characters; this one has {len(text):,}."
+        )
     try:
         depth = 0
         for token in yaml.scan(text):
             depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
             if depth > DEEPEST_YAML:
-                raise ValueError(f"a YAML text is at most {DEEPEST_YAML} levels deep; this one is deeper.")
+                raise ValueError(
+                    f"a YAML text is at most {DEEPEST_YAML} levels deep; this one is deeper."
+                )
             if isinstance(token, yaml.AliasToken):
-                raise ValueError("a YAML text with aliases (*name) is not read; write each value out.")
+                raise ValueError(
+                    "a YAML text with aliases (*name) is not read; write each value out."
+                )
         return list(yaml.safe_load_all(text))
     # the last two: !!timestamp, !!bool
     except (yaml.YAMLError, RecursionError, OverflowError, AttributeError, LookupError) as error:
@@ -50,14 +71,21 @@ def decode_yaml(text: str) -> list[Json]:
 
 
 def encode_json(value: object) -> bytes:
-    """UTF-8 JSON of None, bool, int, float, str, numpy scalars, sequences and mappings with string keys.
+    """UTF-8 JSON of None, bool, int, float, str, numpy scalars, sequences and mappings with string
+    keys.
 
-    Infinities become "$inf" and "$-inf"; a string that starts with "$" gets a second one. Sequences come back as lists.
-    Raises StoreError: NaN, a type that JSON does not have, half a sign in a text, or mappings in mappings too deep.
+    Infinities become "$inf" and "$-inf"; a string that starts with "$" gets a second one. Sequences
+    come back as lists. Raises StoreError: NaN, a type that JSON does not have, half a sign in a
+    text, or mappings in mappings too deep.
     """
     try:
-        return json.dumps(_tag(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except (RecursionError, ValueError) as error:  # too deep; half a sign (a lone surrogate); a number of more than 4,300 digits
+        return json.dumps(
+            _tag(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode()
+    except (
+        RecursionError,
+        ValueError,
+    ) as error:  # too deep; half a sign (a lone surrogate); a number of more than 4,300 digits
         raise StoreError(f"this value cannot be stored: {error}.") from None
 
 
@@ -71,7 +99,8 @@ def decode_json(payload: bytes) -> Json:
 
 
 def write_npz(arrays: Mapping[str, ArrayLike], out: BinaryIO) -> None:
-    """Write `arrays` as an uncompressed npz at the position of `out`; the data start at multiples of 64 in the file.
+    """Write `arrays` as an uncompressed npz at the position of `out`; the data start at multiples
+    of 64 in the file.
 
     Raises StoreError: an array of Python objects, or a name that is no plain identifier.
     """
@@ -79,13 +108,18 @@ def write_npz(arrays: Mapping[str, ArrayLike], out: BinaryIO) -> None:
         for name, value in arrays.items():
             array = np.asanyarray(value)
             if array.dtype.hasobject:
-                raise StoreError(f"array {name!r} holds Python objects, which would need pickle; store numbers, booleans or text.")
+                raise StoreError(
+                    f"array {name!r} holds Python objects, which would need pickle; store numbers,"
+                    " booleans or text."
+                )
             if not name.isidentifier():
                 raise StoreError(f"array names must be plain identifiers; got {name!r}.")
             array = np.ascontiguousarray(array).reshape(array.shape)
             member = zipfile.ZipInfo(f"{name}.npy")
             buffer = io.BytesIO()
-            np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
+            np.lib.format.write_array_header_1_0(
+                buffer, np.lib.format.header_data_from_array_1_0(array)
+            )
             head = buffer.getvalue()
             start = out.tell() + _LOCAL_HEADER + len(member.filename) + _ZIP64_FIELD + 4 + len(head)
             padding = -start % ALIGNMENT
@@ -96,7 +130,8 @@ def write_npz(arrays: Mapping[str, ArrayLike], out: BinaryIO) -> None:
 
 
 def map_npz(path: str) -> dict[str, Array]:
-    """Memory maps of the members of the npz that `path` ends with; writing to one changes this process's copy alone.
+    """Memory maps of the members of the npz that `path` ends with; writing to one changes this
+    process's copy alone.
 
     Raises one of `UNREADABLE`: not an npz of ours.
     """
@@ -115,7 +150,11 @@ def map_npz(path: str) -> dict[str, Array]:
 def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """(shape, whether columns come first, type) of an array in a npy file, whose values follow."""
     version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
     shape, is_fortran, dtype = read(stream)
     return shape, is_fortran, dtype
 
@@ -137,7 +176,10 @@ def _tag(value: object) -> Json:
             return value
         case float():
             if math.isnan(value):
-                raise StoreError("NaN cannot be stored: it equals nothing and means nothing; store None for a missing value.")
+                raise StoreError(
+                    "NaN cannot be stored: it equals nothing and means nothing; store None for a"
+                    " missing value."
+                )
             return value if math.isfinite(value) else f"{_TAG}{value}"
         case str():
             return _TAG + value if value.startswith(_TAG) else value
@@ -147,7 +189,10 @@ def _tag(value: object) -> Json:
             if not all(isinstance(key, str) for key in value):
                 raise StoreError("mappings are stored with string keys only.")
             return {key: _tag(item) for key, item in value.items()}
-    raise StoreError(f"{type(value).__qualname__} cannot be stored as JSON; store numbers, text, lists and mappings.")
+    raise StoreError(
+        f"{type(value).__qualname__} cannot be stored as JSON; store numbers, text, lists and"
+        " mappings."
+    )
 
 
 def _untag(value: Json) -> Json:

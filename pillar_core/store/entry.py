@@ -1,4 +1,5 @@
-"""One entry is one file: a line that says what it is and its checksum, then the bytes. Written whole or not at all."""
+"""One entry is one file: a line that says what it is and its checksum, then the bytes. Written
+whole or not at all."""
 
 import contextlib
 import dataclasses
@@ -22,12 +23,14 @@ _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
 
 
 class Damaged(Exception):
-    """An entry that is not what its place and its checksum say; the store turns it into a miss with a note."""
+    """An entry that is not what its place and its checksum say; the store turns it into a miss with
+    a note."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """What `ls` tells: kind, key, size in bytes on disk and the time of the last use (seconds since 1970)."""
+    """What `ls` tells: kind, key, size in bytes on disk and the time of the last use (seconds since
+    1970)."""
 
     kind: str
     key: str
@@ -42,7 +45,10 @@ def checked_name(kind: str, key: str) -> tuple[str, str]:
     """
     checked_kind(kind)
     if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise StoreError(f"a store key is 1 to 96 characters of a-z, 0-9, '_' and '-', such as a fingerprint; got {key!r}.")
+        raise StoreError(
+            "a store key is 1 to 96 characters of a-z, 0-9, '_' and '-', such as a fingerprint;"
+            f" got {key!r}."
+        )
     return kind, key
 
 
@@ -59,7 +65,8 @@ def entry_path(root: Path, kind: str, key: str) -> Path:
 
 
 def make_private(folder: Path, *, parents_of: Path) -> None:
-    """Create `folder` and what is missing between it and `parents_of`, each readable by its owner alone.
+    """Create `folder` and what is missing between it and `parents_of`, each readable by its owner
+    alone.
 
     Raises StoreError: the folder belongs to somebody else. OSError: it cannot be created.
     """
@@ -70,13 +77,17 @@ def make_private(folder: Path, *, parents_of: Path) -> None:
             place.chmod(0o700)
     status = folder.stat()
     if status.st_uid != os.getuid():
-        raise StoreError(f"the cache folder {folder} belongs to another user; set PILLAR_CACHE to a folder of your own.")
+        raise StoreError(
+            f"the cache folder {folder} belongs to another user; set PILLAR_CACHE to a folder of"
+            " your own."
+        )
     if status.st_mode & 0o077:
         folder.chmod(0o700)
 
 
 def read_payload(path: Path, kind: str, key: str) -> bytes:
-    """The bytes of the entry, checked. Raises FileNotFoundError: no such entry. Damaged: wrong kind, key, length or checksum."""
+    """The bytes of the entry, checked. Raises FileNotFoundError: no such entry. Damaged: wrong
+    kind, key, length or checksum."""
     content = path.read_bytes()
     size, checksum = _parse_header(content[:HEADER_SIZE], kind, key)
     payload = content[HEADER_SIZE:]
@@ -86,7 +97,8 @@ def read_payload(path: Path, kind: str, key: str) -> bytes:
 
 
 def check_file(path: Path, kind: str, key: str) -> None:
-    """Nothing, when the entry is whole; reads it in pieces. Raises FileNotFoundError, Damaged: as `read_payload`."""
+    """Nothing, when the entry is whole; reads it in pieces. Raises FileNotFoundError, Damaged: as
+    `read_payload`."""
     with path.open("rb") as file:
         size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
         if _size_and_checksum(file) != (size, checksum):
@@ -96,17 +108,22 @@ def check_file(path: Path, kind: str, key: str) -> None:
 def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], object]) -> bool:
     """Whether this call's bytes became the entry; False when a whole one was there first.
 
-    `fill` writes the payload to a file that stands after the header. The file gets its name only when it is whole and
-    on the disk, by a hard link, which fails where a name is taken: the first writer wins, whatever the timing.
-    Raises OSError: nothing readable is left behind.
+    `fill` writes the payload to a file that stands after the header. The file gets its name only
+    when it is whole and on the disk, by a hard link, which fails where a name is taken: the first
+    writer wins, whatever the timing. Raises OSError: nothing readable is left behind.
     """
     path = entry_path(root, kind, key)
     make_private(path.parent, parents_of=root)
-    return write_whole(path, lambda file: _write(file, kind, key, fill), claim=lambda written: _claim(written, path, kind, key))
+    return write_whole(
+        path,
+        lambda file: _write(file, kind, key, fill),
+        claim=lambda written: _claim(written, path, kind, key),
+    )
 
 
 def copy_entry(root: Path, kind: str, key: str, source: IO[bytes]) -> bool:
-    """Like `write_entry` for the bytes of a whole entry, which are checked before they get the name. Raises Damaged: they are none."""
+    """Like `write_entry` for the bytes of a whole entry, which are checked before they get the
+    name. Raises Damaged: they are none."""
     path = entry_path(root, kind, key)
     make_private(path.parent, parents_of=root)
 
@@ -146,7 +163,8 @@ def _claim(temporary: Path, path: Path, kind: str, key: str) -> bool:
             return True
         return False
     except OSError as error:
-        # Some network and FAT disks have no hard links; a rename is atomic there too, and equal keys mean equal content.
+        # Some network and FAT disks have no hard links; a rename is atomic there too, and equal
+        # keys mean equal content.
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
             raise
         if path.exists():
@@ -157,7 +175,12 @@ def _claim(temporary: Path, path: Path, kind: str, key: str) -> bool:
 
 def _parse_header(header: bytes, kind: str, key: str) -> tuple[int, str]:
     fields = header.decode("ascii", errors="replace").split()
-    if len(header) != HEADER_SIZE or len(fields) != 5 or fields[0] != _MAGIC or not fields[3].isdecimal():
+    if (
+        len(header) != HEADER_SIZE
+        or len(fields) != 5
+        or fields[0] != _MAGIC
+        or not fields[3].isdecimal()
+    ):
         raise Damaged("it was not written by this store")
     if (fields[1], fields[2]) != (kind, key):
         raise Damaged(f"it says that it is {fields[1]} {fields[2]}")

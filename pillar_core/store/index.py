@@ -1,8 +1,10 @@
-"""When each entry was last used, and its size, in a diskcache index that never unpickles. Losing it loses no entry.
+"""When each entry was last used, and its size, in a diskcache index that never unpickles. Losing it
+loses no entry.
 
-diskcache's own Disk classes unpickle what they find (CVE-2025-69872). `PlainDisk` stores and reads text and numbers
-inside the database only: it refuses pickles for keys and for values, and it refuses file names, so that a planted
-database can neither run code nor make the cache read or delete a file elsewhere.
+diskcache's own Disk classes unpickle what they find (CVE-2025-69872). `PlainDisk` stores and reads
+text and numbers inside the database only: it refuses pickles for keys and for values, and it
+refuses file names, so that a planted database can neither run code nor make the cache read or
+delete a file elsewhere.
 """
 
 import shutil
@@ -58,7 +60,12 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache carries no t
         return 0, diskcache.core.MODE_RAW, None, value
 
     def fetch(self, mode: int, filename: str | None, value: object, read: bool) -> str:
-        if mode != diskcache.core.MODE_RAW or filename is not None or read or type(value) is not str:
+        if (
+            mode != diskcache.core.MODE_RAW
+            or filename is not None
+            or read
+            or type(value) is not str
+        ):
             raise ForeignIndex("an index value that is not text")
         return value
 
@@ -67,7 +74,8 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache carries no t
 
 
 class Index:
-    """Last uses, gathered in memory and written in batches. `note` is told when the index had to be thrown away."""
+    """Last uses, gathered in memory and written in batches. `note` is told when the index had to be
+    thrown away."""
 
     def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
         self._folder = folder
@@ -77,7 +85,8 @@ class Index:
         self._written = time.monotonic()
 
     def touch(self, kind: str, key: str, size: int) -> None:
-        """Remember that the entry was used now; on disk within 4096 uses, or with the first one after five seconds."""
+        """Remember that the entry was used now; on disk within 4096 uses, or with the first one
+        after five seconds."""
         with self._lock:
             self._pending[f"{kind}/{key}"] = f"{size} {time.time():.3f}"
             due = len(self._pending) >= _BATCH or time.monotonic() - self._written > _SECONDS
@@ -106,16 +115,29 @@ class Index:
         for attempt in range(2):
             try:
                 make_private(self._folder, parents_of=self._folder.parent)
-                with diskcache.Cache(str(self._folder), disk=PlainDisk, timeout=10, eviction_policy="none", cull_limit=0) as cache:
+                with diskcache.Cache(
+                    str(self._folder),
+                    disk=PlainDisk,
+                    timeout=10,
+                    eviction_policy="none",
+                    cull_limit=0,
+                ) as cache:
                     return action(cache)
             except (ForeignIndex, sqlite3.DatabaseError, ValueError) as error:
                 if attempt or getattr(error, "sqlite_errorcode", 0) & _LOWER_BYTE in _NOT_ITS_FAULT:
-                    self._note(f"the cache's index could not be used ({error}); entries are unaffected.")
+                    self._note(
+                        f"the cache's index could not be used ({error}); entries are unaffected."
+                    )
                     return None
-                self._note(f"the cache's index was damaged or foreign ({error}) and was started anew; entries are unaffected.")
+                self._note(
+                    f"the cache's index was damaged or foreign ({error}) and was started anew;"
+                    " entries are unaffected."
+                )
                 shutil.rmtree(self._folder, ignore_errors=True)
             except (OSError, diskcache.Timeout) as error:
-                self._note(f"the cache's index could not be written ({error}); entries are unaffected.")
+                self._note(
+                    f"the cache's index could not be written ({error}); entries are unaffected."
+                )
                 return None
         return None
 

@@ -1,4 +1,5 @@
-"""What lies below a cache folder: listed, compared with its checksums, cleared of what killed writers left, carried away as a zip."""
+"""What lies below a cache folder: listed, compared with its checksums, cleared of what killed
+writers left, carried away as a zip."""
 
 import contextlib
 import dataclasses
@@ -12,12 +13,23 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from pillar_core.errors import StoreError
-from pillar_core.store.entry import KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name, copy_entry, entry_path
+from pillar_core.store.entry import (
+    KINDS,
+    SUFFIX,
+    Damaged,
+    Entry,
+    check_file,
+    checked_kind,
+    checked_name,
+    copy_entry,
+    entry_path,
+)
 from pillar_core.store.files import TEMPORARY, write_whole
 
 EVICTION_ORDER = ("arrays", "blob", "calibration", "record")
 BROUGHT = "upload-"
-"""A blob of this name and a key is the card of arrays that somebody brought, which have no other copy."""
+"""A blob of this name and a key is the card of arrays that somebody brought, which have no other
+copy."""
 SPENT = "spent-"
 """A record of this name says what was spent on private rows: it is never removed to make room."""
 _STALE_SECONDS = 3600.0
@@ -40,8 +52,11 @@ class VerifyReport:
     damaged: tuple[tuple[Path, str], ...]
 
 
-def entries_below(root: Path, kind: str | None = None, last_used: Mapping[str, float] = MappingProxyType({})) -> list[Entry]:
-    """Entries (of one kind), longest unused first; without a time in `last_used`, that of the writing counts."""
+def entries_below(
+    root: Path, kind: str | None = None, last_used: Mapping[str, float] = MappingProxyType({})
+) -> list[Entry]:
+    """Entries (of one kind), longest unused first; without a time in `last_used`, that of the
+    writing counts."""
     entries = []
     for entry_kind in KINDS if kind is None else (checked_kind(kind),):
         for path in (root / entry_kind).glob(f"??/[!.]*{SUFFIX[entry_kind]}"):
@@ -53,7 +68,8 @@ def entries_below(root: Path, kind: str | None = None, last_used: Mapping[str, f
 
 
 def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> list[Entry]:
-    """Entries to delete so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
+    """Entries to delete so that at most `max_bytes` stay: arrays, blobs, calibrations, records;
+    oldest first.
 
     with_brought: files that a person brought go, too.
     Raises StoreError: a negative size.
@@ -61,11 +77,22 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
     if not max_bytes >= 0:
         raise StoreError(f"max_bytes must be at least 0; got {max_bytes!r}.")
     total = sum(item.size for item in entries)
-    brought = {item.key.removeprefix(BROUGHT) for item in entries if item.kind == "blob" and item.key.startswith(BROUGHT)}
+    brought = {
+        item.key.removeprefix(BROUGHT)
+        for item in entries
+        if item.kind == "blob" and item.key.startswith(BROUGHT)
+    }
     chosen, spared = [], {item for item in entries if item.key.startswith(SPENT)}
     if not with_brought:
-        spared |= {item for item in entries if item.kind in ("arrays", "blob") and item.key.removeprefix(BROUGHT) in brought}
-    for item in sorted(set(entries) - spared, key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used, item.key)):
+        spared |= {
+            item
+            for item in entries
+            if item.kind in ("arrays", "blob") and item.key.removeprefix(BROUGHT) in brought
+        }
+    for item in sorted(
+        set(entries) - spared,
+        key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used, item.key),
+    ):
         if total <= max_bytes:
             break
         total -= item.size
@@ -116,8 +143,11 @@ class ImportReport:
     refused: tuple[str, ...]
 
 
-def write_bundle(path: Path, root: Path, entries: Sequence[Entry], note: Callable[[str], None]) -> int:
-    """How many of `entries` were written to the zip at `path`; damaged ones are left out with a note.
+def write_bundle(
+    path: Path, root: Path, entries: Sequence[Entry], note: Callable[[str], None]
+) -> int:
+    """How many of `entries` were written to the zip at `path`; damaged ones are left out with a
+    note.
 
     Raises OSError: the file cannot be written; what was at `path` before is untouched.
     """
@@ -148,14 +178,18 @@ def _opened(path: Path) -> zipfile.ZipFile:
         raise StoreError(f"{path} is no zip file that can be read ({error}).") from error
     if archive.comment != _MARK.encode():
         archive.close()
-        raise StoreError(f"{path} is a zip file, but no export of this cache; use `python -m pillar_core cache export`.")
+        raise StoreError(
+            f"{path} is a zip file, but no export of this cache; use `python -m pillar_core cache"
+            " export`."
+        )
     return archive
 
 
 def read_bundle(path: Path, root: Path) -> ImportReport:
     """What came of each entry of the zip at `path`, placed below `root`.
 
-    Raises StoreError: not a file that `write_bundle` made. OSError: it cannot be read, or `root` not written.
+    Raises StoreError: not a file that `write_bundle` made. OSError: it cannot be read, or `root`
+    not written.
     """
     added, present, refused = 0, 0, []
     with _opened(path) as archive:

@@ -1,1 +1,2 @@
-"""Questions asked of many runs: comparisons, the papers' tables, evidence, tuning, screening, geometry, lessons."""
+"""Questions asked of many runs: comparisons, the papers' tables, evidence, tuning, screening,
+geometry, lessons."""

@@ -1,6 +1,8 @@
-"""The public face's `xi` and `margins`, and the same separators by name, from the cache, for pages and jobs.
+"""The public face's `xi` and `margins`, and the same separators by name, from the cache, for pages
+and jobs.
 
-All of it is a non-private diagnostic: separators and margins are functions of labelled private rows without noise.
+All of it is a non-private diagnostic: separators and margins are functions of labelled private rows
+without noise.
 """
 
 from collections.abc import Sequence
@@ -23,13 +25,20 @@ TASK_PAIRS = 8
 Payload = Values
 
 
-def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: str | Sequence[str | int] | None = None) -> "pd.DataFrame":
-    """ξ_k of the separator of each pair of classes: columns k, class_a, class_b, xi in [0, 1]. A non-private diagnostic.
+def xi(
+    data: FeatureSet | SemiPrivateSplit,
+    k: int | Sequence[int],
+    *,
+    classes: str | Sequence[str | int] | None = None,
+) -> "pd.DataFrame":
+    """ξ_k of the separator of each pair of classes: columns k, class_a, class_b, xi in [0, 1]. A
+    non-private diagnostic.
 
-    The directions are the principal components of the split's public rows, else of the train rows, centred and not
-    standardised; the separators are support vector machines on the private rows, else on the train rows. classes: all
-    pairs for None, those among some classes (names or numbers), or "one_versus_rest" (class_b is then "rest").
-    Raises SettingError: a k above the rank of those rows, unknown classes. DataError: no labels, a class without rows.
+    The directions are the principal components of the split's public rows, else of the train rows,
+    centred and not standardised; the separators are support vector machines on the private rows,
+    else on the train rows. classes: all pairs for None, those among some classes (names or
+    numbers), or "one_versus_rest" (class_b is then "rest"). Raises SettingError: a k above the rank
+    of those rows, unknown classes. DataError: no labels, a class without rows.
     """
     rows, basis = _rows_and_basis(data)
     ks = geometry.checked_ks(k, most=basis.rank, why=basis.limit)
@@ -37,13 +46,17 @@ def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: 
     return geometry.xi_table(separators, basis, ks, classes=rows.classes)
 
 
-def margins(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quantile: float = 0.01) -> "pd.DataFrame":
-    """Margins in the first k directions: columns k, class, quantile, cosine_margin, distance_margin. A non-private diagnostic.
+def margins(
+    data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quantile: float = 0.01
+) -> "pd.DataFrame":
+    """Margins in the first k directions: columns k, class, quantile, cosine_margin,
+    distance_margin. A non-private diagnostic.
 
-    For each class a separator against the rest is trained in those k directions; the margin is the largest value that a
-    share 1 − quantile of all rows reach, negative where they lie on the wrong side. Directions as for `xi`; distances in
-    the features' own units. `geometry.smallest` takes the minimum over classes.
-    Raises SettingError: a k above the rank, quantile outside [0, 1). DataError: no labels, one class.
+    For each class a separator against the rest is trained in those k directions; the margin is the
+    largest value that a share 1 − quantile of all rows reach, negative where they lie on the wrong
+    side. Directions as for `xi`; distances in the features' own units. `geometry.smallest` takes
+    the minimum over classes. Raises SettingError: a k above the rank, quantile outside [0, 1).
+    DataError: no labels, one class.
     """
     geometry.QUANTILE.check(quantile)
     rows, basis = _rows_and_basis(data)
@@ -51,23 +64,31 @@ def margins(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quan
     return geometry.refitted_margins(geometry.coordinates(rows, basis), ks, quantile=quantile)
 
 
-def noise_ratio(*, n_private: float, d: float, classes: float, epsilon: float, delta: float = 1e-5) -> float:
-    """(√d/μ)/(n/C): the norm of the noise in all d directions over the rows of a class, from public facts alone.
+def noise_ratio(
+    *, n_private: float, d: float, classes: float, epsilon: float, delta: float = 1e-5
+) -> float:
+    """(√d/μ)/(n/C): the norm of the noise in all d directions over the rows of a class, from public
+    facts alone.
 
-    One Gaussian release of the sum of n rows of norm at most 1 that spends μ has noise of standard deviation 1/μ in each direction.
+    One Gaussian release of the sum of n rows of norm at most 1 that spends μ has noise of standard
+    deviation 1/μ in each direction.
     """
     return float(classes * d**0.5 / (n_private * accounting.mu_of(epsilon, delta)))
 
 
 def projection_gains() -> "pd.DataFrame":
-    """What projecting gained on real rows: columns set, epsilon, pillar, dp_sgd (accuracy in [0, 1]), gain, low, high (points), ratio.
+    """What projecting gained on real rows: columns set, epsilon, pillar, dp_sgd (accuracy in [0,
+    1]), gain, low, high (points), ratio.
 
-    Means of five seeds with the gain's paired 95 % interval, a tenth of the train rows public, δ = 1e-5, both learners by their own
-    rules. ratio: `noise_ratio`. `attrs` has `spearman`, how well it orders the gains.
+    Means of five seeds with the gain's paired 95 % interval, a tenth of the train rows public, δ =
+    1e-5, both learners by their own rules. ratio: `noise_ratio`. `attrs` has `spearman`, how well
+    it orders the gains.
     """
     table = pd.read_csv(Path(__file__).with_name("projection_gains.csv"))
     facts = table[["n_private", "d", "classes", "epsilon"]].to_dict("records")
-    table["ratio"] = [noise_ratio(**{str(name): float(value) for name, value in row.items()}) for row in facts]
+    table["ratio"] = [
+        noise_ratio(**{str(name): float(value) for name, value in row.items()}) for row in facts
+    ]
     table["gain"] = 100 * (table["pillar"] - table["dp_sgd"])
     table.attrs["spearman"] = float(table["ratio"].rank().corr(table["gain"].rank()))
     return table
@@ -106,14 +127,23 @@ def rows_of_payload(spec: Payload) -> Rows:
 
 
 def separator_tasks(spec: Payload, rows: Rows) -> list[Form]:
-    """The payload once per group of pairs: every pair of classes that have rows, or each against the rest."""
+    """The payload once per group of pairs: every pair of classes that have rows, or each against
+    the rest."""
     present = {geometry.REST, *np.unique(rows.y).tolist()}
-    pairs = [pair for pair in geometry.pairs_of(rows.classes, spec.get("classes")) if present.issuperset(pair)]
-    return [{**spec, "pairs": [list(pair) for pair in pairs[start : start + TASK_PAIRS]]} for start in range(0, len(pairs), TASK_PAIRS)]
+    pairs = [
+        pair
+        for pair in geometry.pairs_of(rows.classes, spec.get("classes"))
+        if present.issuperset(pair)
+    ]
+    return [
+        {**spec, "pairs": [list(pair) for pair in pairs[start : start + TASK_PAIRS]]}
+        for start in range(0, len(pairs), TASK_PAIRS)
+    ]
 
 
 def task_key(task: Payload) -> str:
-    """The cache key of one task's result, led by whose rows it was made from where those can be forgotten."""
+    """The cache key of one task's result, led by whose rows it was made from where those can be
+    forgotten."""
     dataset = str(task["data"]["dataset"])
     version = DATASETS[dataset].version if dataset in DATASETS else 0
     states = splitting.states(dataset, task["split"].get("public"))
@@ -130,7 +160,10 @@ def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
             return None
         parts.append((tuple((int(a), int(b)) for a, b in task["pairs"]), arrays))
     pairs = tuple(pair for names, _ in parts for pair in names)
-    weights, offsets, converged = (np.concatenate([arrays[name] for _, arrays in parts]) for name in ("weights", "offsets", "converged"))
+    weights, offsets, converged = (
+        np.concatenate([arrays[name] for _, arrays in parts])
+        for name in ("weights", "offsets", "converged")
+    )
     return Separators(pairs, weights, offsets, converged)
 
 

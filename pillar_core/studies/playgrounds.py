@@ -1,4 +1,5 @@
-"""Playgrounds: registered learners on data whose truth is known, measured beside what theory predicts."""
+"""Playgrounds: registered learners on data whose truth is known, measured beside what theory
+predicts."""
 
 import math
 from collections.abc import Sequence
@@ -15,19 +16,35 @@ from pillar_core.splits import public_basis
 from pillar_core.types import Values
 
 _OFF = dict.fromkeys(("bias", "standardise", "centre"), False)
-ONE_RELEASE: Values = {"steps": 1, "learning_rate": 1.0, "l2_clip_norm": 1 / math.sqrt(2.0), "normalise": True, **_OFF}
-"""One full-batch step from zero: every row's gradient has norm 1/√2 exactly, so the clip binds nobody and theory is exact."""
+ONE_RELEASE: Values = {
+    "steps": 1,
+    "learning_rate": 1.0,
+    "l2_clip_norm": 1 / math.sqrt(2.0),
+    "normalise": True,
+    **_OFF,
+}
+"""One full-batch step from zero: every row's gradient has norm 1/√2 exactly, so the clip binds
+nobody and theory is exact."""
 N_TEST = 4_000
 
 
 def mixture(
-    *, d: int, theta: float, sigma: float, epsilon: float, n_private: Sequence[int], n_public: int, seeds: int = 3, seed: int = 0
+    *,
+    d: int,
+    theta: float,
+    sigma: float,
+    epsilon: float,
+    n_private: Sequence[int],
+    n_public: int,
+    seeds: int = 3,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Errors of PILLAR's one-direction projection and of none, on the Gaussian mixture, at several numbers of private rows.
+    """Errors of PILLAR's one-direction projection and of none, on the Gaussian mixture, at several
+    numbers of private rows.
 
-    Columns projection ("first public direction", "none"), n_private, seed, error, predicted, held: all on a fresh test set
-    of 4,000 rows; `predicted` knows the direction that the public rows gave (‖A₁ᵀμ‖ = held).
-    Raises SettingError, BudgetError: as `run` and the data set.
+    Columns projection ("first public direction", "none"), n_private, seed, error, predicted, held:
+    all on a fresh test set of 4,000 rows; `predicted` knows the direction that the public rows gave
+    (‖A₁ᵀμ‖ = held). Raises SettingError, BudgetError: as `run` and the data set.
     """
     lines = []
     for draw in range(seed, seed + seeds):
@@ -36,34 +53,64 @@ def mixture(
             sizes: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
             private = load_features(load_dataset("gaussian_mixture", seed=draw, n=rows, **sizes))
             mixture_split = split(private, public_fraction=n_public / rows, seed=draw)
-            first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[:, 0]
+            first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[
+                :, 0
+            ]
             # ‖A₁ᵀμ‖ of the uncentred first public direction
             share = min(float(abs(np.asarray(mixture_split.features.known["mu"]) @ first)), 1.0)
-            for name, method, k, share_held in (("first public direction", "pillar", 1, share), ("none", "dp_sgd", None, 1.0)):
+            for name, method, k, share_held in (
+                ("first public direction", "pillar", 1, share),
+                ("none", "dp_sgd", None, 1.0),
+            ):
                 settings = {**ONE_RELEASE, **({} if k is None else {"k": k})}
                 record = run(method, mixture_split, epsilon=epsilon, seed=draw, **settings)
-                predicted = theory.predicted_error(n_private=n, epsilon=epsilon, k=k or d, theta=theta, sigma=sigma, held=share_held)
-                lines.append((name, n, draw, 1 - float(record.accuracy or 0.0), predicted, share_held))
-    return pd.DataFrame(lines, columns=["projection", "n_private", "seed", "error", "predicted", "held"])
+                predicted = theory.predicted_error(
+                    n_private=n,
+                    epsilon=epsilon,
+                    k=k or d,
+                    theta=theta,
+                    sigma=sigma,
+                    held=share_held,
+                )
+                lines.append(
+                    (name, n, draw, 1 - float(record.accuracy or 0.0), predicted, share_held)
+                )
+    return pd.DataFrame(
+        lines, columns=["projection", "n_private", "seed", "error", "predicted", "held"]
+    )
 
 
 def disjunctions(
-    *, d: int, k: int, p: float, epsilons: Sequence[float], n_private: Sequence[int], n_unlabelled: int, seeds: int = 5, seed: int = 0
+    *,
+    d: int,
+    k: int,
+    p: float,
+    epsilons: Sequence[float],
+    n_private: Sequence[int],
+    n_unlabelled: int,
+    seeds: int = 5,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Expected error of the exponential mechanism's choice among unions of components, exactly averaged over the choice.
+    """Expected error of the exponential mechanism's choice among unions of components, exactly
+    averaged over the choice.
 
-    Columns epsilon, n_private, seed, error, components; error is NaN where more than 2^16 unions remain.
+    Columns epsilon, n_private, seed, error, components; error is NaN where more than 2^16 unions
+    remain.
     """
     lines = []
     x_test, y_test = theory.random_graph_rows(1_000, d=d, k=k, p=p, seed=seed, part="test")
     for draw in range(seed, seed + seeds):
-        graph = theory.component_graph(theory.random_graph_rows(n_unlabelled, d=d, k=k, p=p, seed=draw, part="unlabelled")[0])
+        graph = theory.component_graph(
+            theory.random_graph_rows(n_unlabelled, d=d, k=k, p=p, seed=draw, part="unlabelled")[0]
+        )
         x, y = theory.random_graph_rows(max(n_private), d=d, k=k, p=p, seed=draw, part="private")
         for n in n_private:
             for epsilon in epsilons:
                 error = math.nan
                 if graph.count <= theory.MOST_COMPONENTS:
-                    chosen = theory.choice(graph, x[:n], y[:n], epsilon=epsilon, x_test=x_test, y_test=y_test)
+                    chosen = theory.choice(
+                        graph, x[:n], y[:n], epsilon=epsilon, x_test=x_test, y_test=y_test
+                    )
                     error = float(chosen.expected_error or 0.0)
                 lines.append((float(epsilon), int(n), draw, error, graph.count))
     return pd.DataFrame(lines, columns=["epsilon", "n_private", "seed", "error", "components"])

@@ -1,4 +1,5 @@
-"""Tables behind the accounting and evidence pages: one call each, tidy, from the accountants and audits alone."""
+"""Tables behind the accounting and evidence pages: one call each, tidy, from the accountants and
+audits alone."""
 
 import dataclasses
 import math
@@ -20,7 +21,10 @@ from pillar_core.types import NeighboringRelation, Values
 QUICK = ("pillar", "rdp", "gdp", "basic")
 SLOW = ("opacus_rdp", "prv", "pld")
 WHY: Mapping[str, str] = toml_tables(Path(__file__).with_suffix(".toml"))["why"]
-NO_SELECTION = "no sound bound for a choice among Poisson-sampled runs when one row is replaced: use full batches, or add/remove."
+NO_SELECTION = (
+    "no sound bound for a choice among Poisson-sampled runs when one row is replaced: use full"
+    " batches, or add/remove."
+)
 POINTS, FEW_POINTS = 28, 6
 
 
@@ -37,31 +41,54 @@ class GaussianSetting:
     @property
     def event(self) -> DpEvent:
         """Its privacy event."""
-        return accounting.gaussian_run(self.noise_multiplier, sampling_probability=self.sampling_probability, steps=self.steps)
+        return accounting.gaussian_run(
+            self.noise_multiplier, sampling_probability=self.sampling_probability, steps=self.steps
+        )
 
 
 def by_accountant(setting: GaussianSetting, names: Sequence[str]) -> pd.DataFrame:
-    """Columns name, accountant, epsilon, lower, is_bound, why; accountants without a bound here carry the reason and NaN."""
+    """Columns name, accountant, epsilon, lower, is_bound, why; accountants without a bound here
+    carry the reason and NaN."""
     rows = []
     for name in names:
         accountant = ACCOUNTANTS[name]
         reason = accountant.supports(setting.event, NeighboringRelation.of(setting.relation))
-        bounds = None if reason else accounting.epsilon(setting.event, delta=setting.delta, relation=setting.relation, accountant=name)
+        bounds = (
+            None
+            if reason
+            else accounting.epsilon(
+                setting.event, delta=setting.delta, relation=setting.relation, accountant=name
+            )
+        )
         ends = (math.nan, math.nan) if bounds is None else (bounds.upper, bounds.lower)
-        rows.append((name, accountant.title, *ends, accountant.is_bound, reason or WHY.get(name, accountant.source)))
+        rows.append(
+            (
+                name,
+                accountant.title,
+                *ends,
+                accountant.is_bound,
+                reason or WHY.get(name, accountant.source),
+            )
+        )
     return pd.DataFrame(rows, columns=["name", "accountant", "epsilon", "lower", "is_bound", "why"])
 
 
 def against_steps(setting: GaussianSetting, names: Sequence[str]) -> pd.DataFrame:
-    """Columns accountant, steps, epsilon, is_bound: every accountant that covers the run, from one step to four times as many."""
+    """Columns accountant, steps, epsilon, is_bound: every accountant that covers the run, from one
+    step to four times as many."""
     rows = []
     for name in names:
         accountant, points = ACCOUNTANTS[name], FEW_POINTS if name in SLOW else POINTS
-        counts = sorted({round(float(count)) for count in np.geomspace(1, 4 * setting.steps, points)} | {setting.steps})
+        counts = sorted(
+            {round(float(count)) for count in np.geomspace(1, 4 * setting.steps, points)}
+            | {setting.steps}
+        )
         for count in counts:
             event = dataclasses.replace(setting, steps=count).event
             if not accountant.supports(event, NeighboringRelation.of(setting.relation)):
-                upper = accounting.epsilon(event, delta=setting.delta, relation=setting.relation, accountant=name).upper
+                upper = accounting.epsilon(
+                    event, delta=setting.delta, relation=setting.relation, accountant=name
+                ).upper
                 if 0 < upper < math.inf:
                     rows.append((accountant.title, count, upper, accountant.is_bound))
     return pd.DataFrame(rows, columns=["accountant", "steps", "epsilon", "is_bound"])
@@ -75,50 +102,89 @@ def profile(setting: GaussianSetting) -> pd.DataFrame:
 
 def trade_off(curve: TradeOff, *, logarithmic: bool = False) -> pd.DataFrame:
     """Columns false_positive_rate, true_positive_rate: the most that any attack can reach."""
-    grid = np.geomspace(1e-4, 1.0, 200) if logarithmic else np.concatenate([np.geomspace(1e-5, 0.02, 40), np.linspace(0.025, 1.0, 160)])
+    grid = (
+        np.geomspace(1e-4, 1.0, 200)
+        if logarithmic
+        else np.concatenate([np.geomspace(1e-5, 0.02, 40), np.linspace(0.025, 1.0, 160)])
+    )
     rates = grid if logarithmic else np.concatenate([[0.0], grid])
-    return pd.DataFrame({"false_positive_rate": rates, "true_positive_rate": 1.0 - curve.miss_rate(rates)})
+    return pd.DataFrame(
+        {"false_positive_rate": rates, "true_positive_rate": 1.0 - curve.miss_rate(rates)}
+    )
 
 
 def widest(table: pd.DataFrame) -> float:
     """The false-positive rate where the best attacker gains most over a coin."""
-    return float(table["false_positive_rate"].iloc[int((table["true_positive_rate"] - table["false_positive_rate"]).argmax())])
+    return float(
+        table["false_positive_rate"].iloc[
+            int((table["true_positive_rate"] - table["false_positive_rate"]).argmax())
+        ]
+    )
 
 
 def noise_curve(setting: GaussianSetting, *, points: int = 14) -> pd.DataFrame:
-    """Columns epsilon, noise_multiplier: the noise that each budget needs at these steps and this sampling."""
-    shared: Values = {name: getattr(setting, name) for name in ("sampling_probability", "steps", "delta", "relation")}
+    """Columns epsilon, noise_multiplier: the noise that each budget needs at these steps and this
+    sampling."""
+    shared: Values = {
+        name: getattr(setting, name)
+        for name in ("sampling_probability", "steps", "delta", "relation")
+    }
     budgets = np.geomspace(0.1, 20.0, points)
     return pd.DataFrame(
-        {"epsilon": budgets, "noise_multiplier": [accounting.noise_multiplier(float(budget), **shared) for budget in budgets]}
+        {
+            "epsilon": budgets,
+            "noise_multiplier": [
+                accounting.noise_multiplier(float(budget), **shared) for budget in budgets
+            ],
+        }
     )
 
 
 def samplers(setting: GaussianSetting) -> pd.DataFrame:
-    """The same noise under three samplers and both relations: columns label, epsilon, is_bound, known."""
+    """The same noise under three samplers and both relations: columns label, epsilon, is_bound,
+    known."""
     relations = {"add_or_remove_one": "one row added or removed", "replace_one": "one row replaced"}
     costs = accounting.samplers(
-        setting.noise_multiplier, sampling_probability=setting.sampling_probability, steps=setting.steps, delta=setting.delta
+        setting.noise_multiplier,
+        sampling_probability=setting.sampling_probability,
+        steps=setting.steps,
+        delta=setting.delta,
     )
-    rows = [(f"{cost.title}, {relations[str(cost.relation)]}", cost.epsilon.upper, cost.epsilon.is_bound, cost.known) for cost in costs]
+    rows = [
+        (
+            f"{cost.title}, {relations[str(cost.relation)]}",
+            cost.epsilon.upper,
+            cost.epsilon.is_bound,
+            cost.known,
+        )
+        for cost in costs
+    ]
     return pd.DataFrame(rows, columns=["label", "epsilon", "is_bound", "known"])
 
 
 def composed_epsilons(setting: GaussianSetting, *, selection: float, trials: float) -> pd.DataFrame:
-    """What comes on top of training: choosing public data by one Gaussian release, as Screen does, and the best of `trials` runs.
+    """What comes on top of training: choosing public data by one Gaussian release, as Screen does,
+    and the best of `trials` runs.
 
-    selection: the ε of that release alone, at the run's δ, 0 for none; trials: mean number of runs (logarithmic law), 1 for none.
-    Columns label, epsilon, is_bound, event. Selection among runs composes only as a Rényi bound; where there
-    is none, ε is NaN and event says why.
+    selection: the ε of that release alone, at the run's δ, 0 for none; trials: mean number of runs
+    (logarithmic law), 1 for none. Columns label, epsilon, is_bound, event. Selection among runs
+    composes only as a Rényi bound; where there is none, ε is NaN and event says why.
     """
     rows: list[tuple[str, DpEvent]] = [("training alone", setting.event)]
     choice = None
     if selection > 0:
-        choice = ledger.gaussian(accounting.noise_multiplier(selection, delta=setting.delta, relation=setting.relation))
+        choice = ledger.gaussian(
+            accounting.noise_multiplier(selection, delta=setting.delta, relation=setting.relation)
+        )
         rows.append(("+ choosing public data", ledger.compose(setting.event, choice)))
     if trials > 1:
         best = ledger.best_of(setting.event, mean_trials=trials, shape=SHAPE)
-        rows.append((f"+ best of {trials:g} runs on average", best if choice is None else ledger.compose(best, choice)))
+        rows.append(
+            (
+                f"+ best of {trials:g} runs on average",
+                best if choice is None else ledger.compose(best, choice),
+            )
+        )
     bounded = []
     for label, event in rows:
         try:
@@ -126,23 +192,39 @@ def composed_epsilons(setting: GaussianSetting, *, selection: float, trials: flo
         except UnsupportedError:
             bounded.append((label, math.nan, False, NO_SELECTION))
         else:
-            bounded.append((label, bounds.upper, bounds.is_bound, "; ".join(ledger.describe(event))))
+            bounded.append(
+                (label, bounds.upper, bounds.is_bound, "; ".join(ledger.describe(event)))
+            )
     return pd.DataFrame(bounded, columns=["label", "epsilon", "is_bound", "event"])
 
 
 def tuning_price(epsilon: float, *, delta: float, means: Sequence[float]) -> pd.DataFrame:
-    """Columns label, epsilon, is_bound: what one run may spend when the best of so many must stay within `epsilon`."""
+    """Columns label, epsilon, is_bound: what one run may spend when the best of so many must stay
+    within `epsilon`."""
     rows = [("one run, nothing tuned", epsilon, True)]
-    rows += [(f"best of {mean:g} runs on average", trial_epsilon(epsilon, delta=delta, mean_trials=mean), True) for mean in means]
+    rows += [
+        (
+            f"best of {mean:g} runs on average",
+            trial_epsilon(epsilon, delta=delta, mean_trials=mean),
+            True,
+        )
+        for mean in means
+    ]
     return pd.DataFrame(rows, columns=["label", "epsilon", "is_bound"])
 
 
-def power(claimed: TradeOff, *, trials: Sequence[int], significance: float, delta: float, top: float) -> pd.DataFrame:
+def power(
+    claimed: TradeOff, *, trials: Sequence[int], significance: float, delta: float, top: float
+) -> pd.DataFrame:
     """Columns trials, epsilon, power: the chance to notice each true ε up to `top`."""
     largest = accounting.mu_of(top, delta)
     mus = [float(mu) for mu in np.linspace(0.01, largest, 40)]
     rows = [
-        (count, accounting.epsilon_of_mu(mu, delta), hypothesis_test.power(claimed, true_mu=mu, trials=count, significance=significance))
+        (
+            count,
+            accounting.epsilon_of_mu(mu, delta),
+            hypothesis_test.power(claimed, true_mu=mu, trials=count, significance=significance),
+        )
         for count in trials
         for mu in mus
     ]
@@ -152,12 +234,16 @@ def power(claimed: TradeOff, *, trials: Sequence[int], significance: float, delt
 def worlds(finding: Finding) -> pd.DataFrame:
     """Columns world, score."""
     parts = (("with the canary", finding.with_canary), ("without", finding.without_canary))
-    return pd.concat([pd.DataFrame({"world": name, "score": scores}) for name, scores in parts], ignore_index=True)
+    return pd.concat(
+        [pd.DataFrame({"world": name, "score": scores}) for name, scores in parts],
+        ignore_index=True,
+    )
 
 
 def one_run_reach(*, canaries: int, delta: float) -> pd.DataFrame:
     """Columns epsilon, plain, curve: what an ideal one-run audit certifies."""
     rows = [
-        (epsilon, *one_run.most_certifiable(epsilon, canaries=canaries, delta=delta)) for epsilon in (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+        (epsilon, *one_run.most_certifiable(epsilon, canaries=canaries, delta=delta))
+        for epsilon in (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
     ]
     return pd.DataFrame(rows, columns=["epsilon", "plain", "curve"])

@@ -28,7 +28,15 @@ from pillar_core.runs.assumptions import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECR
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
 from pillar_core.splits import Transform
-from pillar_core.types import MOST_ROWS, Classifier, EpsilonBounds, FeatureSet, Guarantee, NeighboringRelation, RunRecord
+from pillar_core.types import (
+    MOST_ROWS,
+    Classifier,
+    EpsilonBounds,
+    FeatureSet,
+    Guarantee,
+    NeighboringRelation,
+    RunRecord,
+)
 
 LEVEL = 0.95
 BINS = 32
@@ -41,10 +49,12 @@ MOST = "no person has more than {} of these rows"
 
 @dataclasses.dataclass(frozen=True)
 class Released:
-    """A figure of protected rows: `value` in [0, 1], with `low` and `high` at `level`, and what ε it cost.
+    """A figure of protected rows: `value` in [0, 1], with `low` and `high` at `level`, and what ε
+    it cost.
 
-    The interval holds the noise and the chance of these rows. `cells` are the noisy counts: class by (wrong, right), or by 32 ranges of
-    the second class's probability; numbers that follow from them cost nothing more. `untold`: classes of which they say nothing.
+    The interval holds the noise and the chance of these rows. `cells` are the noisy counts: class
+    by (wrong, right), or by 32 ranges of the second class's probability; numbers that follow from
+    them cost nothing more. `untold`: classes of which they say nothing.
     """
 
     value: float
@@ -61,8 +71,15 @@ class Released:
     def text(self) -> str:
         """The figure and its guarantee in plain words."""
         promise = self.guarantee
-        secret = "NOT FOR RELEASE: the seed of the noise is known.\n" if NOISE_SECRET in promise.assumptions else ""
-        cost = f"ε ≤ {round_up(promise.epsilon.upper)}, δ = 0, for {promise.unit.definition} ({str(promise.relation).replace('_', ' ')})."
+        secret = (
+            "NOT FOR RELEASE: the seed of the noise is known.\n"
+            if NOISE_SECRET in promise.assumptions
+            else ""
+        )
+        cost = (
+            f"ε ≤ {round_up(promise.epsilon.upper)}, δ = 0, for {promise.unit.definition}"
+            f" ({str(promise.relation).replace('_', ' ')})."
+        )
         return "\n".join([f"{secret}{self.words}", cost, *in_lines(promise.assumptions)])
 
 
@@ -79,36 +96,52 @@ def private_test(
 ) -> Released:
     """How good `model` is on protected rows with labels, at ε with δ = 0.
 
-    Each row is in one cell of a table of counts; geometric noise is added to each cell once. docs/accounting.md has the argument.
+    Each row is in one cell of a table of counts; geometric noise is added to each cell once.
+    docs/accounting.md has the argument.
 
     Args:
         model: a run's record, a loaded model, or the file of one.
-        rows: a feature set, of which the test rows count or, where it has none, the train rows; or a file, of which all rows count.
-        epsilon: the budget in (0, ∞), of these rows alone.
+        rows: a feature set, of which the test rows count or, where it has none, the train rows; or
+        a file, of which all rows count. epsilon: the budget in (0, ∞), of these rows alone.
         relation: add_or_remove_one or replace_one.
-        rows_per_person: the most rows of one person; ε is then a person's. Where the rows say whose they are, the first so many count.
-        person: the column of a table that says whose the rows are.
-        metric: accuracy, balanced_accuracy, or auc (of two classes).
-        seed: of the noise, for experiments; None takes the operating system's, for a figure that is to be shown.
-    Raises DataError: rows without labels, of other classes or another width. SettingError: an argument out of range, persons without
-    `rows_per_person`, or auc with more than two classes.
+        rows_per_person: the most rows of one person; ε is then a person's. Where the rows say whose
+        they are, the first so many count. person: the column of a table that says whose the rows
+        are. metric: accuracy, balanced_accuracy, or auc (of two classes).
+        seed: of the noise, for experiments; None takes the operating system's, for a figure that is
+        to be shown.
+    Raises DataError: rows without labels, of other classes or another width. SettingError: an
+    argument out of range, persons without `rows_per_person`, or auc with more than two classes.
     """
     checks.within(epsilon=(epsilon, EPSILON))
     checks.one_of(METRICS, metric=metric)
     neighbours = NeighboringRelation.of(relation)
     if math.isinf(epsilon):
-        raise SettingError("epsilon must be finite: without noise, use `record.metrics`, which is not private.")
-    if rows_per_person is not None and (type(rows_per_person) is not int or not 1 <= rows_per_person <= MOST_ROWS):
-        raise SettingError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
+        raise SettingError(
+            "epsilon must be finite: without noise, use `record.metrics`, which is not private."
+        )
+    if rows_per_person is not None and (
+        type(rows_per_person) is not int or not 1 <= rows_per_person <= MOST_ROWS
+    ):
+        raise SettingError(
+            f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got"
+            f" {rows_per_person!r}."
+        )
     if isinstance(model, str | Path):
         model = load_model(model)
     if isinstance(model, Model):
         classes = model.classes
     else:
         classes = tuple(map(str, range(model.facts.n_classes)))
-        classes = rows.classes if isinstance(rows, FeatureSet) and rows.n_classes == len(classes) else classes
+        classes = (
+            rows.classes
+            if isinstance(rows, FeatureSet) and rows.n_classes == len(classes)
+            else classes
+        )
     if metric == "auc" and len(classes) != 2:
-        raise SettingError(f"auc is for two classes, and the model tells {len(classes)} apart: use balanced_accuracy.")
+        raise SettingError(
+            f"auc is for two classes, and the model tells {len(classes)} apart: use"
+            " balanced_accuracy."
+        )
     head = model.classifier
     if head is None:
         raise DataError("this record holds no model: run it again, or give the model's file.")
@@ -117,21 +150,42 @@ def private_test(
     if x.shape[1] != width:
         raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
     counts = _counts(_scores_apart(head, x), y, len(classes), metric)
-    most, worst = rows_per_person or 1, 1 if neighbours is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
+    most, worst = (
+        rows_per_person or 1,
+        (1 if neighbours is NeighboringRelation.ADD_OR_REMOVE_ONE else 2),
+    )
     numerator = math.floor(epsilon / (most * worst) * DENOMINATOR)
     while numerator * most * worst > epsilon * DENOMINATOR:
         numerator -= 1
     if seed is None:
         store.default().check_room()
     ledger, use = Ledger(), fingerprint(x, y, counts, metric, numerator)
-    mechanism = GeometricMechanism(numerator, Streams(seed, use).secret("private test"), ledger, label=f"{metric} of test rows")
+    mechanism = GeometricMechanism(
+        numerator, Streams(seed, use).secret("private test"), ledger, label=f"{metric} of test rows"
+    )
     cells = mechanism.release(counts)
     event: Any = of_person(ledger.total_event, most)  # a `PureEvent`
     upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
     persons = (MOST.format(most),) if rows_per_person else ()
-    assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *persons, NOISE_EXACT if seed is None else NOISE_SECRET)
+    assumptions = (
+        CLASSES_PUBLIC,
+        GIVEN,
+        UNSEEN,
+        ADDED,
+        *persons,
+        NOISE_EXACT if seed is None else NOISE_SECRET,
+    )
     bounds = EpsilonBounds(upper, upper, upper)
-    guarantee = Guarantee(bounds, 0.0, neighbours, "pure", assumptions, describe(event), rows_per_person=rows_per_person, event=event)
+    guarantee = Guarantee(
+        bounds,
+        0.0,
+        neighbours,
+        "pure",
+        assumptions,
+        describe(event),
+        rows_per_person=rows_per_person,
+        event=event,
+    )
     value, low, high, unclear = (_auc if metric == "auc" else _shares)(cells, mechanism.rate, most)
     test = private_tests.PrivateTest(
         private_tests.model_of(head),
@@ -146,8 +200,9 @@ def private_test(
 
 
 def roc(test: private_tests.PrivateTest) -> pd.DataFrame:
-    """The ROC of a test whose metric is auc, with no further ε: columns false_positive_rate, true_positive_rate, and by the ends of both
-    bands at once low_false_positive, high_true_positive, high_false_positive, low_true_positive.
+    """The ROC of a test whose metric is auc, with no further ε: columns false_positive_rate,
+    true_positive_rate, and by the ends of both bands at once low_false_positive,
+    high_true_positive, high_false_positive, low_true_positive.
     """
     clean, bands, _ = _bands(np.array(test.cells), test.rate, test.rows_per_person or 1)
     above = [1 - np.cumsum(share)[:-1] for share in clean]
@@ -159,42 +214,67 @@ def roc(test: private_tests.PrivateTest) -> pd.DataFrame:
     return pd.concat([ends[:1], pd.DataFrame(columns), ends[1:]], ignore_index=True)
 
 
-def _rows(model: Model | RunRecord, rows: Any, most: int | None, person: str | None) -> tuple[Array, Array, str]:
+def _rows(
+    model: Model | RunRecord, rows: Any, most: int | None, person: str | None
+) -> tuple[Array, Array, str]:
     """The rows that count, their labels as the model's codes, and the name of the rows' content."""
     form = model.card.get("input") or {} if isinstance(model, Model) else {}
-    if raw.is_table(rows):  # of each person the first `most` rows, whichever of them would be test rows
-        loaded = raw.read_private(rows, raw.Roles(person=person, recipe=form.get("recipe"), rows_per_person=most))
+    if raw.is_table(
+        rows
+    ):  # of each person the first `most` rows, whichever of them would be test rows
+        loaded = raw.read_private(
+            rows, raw.Roles(person=person, recipe=form.get("recipe"), rows_per_person=most)
+        )
     elif person is not None:
         raise SettingError(f"person names a column, and these rows are no table; got {person!r}.")
     else:
-        is_images = isinstance(rows, str | Path) and (Path(rows).is_dir() or Path(rows).suffix.lower() == ".zip")
-        loaded = load_features(rows, form["backbone"]["name"] if is_images and "backbone" in form else None)
+        is_images = isinstance(rows, str | Path) and (
+            Path(rows).is_dir() or Path(rows).suffix.lower() == ".zip"
+        )
+        loaded = load_features(
+            rows, form["backbone"]["name"] if is_images and "backbone" in form else None
+        )
     if loaded.persons is not None and most is None:
-        raise SettingError("these rows say whose they are: pass rows_per_person, the most rows that one person has among them.")
+        raise SettingError(
+            "these rows say whose they are: pass rows_per_person, the most rows that one person has"
+            " among them."
+        )
     features = loaded
     if loaded.test_drawn and not isinstance(rows, FeatureSet):
         if loaded.persons is None or raw.is_table(rows):
             features = without_drawn_test(loaded)
         else:  # nobody says whose the drawn rows are, so that they are left out
             features = dataclasses.replace(loaded, x_test=None, y_test=None)
-    x, y = (features.x_train, features.y_train) if features.x_test is None else (features.x_test, features.y_test)
+    x, y = (
+        (features.x_train, features.y_train)
+        if features.x_test is None
+        else (features.x_test, features.y_test)
+    )
     if y is None or not len(x):
         raise DataError("a private test needs rows with labels, and these have none.")
     if features.persons is not None and features.x_test is None and most is not None:
-        first = np.sort(np.concatenate([places[:most] for places in by_label(features.persons.of).values()]))
+        first = np.sort(
+            np.concatenate([places[:most] for places in by_label(features.persons.of).values()])
+        )
         x, y = x[first], y[first]
     if isinstance(model, Model):
         codes = {name: code for code, name in enumerate(model.classes)}
         if strangers := [name for name in features.classes if name not in codes]:
-            raise DataError(f"the model has no class {', '.join(strangers[:5])}; it has {', '.join(list(codes)[:20])}.")
+            raise DataError(
+                f"the model has no class {', '.join(strangers[:5])}; it has"
+                f" {', '.join(list(codes)[:20])}."
+            )
         y = np.array([codes[name] for name in features.classes])[y]
     elif len(y) and y.max() >= model.facts.n_classes:
-        raise DataError(f"the rows have {features.n_classes} classes and the model {model.facts.n_classes}.")
+        raise DataError(
+            f"the rows have {features.n_classes} classes and the model {model.facts.n_classes}."
+        )
     return x, y, private_tests.content_of(features)
 
 
 def _scores_apart(head: Classifier, x: Array) -> Array:
-    """(n, C) float64 scores, each of its own row alone to the last bit: else one row more could move others between cells."""
+    """(n, C) float64 scores, each of its own row alone to the last bit: else one row more could
+    move others between cells."""
     if isinstance(head, LinearClassifier):
         scores = Transform(projection=head.weights)(head.transform(x)) + head.bias
     else:
@@ -210,14 +290,17 @@ def _counts(scores: Array, y: Array, n_classes: int, metric: str) -> Array:
     else:
         cell, columns = (scores.argmax(axis=1) == y).astype(np.int64), 2
     groups = 1 if metric == "accuracy" else n_classes
-    return np.bincount(columns * (y if groups > 1 else 0) + cell, minlength=groups * columns).reshape(groups, columns)
+    return np.bincount(
+        columns * (y if groups > 1 else 0) + cell, minlength=groups * columns
+    ).reshape(groups, columns)
 
 
 def _shares(cells: Array, rate: float, most: int) -> tuple[float, float, float, list[int]]:
-    """The mean over groups of the share of right rows, its ends, and the groups of which nothing is known.
+    """The mean over groups of the share of right rows, its ends, and the groups of which nothing is
+    known.
 
-    Half of 1 − level is for the noise of every cell at once, half for binomial chance (Clopper & Pearson 1934) in every group at once.
-    Rows of one person are counted as one row.
+    Half of 1 − level is for the noise of every cell at once, half for binomial chance (Clopper &
+    Pearson 1934) in every group at once. Rows of one person are counted as one row.
     """
     miss = (1 - LEVEL) / 2
     noise = reach(rate, 1, miss / cells.size)
@@ -225,16 +308,24 @@ def _shares(cells: Array, rate: float, most: int) -> tuple[float, float, float, 
     few = [np.maximum(side - noise, 0.0) / most for side in (wrong, right)]
     many = [(side + noise) / most for side in (wrong, right)]
     each = miss / len(cells) / 2
-    low, high = lower_end(few[1], few[1] + many[0], each), upper_end(many[1], many[1] + few[0], each)
+    low, high = (
+        lower_end(few[1], few[1] + many[0], each),
+        upper_end(many[1], many[1] + few[0], each),
+    )
     is_clear = (few[0] > 0) | (few[1] > 0)
     shares = right / np.maximum(right + wrong, 1.0)
     value = float(shares[is_clear].mean()) if is_clear.any() else 0.5
     ends = float(low.mean()), float(high.mean())
-    return min(max(value, ends[0]), ends[1]), *ends, [int(label) for label in np.flatnonzero(~is_clear)]
+    return (
+        min(max(value, ends[0]), ends[1]),
+        *ends,
+        [int(label) for label in np.flatnonzero(~is_clear)],
+    )
 
 
 def _auc(cells: Array, rate: float, most: int) -> tuple[float, float, float, list[int]]:
-    """The area under the ROC curve, its ends, and the classes of which nothing is known; it rises as the second class moves up."""
+    """The area under the ROC curve, its ends, and the classes of which nothing is known; it rises
+    as the second class moves up."""
     clean, ((first_low, first_high), (second_low, second_high)), unclear = _bands(cells, rate, most)
     value = _area(clean[1], clean[0], ties=0.5)
     least = _area(_masses(second_high), _masses(first_low), ties=0.0)
@@ -242,11 +333,15 @@ def _auc(cells: Array, rate: float, most: int) -> tuple[float, float, float, lis
     return min(max(value, least), largest), least, largest, unclear
 
 
-def _bands(cells: Array, rate: float, most: int) -> tuple[Array, list[tuple[Array, Array]], list[int]]:
-    """(2, 32) shares of each class by range, the ends of both cumulative distributions, and the classes of which nothing is known.
+def _bands(
+    cells: Array, rate: float, most: int
+) -> tuple[Array, list[tuple[Array, Array]], list[int]]:
+    """(2, 32) shares of each class by range, the ends of both cumulative distributions, and the
+    classes of which nothing is known.
 
-    Bands hold each class's distribution over the ranges: half of 1 − level for the noise of all sums of cells, half for the chance of
-    the rows (Dvoretzky, Kiefer & Wolfowitz with Massart's constant).
+    Bands hold each class's distribution over the ranges: half of 1 − level for the noise of all
+    sums of cells, half for the chance of the rows (Dvoretzky, Kiefer & Wolfowitz with Massart's
+    constant).
     """
     miss = (1 - LEVEL) / 2
     events = 2 * 2 * (BINS - 1) + 2
@@ -256,7 +351,10 @@ def _bands(cells: Array, rate: float, most: int) -> tuple[Array, list[tuple[Arra
     for label, counts in enumerate(cells):
         below, above = np.cumsum(counts)[:-1], counts.sum() - np.cumsum(counts)[:-1]
         few, many = np.maximum(below - slack, 0), np.maximum(below + slack, 1e-9)
-        rest_few, rest_many = np.maximum(above - slack[BINS - 1 - sizes], 0), np.maximum(above + slack[BINS - 1 - sizes], 1e-9)
+        rest_few, rest_many = (
+            np.maximum(above - slack[BINS - 1 - sizes], 0),
+            np.maximum(above + slack[BINS - 1 - sizes], 1e-9),
+        )
         n = (counts.sum() - reach(rate, BINS, miss / events)) / most
         unclear += [label] if n < 1 else []
         band = math.sqrt(math.log(4 / miss) / (2 * n)) if n >= 1 else 1.0
@@ -272,6 +370,7 @@ def _masses(below: Array) -> Array:
 
 
 def _area(positive: Array, negative: Array, *, ties: float) -> float:
-    """The chance that a draw of the first is in a higher range than one of the second; ranges in common count `ties`."""
+    """The chance that a draw of the first is in a higher range than one of the second; ranges in
+    common count `ties`."""
     before = np.concatenate([[0.0], np.cumsum(negative)[:-1]])
     return float(np.clip(positive @ (before + ties * negative), 0, 1))

@@ -1,9 +1,11 @@
-"""How a run's step size is chosen, by name: by the rules, for free as the papers do, or by random stopping, which pays on the ledger.
+"""How a run's step size is chosen, by name: by the rules, for free as the papers do, or by random
+stopping, which pays on the ledger.
 
-Three step sizes around the learner's rule are tried: a quarter of it, the rule, and four times it. Scores of random stopping are accuracies
-on *public labelled* rows, so a trial's (model, score) is one release: its model, post-processed. The papers tune on test or validation rows
-and pay nothing; so does `papers`, which alone breaks its promise: its ε covers one run, not the choice, and a number found that way is not
-differentially private.
+Three step sizes around the learner's rule are tried: a quarter of it, the rule, and four times it.
+Scores of random stopping are accuracies on *public labelled* rows, so a trial's (model, score) is
+one release: its model, post-processed. The papers tune on test or validation rows and pay nothing;
+so does `papers`, which alone breaks its promise: its ε covers one run, not the choice, and a number
+found that way is not differentially private.
 """
 
 import dataclasses
@@ -21,18 +23,31 @@ from pillar_core.rng import Stream, Streams
 from pillar_core.runs.models import UNPAID
 from pillar_core.runs.run import RunPlan, run_many, run_spec, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.types import Classifier, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit, Values
+from pillar_core.types import (
+    Classifier,
+    Guarantee,
+    NeighboringRelation,
+    PrivacyBudget,
+    RunRecord,
+    RunSpec,
+    SemiPrivateSplit,
+    Values,
+)
 
 Candidate = Values
 
-LOSERS = "the number of trials was drawn (in floating point) and is not told; losing trials are not shown: both would void the bound"
+LOSERS = (
+    "the number of trials was drawn (in floating point) and is not told; losing trials are not"
+    " shown: both would void the bound"
+)
 ADDED = NeighboringRelation.ADD_OR_REMOVE_ONE
 PRICED = "the price of a choice is known under adding or removing a row only"
 MEAN_TRIALS = 10.0
 
 
 Law = enum.StrEnum("Law", ["LOGARITHMIC"])
-"""How the number of trials is drawn (Papernot & Steinke 2022); its name is part of the draw's stream."""
+"""How the number of trials is drawn (Papernot & Steinke 2022); its name is part of the draw's
+stream."""
 SHAPE = 0.0
 """Of the logarithmic law, as a truncated negative binomial one."""
 
@@ -48,7 +63,8 @@ class Tuned:
 
 
 def trial_noise(epsilon: float, *, delta: float, mean_trials: float) -> float:
-    """The noise of one Gaussian trial (its μ is 1 over this) such that the best of so many stays within (ε, δ).
+    """The noise of one Gaussian trial (its μ is 1 over this) such that the best of so many stays
+    within (ε, δ).
 
     Raises BudgetError, SettingError: no noise would do, or a mean below 1.
     """
@@ -60,17 +76,28 @@ def trial_noise(epsilon: float, *, delta: float, mean_trials: float) -> float:
 
 
 def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float) -> float:
-    """The ε that a single trial may spend when the best of a random number of trials must stay within `epsilon`."""
-    return accounting.epsilon_of_mu(1 / trial_noise(epsilon, delta=delta, mean_trials=mean_trials), delta)
+    """The ε that a single trial may spend when the best of a random number of trials must stay
+    within `epsilon`."""
+    return accounting.epsilon_of_mu(
+        1 / trial_noise(epsilon, delta=delta, mean_trials=mean_trials), delta
+    )
 
 
-def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = MEAN_TRIALS) -> Tuned:
-    """The best of a random number of trials, each of a candidate drawn uniformly from `grid`, by random stopping.
+def tune(
+    spec: RunSpec,
+    split: SemiPrivateSplit,
+    grid: Sequence[Candidate],
+    *,
+    mean_trials: float = MEAN_TRIALS,
+) -> Tuned:
+    """The best of a random number of trials, each of a candidate drawn uniformly from `grid`, by
+    random stopping.
 
-    Guarantee: (ε, δ) under add/remove for winner and choice together. Every candidate is a full Gaussian run of the same
-    μ, so the base event covers a uniformly drawn one.
-    Raises DataError: no public labels to score on. SettingError: an empty grid, or no budget. UnsupportedError: a candidate that is no full
-    Gaussian run, or another relation. LedgerError: a bug, more trials than were drawn.
+    Guarantee: (ε, δ) under add/remove for winner and choice together. Every candidate is a full
+    Gaussian run of the same μ, so the base event covers a uniformly drawn one.
+    Raises DataError: no public labels to score on. SettingError: an empty grid, or no budget.
+    UnsupportedError: a candidate that is no full Gaussian run, or another relation. LedgerError: a
+    bug, more trials than were drawn.
     """
     epsilon, delta = _budget(spec, split), spec.delta
     if not grid:
@@ -79,13 +106,21 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
     event = ledger.best_of(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
     each = accounting.epsilon_of_mu(1 / noise, delta)
     best: tuple[float, RunRecord, Candidate] | None = None
-    name = fingerprint(spec.form, [dict(candidate) for candidate in grid], mean_trials, Law.LOGARITHMIC, split.fingerprint)
+    name = fingerprint(
+        spec.form,
+        [dict(candidate) for candidate in grid],
+        mean_trials,
+        Law.LOGARITHMIC,
+        split.fingerprint,
+    )
     secret = Streams(spec.seed, name).secret("tuning")
     drawn, scores = _trials(mean_trials, secret), list[float]()
     for place in range(drawn):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
         seed = None if spec.seed is None else 1000 * (spec.seed + 1) + place
-        plan = solve_spec(dataclasses.replace(with_settings(spec, candidate), epsilon=each, seed=seed), split)
+        plan = solve_spec(
+            dataclasses.replace(with_settings(spec, candidate), epsilon=each, seed=seed), split
+        )
         refuse_more_than(1 / noise, plan)
         record = run_many([plan], split)[0]
         if record.classifier is None:
@@ -95,10 +130,23 @@ def tune(spec: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, m
             best = scores[-1], record, dict(candidate)
     if len(scores) != drawn or best is None:
         raise LedgerError("tuning scored another number of trials than it drew and prices.")
-    guarantee = guarantee_of(event, delta, "rdp", ("candidates were scored on public labelled rows", LOSERS), split.rows_per_person)
+    guarantee = guarantee_of(
+        event,
+        delta,
+        "rdp",
+        ("candidates were scored on public labelled rows", LOSERS),
+        split.rows_per_person,
+    )
     _, winner, chosen = best
     assumptions = (*winner.guarantee.assumptions, *guarantee.assumptions)
-    return Tuned(dataclasses.replace(winner, guarantee=dataclasses.replace(guarantee, assumptions=assumptions)), chosen, guarantee, each)
+    return Tuned(
+        dataclasses.replace(
+            winner, guarantee=dataclasses.replace(guarantee, assumptions=assumptions)
+        ),
+        chosen,
+        guarantee,
+        each,
+    )
 
 
 def _score(classifier: Classifier, split: SemiPrivateSplit) -> float:
@@ -125,7 +173,11 @@ def gamma_of(mean_trials: float) -> float:
     low, high = 1e-12, 1 - 1e-9
     for _ in range(100):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if (1 / middle - 1) / math.log(1 / middle) > mean_trials else (low, middle)
+        low, high = (
+            (middle, high)
+            if (1 / middle - 1) / math.log(1 / middle) > mean_trials
+            else (low, middle)
+        )
     return high
 
 
@@ -146,19 +198,26 @@ def _trials(mean_trials: float, secret: Stream) -> int:
 def _budget(spec: RunSpec, split: SemiPrivateSplit) -> float:
     """The ε to stay within, where candidates can be scored and the price of choosing is known."""
     if not split.has_public_labels:
-        raise DataError("tuning scores candidates on public labelled rows and this split has none; bring labels for the public rows.")
+        raise DataError(
+            "tuning scores candidates on public labelled rows and this split has none; bring labels"
+            " for the public rows."
+        )
     if spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise UnsupportedError(f"{PRICED}; got {spec.relation}.")
     return budget_of(spec)
 
 
 def refuse_more_than(mu: float, plan: RunPlan, relation: NeighboringRelation = ADDED) -> None:
-    """Refuses a run that one Gaussian of that μ does not dominate, which is what a choice among such runs is charged as."""
+    """Refuses a run that one Gaussian of that μ does not dominate, which is what a choice among
+    such runs is charged as."""
     events = accounting.read(plan.cost, relation)
-    gaussian = not events.unsupported and all(release.is_full_gaussian for release in events.releases)
+    gaussian = not events.unsupported and all(
+        release.is_full_gaussian for release in events.releases
+    )
     if not gaussian or not events.gaussian_mu <= mu * (1 + 1e-9):
         raise UnsupportedError(
-            f"{plan.method.name} with these settings is no full-batch Gaussian run, so one event does not cover whatever is chosen."
+            f"{plan.method.name} with these settings is no full-batch Gaussian run, so one event"
+            " does not cover whatever is chosen."
         )
 
 
@@ -173,7 +232,16 @@ def guarantee_of(
     """What these events promise together."""
     bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
     chosen = accounting.resolve(event, relation=relation, accountant=accountant)
-    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person, event=event)
+    return Guarantee(
+        bounds,
+        delta,
+        relation,
+        chosen.name,
+        assumptions,
+        describe(event),
+        rows_per_person=rows_per_person,
+        event=event,
+    )
 
 
 class Choosing(enum.StrEnum):
@@ -196,14 +264,23 @@ def supports(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> s
     if reason:
         return f"{reason}, and tuning here is for those"
     if choosing is Choosing.PAPERS:
-        return "" if split.features.x_test is not None and len(split.features.x_test) else "there are no test rows to choose on"
+        return (
+            ""
+            if split.features.x_test is not None and len(split.features.x_test)
+            else "there are no test rows to choose on"
+        )
     if spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         return PRICED
-    return "" if split.has_public_labels else "candidates are scored on public labels, and the public rows have none"
+    return (
+        ""
+        if split.has_public_labels
+        else "candidates are scored on public labels, and the public rows have none"
+    )
 
 
 def tune_step_size(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tuned:
-    """One run with its step size chosen that way; what is not asked for follows the learner's rules.
+    """One run with its step size chosen that way; what is not asked for follows the learner's
+    rules.
 
     Guarantee: (ε, δ) for run and choice together, but for `Choosing.PAPERS`, whose record says so.
     Raises UnsupportedError: `supports` says why. Errors of `tuning` and `run`.
@@ -225,15 +302,27 @@ def tune_step_size(spec: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing
 def _grid(spec: RunSpec, split: SemiPrivateSplit) -> list[Candidate]:
     """Three step sizes around the rule at this budget, with the rule's number of steps."""
     rule = solve_spec(spec, split).settings
-    return [{"learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in (0.25, 1.0, 4.0)]
+    return [
+        {"learning_rate": rule.learning_rate * factor, "steps": rule.steps}
+        for factor in (0.25, 1.0, 4.0)
+    ]
 
 
 def _as_the_papers_do(spec: RunSpec, split: SemiPrivateSplit, grid: list[Candidate]) -> Tuned:
-    records = run_many([solve_spec(with_settings(spec, candidate), split) for candidate in grid], split)
+    records = run_many(
+        [solve_spec(with_settings(spec, candidate), split) for candidate in grid], split
+    )
     scores = [-1.0 if record.accuracy is None else record.accuracy for record in records]
     best = max(range(len(grid)), key=scores.__getitem__)
     if scores[best] < 0:
         raise DataError("choosing as the papers do needs test rows with labels.")
     assumptions = (*records[best].guarantee.assumptions, UNPAID)
-    guarantee = dataclasses.replace(records[best].guarantee, assumptions=assumptions, covers_choice=False)
-    return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, budget_of(spec))
+    guarantee = dataclasses.replace(
+        records[best].guarantee, assumptions=assumptions, covers_choice=False
+    )
+    return Tuned(
+        dataclasses.replace(records[best], guarantee=guarantee),
+        grid[best],
+        guarantee,
+        budget_of(spec),
+    )

@@ -1,4 +1,5 @@
-"""What a calculator is: a theorem's formulas with their source, the ranges it states, and numbers in printed and corrected form."""
+"""What a calculator is: a theorem's formulas with their source, the ranges it states, and numbers
+in printed and corrected form."""
 
 import dataclasses
 import enum
@@ -32,9 +33,11 @@ class Form(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """One number that a theorem gives. value may be math.inf (no amount of data will do); it is never NaN.
+    """One number that a theorem gives. value may be math.inf (no amount of data will do); it is
+    never NaN.
 
-    latex: the formula. is_rate: constants and logarithms are unknown, so only its growth means anything.
+    latex: the formula. is_rate: constants and logarithms are unknown, so only its growth means
+    anything.
     """
 
     name: str
@@ -52,7 +55,8 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """A range that a theorem states for one quantity, and the value at hand. Ends are excluded where `open` says so."""
+    """A range that a theorem states for one quantity, and the value at hand. Ends are excluded
+    where `open` says so."""
 
     name: str
     value: float
@@ -86,7 +90,8 @@ class Outcome:
 
     @property
     def violations(self) -> tuple[str, ...]:
-        """The stated ranges that the inputs break, in words: outside them the theorem promises nothing."""
+        """The stated ranges that the inputs break, in words: outside them the theorem promises
+        nothing."""
         return tuple(item.words for item in self.ranges if not item.holds)
 
     def value(self, name: str, form: Form = Form.PRINTED) -> float:
@@ -100,10 +105,11 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Calculator:
-    """One theorem or lemma. `settings` is a dataclass of Params: the domain on which its formulas can be evaluated at all.
+    """One theorem or lemma. `settings` is a dataclass of Params: the domain on which its formulas
+    can be evaluated at all.
 
-    says: what it claims, in one sentence for people. corrections: what is wrong in print, and why. has_rates: `rates` draws it
-    against each input.
+    says: what it claims, in one sentence for people. corrections: what is wrong in print, and why.
+    has_rates: `rates` draws it against each input.
     """
 
     name: str
@@ -124,27 +130,39 @@ class Calculator:
         known = params.params_of(self.settings)
         unknown = [name for name in inputs if name not in known]
         if unknown:
-            raise SettingError(f"{self.name} has no input {', '.join(unknown)}; its inputs are {', '.join(known)}.")
+            raise SettingError(
+                f"{self.name} has no input {', '.join(unknown)}; its inputs are {', '.join(known)}."
+            )
         settings = params.check_settings(self.settings(**inputs))
         try:
             return Outcome(self.compute(settings), self.ranges(settings))
         except ArithmeticError as error:
-            raise SettingError(f"{self.name}: these inputs are too extreme for its formulas ({error}).") from error
+            raise SettingError(
+                f"{self.name}: these inputs are too extreme for its formulas ({error})."
+            ) from error
 
 
 CALCULATORS: Registry[Calculator] = Registry("calculator", home="pillar_core.theory")
 
 
 def inputs_of(name: str) -> dict[str, Param]:
-    """A theorem's inputs by symbol: as inputs.toml has them, with what the theorem says of its own."""
+    """A theorem's inputs by symbol: as inputs.toml has them, with what the theorem says of its
+    own."""
     fields = toml_tables(STATEMENTS)[name]
     return {
-        symbol: params.param_from(symbol, toml_tables(INPUTS)[symbol] | fields.get("own", {}).get(symbol, {}))
+        symbol: params.param_from(
+            symbol, toml_tables(INPUTS)[symbol] | fields.get("own", {}).get(symbol, {})
+        )
         for symbol in fields["inputs"]
     }
 
 
-def register(name: str, numbers: Callable[[Inputs], Numbers], *, ends: Callable[[Inputs], Mapping[str, float]] = lambda inputs: {}) -> None:
+def register(
+    name: str,
+    numbers: Callable[[Inputs], Numbers],
+    *,
+    ends: Callable[[Inputs], Mapping[str, float]] = lambda inputs: {},
+) -> None:
     """Register a theorem: `numbers(inputs)` are the values whose formulas are in statements.toml.
 
     ends(inputs): names in its ranges that are no inputs.
@@ -156,22 +174,34 @@ def register(name: str, numbers: Callable[[Inputs], Numbers], *, ends: Callable[
 
     def compute(chosen: Inputs) -> tuple[Value, ...]:
         values = numbers(chosen)
-        return tuple(Value(**{**f, "form": Form[f["form"].upper()], "value": values[f["name"]][f["form"]]}) for f in formulas)
+        return tuple(
+            Value(**{**f, "form": Form[f["form"].upper()], "value": values[f["name"]][f["form"]]})
+            for f in formulas
+        )
 
     def ranges(chosen: Inputs) -> tuple[Range, ...]:
         known = vars(chosen) | ends(chosen)
         return tuple(_range(stated_range, known) for stated_range in stated)
 
     fields["corrections"] = tuple(fields.get("corrections", ()))
-    words = {word: value for word, value in fields.items() if word not in ("inputs", "own", "curves")}
-    CALCULATORS.register(Calculator(name, settings=settings, compute=compute, ranges=ranges, **words))
+    words = {
+        word: value for word, value in fields.items() if word not in ("inputs", "own", "curves")
+    }
+    CALCULATORS.register(
+        Calculator(name, settings=settings, compute=compute, ranges=ranges, **words)
+    )
 
 
 def _range(fields: Mapping[str, Json], known: Mapping[str, float]) -> Range:
-    sides = {word: float(known.get(end, end)) for word, end in fields.items() if word in ("value", "low", "high")}
+    sides = {
+        word: float(known.get(end, end))
+        for word, end in fields.items()
+        if word in ("value", "low", "high")
+    }
     return Range(**{**fields, **sides, "form": Form[fields.get("form", "printed").upper()]})
 
 
 def ratio(numerator: float, denominator: float) -> float:
-    """numerator/denominator for numerator > 0; ∞ where the denominator is not above 0: no amount of data will do."""
+    """numerator/denominator for numerator > 0; ∞ where the denominator is not above 0: no amount of
+    data will do."""
     return numerator / denominator if denominator > 0 else INF

@@ -1,7 +1,8 @@
-"""Disjunctions: which variables are active together, and what the exponential mechanism then chooses.
+"""Disjunctions: which variables are active together, and what the exponential mechanism then
+chooses.
 
-Source: Hu, Pinto, Sanyal & Yang, section 3.1 and appendix B: an edge joins two variables that some row has both active;
-a disjunction compatible with the rows is a union of components.
+Source: Hu, Pinto, Sanyal & Yang, section 3.1 and appendix B: an edge joins two variables that some
+row has both active; a disjunction compatible with the rows is a union of components.
 """
 
 import dataclasses
@@ -24,7 +25,8 @@ MOST_COMPONENTS = 16
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ComponentGraph:
-    """labels: (d,) component of each variable, 0 … count − 1, the largest component first; edges: (e, 2) pairs i < j."""
+    """labels: (d,) component of each variable, 0 … count − 1, the largest component first; edges:
+    (e, 2) pairs i < j."""
 
     labels: Array
     edges: Array
@@ -38,9 +40,11 @@ class ComponentGraph:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Choice:
-    """Unions of components, what each errs on the labelled rows, and how likely the exponential mechanism takes it.
+    """Unions of components, what each errs on the labelled rows, and how likely the exponential
+    mechanism takes it.
 
-    unions: (2^Z, Z) bool; errors: (2^Z,) counts; probabilities: (2^Z,). `true_errors` where rows to test on were given.
+    unions: (2^Z, Z) bool; errors: (2^Z,) counts; probabilities: (2^Z,). `true_errors` where rows to
+    test on were given.
     """
 
     unions: Array
@@ -68,13 +72,21 @@ def component_graph(x: Array) -> ComponentGraph:
 
 
 def choice(
-    graph: ComponentGraph, x: Array, y: Array, *, epsilon: float, x_test: Array | None = None, y_test: Array | None = None
+    graph: ComponentGraph,
+    x: Array,
+    y: Array,
+    *,
+    epsilon: float,
+    x_test: Array | None = None,
+    y_test: Array | None = None,
 ) -> Choice:
-    """Every union of components with its probability ∝ exp(−ε·errors/2), exactly: nothing is sampled.
+    """Every union of components with its probability ∝ exp(−ε·errors/2), exactly: nothing is
+    sampled.
 
-    x (n, d) boolean, y (n,) bool or 0/1: whether the disjunction is true. With errors of range 1 per row this is ε-DP under
-    replace-one and ε/2 under add/remove.
-    Raises SettingError: epsilon not above 0, or more than MOST_COMPONENTS components (2^Z unions would be too many).
+    x (n, d) boolean, y (n,) bool or 0/1: whether the disjunction is true. With errors of range 1
+    per row this is ε-DP under replace-one and ε/2 under add/remove.
+    Raises SettingError: epsilon not above 0, or more than MOST_COMPONENTS components (2^Z unions
+    would be too many).
     """
     x, y = checks.arrays("n d, n", x=x, y=y)
     if x_test is not None and y_test is not None:
@@ -82,21 +94,33 @@ def choice(
     if not epsilon > 0:
         raise SettingError(f"epsilon must be above 0; got {epsilon!r}.")
     if len(graph.labels) != x.shape[1]:
-        raise DataError(f"x must have a column for each of the graph's {len(graph.labels)} variables; got {x.shape[1]}.")
+        raise DataError(
+            f"x must have a column for each of the graph's {len(graph.labels)} variables; got"
+            f" {x.shape[1]}."
+        )
     if graph.count > MOST_COMPONENTS:
         raise SettingError(
-            f"{graph.count} components allow 2^{graph.count} disjunctions; at most {MOST_COMPONENTS} components are scored one by one. "
-            "Bring more unlabelled rows."
+            f"{graph.count} components allow 2^{graph.count} disjunctions; at most"
+            f" {MOST_COMPONENTS} components are scored one by one. Bring more unlabelled rows."
         )
     unions = (np.arange(2**graph.count)[:, None] >> np.arange(graph.count)) & 1 == 1
     errors = _errors(graph, unions, x, y)
-    tilted = -errors * epsilon / 2 if math.isfinite(epsilon) else np.where(errors == errors.min(), 0.0, -math.inf)
-    true = None if x_test is None or y_test is None else _errors(graph, unions, x_test, y_test) / len(y_test)
+    tilted = (
+        -errors * epsilon / 2
+        if math.isfinite(epsilon)
+        else np.where(errors == errors.min(), 0.0, -math.inf)
+    )
+    true = (
+        None
+        if x_test is None or y_test is None
+        else _errors(graph, unions, x_test, y_test) / len(y_test)
+    )
     return Choice(unions, errors, np.exp(tilted - logsumexp(tilted)), true)
 
 
 def _errors(graph: ComponentGraph, unions: Array, x: Array, y: Array) -> Array:
-    """(2^Z,) rows that each union labels wrongly; rows with the same active components are counted once."""
+    """(2^Z,) rows that each union labels wrongly; rows with the same active components are counted
+    once."""
     touched = _boolean(x) @ (graph.labels[:, None] == np.arange(graph.count))
     codes = touched @ (1 << np.arange(graph.count))
     kinds, where = np.unique(codes, return_inverse=True)
@@ -109,7 +133,10 @@ def _errors(graph: ComponentGraph, unions: Array, x: Array, y: Array) -> Array:
 def _boolean(x: Array) -> Array:
     values = np.asarray(x)
     if values.ndim != 2 or not np.isin(values, (0, 1)).all():
-        raise DataError("disjunctions need rows of 0 and 1; load the data set “disjunctions”, or threshold your features first.")
+        raise DataError(
+            "disjunctions need rows of 0 and 1; load the data set “disjunctions”, or threshold your"
+            " features first."
+        )
     return values.astype(bool)
 
 
@@ -117,19 +144,24 @@ PARTS = ("unlabelled", "private", "test")
 _FEWEST = 4
 
 
-def random_graph_rows(n: int, *, d: int, k: int, p: float, seed: int, part: str) -> tuple[Array, Array]:
-    """x (n, d) bool and y (n,) bool, the disjunction of the first k variables (Definition 4). Parts are independent draws.
+def random_graph_rows(
+    n: int, *, d: int, k: int, p: float, seed: int, part: str
+) -> tuple[Array, Array]:
+    """x (n, d) bool and y (n,) bool, the disjunction of the first k variables (Definition 4). Parts
+    are independent draws.
 
     Raises SettingError: n below 1, k outside 2 … d − 2, p outside (0, 1), an unknown part.
     """
     checks.within(n=(n, COUNT))
     if not n >= 1 or not 2 <= k <= d - 2 or not 0 < p < 1 or part not in PARTS:
         raise SettingError(
-            f"n must be at least 1, k in [2, d − 2], p in (0, 1) and part one of {', '.join(PARTS)}; "
-            f"got n={n!r}, k={k!r}, d={d!r}, p={p!r}, part={part!r}."
+            "n must be at least 1, k in [2, d − 2], p in (0, 1) and part one of"
+            f" {', '.join(PARTS)}; got n={n!r}, k={k!r}, d={d!r}, p={p!r}, part={part!r}."
         )
     own_seed = len(PARTS) * seed + PARTS.index(part)
-    data = load_dataset("disjunctions", seed=own_seed, n=max(n, _FEWEST), n_test=_FEWEST, d=d, k=k, p=p)
+    data = load_dataset(
+        "disjunctions", seed=own_seed, n=max(n, _FEWEST), n_test=_FEWEST, d=d, k=k, p=p
+    )
     members = np.asarray(data.known["members"])
     order = np.concatenate([members, np.setdiff1d(np.arange(d), members)])
     labels = np.zeros(0, dtype=bool) if data.y_train is None else data.y_train == 1

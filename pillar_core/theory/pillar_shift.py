@@ -1,4 +1,5 @@
-"""PILLAR's sample sizes (Theorem 1; Corollary 2, the Gaussian mixture), also with public rows at total variation η from private ones."""
+"""PILLAR's sample sizes (Theorem 1; Corollary 2, the Gaussian mixture), also with public rows at
+total variation η from private ones."""
 
 import math
 
@@ -10,7 +11,8 @@ CROSS_ENTROPY_LIPSCHITZ = 1.0 / math.log(2.0)
 
 
 def public_rows(*, beta: float, xi: float, gap: float, share: float = 2.0) -> float:
-    """Equation 4: rows for which ‖ÂÂᵀ − AAᵀ‖_F ≤ (1 − ξ)/10 fails with probability at most β/`share`; ∞ for no gap."""
+    """Equation 4: rows for which ‖ÂÂᵀ − AAᵀ‖_F ≤ (1 − ξ)/10 fails with probability at most
+    β/`share`; ∞ for no gap."""
     return ratio(1600 * (1 + math.sqrt(math.log(share / beta) / 2)) ** 2, ((1 - xi) * gap) ** 2)
 
 
@@ -27,12 +29,18 @@ def _theorem_1(s: Inputs) -> Numbers:
     return {
         "public rows": {"printed": public_rows(beta=s.beta, xi=s.xi, gap=s.gap)},
         "Lipschitz constant": {"printed": printed, "corrected": exact},
-        "private rows": {"printed": printed * private, "corrected": exact * private + (exact / s.alpha) ** 2},
+        "private rows": {
+            "printed": printed * private,
+            "corrected": exact * private + (exact / s.alpha) ** 2,
+        },
     }
 
 
 def _radius(s: Inputs) -> float:
-    return float((4 * math.sqrt(s.d) + 2 * math.sqrt(math.log(4 * s.n_private / s.beta))) * (s.sigma + s.theta))
+    return float(
+        (4 * math.sqrt(s.d) + 2 * math.sqrt(math.log(4 * s.n_private / s.beta)))
+        * (s.sigma + s.theta)
+    )
 
 
 def _corollary_2(s: Inputs) -> Numbers:
@@ -46,26 +54,37 @@ def _corollary_2(s: Inputs) -> Numbers:
     return {
         "margin": {"printed": gamma},
         "radius": {"printed": ball},
-        "public rows": {"printed": rows, "corrected": public_rows(beta=s.beta, xi=0.0, gap=normalised_gap)},
+        "public rows": {
+            "printed": rows,
+            "corrected": public_rows(beta=s.beta, xi=0.0, gap=normalised_gap),
+        },
         "private rows": {
             "printed": ratio(private * math.sqrt(2), gamma * (1 - 0.1 * gamma)),
             "corrected": slope / (s.alpha * s.epsilon) + (slope / s.alpha) ** 2,
         },
-        "private rows without projection": {"derived": slope * math.sqrt(s.d) / (s.alpha * s.epsilon) + (slope / s.alpha) ** 2},
+        "private rows without projection": {
+            "derived": slope * math.sqrt(s.d) / (s.alpha * s.epsilon) + (slope / s.alpha) ** 2
+        },
     }
 
 
 register("pillar_theorem_1", _theorem_1, ends=lambda s: {"1/√k": 1 / math.sqrt(s.k)})
-register("pillar_corollary_2", _corollary_2, ends=lambda s: {"γ": 1 - _radius(s), "1/√d": 1 / math.sqrt(s.d)})
+register(
+    "pillar_corollary_2",
+    _corollary_2,
+    ends=lambda s: {"γ": 1 - _radius(s), "1/√d": 1 / math.sqrt(s.d)},
+)
 
 
 def moment_shift(*, eta: float, radius: float, form: Form) -> float:
-    """How far the second moments of rows at total variation η can be apart: 7η as printed, R²η in truth (operator norm)."""
+    """How far the second moments of rows at total variation η can be apart: 7η as printed, R²η in
+    truth (operator norm)."""
     return 7 * eta if form is Form.PRINTED else radius**2 * eta
 
 
 def margin_left(s: Inputs, form: Form) -> float:
-    """ζ = γ(0.9(1 − ξ) − 2·shift/Δ): the margin that survives projection on the shifted public rows' directions."""
+    """ζ = γ(0.9(1 − ξ) − 2·shift/Δ): the margin that survives projection on the shifted public
+    rows' directions."""
     shift = moment_shift(eta=s.eta, radius=s.radius, form=form)
     return float(s.gamma * (0.9 * (1 - s.xi) - (ratio(2 * shift, s.gap) if shift else 0.0)))
 
@@ -77,8 +96,14 @@ def _theorem_2(s: Inputs) -> Numbers:
     private = math.sqrt(s.k) / (s.alpha * s.epsilon)
     return {
         "1/Lipschitz": {"printed": inverse_printed, "corrected": inverse},
-        "private rows": {"printed": ratio(private, inverse_printed), "corrected": ratio(private, inverse)},
-        "largest shift": {"printed": 9 * (1 - s.xi) * s.gap / 140, "corrected": 9 * (1 - s.xi) * s.gap / (20 * s.radius**2)},
+        "private rows": {
+            "printed": ratio(private, inverse_printed),
+            "corrected": ratio(private, inverse),
+        },
+        "largest shift": {
+            "printed": 9 * (1 - s.xi) * s.gap / 140,
+            "corrected": 9 * (1 - s.xi) * s.gap / (20 * s.radius**2),
+        },
     }
 
 
@@ -86,17 +111,29 @@ def _theorem_4(s: Inputs) -> Numbers:
     zeta_printed, zeta = margin_left(s, Form.PRINTED), margin_left(s, Form.CORRECTED)
     private = math.sqrt(s.k) / (s.alpha * s.epsilon)
     public_gap = s.gap - 2 * moment_shift(eta=s.eta, radius=s.radius, form=Form.CORRECTED)
-    public = public_rows(beta=s.beta, xi=s.xi, gap=public_gap, share=4.0) if public_gap > 0 else math.inf
+    public = (
+        public_rows(beta=s.beta, xi=s.xi, gap=public_gap, share=4.0) if public_gap > 0 else math.inf
+    )
     return {
         "margin left": {"printed": zeta_printed, "corrected": zeta},
-        "public rows": {"printed": ratio(math.log(2 / s.beta), (s.gamma * s.gap) ** 2), "corrected": public},
-        "private rows": {"printed": ratio(private, zeta_printed), "corrected": ratio(private, zeta) + s.k / s.alpha},
+        "public rows": {
+            "printed": ratio(math.log(2 / s.beta), (s.gamma * s.gap) ** 2),
+            "corrected": public,
+        },
+        "private rows": {
+            "printed": ratio(private, zeta_printed),
+            "corrected": ratio(private, zeta) + s.k / s.alpha,
+        },
     }
 
 
 def _ends(s: Inputs) -> dict[str, float]:
     largest = 9 * (1 - s.xi) * s.gap
-    return {"1/√k": 1 / math.sqrt(s.k), "printed shift": largest / 140, "largest shift": largest / (20 * s.radius**2)}
+    return {
+        "1/√k": 1 / math.sqrt(s.k),
+        "printed shift": largest / 140,
+        "largest shift": largest / (20 * s.radius**2),
+    }
 
 
 register("pillar_theorem_2", _theorem_2, ends=_ends)

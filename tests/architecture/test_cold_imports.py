@@ -1,4 +1,5 @@
-"""What needs no torch imports none, and whoever comes first, from any thread, finds registries whole."""
+"""What needs no torch imports none, and whoever comes first, from any thread, finds registries
+whole."""
 
 import json
 import subprocess
@@ -8,7 +9,18 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = {
-    *("torch", "torchvision", "opacus", "timm", "open_clip", "dask", "distributed", "sklearn", "dp_accounting", "prv_accountant"),
+    *(
+        "torch",
+        "torchvision",
+        "opacus",
+        "timm",
+        "open_clip",
+        "dask",
+        "distributed",
+        "sklearn",
+        "dp_accounting",
+        "prv_accountant",
+    ),
     *("peft", "ot", "datasets", "medmnist", "onnxruntime", "streamlit"),
 }
 STAGES = """
@@ -75,11 +87,24 @@ print(json.dumps([failed, sizes, {name: len(getattr(pc, name)) for name in names
 
 def test_what_needs_no_torch_imports_none():
     stages = {name: set(modules) for name, modules in _printed(STAGES).items()}
-    assert "opacus" not in stages.pop("accounting"), "importing Opacus takes two seconds; its accountant is asked on demand"
+    assert "opacus" not in stages.pop("accounting"), (
+        "importing Opacus takes two seconds; its accountant is asked on demand"
+    )
     assert [(name, modules & HEAVY) for name, modules in stages.items() if modules & HEAVY] == []
     assert not stages["import"] & {"numpy", "pandas", "scipy"}
     assert not stages["epsilon"] & {
-        *("pandas", "plotly", "scipy.signal", "scipy.stats", "attr", "diskcache", "yaml", "PIL", "pyarrow", "tokenizers"),
+        *(
+            "pandas",
+            "plotly",
+            "scipy.signal",
+            "scipy.stats",
+            "attr",
+            "diskcache",
+            "yaml",
+            "PIL",
+            "pyarrow",
+            "tokenizers",
+        )
     }
     assert "scipy.stats" not in stages["hero"]
 
@@ -91,6 +116,8 @@ def test_the_first_use_from_many_threads_finds_registries_whole():
 
 
 def _printed(code: str) -> Any:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)

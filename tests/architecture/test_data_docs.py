@@ -22,7 +22,9 @@ def test_the_table_of_data_sets_is_generated():
 def test_commands_parse():
     lines = [
         line.partition("#")[0].split()
-        for line in re.findall(r"^python -m pillar_core (.*)$", TEXT.replace("\\\n", " "), flags=re.MULTILINE)
+        for line in re.findall(
+            r"^python -m pillar_core (.*)$", TEXT.replace("\\\n", " "), flags=re.MULTILINE
+        )
     ]
     assert lines
     assert all(parser().parse_args(line) for line in lines)

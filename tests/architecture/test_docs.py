@@ -25,20 +25,30 @@ def table(head: str, text: str) -> set[str]:
 
 
 def commands(named: str = "") -> set[str]:
-    action = next(item for item in parser(named)._actions if isinstance(item, argparse._SubParsersAction))
+    action = next(
+        item for item in parser(named)._actions if isinstance(item, argparse._SubParsersAction)
+    )
     return set(action.choices)
 
 
 def test_tables_of_commands_and_pages_list_every_one_and_no_other():
-    assert table("command", (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8")) == commands()
-    assert all(command in commands(command) < commands() for command in commands()), "its module is another in pillar_core/commands"
+    assert (
+        table("command", (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8"))
+        == commands()
+    )
+    assert all(command in commands(command) < commands() for command in commands()), (
+        "its module is another in pillar_core/commands"
+    )
     assert table("page", README) == {title for _, title, _ in PAGES}
 
 
 def headings(path: Path) -> set[str]:
     """The anchors of a document's headings, as GitHub makes them."""
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)}
+    return {
+        re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    }
 
 
 def test_links_of_documents_and_mentions_in_code_lead_to_documents():
@@ -48,29 +58,45 @@ def test_links_of_documents_and_mentions_in_code_lead_to_documents():
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             name, _, anchor = link.partition("#")
             target = path.parent / name if name else path
-            if "://" not in link and not (target.exists() and (not anchor or anchor in headings(target))):
+            if "://" not in link and not (
+                target.exists() and (not anchor or anchor in headings(target))
+            ):
                 offenders.append(f"{path.relative_to(REPOSITORY)}: {link}")
     for folder in ("pillar_core", "pages", "tests", "benchmarks", "examples", "docs"):
         for path in (REPOSITORY / folder).rglob("*"):
             if path.suffix in (".py", ".toml", ".md"):
                 named = re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8"))
-                offenders += [f"{path.relative_to(REPOSITORY)}: {name}" for name in named if not (REPOSITORY / name).exists()]
+                offenders += [
+                    f"{path.relative_to(REPOSITORY)}: {name}"
+                    for name in named
+                    if not (REPOSITORY / name).exists()
+                ]
     assert not offenders, "\n".join(offenders)
 
 
 def test_commands_in_code_blocks_parse():
     for path in FILES:
-        for block in re.findall(r"```bash\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL):
+        for block in re.findall(
+            r"```bash\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL
+        ):
             for line in block.replace("\\\n", " ").splitlines():
                 if line.startswith("python -m pillar_core"):
-                    assert parser().parse_args(shlex.split(line, comments=True)[3:]), f"{path.name}: {line}"
+                    assert parser().parse_args(shlex.split(line, comments=True)[3:]), (
+                        f"{path.name}: {line}"
+                    )
 
 
 def test_the_page_of_a_learner_names_its_own_settings():
     offenders = {}
     for path in PAGES_OF_LEARNERS:
         method, text = METHODS[path.stem], path.read_text(encoding="utf-8")
-        known = {*params.params_of(method.settings), *method.presets, "preset", "allow_overlap", "public_fraction"}
+        known = {
+            *params.params_of(method.settings),
+            *method.presets,
+            "preset",
+            "allow_overlap",
+            "public_fraction",
+        }
         if unknown := set(re.findall(r"`([a-z_0-9]+) ?= ?[^`]+`", text)) - known:
             offenders[path.name] = sorted(unknown)
     assert not offenders
@@ -79,21 +105,36 @@ def test_the_page_of_a_learner_names_its_own_settings():
 def test_pages_of_learners_have_one_form_and_their_settings_are_generated():
     for path in PAGES_OF_LEARNERS:
         text = path.read_text(encoding="utf-8")
-        headings, facts = re.findall(r"^## (.*)", text, flags=re.MULTILINE), learner_facts(path.stem)
+        headings, facts = (
+            re.findall(r"^## (.*)", text, flags=re.MULTILINE),
+            learner_facts(path.stem),
+        )
         assert headings in (FORM, FORM[:-1]), path.name
-        assert f"<!-- learner -->\n{facts}<!-- /learner -->" in text, f"run `python -m docs.generated` to write {path.name} again"
+        assert f"<!-- learner -->\n{facts}<!-- /learner -->" in text, (
+            f"run `python -m docs.generated` to write {path.name} again"
+        )
 
 
 def test_tables_of_open_questions_are_generated():
     text = PAPERS.read_text(encoding="utf-8")
     for question in QUESTIONS:
-        assert f"<!-- {question} -->\n{question_table(question)}<!-- /{question} -->" in text, f"run `python -m docs.generated`: {question}"
+        assert f"<!-- {question} -->\n{question_table(question)}<!-- /{question} -->" in text, (
+            f"run `python -m docs.generated`: {question}"
+        )
 
 
 def pitfalls() -> list[list[str]]:
     """The rows of the tables of pitfalls, cell by cell."""
-    text = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8").split("\n## Pitfalls\n", 1)[1]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
+    text = (
+        (REPOSITORY / "docs" / "glossary.md")
+        .read_text(encoding="utf-8")
+        .split("\n## Pitfalls\n", 1)[1]
+    )
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
     return [row for row in rows if row[0] not in ("severity", "---")]
 
 
@@ -101,7 +142,9 @@ def test_a_pitfall_has_a_severity_somebody_who_falls_in_and_a_test_that_holds_it
     offenders = []
     for row in pitfalls():
         path, _, name = row[-1].strip("`").partition("::")
-        has_test = re.search(rf"^def {name}\(", (REPOSITORY / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        has_test = re.search(
+            rf"^def {name}\(", (REPOSITORY / path).read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
         if row[0] not in ("critical", "theoretical", "note") or not all(row[1:-1]) or not has_test:
             offenders.append(" | ".join((row[0], row[1][:40], row[-1])))
     assert not offenders, "\n".join(offenders)

@@ -1,4 +1,5 @@
-"""The house as drawn in docs/architecture.md: rows that import downwards only, and third parties where they belong."""
+"""The house as drawn in docs/architecture.md: rows that import downwards only, and third parties
+where they belong."""
 
 import ast
 import collections
@@ -14,7 +15,20 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CORE = REPOSITORY / "pillar_core"
 ROWS = (
     {"errors", "arrays", "deferred", "memo"},
-    {*("params", "registry", "fingerprint", "rng", "numerics", "grouping", "threads", "events", "installation"), *("mode", "extras")},
+    {
+        *(
+            "params",
+            "registry",
+            "fingerprint",
+            "rng",
+            "numerics",
+            "grouping",
+            "threads",
+            "events",
+            "installation",
+        ),
+        *("mode", "extras"),
+    },
     {"checks"},
     {"types", "ledger", "store", "texts"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
@@ -27,7 +41,8 @@ ROWS = (
     {"commands"},
     {"__main__", "explorer"},
 )
-"""Lowest first. What a job can do is wired above the machinery of jobs, which finds its kinds by name."""
+"""Lowest first. What a job can do is wired above the machinery of jobs, which finds its kinds by
+name."""
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 FACE = CORE / "__init__.py"
 ONLY_IN = {
@@ -37,7 +52,18 @@ ONLY_IN = {
     "prv_accountant": ("pillar_core/accounting/",),
     "diskcache": ("pillar_core/store/",),
 }
-LAZY = {"opacus", "peft", "ot", "open_clip", "timm", "torchvision", "sklearn", "datasets", "medmnist", "onnxruntime"}
+LAZY = {
+    "opacus",
+    "peft",
+    "ot",
+    "open_clip",
+    "timm",
+    "torchvision",
+    "sklearn",
+    "datasets",
+    "medmnist",
+    "onnxruntime",
+}
 GENERATORS = {"default_rng", "Generator", "RandomState", "PCG64", "Philox", "MT19937", "SFC64"}
 FILES = sorted([*CORE.rglob("*.py"), *(REPOSITORY / "pages").rglob("*.py"), REPOSITORY / "app.py"])
 
@@ -49,9 +75,16 @@ def nodes_of(path: Path) -> list[ast.AST]:
 
 @functools.cache
 def imports(path: Path) -> list[tuple[str, bool]]:
-    """(absolute module name, whether it runs at import time) of every import in a file, lazy and relative ones too."""
-    functions = [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    lazy = {line for function in functions for line in range(function.lineno, (function.end_lineno or 0) + 1)}
+    """(absolute module name, whether it runs at import time) of every import in a file, lazy and
+    relative ones too."""
+    functions = [
+        node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    lazy = {
+        line
+        for function in functions
+        for line in range(function.lineno, (function.end_lineno or 0) + 1)
+    }
     package = path.relative_to(REPOSITORY).with_suffix("").parts[:-1]
     found: list[tuple[str, bool]] = []
     for node in nodes_of(path):
@@ -67,7 +100,11 @@ def imports(path: Path) -> list[tuple[str, bool]]:
 def named(module: str) -> str:
     """The module itself where the import goes through `pillar_core.deferred`."""
     place, _, name = module.rpartition(".")
-    return str(getattr(getattr(deferred, name), "__name__", module)) if place == "pillar_core.deferred" else module
+    return (
+        str(getattr(getattr(deferred, name), "__name__", module))
+        if place == "pillar_core.deferred"
+        else module
+    )
 
 
 def folder_of(module: str) -> str:
@@ -89,28 +126,44 @@ def test_imports_go_down():
         assert folder in ROW_OF, f"{folder}: add it to the architecture first"
         for module, _ in imports(path):
             if not module.startswith("pillar_core."):
-                offenders += [f"{path} imports {module}"] if module.split(".")[0] in ("pages", "app") else []
+                offenders += (
+                    [f"{path} imports {module}"] if module.split(".")[0] in ("pages", "app") else []
+                )
                 continue
             target = folder_of(module)
             if target not in ROW_OF:
                 offenders.append(f"{path} imports {module}: take it from where it is defined")
             elif target != folder and ROW_OF[target] >= ROW_OF[folder]:
-                offenders.append(f"{path} of {folder} (row {ROW_OF[folder]}) imports {target} (row {ROW_OF[target]})")
+                offenders.append(
+                    f"{path} of {folder} (row {ROW_OF[folder]}) imports {target} (row"
+                    f" {ROW_OF[target]})"
+                )
     assert not offenders, "\n".join(offenders)
 
 
 def test_no_modules_import_each_other_in_a_circle():
     modules = {module_of(path): path for path in FILES}
-    arrows = {name: {_known(found, modules) for found, _ in imports(path)} - {None} for name, path in modules.items()}
-    while leaves := [name for name, targets in arrows.items() if not targets & arrows.keys() - {name}]:
+    arrows = {
+        name: {_known(found, modules) for found, _ in imports(path)} - {None}
+        for name, path in modules.items()
+    }
+    while leaves := [
+        name for name, targets in arrows.items() if not targets & arrows.keys() - {name}
+    ]:
         for name in leaves:
             del arrows[name]
     assert not arrows, f"each of these imports another of them, lazily or not: {sorted(arrows)}"
 
 
 def test_of_streamlit_and_starlette_these_names_alone_are_relied_on_beside_the_documented_functions():
-    """The pin is as wide as this list is short: a session's thread, signals to stop, uploads' bytes, a visitor's messages."""
-    names = {name for path in FILES for name, _ in imports(path) if name.startswith(("streamlit.", "starlette."))}
+    """The pin is as wide as this list is short: a session's thread, signals to stop, uploads'
+    bytes, a visitor's messages."""
+    names = {
+        name
+        for path in FILES
+        for name, _ in imports(path)
+        if name.startswith(("streamlit.", "starlette."))
+    }
     assert names == {
         "starlette.middleware.Middleware",
         "starlette.responses.Response",
@@ -120,22 +173,40 @@ def test_of_streamlit_and_starlette_these_names_alone_are_relied_on_beside_the_d
         "streamlit.runtime.memory_uploaded_file_manager.MemoryUploadedFileManager",
         "streamlit.runtime.scriptrunner.get_script_run_ctx",
     }
-    assert not [path for path in FILES if "st.runtime" in path.read_text() or "Path(st.__file__)" in path.read_text()]
+    assert not [
+        path
+        for path in FILES
+        if "st.runtime" in path.read_text() or "Path(st.__file__)" in path.read_text()
+    ]
 
 
 def _known(name, modules):
-    """The module that an import names; a package counts where a name is taken from its own `__init__`."""
-    return next((candidate for candidate in (name, name.rpartition(".")[0]) if candidate in modules), None)
+    """The module that an import names; a package counts where a name is taken from its own
+    `__init__`."""
+    return next(
+        (candidate for candidate in (name, name.rpartition(".")[0]) if candidate in modules), None
+    )
 
 
 def test_no_folder_is_crowded_and_generators_are_made_in_rng_alone():
-    folders = collections.Counter(path.parent for path in [*FILES, *(REPOSITORY / "tests").rglob("*.py")])
+    folders = collections.Counter(
+        path.parent for path in [*FILES, *(REPOSITORY / "tests").rglob("*.py")]
+    )
     assert {str(folder): count for folder, count in folders.items() if count > 30} == {}
-    calls = [(path, node) for path in FILES if path.name != "rng.py" for node in nodes_of(path) if isinstance(node, ast.Call)]
+    calls = [
+        (path, node)
+        for path in FILES
+        if path.name != "rng.py"
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call)
+    ]
     offenders = [
         f"{path}:{node.lineno} makes a generator; take a stream from pillar_core.rng"
         for path, node in calls
-        if (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in GENERATORS
+        if (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
+        in GENERATORS
     ]
     assert not offenders, "\n".join(offenders)
 
@@ -146,10 +217,20 @@ def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
         file = str(path.relative_to(REPOSITORY))
         for module, runs_at_import in imports(path):
             root = named(module).split(".")[0]
-            offenders += [f"{file} imports {root}"] if not file.startswith(ONLY_IN.get(root, "")) else []
+            offenders += (
+                [f"{file} imports {root}"] if not file.startswith(ONLY_IN.get(root, "")) else []
+            )
             if root in LAZY and runs_at_import:
-                offenders.append(f"{file} imports {root} at import time; import it in the function that needs it")
-            if REPOSITORY / "pages" in path.parents and root in ("numpy", "plotly", "scipy", "sklearn", "torch"):
+                offenders.append(
+                    f"{file} imports {root} at import time; import it in the function that needs it"
+                )
+            if REPOSITORY / "pages" in path.parents and root in (
+                "numpy",
+                "plotly",
+                "scipy",
+                "sklearn",
+                "torch",
+            ):
                 offenders.append(f"{file} imports {root}: a page computes nothing itself")
     assert not offenders, "\n".join(offenders)
 
@@ -158,11 +239,17 @@ def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
 def test_every_listed_test_exists(listed):
     with (REPOSITORY / "tests" / listed).open(newline="", encoding="utf-8") as file:
         names = [row["test"].split("[")[0].split("::") for row in csv.DictReader(file)]
-    texts = {path: (REPOSITORY / path).read_text(encoding="utf-8") for path, _ in names if (REPOSITORY / path).exists()}
+    texts = {
+        path: (REPOSITORY / path).read_text(encoding="utf-8")
+        for path, _ in names
+        if (REPOSITORY / path).exists()
+    }
     gone = [(path, name) for path, name in names if f"def {name}(" not in texts.get(path, "")]
     assert not gone, "take their lines out; `pytest --cpu-report` writes tests/slow_tests.csv again"
 
 
 def test_the_readme_holds_the_test_command_of_continuous_integration():
-    readme, script = ((REPOSITORY / name).read_text(encoding="utf-8") for name in ("README.md", ".ci/run"))
+    readme, script = (
+        (REPOSITORY / name).read_text(encoding="utf-8") for name in ("README.md", ".ci/run")
+    )
     assert next(line for line in script.splitlines() if "-m pytest" in line) in readme

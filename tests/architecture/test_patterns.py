@@ -1,4 +1,5 @@
-"""Regular expressions read each text in one way: two ways for one sign, repeated, take for ever on a text that does not fit."""
+"""Regular expressions read each text in one way: two ways for one sign, repeated, take for ever on
+a text that does not fit."""
 
 import ast
 import re
@@ -14,7 +15,10 @@ from pillar_core.runs import use
 
 ROOT = Path(__file__).parents[2]
 SIGNS = string.printable + "éÄß²³°µ€’\u00a0\u2009三"
-FUNCTIONS = {f"re.{name}" for name in ("compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer")}
+FUNCTIONS = {
+    f"re.{name}"
+    for name in ("compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer")
+}
 
 
 def written(node: ast.expr, names: dict[str, ast.expr]) -> str:
@@ -22,20 +26,34 @@ def written(node: ast.expr, names: dict[str, ast.expr]) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(written(part.value if isinstance(part, ast.FormattedValue) else part, names) for part in node.values)
+        return "".join(
+            written(part.value if isinstance(part, ast.FormattedValue) else part, names)
+            for part in node.values
+        )
     if isinstance(node, ast.Attribute) and node.attr == "pattern":
         return written(node.value, names)
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile":
         return written(node.args[0], names)
-    return written(names[node.id], names) if isinstance(node, ast.Name) and node.id in names else "x"
+    return (
+        written(names[node.id], names) if isinstance(node, ast.Name) and node.id in names else "x"
+    )
 
 
 def patterns() -> Iterator[tuple[str, str]]:
     """(place, pattern) of every call of `re` in app, library, pages and documents."""
-    for path in (path for places in ("*.py", "pillar_core/**/*.py", "pages/**/*.py", "docs/**/*.py") for path in ROOT.glob(places)):
+    for path in (
+        path
+        for places in ("*.py", "pillar_core/**/*.py", "pages/**/*.py", "docs/**/*.py")
+        for path in ROOT.glob(places)
+    ):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
-        names = {target.id: node.value for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+        names = {
+            target.id: node.value
+            for node in assigned
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and ast.unparse(call.func) in FUNCTIONS:
                 yield f"{path.relative_to(ROOT)}:{call.lineno}", written(call.args[0], names)
@@ -48,13 +66,18 @@ def signs_of(item: tuple[object, object], state: object) -> frozenset[str]:
     return frozenset(sign for sign in SIGNS if taken.fullmatch(sign))
 
 
-def open_after(items: _parser.SubPattern, before: frozenset[str], found: list[str]) -> frozenset[str]:
-    """The signs that an unlimited repetition at the end would still take; `found` gets those that two repetitions could share."""
+def open_after(
+    items: _parser.SubPattern, before: frozenset[str], found: list[str]
+) -> frozenset[str]:
+    """The signs that an unlimited repetition at the end would still take; `found` gets those that
+    two repetitions could share."""
     for name, value in items:
         kind = str(name)
         if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             least, most, inner = value
-            is_single = len(inner) == 1 and inner.getwidth() == (1, 1) and str(inner[0][0]) != "SUBPATTERN"
+            is_single = (
+                len(inner) == 1 and inner.getwidth() == (1, 1) and str(inner[0][0]) != "SUBPATTERN"
+            )
             if most == _parser.MAXREPEAT and is_single:
                 signs = signs_of(inner[0], items.state)
                 found += ["".join(sorted(before & signs))] * bool(before & signs)
@@ -82,7 +105,17 @@ def shared(pattern: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("pattern", [r"(?:(\d+\.?\d*|\.\d+)\n)*", r"(?:a+)+", r"(\s*\w*)*", r"\s*[^%]*?", r"a*(?:b?)a*", r"(?:\w+\s?)*"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?:(\d+\.?\d*|\.\d+)\n)*",
+        r"(?:a+)+",
+        r"(\s*\w*)*",
+        r"\s*[^%]*?",
+        r"a*(?:b?)a*",
+        r"(?:\w+\s?)*",
+    ],
+)
 def test_a_pattern_that_reads_a_text_in_many_ways_is_seen(pattern: str) -> None:
     assert shared(pattern)
 
@@ -93,10 +126,17 @@ def test_no_pattern_reads_a_text_in_many_ways() -> None:
     assert not {place: pattern for place, pattern in every.items() if shared(pattern)}
 
 
-def test_long_cells_that_do_not_fit_are_refused_at_once() -> None:  # of each, the old patterns took at least the square of its length
+def test_long_cells_that_do_not_fit_are_refused_at_once() -> (
+    None
+):  # of each, the old patterns took at least the square of its length
     assert use.NUMBERS.fullmatch("".join(f"{number}\n" for number in range(100_000)) + "\n") is None
     assert use.NUMBERS.fullmatch("1" * 100_000 + "\n\n") is None
-    for cell in ("1" * 300_000 + "x", "$" + " " * 300_000 + "%x", "a" + " " * 300_000 + "b", "1 " + "a" * 300_000 + "!"):
+    for cell in (
+        "1" * 300_000 + "x",
+        "$" + " " * 300_000 + "%x",
+        "a" + " " * 300_000 + "b",
+        "1 " + "a" * 300_000 + "!",
+    ):
         assert not cells.is_number(cell)
         assert cells._split_unit(cell)[1] in ("", "x")
         assert re.fullmatch(cells.NUMBER, cell) is None

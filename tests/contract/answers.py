@@ -1,4 +1,5 @@
-"""What private rows answer beside one training, each as a function of the rows: (ε promised, by relation)."""
+"""What private rows answer beside one training, each as a function of the rows: (ε promised, by
+relation)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,11 @@ def rows(n: int, *, seed: int, shift: float = 0.0) -> FeatureSet:
 
 
 PRIVATE, PUBLIC = rows(N, seed=0), rows(200, seed=1)
-CANDIDATES = {"own": PUBLIC, "near": rows(200, seed=2, shift=0.1), "far": rows(200, seed=3, shift=-0.1)}
+CANDIDATES = {
+    "own": PUBLIC,
+    "near": rows(200, seed=2, shift=0.1),
+    "far": rows(200, seed=3, shift=-0.1),
+}
 
 
 def without_labels(one: FeatureSet) -> FeatureSet:
@@ -51,7 +56,11 @@ def in_words(guarantee: str) -> Promise:
 
 
 def trimmed(private: FeatureSet, relation: str, seed: int | None) -> Promise:
-    return in_words(pc.screening.trim(private, PUBLIC, share=0.5, epsilon=EPSILON, relation=relation, seed=seed).guarantee)
+    return in_words(
+        pc.screening.trim(
+            private, PUBLIC, share=0.5, epsilon=EPSILON, relation=relation, seed=seed
+        ).guarantee
+    )
 
 
 def ranked_by_class_signal(private: FeatureSet, relation: str, seed: int | None) -> Promise:
@@ -61,33 +70,74 @@ def ranked_by_class_signal(private: FeatureSet, relation: str, seed: int | None)
 
 def ranked_by_gradients(private: FeatureSet, relation: str, seed: int | None) -> Promise:
     """One Gaussian release of a sample, and directions by the exact sampler."""
-    images = {name: Dataset(name, rng.stream(0, name).integers(256, size=(60, 8, 8)).astype(np.uint8), None) for name in ("rows", "public")}
-    settings = {"scores": ("gsd", "gsd_pure"), "model": "linear_head", "k": 2, "n_examples": 20, "repeats": 1}
-    table = pc.screen(images["rows"], {"public": images["public"]}, epsilon=EPSILON, seed=seed, **settings)
+    images = {
+        name: Dataset(
+            name, rng.stream(0, name).integers(256, size=(60, 8, 8)).astype(np.uint8), None
+        )
+        for name in ("rows", "public")
+    }
+    settings = {
+        "scores": ("gsd", "gsd_pure"),
+        "model": "linear_head",
+        "k": 2,
+        "n_examples": 20,
+        "repeats": 1,
+    }
+    table = pc.screen(
+        images["rows"], {"public": images["public"]}, epsilon=EPSILON, seed=seed, **settings
+    )
     return in_words(table.attrs["guarantee"])
 
 
-def chosen(private: FeatureSet, relation: str, seed: int | None, *, candidates: dict[str, FeatureSet] | None = None) -> Promise:
-    sets = {("mine" if name == "own" else name): one for name, one in (candidates or CANDIDATES).items()}
+def chosen(
+    private: FeatureSet,
+    relation: str,
+    seed: int | None,
+    *,
+    candidates: dict[str, FeatureSet] | None = None,
+) -> Promise:
+    sets = {
+        ("mine" if name == "own" else name): one for name, one in (candidates or CANDIDATES).items()
+    }
     guarantee = pc.choose(private, sets, epsilon=EPSILON, relation=relation, seed=seed).guarantee
     return {guarantee.relation: guarantee.epsilon.upper}
 
 
 def chosen_with_backbone(private: FeatureSet, relation: str, seed: int | None) -> Promise:
     """The rows as images of large pixels, through one of two backbones, and one of two learners."""
-    asked: dict[str, Any] = {"backbones": ["raw_pixels", "scattering"], "methods": ["pillar", "noisy_gd"], "seed": seed}
-    choice_ = pc.choose(images(private), {"near": images(CANDIDATES["near"])}, epsilon=EPSILON, relation=relation, **asked)
+    asked: dict[str, Any] = {
+        "backbones": ["raw_pixels", "scattering"],
+        "methods": ["pillar", "noisy_gd"],
+        "seed": seed,
+    }
+    choice_ = pc.choose(
+        images(private),
+        {"near": images(CANDIDATES["near"])},
+        epsilon=EPSILON,
+        relation=relation,
+        **asked,
+    )
     return {choice_.guarantee.relation: choice_.guarantee.epsilon.upper}
 
 
 def images(rows_: FeatureSet) -> Dataset:
-    cells = np.clip(128 + 16 * np.pad(rows_.x_train, ((0, 0), (0, 4))), 0, 255).astype(np.uint8).reshape(-1, 4, 4)
-    return Dataset(rows_.name, cells.repeat(4, axis=1).repeat(4, axis=2), rows_.y_train, classes=rows_.classes)
+    cells = (
+        np.clip(128 + 16 * np.pad(rows_.x_train, ((0, 0), (0, 4))), 0, 255)
+        .astype(np.uint8)
+        .reshape(-1, 4, 4)
+    )
+    return Dataset(
+        rows_.name, cells.repeat(4, axis=1).repeat(4, axis=2), rows_.y_train, classes=rows_.classes
+    )
 
 
-def tuned(private: FeatureSet, relation: str, seed: int | None, *, way: str, **asked: Any) -> Promise:
+def tuned(
+    private: FeatureSet, relation: str, seed: int | None, *, way: str, **asked: Any
+) -> Promise:
     spec = RunSpec.of("noisy_gd", epsilon=EPSILON, relation=relation, seed=seed, steps=2)
-    guarantee = getattr(selection, way)(spec, pc.split(private, public=PUBLIC), **asked).record.guarantee
+    guarantee = getattr(selection, way)(
+        spec, pc.split(private, public=PUBLIC), **asked
+    ).record.guarantee
     return {guarantee.relation: guarantee.epsilon.upper}
 
 
@@ -95,10 +145,16 @@ ONE_RELEASE: dict[str, Ask] = {
     "trim": trimmed,
     "class signal": ranked_by_class_signal,
     "paid choice": chosen,
-    "paid choice, unlabelled": functools.partial(chosen, candidates={name: without_labels(one) for name, one in CANDIDATES.items()}),
+    "paid choice, unlabelled": functools.partial(
+        chosen, candidates={name: without_labels(one) for name, one in CANDIDATES.items()}
+    ),
 }
 """Those whose first release is their own, and hangs on the rows alone."""
-ANSWERS: dict[str, Ask] = {**ONE_RELEASE, "screen": ranked_by_gradients, "paid choice, backbones": chosen_with_backbone}
+ANSWERS: dict[str, Ask] = {
+    **ONE_RELEASE,
+    "screen": ranked_by_gradients,
+    "paid choice, backbones": chosen_with_backbone,
+}
 TUNE: Ask = functools.partial(tuned, way="tune", grid=GRID, mean_trials=2.0)
 """Beside the others: what it promises is no composition of its trials."""
 
@@ -109,7 +165,8 @@ PLAYS = ((choice, "predict"), (choice, "mean_play"))
 
 @contextlib.contextmanager
 def taped(tape: Recorder) -> Iterator[list[Ledger]]:
-    """Every ledger made meanwhile answers to this tape, but those of plays on public rows alone; all of them, in order."""
+    """Every ledger made meanwhile answers to this tape, but those of plays on public rows alone;
+    all of them, in order."""
     ledgers: list[Ledger] = []
     made, is_play = Ledger.__init__, False
 

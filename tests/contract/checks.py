@@ -1,4 +1,5 @@
-"""The contract of every learner, as functions that raise AssertionError, so that planted faults can be seen to fail.
+"""The contract of every learner, as functions that raise AssertionError, so that planted faults can
+be seen to fail.
 
 They find faults and prove nothing: each method file states its sensitivity argument.
 """
@@ -18,7 +19,12 @@ from scipy import stats
 from contract.tapes import Neighbour, Recorder, Replay, WithFirstRow, distance
 from pillar_core import events, params
 from pillar_core.auditing import noise
-from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent, RandomAllocationEvent
+from pillar_core.events import (
+    ExponentialMechanismEvent,
+    GaussianRelease,
+    PureEvent,
+    RandomAllocationEvent,
+)
 from pillar_core.ledger import Call, DpEvent, Ledger, compose, event_counts
 from pillar_core.memo import Memo
 from pillar_core.methods import Method
@@ -27,14 +33,18 @@ from pillar_core.splits import View
 from pillar_core.types import Provenance, SemiPrivateSplit, TrainResult
 
 FURTHER_THAN_ADDED = 0.55
-"""A replaced row must move a sum further than an added one can (half of its bound, where that is twice as large)."""
+"""A replaced row must move a sum further than an added one can (half of its bound, where that is
+twice as large)."""
 SLACK = 1e-4
-"""Pre-noise values are float32 sums of about a hundred rows of norm at most 1: their rounding stays below 1e-4."""
+"""Pre-noise values are float32 sums of about a hundred rows of norm at most 1: their rounding stays
+below 1e-4."""
 NEAR_BOUND = 0.8
-"""The hardest neighbour must reach this share of the sensitivity, or the sensitivity test is vacuous."""
+"""The hardest neighbour must reach this share of the sensitivity, or the sensitivity test is
+vacuous."""
 HUGE = 1e6
 FEWEST_RUNS, MOST_RUNS, ENOUGH_DRAWS = 6, 200, 2500
-"""The noise of 6 runs is looked at, and of more where they draw little; tests/unit/auditing/test_noise.py: what 2,500 numbers tell."""
+"""The noise of 6 runs is looked at, and of more where they draw little;
+tests/unit/auditing/test_noise.py: what 2,500 numbers tell."""
 SIGNIFICANCE = 1e-9
 """Of each p-value, with a seed or without; tests/statistical/errors.csv adds them up."""
 EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
@@ -58,7 +68,9 @@ class Case:
         """Those of the seed; of a release the operating system's."""
         return Streams(None if self.is_release else seed)
 
-    def fit(self, view: View, tape: Recorder | None = None, *, seed: int = 3) -> tuple[TrainResult, Ledger]:
+    def fit(
+        self, view: View, tape: Recorder | None = None, *, seed: int = 3
+    ) -> tuple[TrainResult, Ledger]:
         ledger = Ledger(tape)
         return self.method.train(self.settings, view, self.streams(seed), ledger), ledger
 
@@ -68,7 +80,10 @@ class Case:
             for tape, seed in zip(tapes, seeds, strict=True):
                 self.fit(view, tape, seed=seed)
         else:
-            ledgers, streams = [Ledger(tape) for tape in tapes], [self.streams(seed) for seed in seeds]
+            ledgers, streams = (
+                [Ledger(tape) for tape in tapes],
+                [self.streams(seed) for seed in seeds],
+            )
             self.method.fit_many([self.settings] * len(tapes), fresh(view), streams, ledgers)
 
     @functools.cached_property
@@ -86,7 +101,8 @@ def declared_is_spent(case: Case) -> None:
 
 
 def replays(case: Case) -> None:
-    """2. With the releases replayed, nothing public about a fit depends on the private rows or on the sample drawn."""
+    """2. With the releases replayed, nothing public about a fit depends on the private rows or on
+    the sample drawn."""
     result, _, tape = case.recorded
     for name, view in hostile_views(case.view):
         replay = Replay(tape, sampling_seed=11)
@@ -96,7 +112,8 @@ def replays(case: Case) -> None:
 
 
 def is_within_sensitivity(case: Case, *, rows: Mapping[str, np.ndarray] | None = None) -> None:
-    """3. One row's change moves no pre-noise value further than was charged under either relation, and the hardest comes near.
+    """3. One row's change moves no pre-noise value further than was charged under either relation,
+    and the hardest comes near.
 
     With `rows` these are the ones that come or go, and none has to come near.
     """
@@ -106,26 +123,51 @@ def is_within_sensitivity(case: Case, *, rows: Mapping[str, np.ndarray] | None =
     for name, view, is_replaced, position_of, forced in neighbours(base, rows):
         other = Neighbour(tape, position_of=position_of, forced=forced)
         case.fit(view, other)
-        nearest[is_replaced] = max(nearest[is_replaced], movement(tape, ledger.lines, other, is_replaced=is_replaced, name=name))
+        nearest[is_replaced] = max(
+            nearest[is_replaced],
+            movement(tape, ledger.lines, other, is_replaced=is_replaced, name=name),
+        )
     if rows is None:
-        assert nearest[False] >= NEAR_BOUND, f"no added row came nearer than {nearest[False]:.3f} of the bound: the test is vacuous"
-        assert nearest[True] >= FURTHER_THAN_ADDED, f"no replaced row came nearer than {nearest[True]:.3f}: the test is vacuous"
+        assert nearest[False] >= NEAR_BOUND, (
+            f"no added row came nearer than {nearest[False]:.3f} of the bound: the test is vacuous"
+        )
+        assert nearest[True] >= FURTHER_THAN_ADDED, (
+            f"no replaced row came nearer than {nearest[True]:.3f}: the test is vacuous"
+        )
 
 
-def movement(tape: Recorder, lines: Lines, other: Recorder, *, is_replaced: bool, name: str = "", slack: float = SLACK) -> float:
-    """The largest share of its bound that a release moved between two data sets; one that moved further than was charged is refused."""
+def movement(
+    tape: Recorder,
+    lines: Lines,
+    other: Recorder,
+    *,
+    is_replaced: bool,
+    name: str = "",
+    slack: float = SLACK,
+) -> float:
+    """The largest share of its bound that a release moved between two data sets; one that moved
+    further than was charged is refused."""
     nearest = 0.0
-    for call, (_, event), value, moved in zip(tape.calls, lines, tape.values, other.values, strict=True):
+    for call, (_, event), value, moved in zip(
+        tape.calls, lines, tape.values, other.values, strict=True
+    ):
         times = replace_one_factor(event) if is_replaced else 1.0
-        bounds = [part[2] for part in call.detail] if call.kind == "gaussian_joint" else [call.sensitivity]
+        bounds = (
+            [part[2] for part in call.detail]
+            if call.kind == "gaussian_joint"
+            else [call.sensitivity]
+        )
         for bound, shift in zip(bounds, distance(value, moved, call.kind), strict=True):
-            assert shift <= times * bound + slack, f"{name}: {call.kind} moved by {shift:.4f}, bound {times * bound:.4f}"
+            assert shift <= times * bound + slack, (
+                f"{name}: {call.kind} moved by {shift:.4f}, bound {times * bound:.4f}"
+            )
             nearest = max(nearest, shift / (times * bound))
     return nearest
 
 
 def charged_as_called(case: Case) -> None:
-    """Each release's event says what its call does: noise over sensitivity, and the probability of its sample."""
+    """Each release's event says what its call does: noise over sensitivity, and the probability of
+    its sample."""
     _, ledger, tape = case.recorded
     charges_fit(ledger.lines, tape)
 
@@ -139,10 +181,16 @@ def charges_fit(lines: Lines, tape: Recorder) -> None:
             assert whole_pass is not None, f"{label} is free, and no pass was charged before it"
             assert taken < whole_pass.steps, f"{label} is free, and its pass is over"
             event = whole_pass
-        whole_pass, taken = (event, taken + 1 if event is whole_pass else 1) if isinstance(event, RandomAllocationEvent) else (None, 0)
+        whole_pass, taken = (
+            (event, taken + 1 if event is whole_pass else 1)
+            if isinstance(event, RandomAllocationEvent)
+            else (None, 0)
+        )
         charged = event.event if isinstance(event, events.PoissonSampledDpEvent) else event
         assert chance_charged(event) == call.sampling_probability, label
-        np.testing.assert_allclose(noise_charged(charged, call), noise_called(call), rtol=1e-12, err_msg=label)
+        np.testing.assert_allclose(
+            noise_charged(charged, call), noise_called(call), rtol=1e-12, err_msg=label
+        )
 
 
 def chance_charged(event: DpEvent) -> float:
@@ -170,13 +218,24 @@ def noise_charged(event: DpEvent, call: Call) -> float:
         case ExponentialMechanismEvent():
             return 1 / event.epsilon_add_remove
         case PureEvent():
-            # Noisy SGD as printed, Bassily, Smith & Thakurta 2014, Theorem 2.1: n² is in the call, ε and δ are in the event.
-            return math.sqrt(32 * math.log(math.sqrt(call.detail[0]) / event.delta) * math.log(1 / event.delta)) / event.epsilon_add_remove
-    raise AssertionError(f"the contract knows no noise of {event}: add it to tests/contract/checks.py")
+            # Noisy SGD as printed, Bassily, Smith & Thakurta 2014, Theorem 2.1: n² is in the call,
+            # ε and δ are in the event.
+            return (
+                math.sqrt(
+                    32
+                    * math.log(math.sqrt(call.detail[0]) / event.delta)
+                    * math.log(1 / event.delta)
+                )
+                / event.epsilon_add_remove
+            )
+    raise AssertionError(
+        f"the contract knows no noise of {event}: add it to tests/contract/checks.py"
+    )
 
 
 def replace_one_factor(event: DpEvent) -> float:
-    """How much further than an added row a replaced one may move a release that is charged as `event`."""
+    """How much further than an added row a replaced one may move a release that is charged as
+    `event`."""
     match event:
         case events.PoissonSampledDpEvent():
             return replace_one_factor(event.event)
@@ -188,17 +247,28 @@ def replace_one_factor(event: DpEvent) -> float:
 
 
 def samples_as_charged(case: Case) -> None:
-    """4. Poisson events come from Poisson samples: as many samples as events, at that probability, binomial in size; passes of random
-    allocation from partitions of the rows, each row's step drawn by itself."""
+    """4. Poisson events come from Poisson samples: as many samples as events, at that probability,
+    binomial in size; passes of random allocation from partitions of the rows, each row's step drawn
+    by itself."""
     _, ledger, tape = case.recorded
-    passes = [(event.steps, times) for event, times in event_counts(ledger.total_event).items() if isinstance(event, RandomAllocationEvent)]
-    charged = sum(times for event, times in event_counts(ledger.total_event).items() if isinstance(event, events.PoissonSampledDpEvent))
+    passes = [
+        (event.steps, times)
+        for event, times in event_counts(ledger.total_event).items()
+        if isinstance(event, RandomAllocationEvent)
+    ]
+    charged = sum(
+        times
+        for event, times in event_counts(ledger.total_event).items()
+        if isinstance(event, events.PoissonSampledDpEvent)
+    )
     drawn = [(q, n, indices) for q, n, indices in tape.samples if q < 1]
     found = {}
     if passes:
         found = allocated(drawn, *passes[0])
     else:
-        assert charged == len(drawn), f"{charged} Poisson events were charged and {len(drawn)} samples drawn"
+        assert charged == len(drawn), (
+            f"{charged} Poisson events were charged and {len(drawn)} samples drawn"
+        )
         if len(drawn) >= 30:
             found = sampled(drawn)
     for name, p in found.items():
@@ -211,7 +281,8 @@ def two_sided(law: Any, value: Any) -> Any:
 
 
 def sampled(drawn: Sequence[tuple[float, int, np.ndarray]]) -> dict[str, float]:
-    """A p-value for each way in which Poisson samples can be wrong. Counts are binomial, sums of many products normal."""
+    """A p-value for each way in which Poisson samples can be wrong. Counts are binomial, sums of
+    many products normal."""
     q, n, _ = drawn[0]
     inside = np.zeros((len(drawn), n))
     for row, (_, _, indices) in zip(inside, drawn, strict=True):
@@ -220,27 +291,41 @@ def sampled(drawn: Sequence[tuple[float, int, np.ndarray]]) -> dict[str, float]:
     places = np.arange(1, n)
     expected = len(drawn) * (n - places) * q**2 * (1 - q) ** (places - 1)
     places = places[expected >= 30]
-    seen = np.bincount(np.concatenate([np.diff(indices) for _, _, indices in drawn]), minlength=n)[places]
+    seen = np.bincount(np.concatenate([np.diff(indices) for _, _, indices in drawn]), minlength=n)[
+        places
+    ]
     away = (seen - expected[places - 1]) ** 2 / expected[places - 1]
     return {
         "mean size": float(two_sided(stats.binom(inside.size, q), sizes.sum())),
         "spread of sizes": _spread(sizes, n * q * (1 - q)),
         "rows": n * float(two_sided(stats.binom(len(drawn), q), inside.sum(axis=0)).min()),
         **{
-            f"neighbouring {name}": 2 * float(stats.norm.sf(abs((one * other).sum()) / np.sqrt(one.size)))
-            for name, one, other in (("steps", coins[1:], coins[:-1]), ("rows", coins[:, 1:], coins[:, :-1]))
+            f"neighbouring {name}": (
+                2 * float(stats.norm.sf(abs((one * other).sum()) / np.sqrt(one.size)))
+            )
+            for name, one, other in (
+                ("steps", coins[1:], coins[:-1]),
+                ("rows", coins[:, 1:], coins[:, :-1]),
+            )
         },
         "gaps between rows": float(stats.chi2.sf(away.sum(), len(places))),
     }
 
 
 def _spread(sizes: np.ndarray, variance: float) -> float:
-    return float(two_sided(stats.chi2(len(sizes) - 1), ((sizes - sizes.mean()) ** 2).sum() / variance))
+    return float(
+        two_sided(stats.chi2(len(sizes) - 1), ((sizes - sizes.mean()) ** 2).sum() / variance)
+    )
 
 
-def allocated(drawn: Sequence[tuple[float, int, np.ndarray]], steps: int, passes: int) -> dict[str, float]:
-    """As `sampled`, of passes of random allocation; whether two draws are equal is a coin of its own for each two in a row."""
-    assert len(drawn) == steps * passes, f"{passes} passes of {steps} steps were charged and {len(drawn)} batches drawn"
+def allocated(
+    drawn: Sequence[tuple[float, int, np.ndarray]], steps: int, passes: int
+) -> dict[str, float]:
+    """As `sampled`, of passes of random allocation; whether two draws are equal is a coin of its
+    own for each two in a row."""
+    assert len(drawn) == steps * passes, (
+        f"{passes} passes of {steps} steps were charged and {len(drawn)} batches drawn"
+    )
     n, share = drawn[0][1], 1 / steps
     step_of = np.full((passes, n), -1)
     for number, (_, _, indices) in enumerate(drawn):
@@ -252,36 +337,57 @@ def allocated(drawn: Sequence[tuple[float, int, np.ndarray]], steps: int, passes
     return {
         "steps": steps * float(two_sided(stats.binom(passes * n, share), sizes.sum(axis=1)).min()),
         "spread of sizes": _spread(sizes[0], n * share * (1 - share)),
-        **{f"neighbouring {name}": float(two_sided(stats.binom(equal.size, share), equal.sum())) for name, equal in pairs.items()},
+        **{
+            f"neighbouring {name}": float(two_sided(stats.binom(equal.size, share), equal.sum()))
+            for name, equal in pairs.items()
+        },
     }
 
 
 def noise_is_as_charged(case: Case) -> None:
-    """What was added is independent normals of the call's standard deviation: law, releases, numbers, runs and heads of one batch.
+    """What was added is independent normals of the call's standard deviation: law, releases,
+    numbers, runs and heads of one batch.
 
-    A choice is the exact sampler's, whose law tests/unit/mechanisms holds: its scores and its rate are what was charged.
+    A choice is the exact sampler's, whose law tests/unit/mechanisms holds: its scores and its rate
+    are what was charged.
     """
     _, _, tape = case.recorded
     _choices_as_charged(tape)
     per_run = sum(part.size for part in standard_noise(tape))
     if not per_run:
         return
-    tapes = [Recorder() for _ in range(min(max(FEWEST_RUNS, math.ceil(ENOUGH_DRAWS / per_run)), MOST_RUNS))]
+    tapes = [
+        Recorder()
+        for _ in range(min(max(FEWEST_RUNS, math.ceil(ENOUGH_DRAWS / per_run)), MOST_RUNS))
+    ]
     case.fit_each(case.view, tapes, range(len(tapes)))
     is_independent([standard_noise(one) for one in tapes], grid=grid(tapes[0]))
 
 
 def grid(tape: Recorder) -> float:
-    """The coarsest grid that exact noise on the tape was rounded to, in its standard deviations: clip norms are 2²⁴ units or more."""
-    return max((2.0**-24 * call.sensitivity / call.noise_std for call in tape.calls if call.noise_law == "exact"), default=0.0)
+    """The coarsest grid that exact noise on the tape was rounded to, in its standard deviations:
+    clip norms are 2²⁴ units or more."""
+    return max(
+        (
+            2.0**-24 * call.sensitivity / call.noise_std
+            for call in tape.calls
+            if call.noise_law == "exact"
+        ),
+        default=0.0,
+    )
 
 
 def is_independent(runs: Sequence[Sequence[np.ndarray]], *, grid: float = 0.0) -> None:
-    """The noise of these runs, release by release, is independent standard normals, rounded to the grid."""
-    assert len({tuple(map(np.shape, run)) for run in runs}) == 1, "what is released hangs on the noise"
+    """The noise of these runs, release by release, is independent standard normals, rounded to the
+    grid."""
+    assert len({tuple(map(np.shape, run)) for run in runs}) == 1, (
+        "what is released hangs on the noise"
+    )
     found = noise.p_values(runs, grid=grid)
     worst = min(found, key=lambda name: found[name])
-    assert found[worst] > SIGNIFICANCE, f"the noise is not what was charged: {worst}, p = {found[worst]:.1g}"
+    assert found[worst] > SIGNIFICANCE, (
+        f"the noise is not what was charged: {worst}, p = {found[worst]:.1g}"
+    )
 
 
 def standard_noise(tape: Recorder) -> list[np.ndarray]:
@@ -292,7 +398,9 @@ def standard_noise(tape: Recorder) -> list[np.ndarray]:
             found.append((released - value).cpu().numpy() / call.noise_std)
         elif call.kind == "gaussian_joint":
             parts = zip(value, released, call.detail, strict=True)
-            found.extend((after - before).cpu().numpy() / std for before, after, (_, std, _) in parts if std)
+            found.extend(
+                (after - before).cpu().numpy() / std for before, after, (_, std, _) in parts if std
+            )
     return found
 
 
@@ -307,7 +415,9 @@ def _choices_as_charged(tape: Recorder) -> None:
     for (call, scores, position), (own, rate, answer) in zip(asked, tape.choices, strict=True):
         assert position == answer, "a choice is not the exact sampler's"
         assert np.array_equal(scores, own), "a choice is drawn by other scores"
-        assert 0 <= 1 - Fraction(call.noise_std) * rate / 2**64 < 1e-6, "a choice is drawn at another rate"
+        assert 0 <= 1 - Fraction(call.noise_std) * rate / 2**64 < 1e-6, (
+            "a choice is drawn at another rate"
+        )
 
 
 class Kept:
@@ -327,23 +437,40 @@ class Kept:
 
 
 def takes_the_printed_steps(case: Case) -> None:
-    """Noisy SGD as printed, which releases its last iterate alone: that is what its calls and numbers give, written out anew."""
+    """Noisy SGD as printed, which releases its last iterate alone: that is what its calls and
+    numbers give, written out anew."""
     tape, streams, kept = Recorder(), case.streams(3), dict[str, Kept]()
     secret = streams.secret
-    with patch.object(streams, "secret", lambda purpose: kept.setdefault(purpose, Kept(secret(purpose)))):
+    with patch.object(
+        streams, "secret", lambda purpose: kept.setdefault(purpose, Kept(secret(purpose)))
+    ):
         case.method.train(case.settings, case.view, streams, Ledger(tape))
-    z = case.view.prepare(standardise=case.settings.standardise, centre=case.settings.centre, normalise=True, k=case.settings.k).z.astype(
-        np.float64
-    )
+    z = case.view.prepare(
+        standardise=case.settings.standardise,
+        centre=case.settings.centre,
+        normalise=True,
+        k=case.settings.k,
+    ).z.astype(np.float64)
     z /= np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1.0)
-    printed = [(call, made) for call, made in zip(tape.calls, tape.released, strict=True) if call.kind == "printed_noisy_sgd"]
+    printed = [
+        (call, made)
+        for call, made in zip(tape.calls, tape.released, strict=True)
+        if call.kind == "printed_noisy_sgd"
+    ]
     classes, drawn = case.view.facts.n_classes, []
     for number, (call, made) in enumerate(printed):
         run, problem = divmod(number, classes)
         first, *normals = kept[f"noise/{run}/{problem}"].numbers
-        normals, uniforms = np.concatenate(normals), np.concatenate(kept[f"draws/{run}/{problem}"].numbers)
+        normals, uniforms = (
+            np.concatenate(normals),
+            np.concatenate(kept[f"draws/{run}/{problem}"].numbers),
+        )
         drawn.append([normals, stats.norm.ppf(uniforms)])
-        signs, n, k = np.where(case.view.y == problem, 1.0, -1.0), case.view.facts.n_private, z.shape[1]
+        signs, n, k = (
+            np.where(case.view.y == problem, 1.0, -1.0),
+            case.view.facts.n_private,
+            z.shape[1],
+        )
         lipschitz = 1 / math.log(2)
         assert call.sensitivity == n * lipschitz
         assert call.detail == (n * n,)
@@ -353,10 +480,14 @@ def takes_the_printed_steps(case: Case) -> None:
         for t, (gradient, uniform) in enumerate(steps, start=1):
             slot = int(uniform * n)
             if slot < len(z):
-                gradient = gradient - n * lipschitz * signs[slot] * z[slot] / (1 + np.exp(signs[slot] * (z[slot] @ w)))
+                gradient = gradient - n * lipschitz * signs[slot] * z[slot] / (
+                    1 + np.exp(signs[slot] * (z[slot] @ w))
+                )
             w = w - gradient / np.sqrt(t * ((n * lipschitz) ** 2 + k * call.noise_std**2))
             w /= max(np.linalg.norm(w), 1.0)
-        np.testing.assert_allclose(made, w, atol=1e-9, err_msg="the last iterate is not that of the printed steps")
+        np.testing.assert_allclose(
+            made, w, atol=1e-9, err_msg="the last iterate is not that of the printed steps"
+        )
     is_independent(drawn)
 
 
@@ -368,23 +499,35 @@ def repeats_and_leaves_inputs(case: Case) -> None:
     _assert_same_public(first, second, "the same seed")
     if case.method.is_private:
         other, _ = case.fit(fresh(case.view), seed=4)
-        assert not np.array_equal(first.classifier.scores(case.view.x), other.classifier.scores(case.view.x)), "seeds share their noise"
+        assert not np.array_equal(
+            first.classifier.scores(case.view.x), other.classifier.scores(case.view.x)
+        ), "seeds share their noise"
     for kept, now in zip(before, [case.view.x, case.view.y, case.view.x_public], strict=True):
         np.testing.assert_array_equal(kept, now)
 
 
 def grid_equals_single(case: Case) -> None:
-    """7. `fit_many` gives what `fit` gives, with the same events, whatever else is in the batch and in which order."""
+    """7. `fit_many` gives what `fit` gives, with the same events, whatever else is in the batch and
+    in which order."""
     if case.method.fit_many is None:
         return
     variants = [(case.settings, 3), (_changed(case.settings), 3), (case.settings, 4)]
     ledgers = [Ledger() for _ in variants]
-    many = case.method.fit_many([s for s, _ in variants], fresh(case.view), [Streams(seed) for _, seed in variants], ledgers)
-    for (settings, seed), together, ledger in reversed(list(zip(variants, many, ledgers, strict=True))):
+    many = case.method.fit_many(
+        [s for s, _ in variants], fresh(case.view), [Streams(seed) for _, seed in variants], ledgers
+    )
+    for (settings, seed), together, ledger in reversed(
+        list(zip(variants, many, ledgers, strict=True))
+    ):
         alone = Ledger()
         single = case.method.train(settings, fresh(case.view), Streams(seed), alone)
         assert alone.total_event == ledger.total_event
-        np.testing.assert_allclose(together.classifier.scores(case.view.x), single.classifier.scores(case.view.x), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            together.classifier.scores(case.view.x),
+            single.classifier.scores(case.view.x),
+            rtol=1e-5,
+            atol=1e-5,
+        )
 
 
 def hostile_views(view: View) -> Iterator[tuple[str, View]]:
@@ -405,41 +548,61 @@ def hostile_splits(split: SemiPrivateSplit) -> Iterator[SemiPrivateSplit]:
     for change in (lambda x: 0 * x, lambda x: x[:1], lambda x: 1e30 * x[::-1], lambda x: x % 2):
         x, y = features.x_train.copy(), features.y_train.copy()
         x[split.private], y[split.private] = change(x[split.private]), y[split.private][0]
-        yield dataclasses.replace(split, features=dataclasses.replace(features, x_train=x, y_train=y), memo=Memo())
+        yield dataclasses.replace(
+            split, features=dataclasses.replace(features, x_train=x, y_train=y), memo=Memo()
+        )
 
 
 def with_hard_row(view: View) -> View:
-    """The view whose first private row is a huge one: it reaches every clip, so that replacing it can reach the whole bound."""
+    """The view whose first private row is a huge one: it reaches every clip, so that replacing it
+    can reach the whole bound."""
     own = np.arange(len(view.x)) if view.rows is None else view.rows
     x, y = view.x.copy(), view.y.copy()
-    x[own[0]], y[0] = HUGE, 1 if view.facts.n_classes > 2 else y[0]  # of a class that no head of the small case finds there
+    x[own[0]], y[0] = (
+        HUGE,
+        (1 if view.facts.n_classes > 2 else y[0]),
+    )  # of a class that no head of the small case finds there
     return with_rows(view, x, y, rows=view.rows)
 
 
-def neighbours(view: View, rows: Mapping[str, np.ndarray] | None = None) -> Iterator[tuple[str, View, bool, np.ndarray, int | None]]:
-    """(name, neighbour, whether a row was replaced, place of each old row in it or −1, the row forced into samples).
+def neighbours(
+    view: View, rows: Mapping[str, np.ndarray] | None = None
+) -> Iterator[tuple[str, View, bool, np.ndarray, int | None]]:
+    """(name, neighbour, whether a row was replaced, place of each old row in it or −1, the row
+    forced into samples).
 
-    The first kind of row comes at the beginning, in the middle and at the end, the others in the middle.
+    The first kind of row comes at the beginning, in the middle and at the end, the others in the
+    middle.
 
-    Every row keeps its own number (`View.rows`, its place in the loaded rows); a new row has the next one, wherever it stands.
+    Every row keeps its own number (`View.rows`, its place in the loaded rows); a new row has the
+    next one, wherever it stands.
     """
     own = np.arange(len(view.x)) if view.rows is None else view.rows
     y, n, rare = view.y, len(view.y), view.facts.n_classes - 1
     places = np.arange(n)
-    for number, (kind, row) in enumerate(_adversarial_rows(view.x[own], view.x_public) if rows is None else rows.items()):
+    for number, (kind, row) in enumerate(
+        _adversarial_rows(view.x[own], view.x_public) if rows is None else rows.items()
+    ):
         more = np.concatenate([view.x, row[None]])
         for place in (n // 2,) if number else (0, n // 2, n):
-            added = with_rows(view, more, np.insert(y, place, rare), rows=np.insert(own, place, len(view.x)))
+            added = with_rows(
+                view, more, np.insert(y, place, rare), rows=np.insert(own, place, len(view.x))
+            )
             yield f"add {kind} at {place}", added, False, places + (places >= place), place
         yield f"replace by {kind}", *_replaced(view, own, row, rare)
     yield "remove the first", with_rows(view, view.x, y[1:], rows=own[1:]), False, places - 1, None
     if rows is None:
         turned = np.where(np.arange(view.x.shape[1]) % 2, -HUGE, HUGE).astype(np.float32)
-        yield "replace by the opposite huge row", *_replaced(view, own, np.full_like(turned, -HUGE), y[0])
+        yield (
+            "replace by the opposite huge row",
+            *_replaced(view, own, np.full_like(turned, -HUGE), y[0]),
+        )
         yield "replace by a huge row at right angles", *_replaced(view, own, turned, rare)
 
 
-def _replaced(view: View, own: np.ndarray, row: np.ndarray, label: int) -> tuple[View, bool, np.ndarray, None]:
+def _replaced(
+    view: View, own: np.ndarray, row: np.ndarray, label: int
+) -> tuple[View, bool, np.ndarray, None]:
     x, y = view.x.copy(), view.y.copy()
     x[own[0]], y[0] = row, label
     return with_rows(view, x, y, rows=own), True, np.arange(len(y)), None
@@ -450,7 +613,9 @@ def private_rows(view: View) -> tuple[np.ndarray, np.ndarray]:
 
 
 def with_rows(view: View, x: np.ndarray, y: np.ndarray, *, rows: np.ndarray | None = None) -> View:
-    return dataclasses.replace(view, x=np.ascontiguousarray(x, dtype=np.float32), rows=rows, y=y, memo=Memo())
+    return dataclasses.replace(
+        view, x=np.ascontiguousarray(x, dtype=np.float32), rows=rows, y=y, memo=Memo()
+    )
 
 
 def fresh(view: View) -> View:
@@ -486,7 +651,9 @@ def _assert_same(one: Any, other: Any, name: str) -> None:
     if dataclasses.is_dataclass(one):
         assert type(one) is type(other), name
         for field in dataclasses.fields(one):
-            _assert_same(getattr(one, field.name), getattr(other, field.name), f"{name}: {field.name}")
+            _assert_same(
+                getattr(one, field.name), getattr(other, field.name), f"{name}: {field.name}"
+            )
     elif isinstance(one, list | tuple):
         assert len(one) == len(other), name
         for a, b in zip(one, other, strict=True):
@@ -525,7 +692,13 @@ def bad_settings(method: Method) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-PRIVACY = (declared_is_spent, charged_as_called, replays, is_within_sensitivity, noise_is_as_charged)
+PRIVACY = (
+    declared_is_spent,
+    charged_as_called,
+    replays,
+    is_within_sensitivity,
+    noise_is_as_charged,
+)
 """What every learner keeps in every variant; `samples_as_charged` joins where it samples."""
 
 

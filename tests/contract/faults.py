@@ -1,7 +1,8 @@
-"""Faults planted in the library, and what catches each: the contract's checks, or the audit that pages offer.
+"""Faults planted in the library, and what catches each: the contract's checks, or the audit that
+pages offer.
 
-`PYTHONPATH=tests python -m contract.faults` prints the table of docs/audit.md. Every fault replaces one function for the length
-of a `with` block; nothing of it is left behind.
+`PYTHONPATH=tests python -m contract.faults` prints the table of docs/audit.md. Every fault replaces
+one function for the length of a `with` block; nothing of it is left behind.
 """
 
 import contextlib
@@ -15,7 +16,14 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from contract import checks, test_methods, test_persons_and_tuning, test_private_answers, test_releases, test_screening_releases
+from contract import (
+    checks,
+    test_methods,
+    test_persons_and_tuning,
+    test_private_answers,
+    test_releases,
+    test_screening_releases,
+)
 from contract.answers import ONE_RELEASE
 from contract.cases import case_for, few_rows_case, small_split
 from contract.test_certain_facts import CHECKS as CERTAIN
@@ -59,7 +67,11 @@ PAGE = ("dp_sgd", "one sum")
 WHOLE = ("one sum", "sums on samples", "class sums", "class signal, answered")
 """Releases of whole numbers, which draw words."""
 OF_WORDS = (*WHOLE, "Poisson samples", "random allocation")
-SCALED = tuple(name for name in test_releases.SHAPES if name not in (*test_releases.OF_UNIFORMS, *WHOLE, "directions"))
+SCALED = tuple(
+    name
+    for name in test_releases.SHAPES
+    if name not in (*test_releases.OF_UNIFORMS, *WHOLE, "directions")
+)
 """Shapes of release whose normals have a scale: directions have none."""
 MANY = ("the stream", "directions", "screen, answered")
 """Those that draw more than 4,096 normals."""
@@ -67,7 +79,8 @@ MANY = ("the stream", "directions", "screen, answered")
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """`made(original)` stands in for attribute `name` of `owner`. learners: what it is looked for in, each by itself, with `settings`."""
+    """`made(original)` stands in for attribute `name` of `owner`. learners: what it is looked for
+    in, each by itself, with `settings`."""
 
     kind: str
     words: str
@@ -89,10 +102,14 @@ def noise_by(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], 
     return lambda original: lambda self, like, std: change(original(self, like, std))
 
 
-def law_by(draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]) -> Callable[[Any], Any]:
+def law_by(
+    draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray],
+) -> Callable[[Any], Any]:
     """Noise of another law, of variance 1, in units of the standard deviation."""
     generator = np.random.default_rng(0)
-    return lambda original: lambda self, like, std: std * torch.as_tensor(draw(generator, tuple(like.shape))).to(like)
+    return lambda original: (
+        lambda self, like, std: std * torch.as_tensor(draw(generator, tuple(like.shape))).to(like)
+    )
 
 
 class Stuck:
@@ -114,7 +131,9 @@ def stuck(original: Any) -> Any:
 
 def seedless(original: Any) -> Any:
     return lambda self, purpose, **more: (
-        rng.stream(0, purpose) if "noise" in purpose or purpose == "second moment" else original(self, purpose, **more)
+        rng.stream(0, purpose)
+        if "noise" in purpose or purpose == "second moment"
+        else original(self, purpose, **more)
     )
 
 
@@ -136,7 +155,8 @@ def one_place_twice(original: Any, *, place: int = 3) -> Any:
 
 
 def first_place_twice(original: Any) -> Any:
-    """As `one_place_twice`; the trial of a network's places meets it by taking rows one at a time, each in the first place."""
+    """As `one_place_twice`; the trial of a network's places meets it by taking rows one at a time,
+    each in the first place."""
     return one_place_twice(original, place=0)
 
 
@@ -147,12 +167,19 @@ def unfilled(original: Any) -> Any:
 
 def by_the_batch(original: Any) -> Any:
     """All rows are scaled by the median row's factor."""
-    return lambda squared, clip, **more: original(squared, clip, **more).median(dim=1, keepdim=True).values.expand_as(squared).contiguous()
+    return lambda squared, clip, **more: (
+        original(squared, clip, **more)
+        .median(dim=1, keepdim=True)
+        .values.expand_as(squared)
+        .contiguous()
+    )
 
 
 def by_the_realised_norm(original: Any) -> Any:
     """Noise in units of the sum's own norm, not of the clip norm."""
-    return lambda self, like, std: original(self, like, self.noise_multiplier * float(torch.linalg.vector_norm(like)))
+    return lambda self, like, std: original(
+        self, like, self.noise_multiplier * float(torch.linalg.vector_norm(like))
+    )
 
 
 def of_private_curvature(original: Any) -> Any:
@@ -160,7 +187,9 @@ def of_private_curvature(original: Any) -> Any:
 
     def curvature(features: Any, head: np.ndarray, *rest: Any) -> np.ndarray:
         private = features.private.double().numpy()
-        return original(dataclasses.replace(features, public=private), head[: private.shape[1]], *rest)
+        return original(
+            dataclasses.replace(features, public=private), head[: private.shape[1]], *rest
+        )
 
     return curvature
 
@@ -174,11 +203,15 @@ def counted_twice(original: Any) -> Any:
 
 
 def always_first(original: Any) -> Any:
-    return lambda probability, n, stream: np.union1d([0], original(probability, n, stream)).astype(np.int64)
+    return lambda probability, n, stream: np.union1d([0], original(probability, n, stream)).astype(
+        np.int64
+    )
 
 
 def fixed_size(original: Any) -> Any:
-    return lambda probability, n, stream: np.sort(np.argsort(stream.random(n))[: round(probability * n)])
+    return lambda probability, n, stream: np.sort(
+        np.argsort(stream.random(n))[: round(probability * n)]
+    )
 
 
 def equal_parts(original: Any) -> Any:
@@ -199,7 +232,9 @@ def in_pairs(original: Any) -> Any:
         pairs = original(probability, (n + 1) // 2, stream)
         return np.sort(np.concatenate([2 * pairs, 2 * pairs + 1]))[:n]
 
-    return lambda probability, n, stream: (lambda drawn: drawn[drawn < n])(sample(probability, n, stream))
+    return lambda probability, n, stream: (lambda drawn: drawn[drawn < n])(
+        sample(probability, n, stream)
+    )
 
 
 def with_a_trace(original: Any) -> Any:
@@ -210,7 +245,10 @@ def with_a_trace(original: Any) -> Any:
 def of_private_rows(original: Any) -> Any:
     """Mean and scale of preprocessing come from private rows too."""
     return lambda self, **how: original(
-        dataclasses.replace(self, x_public=np.concatenate([self.x_public, self.x]), memo=type(self.memo)()), **how
+        dataclasses.replace(
+            self, x_public=np.concatenate([self.x_public, self.x]), memo=type(self.memo)()
+        ),
+        **how,
     )
 
 
@@ -239,7 +277,9 @@ def every_second(original: Any) -> Any:
 
 
 def half_printed(original: Any) -> Any:
-    return lambda self, z, signs, slope, lipschitz, std: original(self, z, signs, slope, lipschitz, std / 2)
+    return lambda self, z, signs, slope, lipschitz, std: original(
+        self, z, signs, slope, lipschitz, std / 2
+    )
 
 
 def repeating_printed(original: Any) -> Any:
@@ -264,7 +304,8 @@ def scaled_choice(times: float) -> Callable[[Any], Any]:
 def normal_choice(original: Any) -> Any:
     """Gaussian noise of the Gumbel law's variance."""
     return lambda self, scores, scale: np.argmax(
-        scores + scale * np.pi / 6**0.5 * np.random.default_rng(0).standard_normal(scores.shape), axis=-1
+        scores + scale * np.pi / 6**0.5 * np.random.default_rng(0).standard_normal(scores.shape),
+        axis=-1,
     )
 
 
@@ -300,7 +341,9 @@ def of_one_row(original: Any) -> Any:
 
 
 def distinct(original: Any) -> Any:
-    return lambda private: dataclasses.replace(private, x_train=np.unique(private.x_train, axis=0), y_train=None)
+    return lambda private: dataclasses.replace(
+        private, x_train=np.unique(private.x_train, axis=0), y_train=None
+    )
 
 
 def unwatched(original: Any) -> Any:
@@ -361,7 +404,10 @@ def of_private_rank(original: Any) -> Any:
 
     def public_facts(learner: Any, settings: Any, view: View) -> Any:
         found = original(learner, settings, view)
-        least = min(found.extra.get("public_rank", 0), int(np.linalg.matrix_rank(checks.private_rows(view)[0])))
+        least = min(
+            found.extra.get("public_rank", 0),
+            int(np.linalg.matrix_rank(checks.private_rows(view)[0])),
+        )
         return dataclasses.replace(found, extra={**found.extra, "public_rank": least})
 
     return public_facts
@@ -372,18 +418,31 @@ def at_half_of_the_chance(original: Any) -> Any:
 
 
 def of_half_of_the_trials(original: Any) -> Any:
-    return lambda event, mean_trials, shape: original(event, mean_trials=mean_trials / 2, shape=shape)
+    return lambda event, mean_trials, shape: original(
+        event, mean_trials=mean_trials / 2, shape=shape
+    )
 
 
 def at_half_of_the_trials(original: Any) -> Any:
-    return lambda event, *rest: original(ledger.best_of(event.event, mean_trials=event.mean / 2, shape=event.shape), *rest)
+    return lambda event, *rest: original(
+        ledger.best_of(event.event, mean_trials=event.mean / 2, shape=event.shape), *rest
+    )
 
 
 def double_charge(original: Any) -> Any:
     return lambda noise_multiplier, **more: original(2 * noise_multiplier, **more)
 
 
-HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "pillar_kalman", "semi_private_halfspace")
+HEADS = (
+    "dp_sgd",
+    "pillar",
+    "gep",
+    "adadps",
+    "dope_sgd",
+    "pillar_one_shot",
+    "pillar_kalman",
+    "semi_private_halfspace",
+)
 RIVALS = ("dp_ls", "dp_fc")
 NORMALS = (*HEADS, *RIVALS, "dp_pca", "private_knn", DEEP, SCREENING)
 FEW = ("dp_sgd", DEEP)
@@ -391,11 +450,22 @@ STEPPED = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_kalman", "pr
 PLACED = ("dp_sgd", "pillar", "dope_sgd", "adadps", "semi_private_halfspace")
 PROJECTED = ("pillar", "semi_private_halfspace", "pillar_one_shot", "pillar_kalman")
 TRACED = ("dp_sgd", "pillar", "dp_pca", "private_knn", DEEP, SCREENING)
-OF_UNIFORMS = tuple(name for name in test_releases.SHAPES if name not in (*OF_WORDS, "one choice", "choices"))
+OF_UNIFORMS = tuple(
+    name for name in test_releases.SHAPES if name not in (*OF_WORDS, "one choice", "choices")
+)
 
 
 def _allocated(kind: str, words: str, owner: Any, name: str, made: Callable[[Any], Any]) -> Fault:
-    return Fault(kind, words, owner, name, made, ("dp_sgd", "pillar"), True, {"sampling": "random_allocation"})
+    return Fault(
+        kind,
+        words,
+        owner,
+        name,
+        made,
+        ("dp_sgd", "pillar"),
+        True,
+        {"sampling": "random_allocation"},
+    )
 
 
 def _noise(kind: str, words: str, made: Callable[[Any], Any], learners: tuple[str, ...]) -> Fault:
@@ -411,78 +481,384 @@ def _cut(generator: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
     return np.clip(generator.standard_normal(size), -2, 2) / 0.9595
 
 
-CHOICE, SECRET, SAMPLE = (ExponentialMechanism, "_draw"), (Streams, "secret"), (poisson, "poisson_sample")
-CLIP, SYSTEM_NORMALS, SYSTEM_WORDS = (gradient, "clip_factors"), (rng.SystemStream, "standard_normal"), (rng.SystemStream, "words")
+CHOICE, SECRET, SAMPLE = (
+    (ExponentialMechanism, "_draw"),
+    (Streams, "secret"),
+    (poisson, "poisson_sample"),
+)
+CLIP, SYSTEM_NORMALS, SYSTEM_WORDS = (
+    (gradient, "clip_factors"),
+    (rng.SystemStream, "standard_normal"),
+    (rng.SystemStream, "words"),
+)
 """Where several faults are planted: owner and attribute."""
 
 FAULTS = (
     _noise("scale", "half the noise", noise_by(lambda noise: noise / 2), NORMALS),
     _noise("scale", "two thirds of the noise", noise_by(lambda noise: noise * 2 / 3), NORMALS),
-    _noise("scale", "one place without noise", noise_by(lambda n: n * (torch.arange(n.shape[-1]) > 0)), ("dp_sgd", "pillar_one_shot")),
-    _noise("scale", "noise in units of the realised norm", by_the_realised_norm, ("pillar_kalman", "pillar_one_shot")),
+    _noise(
+        "scale",
+        "one place without noise",
+        noise_by(lambda n: n * (torch.arange(n.shape[-1]) > 0)),
+        ("dp_sgd", "pillar_one_shot"),
+    ),
+    _noise(
+        "scale",
+        "noise in units of the realised norm",
+        by_the_realised_norm,
+        ("pillar_kalman", "pillar_one_shot"),
+    ),
     Fault("scale", "half the noise", PrintedNoisySgd, "_descend", half_printed, (PRINTED,)),
-    Fault("scale", "choice at two thirds of its scale", *CHOICE, scaled_choice(2 / 3), ("disjunction", "pillar_noisy_sgd", "prototypes")),
+    Fault(
+        "scale",
+        "choice at two thirds of its scale",
+        *CHOICE,
+        scaled_choice(2 / 3),
+        ("disjunction", "pillar_noisy_sgd", "prototypes"),
+    ),
     _noise("law", "uniform noise of equal variance", law_by(_uniform), NORMALS),
-    _noise("law", "Laplace noise of equal variance", law_by(lambda g, size: g.laplace(0, 2**-0.5, size)), ("dp_sgd", "gep", DEEP)),
-    _noise("law", "normals cut at two deviations", law_by(_cut), ("dp_sgd", "pillar_one_shot", DEEP)),
-    Fault("law", "normal noise for a choice", *CHOICE, normal_choice, ("disjunction", "pillar_noisy_sgd", "prototypes")),
+    _noise(
+        "law",
+        "Laplace noise of equal variance",
+        law_by(lambda g, size: g.laplace(0, 2**-0.5, size)),
+        ("dp_sgd", "gep", DEEP),
+    ),
+    _noise(
+        "law", "normals cut at two deviations", law_by(_cut), ("dp_sgd", "pillar_one_shot", DEEP)
+    ),
+    Fault(
+        "law",
+        "normal noise for a choice",
+        *CHOICE,
+        normal_choice,
+        ("disjunction", "pillar_noisy_sgd", "prototypes"),
+    ),
     Fault("dependence", "the same noise in every step", *SECRET, stuck, STEPPED),
     Fault("dependence", "the same noise in every run", *SECRET, seedless, (*HEADS, DEEP)),
-    _noise("dependence", "classes share their noise", noise_by(shared_by_classes), ("dp_sgd", "pillar_one_shot", DEEP)),
-    Fault("dependence", "the same noise in every step", PrintedNoisySgd, "_descend", repeating_printed, (PRINTED,)),
-    Fault("relation", "replace-one factor 1 for √2", dp_pca, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("dp_pca",)),
-    Fault("relation", "replace-one factor 1 for 2", checks.EXPONENTIAL, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("disjunction", "prototypes")),
-    Fault("relation", "replace-one factor 1", pillar_one_shot, "replace_one_factor", lambda _: lambda weight: 1.0, ("pillar_one_shot",)),
-    Fault("relation", "votes move by 1", voting, "VOTE_SENSITIVITY", lambda _: 1.0, ("private_knn", "pate")),
-    Fault("relation", "replace-one factor 1 for √2", screening_release, "REPLACE_ONE_FACTOR", lambda _: 1.0, (SCREENING,)),
+    _noise(
+        "dependence",
+        "classes share their noise",
+        noise_by(shared_by_classes),
+        ("dp_sgd", "pillar_one_shot", DEEP),
+    ),
+    Fault(
+        "dependence",
+        "the same noise in every step",
+        PrintedNoisySgd,
+        "_descend",
+        repeating_printed,
+        (PRINTED,),
+    ),
+    Fault(
+        "relation",
+        "replace-one factor 1 for √2",
+        dp_pca,
+        "REPLACE_ONE_FACTOR",
+        lambda _: 1.0,
+        ("dp_pca",),
+    ),
+    Fault(
+        "relation",
+        "replace-one factor 1 for 2",
+        checks.EXPONENTIAL,
+        "REPLACE_ONE_FACTOR",
+        lambda _: 1.0,
+        ("disjunction", "prototypes"),
+    ),
+    Fault(
+        "relation",
+        "replace-one factor 1",
+        pillar_one_shot,
+        "replace_one_factor",
+        lambda _: lambda weight: 1.0,
+        ("pillar_one_shot",),
+    ),
+    Fault(
+        "relation",
+        "votes move by 1",
+        voting,
+        "VOTE_SENSITIVITY",
+        lambda _: 1.0,
+        ("private_knn", "pate"),
+    ),
+    Fault(
+        "relation",
+        "replace-one factor 1 for √2",
+        screening_release,
+        "REPLACE_ONE_FACTOR",
+        lambda _: 1.0,
+        (SCREENING,),
+    ),
     Fault("sampling", "batches of fixed size", *SAMPLE, fixed_size, FEW, True),
-    Fault("sampling", "half as likely again", *SAMPLE, lambda original: lambda q, n, s: original(min(1.0, 1.5 * q), n, s), FEW, True),
-    Fault("sampling", "the first row in every batch", *SAMPLE, always_first, ("dp_sgd", "gep", "adadps", "dope_sgd"), True),
-    Fault("sampling", "one sample for all steps", *SAMPLE, drawn_once, ("dp_sgd", "private_knn"), True),
+    Fault(
+        "sampling",
+        "half as likely again",
+        *SAMPLE,
+        lambda original: lambda q, n, s: original(min(1.0, 1.5 * q), n, s),
+        FEW,
+        True,
+    ),
+    Fault(
+        "sampling",
+        "the first row in every batch",
+        *SAMPLE,
+        always_first,
+        ("dp_sgd", "gep", "adadps", "dope_sgd"),
+        True,
+    ),
+    Fault(
+        "sampling", "one sample for all steps", *SAMPLE, drawn_once, ("dp_sgd", "private_knn"), True
+    ),
     Fault("sampling", "rows in pairs", *SAMPLE, in_pairs, ("dp_sgd",), True),
-    _allocated("sampling", "a shuffle charged as random allocation", poisson, "steps_of_rows", equal_parts),
+    _allocated(
+        "sampling", "a shuffle charged as random allocation", poisson, "steps_of_rows", equal_parts
+    ),
     _allocated("sampling", "the same steps in every pass", poisson, "steps_of_rows", drawn_once),
-    _allocated("sampling", "no row enters a pass's last step", poisson, "steps_of_rows", lambda f: lambda steps, n, s: f(steps - 1, n, s)),
-    _allocated("ledger", "twice as many steps a pass", ledger, "allocation_pass", lambda f: lambda noise, steps: f(noise, 2 * steps)),
+    _allocated(
+        "sampling",
+        "no row enters a pass's last step",
+        poisson,
+        "steps_of_rows",
+        lambda f: lambda steps, n, s: f(steps - 1, n, s),
+    ),
+    _allocated(
+        "ledger",
+        "twice as many steps a pass",
+        ledger,
+        "allocation_pass",
+        lambda f: lambda noise, steps: f(noise, 2 * steps),
+    ),
     Fault("clip", "one place of a batch twice as high", *CLIP, one_place_twice, PLACED),
-    Fault("clip", "micro-batches of the batch's own size", train.MicroBatches, "gradients", unfilled, (FEW_ROWS,)),
-    Fault("clip", "the first place of a batch twice as high", deep_gradients, "clip_factors", first_place_twice, (DEEP,)),
+    Fault(
+        "clip",
+        "micro-batches of the batch's own size",
+        train.MicroBatches,
+        "gradients",
+        unfilled,
+        (FEW_ROWS,),
+    ),
+    Fault(
+        "clip",
+        "the first place of a batch twice as high",
+        deep_gradients,
+        "clip_factors",
+        first_place_twice,
+        (DEEP,),
+    ),
     Fault("clip", "the batch's median, not each row", *CLIP, by_the_batch, ("dp_sgd", "adadps")),
     Fault("clip", "none", *CLIP, unclipped, ("dp_sgd", "semi_private_halfspace", "dp_fc")),
-    Fault("clip", "a second moment counts twice", dp_pca, "second_moment", lambda original: lambda *rows: 2 * original(*rows), ("dp_pca",)),
-    Fault("clip", "twice as high", screening_release, "clip_rows", lambda f: lambda rows, clip: f(rows, 2 * clip), (SCREENING,)),
-    Fault("post-processing", "a trace of the sum beside it", GaussianMechanism, "release", with_a_trace, TRACED),
-    Fault("post-processing", "private rows in the public basis", View, "basis", of_private_rows, PROJECTED),
-    Fault("post-processing", "curvature of private rows", pillar_kalman, "expected_curvature", of_private_curvature, ("pillar_kalman",)),
-    Fault("post-processing", "private rows in mean and scale", View, "moments", of_private_rows, ("dp_sgd", "dope_sgd")),
-    Fault("post-processing", "the divisor counts rows present", deep_settings, "private_phase", by_rows_present, (DEEP,)),
-    Fault("ledger", "twice the noise is charged", ledger, "gaussian", double_charge, (*HEADS, DEEP)),
-    Fault("ledger", "every second release is free", ledger.Ledger, "release", every_second, ("dp_sgd", "gep", DEEP)),
-    Fault("ledger", "half the sampling probability", ledger, "subsample", at_half_of_the_chance, FEW, True),
+    Fault(
+        "clip",
+        "a second moment counts twice",
+        dp_pca,
+        "second_moment",
+        lambda original: lambda *rows: 2 * original(*rows),
+        ("dp_pca",),
+    ),
+    Fault(
+        "clip",
+        "twice as high",
+        screening_release,
+        "clip_rows",
+        lambda f: lambda rows, clip: f(rows, 2 * clip),
+        (SCREENING,),
+    ),
+    Fault(
+        "post-processing",
+        "a trace of the sum beside it",
+        GaussianMechanism,
+        "release",
+        with_a_trace,
+        TRACED,
+    ),
+    Fault(
+        "post-processing",
+        "private rows in the public basis",
+        View,
+        "basis",
+        of_private_rows,
+        PROJECTED,
+    ),
+    Fault(
+        "post-processing",
+        "curvature of private rows",
+        pillar_kalman,
+        "expected_curvature",
+        of_private_curvature,
+        ("pillar_kalman",),
+    ),
+    Fault(
+        "post-processing",
+        "private rows in mean and scale",
+        View,
+        "moments",
+        of_private_rows,
+        ("dp_sgd", "dope_sgd"),
+    ),
+    Fault(
+        "post-processing",
+        "the divisor counts rows present",
+        deep_settings,
+        "private_phase",
+        by_rows_present,
+        (DEEP,),
+    ),
+    Fault(
+        "ledger", "twice the noise is charged", ledger, "gaussian", double_charge, (*HEADS, DEEP)
+    ),
+    Fault(
+        "ledger",
+        "every second release is free",
+        ledger.Ledger,
+        "release",
+        every_second,
+        ("dp_sgd", "gep", DEEP),
+    ),
+    Fault(
+        "ledger",
+        "half the sampling probability",
+        ledger,
+        "subsample",
+        at_half_of_the_chance,
+        FEW,
+        True,
+    ),
     Fault("clip", "similarities count twice", prototypes, "scores", counted_twice, ("prototypes",)),
-    Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
-    Fault("relation", "replace-one factor 1 for √2", TRIM, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("trim",)),
-    Fault("clip", "half of the class sums' sensitivity", class_signal, "SENSITIVITY", lambda _: 0.5, ("class signal", "paid choice")),
-    Fault("post-processing", "no more directions than private rows span", runs, "public_facts", of_private_rank, (SOLVE,)),
+    Fault(
+        "ledger",
+        "the larger of two joint charges",
+        ledger,
+        "joint_noise_multiplier",
+        lambda _: max,
+        ("gep",),
+    ),
+    Fault(
+        "relation",
+        "replace-one factor 1 for √2",
+        TRIM,
+        "REPLACE_ONE_FACTOR",
+        lambda _: 1.0,
+        ("trim",),
+    ),
+    Fault(
+        "clip",
+        "half of the class sums' sensitivity",
+        class_signal,
+        "SENSITIVITY",
+        lambda _: 0.5,
+        ("class signal", "paid choice"),
+    ),
+    Fault(
+        "post-processing",
+        "no more directions than private rows span",
+        runs,
+        "public_facts",
+        of_private_rank,
+        (SOLVE,),
+    ),
     Fault("release", "normals a hundredth as large", *SYSTEM_NORMALS, hundredth, SCALED),
-    Fault("release", "uniforms of four bits", rng.SystemStream, "random", of_four_bits, OF_UNIFORMS),
+    Fault(
+        "release", "uniforms of four bits", rng.SystemStream, "random", of_four_bits, OF_UNIFORMS
+    ),
     Fault("release", "words of four bits", *SYSTEM_WORDS, words_of_four_bits, OF_WORDS),
     Fault("release", "the same words in every draw", *SYSTEM_WORDS, repeated_words, OF_WORDS),
-    Fault("release", "whole noise a hundredth as large", gaussian, "rounded_gaussian", by_share(0.01), WHOLE),
+    Fault(
+        "release",
+        "whole noise a hundredth as large",
+        gaussian,
+        "rounded_gaussian",
+        by_share(0.01),
+        WHOLE,
+    ),
     Fault("release", "normals that repeat after 4,096", *SYSTEM_NORMALS, from_a_pool, MANY),
-    Fault("release", "the angle from the radius' uniforms", *SYSTEM_NORMALS, of_one_uniform, (*SCALED, "directions")),
-    Fault("persons", "rows set apart leave others their persons", Persons, "at", of_first_rows, (SPLIT,)),
-    Fault("persons", "two rows kept for one counted", splits, "_by_person", in_pairs_of_one, (SPLIT,)),
-    Fault("persons", "a person priced as one row", runs, "of_person", lambda _: lambda event, rows: event, (SPLIT,)),
-    Fault("selection", "half of the trials are priced", ledger, "best_of", of_half_of_the_trials, (TUNE,)),
-    Fault("selection", "the price of half of the trials is stated", selection, "guarantee_of", at_half_of_the_trials, (TUNE,)),
-    Fault("selection", "twice as many trials as the law draws", selection, "_trials", twice_as_many, (TUNE,)),
-    Fault("selection", "trials are scored on private rows", selection, "_score", on_private_rows, ("trials",)),
-    Fault("persons", "a paid choice prices one row of a person", choice, "_noise_of_choice", of_one_row, ("a person's choice",)),
-    Fault("post-processing", "clusters by distinct private rows", TRIM, "first_of_each_person", distinct, ("clusters",)),
-    Fault("ledger", "two releases from one sample", ledger.Ledger, "poisson", unwatched, ("sample",)),
-    Fault("release", "whole noise 5 % too small", gaussian, "rounded_gaussian", by_share(0.95), ("whole noise",)),
-    Fault("release", "a rate 2 % too high", EXPONENTIAL, "softmax_choice", at_higher_rate, ("choice",)),
+    Fault(
+        "release",
+        "the angle from the radius' uniforms",
+        *SYSTEM_NORMALS,
+        of_one_uniform,
+        (*SCALED, "directions"),
+    ),
+    Fault(
+        "persons",
+        "rows set apart leave others their persons",
+        Persons,
+        "at",
+        of_first_rows,
+        (SPLIT,),
+    ),
+    Fault(
+        "persons", "two rows kept for one counted", splits, "_by_person", in_pairs_of_one, (SPLIT,)
+    ),
+    Fault(
+        "persons",
+        "a person priced as one row",
+        runs,
+        "of_person",
+        lambda _: lambda event, rows: event,
+        (SPLIT,),
+    ),
+    Fault(
+        "selection",
+        "half of the trials are priced",
+        ledger,
+        "best_of",
+        of_half_of_the_trials,
+        (TUNE,),
+    ),
+    Fault(
+        "selection",
+        "the price of half of the trials is stated",
+        selection,
+        "guarantee_of",
+        at_half_of_the_trials,
+        (TUNE,),
+    ),
+    Fault(
+        "selection",
+        "twice as many trials as the law draws",
+        selection,
+        "_trials",
+        twice_as_many,
+        (TUNE,),
+    ),
+    Fault(
+        "selection",
+        "trials are scored on private rows",
+        selection,
+        "_score",
+        on_private_rows,
+        ("trials",),
+    ),
+    Fault(
+        "persons",
+        "a paid choice prices one row of a person",
+        choice,
+        "_noise_of_choice",
+        of_one_row,
+        ("a person's choice",),
+    ),
+    Fault(
+        "post-processing",
+        "clusters by distinct private rows",
+        TRIM,
+        "first_of_each_person",
+        distinct,
+        ("clusters",),
+    ),
+    Fault(
+        "ledger", "two releases from one sample", ledger.Ledger, "poisson", unwatched, ("sample",)
+    ),
+    Fault(
+        "release",
+        "whole noise 5 % too small",
+        gaussian,
+        "rounded_gaussian",
+        by_share(0.95),
+        ("whole noise",),
+    ),
+    Fault(
+        "release", "a rate 2 % too high", EXPONENTIAL, "softmax_choice", at_higher_rate, ("choice",)
+    ),
 )
 
 
@@ -513,7 +889,9 @@ def caught_by_the_page(fault: Fault) -> bool:
     asked = RunSpec.of("dp_sgd", epsilon=4.0, steps=4)
     with fault.planted():
         try:
-            return attacks.canary_audit(asked, small_split(n=200), trials=100, significance=1e-3).is_rejected
+            return attacks.canary_audit(
+                asked, small_split(n=200), trials=100, significance=1e-3
+            ).is_rejected
         except PillarError:
             return True
 
@@ -531,24 +909,49 @@ def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
         return [(reaches.__name__, lambda: reaches(learner))]
     if learner == FEW_ROWS:
         few, row = few_rows_case()
-        return [("is_within_sensitivity", lambda: checks.is_within_sensitivity(few, rows={"noise": row}))]
+        return [
+            (
+                "is_within_sensitivity",
+                lambda: checks.is_within_sensitivity(few, rows={"noise": row}),
+            )
+        ]
     if learner == SOLVE:
         solved = test_methods.test_nothing_that_is_solved_reads_private_rows
         return [(solved.__name__, solved)]
     if learner == SCREENING:
         return [
-            ("noise_is_as_charged", test_screening_releases.test_the_noise_of_the_moment_is_as_charged),
-            ("is_within_sensitivity", lambda: test_screening_releases.check_sensitivity("moment", test_screening_releases.N)),
-            ("replays", lambda: test_screening_releases.check_replay("moment", test_screening_releases.N)),
+            (
+                "noise_is_as_charged",
+                test_screening_releases.test_the_noise_of_the_moment_is_as_charged,
+            ),
+            (
+                "is_within_sensitivity",
+                lambda: test_screening_releases.check_sensitivity(
+                    "moment", test_screening_releases.N
+                ),
+            ),
+            (
+                "replays",
+                lambda: test_screening_releases.check_replay("moment", test_screening_releases.N),
+            ),
         ]
     if learner == PRINTED:
         case = case_for(METHODS["pillar_noisy_sgd"], variant="as_printed")
         return [("takes_the_printed_steps", lambda: checks.takes_the_printed_steps(case))]
     case = case_for(METHODS[learner], sampled=fault.sampled, **fault.settings)
-    order = sorted(checks.PRIVACY, key=lambda check: check is not FIRST.get(fault.kind, checks.noise_is_as_charged))
+    order = sorted(
+        checks.PRIVACY,
+        key=lambda check: check is not FIRST.get(fault.kind, checks.noise_is_as_charged),
+    )
     found = [(check.__name__, lambda check=check: check(case)) for check in order]
     if fault.sampled and fault.kind == "sampling":
-        longer = case_for(METHODS[learner], sampled=True, steps=300 if fault.settings else 60, queries=40, **fault.settings)
+        longer = case_for(
+            METHODS[learner],
+            sampled=True,
+            steps=300 if fault.settings else 60,
+            queries=40,
+            **fault.settings,
+        )
         found.insert(0, ("samples_as_charged", lambda: checks.samples_as_charged(longer)))
     return found
 
@@ -564,7 +967,12 @@ def table() -> Iterator[str]:
             page = "rejects" if caught_by_the_page(fault) else "does not reject"
         for learner in fault.learners:
             check = caught_by(fault, learner)
-            key = fault.kind, fault.words, f"`{check}`" if check else "**missed**", page if learner in PAGE else ""
+            key = (
+                fault.kind,
+                fault.words,
+                f"`{check}`" if check else "**missed**",
+                page if learner in PAGE else "",
+            )
             rows.setdefault(key, []).append(f"`{learner}`")
     for key, learners in rows.items():
         yield f"| {' | '.join((*key, ', '.join(learners)))} |"

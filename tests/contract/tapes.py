@@ -1,4 +1,5 @@
-"""Tapes at the ledger's gate: one records every release and sample of a fit, the others answer in the mechanisms' place."""
+"""Tapes at the ledger's gate: one records every release and sample of a fit, the others answer in
+the mechanisms' place."""
 
 import copy
 from collections.abc import Callable
@@ -68,7 +69,9 @@ class Replay(Recorder):
     def answer(self, draw: Callable[[], Any]) -> Any:
         position = len(self.released)
         if position >= len(self._tape.released):
-            raise AssertionError("one release more than on the tape: the number of releases depends on private rows")
+            raise AssertionError(
+                "one release more than on the tape: the number of releases depends on private rows"
+            )
         return copied(self._tape.released[position])
 
     def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
@@ -76,9 +79,11 @@ class Replay(Recorder):
 
 
 class Neighbour(Replay):
-    """Answers with another fit's releases and samples; a row that only this data set has is forced into each sample.
+    """Answers with another fit's releases and samples; a row that only this data set has is forced
+    into each sample.
 
-    `position_of` maps a row of the recorded data set to its place here (a new row shifts those behind it).
+    `position_of` maps a row of the recorded data set to its place here (a new row shifts those
+    behind it).
     """
 
     def __init__(self, tape: Recorder, *, position_of: np.ndarray, forced: int | None) -> None:
@@ -99,12 +104,14 @@ def copied(value: Any) -> Any:
 
 
 def distance(a: Any, b: Any, kind: str = "gaussian") -> list[float]:
-    """L2 distances between two pre-noise values, one for each part of a joint release; scores of a choice: the spread, which for
-    the Bingham mechanism's vᵀMv is that of the eigenvalues."""
+    """L2 distances between two pre-noise values, one for each part of a joint release; scores of a
+    choice: the spread, which for the Bingham mechanism's vᵀMv is that of the eigenvalues."""
     if isinstance(a, list | tuple):
         return [part for one, other in zip(a, b, strict=True) for part in distance(one, other)]
     if kind == "exponential":
         return [float(np.ptp(np.asarray(a) - np.asarray(b)))]
     if kind == "bingham":
         return [float(np.ptp(np.linalg.eigvalsh(np.asarray(a) - np.asarray(b))))]
-    return [float(torch.linalg.vector_norm(torch.as_tensor(a).double() - torch.as_tensor(b).double()))]
+    return [
+        float(torch.linalg.vector_norm(torch.as_tensor(a).double() - torch.as_tensor(b).double()))
+    ]

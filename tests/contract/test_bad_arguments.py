@@ -1,4 +1,5 @@
-"""Bad arguments of what the public face lets be called: NaN, negative, out of range, a wrong word or shape get an error of ours."""
+"""Bad arguments of what the public face lets be called: NaN, negative, out of range, a wrong word
+or shape get an error of ours."""
 
 import dataclasses
 import inspect
@@ -22,19 +23,52 @@ from pillar_core.ledger import gaussian
 from pillar_core.runs import sweep as sweeps
 from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget, PublicFacts
 
-GRID = {"dataset": "gaussian_mixture", "dataset_settings": {"n": 20, "n_test": 4, "d": 3}, "method": "only_public", "public_fraction": 0.5}
-FREE = {"accounting.delta_of: epsilon", "accounting.calibration_key: relative_tolerance", "screening.interval: values"}
+GRID = {
+    "dataset": "gaussian_mixture",
+    "dataset_settings": {"n": 20, "n_test": 4, "d": 3},
+    "method": "only_public",
+    "public_fraction": 0.5,
+}
+FREE = {
+    "accounting.delta_of: epsilon",
+    "accounting.calibration_key: relative_tolerance",
+    "screening.interval: values",
+}
 """Numbers of any sign, and those of which only a key is made."""
 
 
 def nouns() -> dict[str, Any]:
-    """What a hurried hand passes in the place of another thing, by the word of an annotation that takes it."""
+    """What a hurried hand passes in the place of another thing, by the word of an annotation that
+    takes it."""
     x, y = np.eye(4, dtype=np.float32), np.arange(4) % 2
     split = pc.split(pc.features(x, y), public_fraction=0.5)
     record = pc.run("only_public", split)
-    plain = {"None": None, "str": "no-such-thing", "int": 3, "float": 0.5, "list": [[1], [2, 3]], "dict": {"a": 1}, "object": object()}
-    kinds = [Dataset("numbers", x, y), split.features, split, record, record.guarantee, record.guarantee.epsilon, record.classifier]
-    kinds += [split.facts, types.Persons(y, 1), PrivacyBudget(1.0), types.RunSpec("pillar"), types.Unit(), record.public_use]
+    plain = {
+        "None": None,
+        "str": "no-such-thing",
+        "int": 3,
+        "float": 0.5,
+        "list": [[1], [2, 3]],
+        "dict": {"a": 1},
+        "object": object(),
+    }
+    kinds = [
+        Dataset("numbers", x, y),
+        split.features,
+        split,
+        record,
+        record.guarantee,
+        record.guarantee.epsilon,
+        record.classifier,
+    ]
+    kinds += [
+        split.facts,
+        types.Persons(y, 1),
+        PrivacyBudget(1.0),
+        types.RunSpec("pillar"),
+        types.Unit(),
+        record.public_use,
+    ]
     return plain | {type(kind).__name__: kind for kind in kinds}
 
 
@@ -49,7 +83,8 @@ TAKEN_FOR = {
     "FeatureSet": ("FeatureSet", "Mapping"),
     "Dataset": ("Dataset", "Mapping"),
 }
-"""Words of annotations that may take what is called so, or refuse it: by itself, as one of several, or by its range or its name."""
+"""Words of annotations that may take what is called so, or refuse it: by itself, as one of several,
+or by its range or its name."""
 
 
 def calls() -> dict[Callable[..., Any], dict[str, Any]]:
@@ -58,7 +93,11 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
     y, scores, vectors = np.arange(12) % 2, np.arange(4.0), np.eye(3)
     data = Dataset("numbers", x, y, x[:4], y[:4], ("a", "b"))
     split = pc.split(pc.features(x, y, x[:4], y[:4], ["a", "b"]), public_fraction=0.5)
-    event, curve, relation = gaussian(2.0), accounting.TradeOff("gaussian", mu=1.0), NeighboringRelation.ADD_OR_REMOVE_ONE
+    event, curve, relation = (
+        gaussian(2.0),
+        accounting.TradeOff("gaussian", mu=1.0),
+        NeighboringRelation.ADD_OR_REMOVE_ONE,
+    )
     rows = geometry.rows_of(split)
     basis, found = geometry.basis_of(rows), geometry.separators(rows, ((0, 1),))
     placed = geometry.coordinates(rows, basis)
@@ -67,8 +106,22 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
     small = {"model": "linear_head", "k": 1, "n_examples": 4}
     sets = {"private": data, "public": {"other": data}, **small}
     mixture = {"epsilon": 1.0, "k": 1, "theta": 0.1, "sigma": 0.5}
-    sides, claim = {"members": scores, "others": scores}, {"claimed": curve, "trials": 10, "significance": 0.05}
-    run = {"method": "pillar", "split": split, "epsilon": 1.0, "steps": 1, "k": 1, "learning_rate": 1.0}
+    sides, claim = (
+        {"members": scores, "others": scores},
+        {
+            "claimed": curve,
+            "trials": 10,
+            "significance": 0.05,
+        },
+    )
+    run = {
+        "method": "pillar",
+        "split": split,
+        "epsilon": 1.0,
+        "steps": 1,
+        "k": 1,
+        "learning_rate": 1.0,
+    }
     folder = tempfile.mkdtemp()
     return {
         pc.load_dataset: {"name": "digits"},
@@ -78,15 +131,29 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         pc.statement: {"record": pc.run("only_public", split)},
         pc.sweep: {"grid": GRID},
         pc.advise: {"split": split},
-        pc.choose: {"private": split, "candidates": {"other": pc.features(x + 1, y)}, "epsilon": 1.0},
-        pc.check_run: {"n": 100, "batch_size": 10, "steps": 1, "noise_multiplier": 1.0, "delta": 1e-3},
+        pc.choose: {
+            "private": split,
+            "candidates": {"other": pc.features(x + 1, y)},
+            "epsilon": 1.0,
+        },
+        pc.check_run: {
+            "n": 100,
+            "batch_size": 10,
+            "steps": 1,
+            "noise_multiplier": 1.0,
+            "delta": 1e-3,
+        },
         pc.epsilon: {"noise_multiplier": 1.0},
         pc.features: {"x_train": x, "y_train": y},
         pc.gsd: {"private": data, "public": data, **small},
         pc.load_features: {"source": data},
         pc.margins: {"data": split, "k": 1},
         pc.noise_multiplier: {"epsilon": 1.0},
-        pc.private_test: {"model": pc.run("only_public", split), "rows": split.features, "epsilon": 1.0},
+        pc.private_test: {
+            "model": pc.run("only_public", split),
+            "rows": split.features,
+            "epsilon": 1.0,
+        },
         pc.recommend: {"facts": PublicFacts(100, 10, 5, 2)},
         pc.run: run,
         pc.screen: {**sets, "repeats": 1, "allow_overlap": True},
@@ -124,7 +191,12 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         geometry.basis_of: {"rows": rows},
         geometry.checked_ks: {"k": 2, "most": 3, "why": "the rank"},
         geometry.margin_at: {"values": np.arange(3.0), "quantile": 0.1},
-        geometry.projected_margins: {"rows": placed, "separators": found, "basis": basis, "ks": [1]},
+        geometry.projected_margins: {
+            "rows": placed,
+            "separators": found,
+            "basis": basis,
+            "ks": [1],
+        },
         geometry.refitted_margins: {"rows": placed, "ks": [1]},
         geometry.separators: {"rows": rows, "pairs": ((0, 1),)},
         geometry.spectrum_of: {"eigenvalues": np.array([3.0, 1.0])},
@@ -138,9 +210,19 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         screening.over_training: {**sets, "steps": 1, "looks": 2},
         screening.pairwise: {"sets": {"a": data, "b": data}, **small},
         screening.spectra: {name: value for name, value in sets.items() if name != "k"},
-        screening.task2vec_distance: {"first": np.array([1.0, 2.0]), "second": np.array([2.0, 1.0])},
+        screening.task2vec_distance: {
+            "first": np.array([1.0, 2.0]),
+            "second": np.array([2.0, 1.0]),
+        },
         screening.trim: {"private": data, "public": data, "share": 0.5, "epsilon": 1.0},
-        theory.choice: {"graph": graph, "x": x > 0, "y": x[:, 0] > 0, "epsilon": 1.0, "x_test": x > 0, "y_test": y},
+        theory.choice: {
+            "graph": graph,
+            "x": x > 0,
+            "y": x[:, 0] > 0,
+            "epsilon": 1.0,
+            "x_test": x > 0,
+            "y_test": y,
+        },
         theory.component_graph: {"x": x > 0},
         theory.fewest_rows: {"gap": 0.1, "beta": 0.1},
         theory.predicted_error: {**mixture, "n_private": 100.0},
@@ -170,10 +252,16 @@ WORDS = {"relation", "accountant", "sampler", "model", "kind", "part", "axis", "
 def test_a_bad_argument_is_refused_by_an_error_of_ours() -> None:
     offenders = []
     for function, arguments in calls().items():
-        place = f"{function.__module__.removeprefix('pillar_core.').split('.')[0]}.{function.__name__}"
+        place = (
+            f"{function.__module__.removeprefix('pillar_core.').split('.')[0]}.{function.__name__}"
+        )
         for parameter in inspect.signature(function).parameters.values():
             case = f"{place}: {parameter.name}"
-            hint = parameter.annotation if isinstance(parameter.annotation, str) else inspect.formatannotation(parameter.annotation)
+            hint = (
+                parameter.annotation
+                if isinstance(parameter.annotation, str)
+                else inspect.formatannotation(parameter.annotation)
+            )
             hint = hint.replace("numpy.ndarray[typing.Any, typing.Any]", "Array")
             words = ["no-such-thing"] if parameter.name in WORDS and "str" in hint else []
             for value in () if case in FREE else (*words, *bad_values(hint)):
@@ -185,28 +273,52 @@ def test_a_bad_argument_is_refused_by_an_error_of_ours() -> None:
                 except PillarError:
                     pass
                 except Exception as error:  # noqa: BLE001  # any other kind is what the test looks for
-                    offenders.append(f"{case} = {value!r:.30}: {type(error).__name__}: {error!s:.80}")
+                    offenders.append(
+                        f"{case} = {value!r:.30}: {type(error).__name__}: {error!s:.80}"
+                    )
     assert not offenders, "\n".join(offenders)
 
 
 def test_a_thing_of_another_kind_is_refused_by_an_error_of_ours() -> None:
     offenders, every = [], calls()
-    assert {item for item in (getattr(pc, name) for name in pc.__all__) if inspect.isfunction(item)} <= every.keys()
+    assert {
+        item for item in (getattr(pc, name) for name in pc.__all__) if inspect.isfunction(item)
+    } <= every.keys()
     for function, arguments in every.items():
         for parameter in inspect.signature(function).parameters.values():
-            hint = parameter.annotation if isinstance(parameter.annotation, str) else inspect.formatannotation(parameter.annotation)
-            words = set(re.findall(r"\w+", hint.replace("numpy.ndarray[typing.Any, typing.Any]", "Array")))
-            for noun, value in nouns().items() if parameter.kind is not parameter.VAR_KEYWORD else ():
+            hint = (
+                parameter.annotation
+                if isinstance(parameter.annotation, str)
+                else inspect.formatannotation(parameter.annotation)
+            )
+            words = set(
+                re.findall(r"\w+", hint.replace("numpy.ndarray[typing.Any, typing.Any]", "Array"))
+            )
+            for noun, value in (
+                nouns().items() if parameter.kind is not parameter.VAR_KEYWORD else ()
+            ):
                 is_maybe = bool(words & {"Any", noun, *TAKEN_FOR.get(noun, ())})
-                if is_maybe and function not in (pc.load_features, pc.features, pc.split, pc.load_model):  # they would do what they do
+                if is_maybe and function not in (
+                    pc.load_features,
+                    pc.features,
+                    pc.split,
+                    pc.load_model,
+                ):  # they would do what they do
                     continue
                 try:
                     function(**{**arguments, parameter.name: value})
-                    offenders += [] if is_maybe else [f"{function.__name__}: {parameter.name} = {noun} is taken"]
+                    offenders += (
+                        []
+                        if is_maybe
+                        else [f"{function.__name__}: {parameter.name} = {noun} is taken"]
+                    )
                 except PillarError:
                     pass
                 except Exception as error:  # noqa: BLE001  # any other kind is what the test looks for
-                    offenders.append(f"{function.__name__}: {parameter.name} = {noun}: {type(error).__name__}: {error!s:.80}")
+                    offenders.append(
+                        f"{function.__name__}: {parameter.name} = {noun}: {type(error).__name__}:"
+                        f" {error!s:.80}"
+                    )
     assert not offenders, "\n".join(offenders)
     for registry in (pc.ACCOUNTANTS, pc.BACKBONES, pc.DATASETS, pc.METHODS, pc.SCORES):
         for value in nouns().values():
@@ -218,10 +330,23 @@ def test_what_can_be_meant_is_taken(tmp_path: Path) -> None:
     x = rng.stream(1, "what is meant").standard_normal((60, 3))
     y = np.array(["well", "sick"])[np.arange(60) % 2]
     features = pc.load_features(x, y)
-    assert (features.classes, features.fingerprint) == (("sick", "well"), pc.load_features((x, y)).fingerprint)
-    others = [pc.features(x + 1, y), dataclasses.replace(pc.features(x + 2, y), name="clinic"), pc.features(x + 3, y)]
-    assert set(pc.screen(features, others, scores="class_signal")["public"]) == {"features 1", "clinic", "features 3"}
-    assert pc.plots.rates(theory.rate_curves(axis="k", values=range(1, 9))).data  # a table and a range are what they are
+    assert (features.classes, features.fingerprint) == (
+        ("sick", "well"),
+        pc.load_features((x, y)).fingerprint,
+    )
+    others = [
+        pc.features(x + 1, y),
+        dataclasses.replace(pc.features(x + 2, y), name="clinic"),
+        pc.features(x + 3, y),
+    ]
+    assert set(pc.screen(features, others, scores="class_signal")["public"]) == {
+        "features 1",
+        "clinic",
+        "features 3",
+    }
+    assert pc.plots.rates(
+        theory.rate_curves(axis="k", values=range(1, 9))
+    ).data  # a table and a range are what they are
     split = pc.split(features, public_fraction=0.5)
     assert pc.advise(split, candidates=others[1], alike="clinic").public == "clinic"
     path = tmp_path / "model.zip"
@@ -236,19 +361,36 @@ def test_what_can_be_meant_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda features: pc.run("pillar", features, epsilon=2), "split must be SemiPrivateSplit .*private and public: split = pc.split"),
+        (
+            lambda features: pc.run("pillar", features, epsilon=2),
+            "split must be SemiPrivateSplit .*private and public: split = pc.split",
+        ),
         (lambda features: pc.advise(features), "split = pc.split"),
         (lambda features: pc.run("pillar", None), "got None"),
-        (lambda features: pc.run("pillar", pc.split(features), 2.0), r"run takes \(method, split, epsilon=.*too many positional"),
+        (
+            lambda features: pc.run("pillar", pc.split(features), 2.0),
+            r"run takes \(method, split, epsilon=.*too many positional",
+        ),
         (lambda features: pc.run("pillar"), "missing a required argument: 'split'"),
-        (lambda features: pc.split(features, public_fraction="a"), "public_fraction must be a number or none; got 'a'"),
+        (
+            lambda features: pc.split(features, public_fraction="a"),
+            "public_fraction must be a number or none; got 'a'",
+        ),
         (lambda features: pc.gsd(1, 2), r"private must be Dataset \(pc.load_dataset"),
-        (lambda features: pc.screen(features, [features.y_train]), "public must be a mapping from names to Dataset"),
-        (lambda features: pc.choose(features, [3], epsilon=1), "candidates must be a mapping from names or a list of text; got list"),
+        (
+            lambda features: pc.screen(features, [features.y_train]),
+            "public must be a mapping from names to Dataset",
+        ),
+        (
+            lambda features: pc.choose(features, [3], epsilon=1),
+            "candidates must be a mapping from names or a list of text; got list",
+        ),
         (lambda features: pc.statement(features), "record = pc.run"),
     ],
 )
-def test_the_likeliest_mistakes_are_answered_by_what_to_write(ask: Callable[[Any], Any], said: str) -> None:
+def test_the_likeliest_mistakes_are_answered_by_what_to_write(
+    ask: Callable[[Any], Any], said: str
+) -> None:
     with pytest.raises(SettingError, match=said):
         ask(pc.features(np.eye(4), [0, 1, 0, 1]))
 
@@ -256,17 +398,32 @@ def test_the_likeliest_mistakes_are_answered_by_what_to_write(ask: Callable[[Any
 def test_messages_say_parameter_expectation_and_what_was_given_without_data() -> None:
     with pytest.raises(SettingError, match=r"^steps must be a whole number; got list\.$"):
         pc.epsilon(1.0, steps=[1234])  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(SettingError, match=r"^steps must be a whole number in \[0, 1e\+07\]; got -1\.$"):
+    with pytest.raises(
+        SettingError, match=r"^steps must be a whole number in \[0, 1e\+07\]; got -1\.$"
+    ):
         pc.epsilon(1.0, steps=-1)
     with pytest.raises(SettingError, match=r"^mode must be one of light, dark; got 'pale'"):
         pc.plots.rates(theory.rate_curves(axis="k", values=[1, 10]), mode="pale")
-    with pytest.raises(DataError, match=r"^others must have the axes \(m, d\), n = 2, d = 4, m = 3; got ndarray float64 \(3, 5\)"):
+    with pytest.raises(
+        DataError,
+        match=(
+            r"^others must have the axes \(m, d\), n = 2, d = 4, m = 3; got ndarray float64"
+            r" \(3, 5\)"
+        ),
+    ):
         screening.bures_wasserstein(np.ones((2, 4)), np.ones((3, 5)))
 
 
-@pytest.mark.parametrize("source", ["/etc", "~nosuch", "a" * 5_000, "a" * 5_000 + ".npz", "nul\0.npz", ""])
+@pytest.mark.parametrize(
+    "source", ["/etc", "~nosuch", "a" * 5_000, "a" * 5_000 + ".npz", "nul\0.npz", ""]
+)
 def test_hostile_paths_and_names(source: str) -> None:
-    for read in (pc.load_features, pc.load_images, pc.load_model, lambda text: pc.load_features(Path(text))):
+    for read in (
+        pc.load_features,
+        pc.load_images,
+        pc.load_model,
+        lambda text: pc.load_features(Path(text)),
+    ):
         with pytest.raises(DataError):
             read(source)
     with pytest.raises(UnknownNameError) as refusal:
@@ -276,11 +433,18 @@ def test_hostile_paths_and_names(source: str) -> None:
 
 def test_seeds_budgets_and_axes_are_of_their_type_wherever_they_are_said() -> None:
     split = pc.split(pc.load_dataset("gaussian_mixture", n=20, n_test=4, d=3), public_fraction=0.5)
-    bad: dict[str, tuple[Any, ...]] = {"seed": (1.5, True, "1", 10**400, -1), "epsilon": ("1", math.nan), "delta": ("1", math.nan)}
+    bad: dict[str, tuple[Any, ...]] = {
+        "seed": (1.5, True, "1", 10**400, -1),
+        "epsilon": ("1", math.nan),
+        "delta": ("1", math.nan),
+    }
     for name, values in bad.items():
         for value in values:
             said = {"epsilon": 1.0, name: value}
-            for ask in (lambda said=said: pc.run("pillar", split, **said), lambda said=said: pc.sweep({**GRID, **said})):
+            for ask in (
+                lambda said=said: pc.run("pillar", split, **said),
+                lambda said=said: pc.sweep({**GRID, **said}),
+            ):
                 with pytest.raises(PillarError, match=f"{name} must be"):
                     ask()
     for value in bad["seed"]:

@@ -1,4 +1,5 @@
-"""Promises that one comparison decides, without statistics: what samplers are handed, who scores a trial, what a person's rows cost."""
+"""Promises that one comparison decides, without statistics: what samplers are handed, who scores a
+trial, what a person's rows cost."""
 
 from __future__ import annotations
 
@@ -43,11 +44,14 @@ def test_whole_noise_has_the_scale_that_is_charged() -> None:
     with patch.object(gaussian, "exact_words", lambda _: known_words()):
         released = mechanism.release_integers(torch.zeros(PLACES, dtype=torch.int64), UNITS).numpy()
     assert ledger.total_event == events.gaussian(MULTIPLIER)
-    np.testing.assert_array_equal(released, ROUNDED(MULTIPLIER * UNITS, (PLACES,), known_words()) * (CLIP / UNITS))
+    np.testing.assert_array_equal(
+        released, ROUNDED(MULTIPLIER * UNITS, (PLACES,), known_words()) * (CLIP / UNITS)
+    )
 
 
 def test_a_choice_has_the_rate_that_is_charged() -> None:
-    """Two candidates of like chances, so that a rate of another size changes some of the choices."""
+    """Two candidates of like chances, so that a rate of another size changes some of the
+    choices."""
     ledger, scores = Ledger(), np.tile(np.array([0, RANGE], dtype=np.int64), (CHOICES, 1))
     mechanism = ExponentialMechanism(RATE, RANGE, Streams(None).secret("noise"), ledger)
     with patch.object(EXPONENTIAL, "words_of", lambda _: known_words()):
@@ -71,21 +75,29 @@ def test_a_sample_feeds_one_release() -> None:
 
 
 def test_trials_are_scored_on_public_rows() -> None:
-    """The one of two classifiers that is right on the public rows wins, whatever private rows say of it."""
+    """The one of two classifiers that is right on the public rows wins, whatever private rows say
+    of it."""
     split = pc.split(PRIVATE, public=PUBLIC)
     grid = [{"learning_rate": 1.0}, {"learning_rate": 2.0}]
     plain = pc.run("noisy_gd", split, noise_multiplier=100.0, steps=2)
     right = dict(zip(map(bytes, PUBLIC.x_train), PUBLIC.y_train, strict=True))
 
     def ran(plans: list, _: object) -> list:
-        wrong = plans[0].settings.learning_rate == 2.0  # on public rows, and right on private ones where these have other labels
-        classifier = SimpleNamespace(predict=lambda x: np.array([right.get(bytes(row), 0) for row in x]) + wrong)
+        wrong = (
+            plans[0].settings.learning_rate == 2.0
+        )  # on public rows, and right on private ones where these have other labels
+        classifier = SimpleNamespace(
+            predict=lambda x: np.array([right.get(bytes(row), 0) for row in x]) + wrong
+        )
         return [dataclasses.replace(plain, classifier=classifier)]
 
     for labels in (PRIVATE.y_train, np.ones_like(PRIVATE.y_train), np.zeros_like(PRIVATE.y_train)):
         rows = dataclasses.replace(split, features=dataclasses.replace(PRIVATE, y_train=labels))
         with patch.object(tuning, "run_many", ran), patch.object(tuning, "_trials", lambda *_: 40):
-            assert tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0, steps=2), rows, grid).chosen == grid[0]
+            assert (
+                tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0, steps=2), rows, grid).chosen
+                == grid[0]
+            )
 
 
 def test_a_choice_costs_all_rows_of_a_person() -> None:
@@ -95,8 +107,13 @@ def test_a_choice_costs_all_rows_of_a_person() -> None:
 
 def test_clusters_are_counted_by_public_numbers() -> None:
     """As many for private rows that are all equal."""
-    equal = dataclasses.replace(PRIVATE, x_train=np.repeat(PRIVATE.x_train[:1], len(PRIVATE.x_train), axis=0))
-    made = [len(pc.screening.trim(rows, PUBLIC, share=0.5, epsilon=20.0).votes) for rows in (PRIVATE, equal)]
+    equal = dataclasses.replace(
+        PRIVATE, x_train=np.repeat(PRIVATE.x_train[:1], len(PRIVATE.x_train), axis=0)
+    )
+    made = [
+        len(pc.screening.trim(rows, PUBLIC, share=0.5, epsilon=20.0).votes)
+        for rows in (PRIVATE, equal)
+    ]
     assert made[0] == made[1] > 2
 
 

@@ -1,4 +1,5 @@
-"""The release behind `class_signal` keeps the contract of a learner: replay and sensitivity; and its score subtracts the right noise."""
+"""The release behind `class_signal` keeps the contract of a learner: replay and sensitivity; and
+its score subtracts the right noise."""
 
 import dataclasses
 
@@ -23,17 +24,29 @@ SLACK = 1e-12
 def private() -> FeatureSet:
     generator = stream(0, "private rows")
     y = np.arange(N) % CLASSES
-    return FeatureSet(generator.standard_normal((N, D)).astype(np.float32), y, None, None, tuple("abc"))
+    return FeatureSet(
+        generator.standard_normal((N, D)).astype(np.float32), y, None, None, tuple("abc")
+    )
 
 
 def public(seed: int = 0, shift: float = 0.0) -> FeatureSet:
-    return FeatureSet((shift + stream(seed, "public rows").standard_normal((40, D))).astype(np.float32), None, None, None, ())
+    return FeatureSet(
+        (shift + stream(seed, "public rows").standard_normal((40, D))).astype(np.float32),
+        None,
+        None,
+        None,
+        (),
+    )
 
 
-def released(rows: FeatureSet, tape: Recorder | None = None, seed: int | None = 5) -> tuple[class_signal.ClassSums, Ledger]:
+def released(
+    rows: FeatureSet, tape: Recorder | None = None, seed: int | None = 5
+) -> tuple[class_signal.ClassSums, Ledger]:
     ledger, centre = Ledger(tape), class_signal.public_centre([public().x_train])
     multiplier, noise = pc.noise_multiplier(EPSILON, delta=DELTA), Streams(seed).secret("noise")
-    made = class_signal.release_class_sums(rows, N, centre, noise_multiplier=multiplier, noise=noise, ledger=ledger)
+    made = class_signal.release_class_sums(
+        rows, N, centre, noise_multiplier=multiplier, noise=noise, ledger=ledger
+    )
     return made, ledger
 
 
@@ -46,7 +59,14 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
     made, ledger = released(own, tape)
     x, y = own.x_train, own.y_train
     hostile = [
-        *((0 * x, y), (x[::-1], y), (1e30 * x, 0 * y), (np.full_like(x, np.nan), y), (x[:1], y[:1]), (x[:0], y[:0])),
+        *(
+            (0 * x, y),
+            (x[::-1], y),
+            (1e30 * x, 0 * y),
+            (np.full_like(x, np.nan), y),
+            (x[:1], y[:1]),
+            (x[:0], y[:0]),
+        ),
         (np.tile(x, (2, 1)), np.tile(y, 2)),
     ]
     for rows, labels in hostile:
@@ -61,7 +81,10 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
 def test_a_release_sums_whole_numbers_of_the_same_rows() -> None:
     own, tapes = private(), (Recorder(), Recorder(), Recorder())
     fewer = with_rows(own, own.x_train[1:], own.y_train[1:])
-    laws = [released(rows, tape, seed)[1].noise_laws for rows, tape, seed in zip((own, own, fewer), tapes, (5, None, None), strict=True)]
+    laws = [
+        released(rows, tape, seed)[1].noise_laws
+        for rows, tape, seed in zip((own, own, fewer), tapes, (5, None, None), strict=True)
+    ]
     assert laws == [{"fast"}, {"exact"}, {"exact"}]
     fast, exact, without = (tape.values[0].numpy() for tape in tapes)
     np.testing.assert_allclose(exact, fast, atol=1e-3)
@@ -72,23 +95,41 @@ def test_one_row_moves_the_class_sums_by_the_sensitivity_at_most_and_reaches_it(
     own, tape = private(), Recorder()
     _, ledger = released(own, tape)
     x, y, nearest = own.x_train, own.y_train, {False: 0.0, True: 0.0}
-    for row in (1e6 * np.ones((1, D)), -1e30 * np.ones((1, D)), np.zeros((1, D)), np.full((1, D), np.inf), 2 * x[:1]):
+    for row in (
+        1e6 * np.ones((1, D)),
+        -1e30 * np.ones((1, D)),
+        np.zeros((1, D)),
+        np.full((1, D), np.inf),
+        2 * x[:1],
+    ):
         for label in range(CLASSES):
-            added, replaced = (Neighbour(tape, position_of=np.arange(N), forced=place) for place in (N, 0))
+            added, replaced = (
+                Neighbour(tape, position_of=np.arange(N), forced=place) for place in (N, 0)
+            )
             code = np.array([label])
             released(with_rows(own, np.concatenate([x, row]), np.concatenate([y, code])), added)
-            released(with_rows(own, np.concatenate([row, x[1:]]), np.concatenate([code, y[1:]])), replaced)
+            released(
+                with_rows(own, np.concatenate([row, x[1:]]), np.concatenate([code, y[1:]])),
+                replaced,
+            )
             for is_replaced, other in enumerate((added, replaced)):
-                reached = movement(tape, ledger.lines, other, is_replaced=bool(is_replaced), slack=SLACK)
+                reached = movement(
+                    tape, ledger.lines, other, is_replaced=bool(is_replaced), slack=SLACK
+                )
                 nearest[is_replaced] = max(nearest[is_replaced], reached)
     assert nearest[False] >= HARDEST
-    assert nearest[True] >= np.sqrt(0.5) * HARDEST  # across classes; within one, the opposite row would reach all of it
+    assert (
+        nearest[True] >= np.sqrt(0.5) * HARDEST
+    )  # across classes; within one, the opposite row would reach all of it
 
 
 @pytest.mark.parametrize(("scale", "is_accepted"), [(1.0, True), (2 / 3, False), (1.5, False)])
 def test_the_subtracted_noise_is_the_noise(scale: float, is_accepted: bool) -> None:
-    """Without private rows the mean signal over releases is 0 where the right noise is subtracted: the wrong scale is rejected."""
-    one = class_signal.Candidate.of(class_signal.unit(public().x_train, class_signal.public_centre([public().x_train])))
+    """Without private rows the mean signal over releases is 0 where the right noise is subtracted:
+    the wrong scale is rejected."""
+    one = class_signal.Candidate.of(
+        class_signal.unit(public().x_train, class_signal.public_centre([public().x_train]))
+    )
     generator, std = stream(1, "null"), 0.5
     sums = std * generator.standard_normal((2000, D, CLASSES))
     release = class_signal.ClassSums(sums[0], std, N)

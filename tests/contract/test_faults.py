@@ -1,4 +1,5 @@
-"""One planted fault of each kind is seen, on every test run; the whole table is made by `python -m contract.faults`."""
+"""One planted fault of each kind is seen, on every test run; the whole table is made by `python -m
+contract.faults`."""
 
 import pytest
 
@@ -33,7 +34,9 @@ def test_the_audit_of_the_pages_sees_wrong_noise(words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "fault", [fault for fault in faults.FAULTS if fault is not KINDS[fault.kind]], ids=lambda fault: f"{fault.kind}: {fault.words}"
+    "fault",
+    [fault for fault in faults.FAULTS if fault is not KINDS[fault.kind]],
+    ids=lambda fault: f"{fault.kind}: {fault.words}",
 )
 def test_every_other_fault_is_seen_in_its_first_learner(fault):
     assert faults.caught_by(fault, fault.learners[0])

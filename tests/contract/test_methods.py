@@ -25,7 +25,10 @@ MODES = [(name, False) for name in PRIVATE] + [(name, True) for name in SAMPLED]
 WITHOUT_GRADIENTS = patch.object(
     train.MicroBatches,
     "gradients",
-    lambda self, x, y, moves, n: ([torch.zeros(n, part.numel()) for part in self.parameters], torch.zeros(n).double()),
+    lambda self, x, y, moves, n: (
+        [torch.zeros(n, part.numel()) for part in self.parameters],
+        torch.zeros(n).double(),
+    ),
 )
 """Of networks, on which no sample hangs, and which take most of the time."""
 
@@ -35,10 +38,15 @@ def test_privacy_contract(name, sampled):
     checks.keeps_the_contract(case_for(METHODS[name], sampled=sampled))
 
 
-@pytest.mark.parametrize("name", [name for name in ALLOCATED if name not in IMAGES or name == "from_scratch"])
+@pytest.mark.parametrize(
+    "name", [name for name in ALLOCATED if name not in IMAGES or name == "from_scratch"]
+)
 def test_privacy_contract_with_random_allocation(name):
-    """Four steps: a pass of three and the first of the next. Networks share one loop; what each declares is asked below."""
-    checks.keeps_the_contract(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=4))
+    """Four steps: a pass of three and the first of the next. Networks share one loop; what each
+    declares is asked below."""
+    checks.keeps_the_contract(
+        case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=4)
+    )
 
 
 @WITHOUT_GRADIENTS
@@ -53,8 +61,11 @@ def test_each_row_enters_one_step_of_each_pass(name):
 @WITHOUT_GRADIENTS
 @pytest.mark.parametrize("name", SAMPLED)
 def test_samples_as_charged(name):
-    """Networks, which share one loop, take the 60 steps in which tests/contract/faults.py sees its faults."""
-    checks.samples_as_charged(case_for(METHODS[name], sampled=True, steps=60 if name in IMAGES else 200, copies=0))
+    """Networks, which share one loop, take the 60 steps in which tests/contract/faults.py sees its
+    faults."""
+    checks.samples_as_charged(
+        case_for(METHODS[name], sampled=True, steps=60 if name in IMAGES else 200, copies=0)
+    )
 
 
 @pytest.mark.parametrize("name", list(METHODS))
@@ -75,11 +86,16 @@ def test_what_public_facts_rule_out_is_refused_before_the_noise_is_solved():
     for name in PRIVATE:
         rows, own = split_for(METHODS[name]), params.params_of(METHODS[name].settings)
         bare = dataclasses.replace(rows, public_x=rows.public_x[:0], public_y=None, memo=Memo())
-        asks = [(rows, {"k": 10_000})] + [(bare, {switch: True}) for switch in ("standardise", "centre")]
+        asks = [(rows, {"k": 10_000})] + [
+            (bare, {switch: True}) for switch in ("standardise", "centre")
+        ]
         asks += [(bare, {"k": 1})] if name == "dp_raft" else []
         for split, asked in asks:
             if asked.keys() <= own.keys():
-                with patch.object(runs, "calibrate_setting", side_effect=Late), contextlib.suppress(PillarError):
+                with (
+                    patch.object(runs, "calibrate_setting", side_effect=Late),
+                    contextlib.suppress(PillarError),
+                ):
                     try:
                         solve(name, split, epsilon=1.0, **asked)
                     except Late:
@@ -92,20 +108,44 @@ class Late(Exception):
 
 
 def test_a_refusal_names_a_setting_that_the_learner_has():
-    own = [name for name in PRIVATE if {"public_learning_rate", "initialisation"} <= params.params_of(METHODS[name].settings).keys()]
+    own = [
+        name
+        for name in PRIVATE
+        if {"public_learning_rate", "initialisation"}
+        <= params.params_of(METHODS[name].settings).keys()
+    ]
     for name in own:
         with pytest.raises(SettingError, match=r"^public_learning_rate"):
-            pc.run(name, split_for(METHODS[name]), noise_multiplier=1.0, initialisation="public", public_learning_rate=1e5)
+            pc.run(
+                name,
+                split_for(METHODS[name]),
+                noise_multiplier=1.0,
+                initialisation="public",
+                public_learning_rate=1e5,
+            )
 
 
 def unlike_with_other_private_rows(name):
-    """What a solved run has otherwise beside private rows that an adversary would choose, for plain settings and each variant."""
+    """What a solved run has otherwise beside private rows that an adversary would choose, for plain
+    settings and each variant."""
     method = METHODS[name]
     rows, found = split_for(method), []
-    asks = {"plain": {"epsilon": 1.0}, **{words: settings_for(method, rows, **changes) for words, changes in variants(method).items()}}
+    asks = {
+        "plain": {"epsilon": 1.0},
+        **{
+            words: settings_for(method, rows, **changes)
+            for words, changes in variants(method).items()
+        },
+    }
     for words, asked in asks.items():
-        one, *others = (decided(method, split, asked) for split in (rows, *checks.hostile_splits(rows)))
-        found += [f"{name}, {words}: {field}" for field in one if any(other.get(field) != one[field] for other in others)]
+        one, *others = (
+            decided(method, split, asked) for split in (rows, *checks.hostile_splits(rows))
+        )
+        found += [
+            f"{name}, {words}: {field}"
+            for field in one
+            if any(other.get(field) != one[field] for other in others)
+        ]
     return found
 
 
@@ -114,14 +154,26 @@ def decided(method, split, asked):
         solved = solve(method.name, split, **asked)
     except PillarError as refusal:
         return {"refusal": str(refusal)}
-    return {"settings": solved.settings, "facts": solved.view.facts, "cost": solved.cost, "guarantee": solved.guarantee, "why": solved.why}
+    return {
+        "settings": solved.settings,
+        "facts": solved.view.facts,
+        "cost": solved.cost,
+        "guarantee": solved.guarantee,
+        "why": solved.why,
+    }
 
 
 def test_nothing_that_is_solved_reads_private_rows():
     assert not [line for name in PRIVATE for line in unlike_with_other_private_rows(name)]
 
 
-VARIANTS = [(name, variant) for name in PRIVATE if name not in IMAGES for variant in variants(METHODS[name]) if "sampling" not in variant]
+VARIANTS = [
+    (name, variant)
+    for name in PRIVATE
+    if name not in IMAGES
+    for variant in variants(METHODS[name])
+    if "sampling" not in variant
+]
 """Random allocation is above, on batches: a pass of one step, all rows, is none."""
 
 

@@ -1,4 +1,5 @@
-"""What no single learner promises: ε of a person counts all of their rows, and tuning runs as many trials as it prices."""
+"""What no single learner promises: ε of a person counts all of their rows, and tuning runs as many
+trials as it prices."""
 
 from __future__ import annotations
 
@@ -29,11 +30,14 @@ TUNED = 300
 
 
 def images() -> pc.Dataset:
-    """Persons of five images each, with the person's number and the image's own in its pixels, and no test images."""
+    """Persons of five images each, with the person's number and the image's own in its pixels, and
+    no test images."""
     who = np.repeat(np.arange(100), 5)
     pixels = np.zeros((500, 4, 4), dtype=np.uint8)
     pixels[:, 0, 0], pixels[:, 0, 1] = who, np.arange(500) % 5
-    return loading.checked_images(Parts(pixels, who % 2, None, None, None, (), persons=Persons(who, MOST)), name="images")
+    return loading.checked_images(
+        Parts(pixels, who % 2, None, None, None, (), persons=Persons(who, MOST)), name="images"
+    )
 
 
 def test_each_row_keeps_its_person() -> None:
@@ -49,8 +53,11 @@ def test_a_person_has_no_more_private_rows_than_are_priced() -> None:
 
 
 def test_the_noise_is_that_of_all_rows_of_a_person() -> None:
-    """Full Gaussian runs of a person with m rows have μ = m√T/σ; δ of μ in closed form (Dong, Roth & Su 2022, Corollary 2.13)."""
-    settings = pc.run("noisy_gd", pc.split(images(), public_fraction=0.2), epsilon=EPSILON, delta=DELTA).settings
+    """Full Gaussian runs of a person with m rows have μ = m√T/σ; δ of μ in closed form (Dong, Roth
+    & Su 2022, Corollary 2.13)."""
+    settings = pc.run(
+        "noisy_gd", pc.split(images(), public_fraction=0.2), epsilon=EPSILON, delta=DELTA
+    ).settings
     mu = MOST * math.sqrt(settings["steps"]) / settings["noise_multiplier"]
     delta = norm.cdf(-EPSILON / mu + mu / 2) - math.exp(EPSILON) * norm.cdf(-EPSILON / mu - mu / 2)
     # the noise is solved for to a relative 1e-6 or better
@@ -58,14 +65,26 @@ def test_the_noise_is_that_of_all_rows_of_a_person() -> None:
 
 
 def test_a_replaced_person_moves_a_sum_as_far_as_is_priced() -> None:
-    """Three rows of a person against their opposites: at weights 0, the clipped gradients turn round. The noise is that of such a μ."""
-    x, who = stream(0, "persons").standard_normal((240, 4)).astype(np.float32), np.arange(240) // MOST
+    """Three rows of a person against their opposites: at weights 0, the clipped gradients turn
+    round. The noise is that of such a μ."""
+    x, who = (
+        stream(0, "persons").standard_normal((240, 4)).astype(np.float32),
+        np.arange(240) // MOST,
+    )
     features = FeatureSet(x, who % 2, None, None, ("a", "b"), persons=Persons(who, MOST))
     gone, values = who[pc.split(features, public_fraction=0.2).private[0]], []
     for sign in (1, -1):
         rows = np.where(who[:, None] == gone, sign * np.float32(1e4), x)
         split = pc.split(dataclasses.replace(features, x_train=rows), public_fraction=0.2)
-        plan = solve("noisy_gd", split, epsilon=EPSILON, delta=DELTA, relation="replace_one", steps=4, centre=False)
+        plan = solve(
+            "noisy_gd",
+            split,
+            epsilon=EPSILON,
+            delta=DELTA,
+            relation="replace_one",
+            steps=4,
+            centre=False,
+        )
         tape = Recorder()
         plan.method.train(plan.settings, plan.view, plan.streams(0), Ledger(tape))
         values.append(tape.values[0])
@@ -87,7 +106,8 @@ def tuned(seed: int | None = 0) -> selection.Tuned:
 
 
 def test_the_price_is_that_of_the_declared_number_of_trials() -> None:
-    """Papernot & Steinke 2022, Theorem 2 for the logarithmic law (η = 0), a Gaussian of RDP λμ²/2, at the best of many orders."""
+    """Papernot & Steinke 2022, Theorem 2 for the logarithmic law (η = 0), a Gaussian of RDP λμ²/2,
+    at the best of many orders."""
     made = tuned()
     settings = made.record.settings
     mu = math.sqrt(settings["steps"]) / settings["noise_multiplier"]
@@ -102,11 +122,15 @@ def test_the_price_is_that_of_the_declared_number_of_trials() -> None:
 
 def test_as_many_trials_run_as_are_declared() -> None:
     record, ran = tuned().record, []
-    with patch.object(selection, "run_many", lambda solved, split: ran.extend(solved) or [record] * len(solved)):
+    with patch.object(
+        selection, "run_many", lambda solved, split: ran.extend(solved) or [record] * len(solved)
+    ):
         for seed in range(TUNED):
             tuned(seed)
     # the logarithmic law of mean m has variance m/γ − m²
-    assert abs(len(ran) / TUNED - MEAN_TRIALS) <= 6.5 * math.sqrt((MEAN_TRIALS / GAMMA - MEAN_TRIALS**2) / TUNED)
+    assert abs(len(ran) / TUNED - MEAN_TRIALS) <= 6.5 * math.sqrt(
+        (MEAN_TRIALS / GAMMA - MEAN_TRIALS**2) / TUNED
+    )
 
 
 CHECKS: dict[str, tuple[Callable[[], None], ...]] = {
@@ -116,6 +140,9 @@ CHECKS: dict[str, tuple[Callable[[], None], ...]] = {
         test_the_noise_is_that_of_all_rows_of_a_person,
         test_a_replaced_person_moves_a_sum_as_far_as_is_priced,
     ),
-    "tune": (test_the_price_is_that_of_the_declared_number_of_trials, test_as_many_trials_run_as_are_declared),
+    "tune": (
+        test_the_price_is_that_of_the_declared_number_of_trials,
+        test_as_many_trials_run_as_are_declared,
+    ),
 }
 """By where a fault is planted."""

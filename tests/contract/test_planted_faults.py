@@ -1,4 +1,5 @@
-"""Faults that were found in published code, planted in a learner that is otherwise sound: the contract must see each."""
+"""Faults that were found in published code, planted in a learner that is otherwise sound: the
+contract must see each."""
 
 import contextlib
 import dataclasses
@@ -39,9 +40,13 @@ def faulty_fit(pieces: Pieces):
         q = 1.0 if settings.batch_size is None else settings.batch_size / view.facts.n_private
         clip = pieces.clip(z) if pieces.clip else settings.l2_clip_norm
         weights = torch.zeros((1, view.facts.n_classes, z.shape[1]))
-        mechanism = GaussianMechanism(settings.noise_multiplier, clip, streams.secret("noise"), ledger)
+        mechanism = GaussianMechanism(
+            settings.noise_multiplier, clip, streams.secret("noise"), ledger
+        )
         sampling = streams.secret("sampling")
-        unseen = dataclasses.replace(mechanism, ledger=Ledger(), stream=streams.secret("second noise"))
+        unseen = dataclasses.replace(
+            mechanism, ledger=Ledger(), stream=streams.secret("second noise")
+        )
         for _ in range(settings.steps):
             with (pieces.batches or draw_batch)(q, len(z), sampling, [ledger]) as indices:
                 rows, own = z[indices], labels[indices]
@@ -50,14 +55,20 @@ def faulty_fit(pieces: Pieces):
             step = released + unseen.release(total).float() if pieces.second_release else released
             divisor = pieces.divisor(z, indices) if pieces.divisor else q * view.facts.n_private
             weights = weights - settings.learning_rate * step / divisor
-        head = LinearClassifier(Transform(normalise=True), weights[0].T.numpy().copy(), np.zeros(view.facts.n_classes, dtype=np.float32))
+        head = LinearClassifier(
+            Transform(normalise=True),
+            weights[0].T.numpy().copy(),
+            np.zeros(view.facts.n_classes, dtype=np.float32),
+        )
         return TrainResult(head, pieces.diagnostics(x) if pieces.diagnostics else {})
 
     return fit
 
 
 def one_sum(rows, labels, weights, clip):
-    return clipped_sum(rows, rows.square().sum(1), labels, weights, None, torch.tensor([clip], dtype=torch.float32))[0]
+    return clipped_sum(
+        rows, rows.square().sum(1), labels, weights, None, torch.tensor([clip], dtype=torch.float32)
+    )[0]
 
 
 def clip_the_batch(rows, labels, weights, clip):
@@ -77,7 +88,9 @@ def shuffled(q, n, stream, ledgers):
 def uncharged_shuffle(q, n, stream, ledgers):
     """A shuffled batch whose Poisson event the method writes itself."""
     sound = ledgers[0].release
-    ledgers[0].release = lambda event, *rest, **more: sound(events.subsample(event, q), *rest, **more)
+    ledgers[0].release = lambda event, *rest, **more: sound(
+        events.subsample(event, q), *rest, **more
+    )
     yield np.sort(np.argsort(stream.random(n))[: int(q * n)])
     ledgers[0].release = sound
 
@@ -87,20 +100,50 @@ def median_norm_in_the_result(x):
 
 
 FAULTS = {
-    "clip norm from a private quantile": (Pieces(clip=lambda z: max(0.01, float(z.abs().quantile(0.9)))), checks.replays, False),
-    "realised batch size as divisor": (Pieces(divisor=lambda z, indices: max(1, len(indices))), checks.replays, True),
-    "number of rows present for the public size": (Pieces(divisor=lambda z, indices: len(z)), checks.replays, False),
-    "clip of the batch, not of the rows": (Pieces(total=clip_the_batch), checks.is_within_sensitivity, False),
-    "shuffled batches charged as Poisson": (Pieces(batches=shuffled), checks.samples_as_charged, True),
-    "a Poisson event without a Poisson sample": (Pieces(batches=uncharged_shuffle), checks.samples_as_charged, True),
-    "a private statistic in the result": (Pieces(diagnostics=median_norm_in_the_result), checks.replays, False),
+    "clip norm from a private quantile": (
+        Pieces(clip=lambda z: max(0.01, float(z.abs().quantile(0.9)))),
+        checks.replays,
+        False,
+    ),
+    "realised batch size as divisor": (
+        Pieces(divisor=lambda z, indices: max(1, len(indices))),
+        checks.replays,
+        True,
+    ),
+    "number of rows present for the public size": (
+        Pieces(divisor=lambda z, indices: len(z)),
+        checks.replays,
+        False,
+    ),
+    "clip of the batch, not of the rows": (
+        Pieces(total=clip_the_batch),
+        checks.is_within_sensitivity,
+        False,
+    ),
+    "shuffled batches charged as Poisson": (
+        Pieces(batches=shuffled),
+        checks.samples_as_charged,
+        True,
+    ),
+    "a Poisson event without a Poisson sample": (
+        Pieces(batches=uncharged_shuffle),
+        checks.samples_as_charged,
+        True,
+    ),
+    "a private statistic in the result": (
+        Pieces(diagnostics=median_norm_in_the_result),
+        checks.replays,
+        False,
+    ),
     "charged once, spent twice": (Pieces(second_release=True), checks.replays, False),
 }
 
 
 def faulty_case(pieces, *, poisson, steps=3):
     case = case_for(METHODS["dp_sgd"], sampled=poisson, bias=False, steps=steps)
-    return dataclasses.replace(case, method=dataclasses.replace(case.method, fit=faulty_fit(pieces), fit_many=None))
+    return dataclasses.replace(
+        case, method=dataclasses.replace(case.method, fit=faulty_fit(pieces), fit_many=None)
+    )
 
 
 def steps_for(check):
@@ -116,7 +159,15 @@ def test_a_planted_fault_is_seen(name):
 
 
 @pytest.mark.parametrize("poisson", [False, True])
-@pytest.mark.parametrize("check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.samples_as_charged])
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.declared_is_spent,
+        checks.replays,
+        checks.is_within_sensitivity,
+        checks.samples_as_charged,
+    ],
+)
 def test_the_loop_without_a_fault_passes(check, poisson):
     check(faulty_case(Pieces(), poisson=poisson, steps=steps_for(check)))
 
@@ -134,14 +185,24 @@ class Skewed:
 @pytest.mark.parametrize("scale", [2 / 3, 3 / 2])
 def test_a_wrong_noise_scale_is_seen(scale):
     def fit(settings, view, streams, ledger):
-        mechanism = GaussianMechanism(settings.noise_multiplier, 1.0, Skewed(scale, streams.secret("noise")), ledger)
+        mechanism = GaussianMechanism(
+            settings.noise_multiplier, 1.0, Skewed(scale, streams.secret("noise")), ledger
+        )
         value = sum(mechanism.release(torch.zeros((4, 4))) for _ in range(settings.steps))
-        return TrainResult(LinearClassifier(Transform(), value.numpy(), np.zeros(4, dtype=np.float32)))
+        return TrainResult(
+            LinearClassifier(Transform(), value.numpy(), np.zeros(4, dtype=np.float32))
+        )
 
     case = case_for(METHODS["dp_sgd"])
     with pytest.raises(AssertionError, match="the noise is not what was charged"):
-        checks.noise_is_as_charged(dataclasses.replace(case, method=dataclasses.replace(case.method, fit=fit, fit_many=None)))
+        checks.noise_is_as_charged(
+            dataclasses.replace(
+                case, method=dataclasses.replace(case.method, fit=fit, fit_many=None)
+            )
+        )
 
 
 def test_calls_compare_to_the_last_bit():
-    assert Call("gaussian", (2,), 1.0, 1.0, 1.0) != Call("gaussian", (2,), np.nextafter(1.0, 2), 1.0, 1.0)
+    assert Call("gaussian", (2,), 1.0, 1.0, 1.0) != Call(
+        "gaussian", (2,), np.nextafter(1.0, 2), 1.0, 1.0
+    )

@@ -1,4 +1,5 @@
-"""Every private answer promises what it charges, and charges what one row can move, under each relation that it accepts."""
+"""Every private answer promises what it charges, and charges what one row can move, under each
+relation that it accepts."""
 
 from __future__ import annotations
 
@@ -33,28 +34,47 @@ def test_every_promise_is_the_price_of_what_was_charged() -> None:
                 with answers.taped(tape) as ledgers:
                     promised = ask(PRIVATE, str(relation), 3)
             except UnsupportedError as refusal:
-                offenders += [] if str(relation) in str(refusal) else [f"{name} refuses {relation} without its name"]
+                offenders += (
+                    []
+                    if str(relation) in str(refusal)
+                    else [f"{name} refuses {relation} without its name"]
+                )
                 continue
             charges_fit(answers.lines_of(ledgers), tape)
             spent = compose(*(ledger.total_event for ledger in ledgers))
             for stated, epsilon in promised.items():
                 price = accounting.epsilon(spent, delta=DELTA, relation=stated, accountant="auto")
                 is_right = price.lower <= epsilon <= LOOSEST * price.upper
-                offenders += [] if is_right else [f"{name} promises ε ≤ {epsilon:.4f} under {stated} for {price.upper:.4f}"]
+                offenders += (
+                    []
+                    if is_right
+                    else [f"{name} promises ε ≤ {epsilon:.4f} under {stated} for {price.upper:.4f}"]
+                )
     assert not offenders
 
 
 @pytest.mark.parametrize("name", list(ONE_RELEASE))
-def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near(name: str) -> None:
+def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near(
+    name: str,
+) -> None:
     reached = {}
     for relation in NeighboringRelation:
         tape, lines = answers.first_release(ONE_RELEASE[name], PRIVATE, str(relation))
         is_replaced = relation is REPLACED
         reached[relation] = max(
-            movement(tape, lines, answers.first_release(ONE_RELEASE[name], other, str(relation))[0], is_replaced=is_replaced, slack=SLACK)
+            movement(
+                tape,
+                lines,
+                answers.first_release(ONE_RELEASE[name], other, str(relation))[0],
+                is_replaced=is_replaced,
+                slack=SLACK,
+            )
             for other in neighbours(is_replaced=is_replaced)
         )
-    assert all(share >= (FURTHER_THAN_ADDED if relation is REPLACED else NEAR_BOUND) for relation, share in reached.items()), reached
+    assert all(
+        share >= (FURTHER_THAN_ADDED if relation is REPLACED else NEAR_BOUND)
+        for relation, share in reached.items()
+    ), reached
 
 
 def neighbours(*, is_replaced: bool) -> Iterator[FeatureSet]:
@@ -63,7 +83,10 @@ def neighbours(*, is_replaced: bool) -> Iterator[FeatureSet]:
     opposite = 2 * near.mean(axis=0) - PRIVATE.x_train[0]
     for row in (-huge, 0 * huge, opposite, *(50 * near[:3])) if is_replaced else (huge, near[0]):
         for label in range(answers.CLASSES):
-            first, labels = (PRIVATE.x_train[int(is_replaced) :], PRIVATE.y_train[int(is_replaced) :])
+            first, labels = (
+                PRIVATE.x_train[int(is_replaced) :],
+                PRIVATE.y_train[int(is_replaced) :],
+            )
             x, y = np.concatenate([row[None], first]), np.concatenate([[label], labels])
             yield dataclasses.replace(PRIVATE, x_train=x, y_train=y)
             assert len(x) == N + (not is_replaced)

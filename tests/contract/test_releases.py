@@ -1,4 +1,5 @@
-"""What people publish: without a seed, all noise, samples and choices come from `rng.SystemStream`, and have the law that is charged.
+"""What people publish: without a seed, all noise, samples and choices come from `rng.SystemStream`,
+and have the law that is charged.
 
 No seed fixes these tests; tests/contract/faults.py plants faults that they must see.
 """
@@ -46,7 +47,9 @@ def noise_of(learner: str, **asked: Any) -> Callable[[], None]:
 
 
 def samples_of(learner: str, **asked: Any) -> Callable[[], None]:
-    return lambda: checks.samples_as_charged(case_for(METHODS[learner], is_release=True, sampled=True, steps=300, **asked))
+    return lambda: checks.samples_as_charged(
+        case_for(METHODS[learner], is_release=True, sampled=True, steps=300, **asked)
+    )
 
 
 def noise_of_answer(name: str) -> Callable[[], None]:
@@ -55,7 +58,9 @@ def noise_of_answer(name: str) -> Callable[[], None]:
         for tape in tapes:
             with taped(tape):
                 ANSWERS[name](PRIVATE, "add_or_remove_one", None)
-        checks.is_independent([checks.standard_noise(tape) for tape in tapes], grid=checks.grid(tapes[0]))
+        checks.is_independent(
+            [checks.standard_noise(tape) for tape in tapes], grid=checks.grid(tapes[0])
+        )
 
     return check
 
@@ -65,7 +70,9 @@ def directions() -> None:
     secret, exponent = Streams(None).secret("noise"), np.diag([GAP, 0.0])
     x = np.array([bingham(exponent, secret) for _ in range(DRAWS)])
     angles = np.angle((x[:, 0] + 1j * x[:, 1]) ** 2)
-    checks.is_independent([[part] for part in stats.norm.ppf(stats.vonmises.cdf(angles, GAP / 2)).reshape(4, -1)])
+    checks.is_independent(
+        [[part] for part in stats.norm.ppf(stats.vonmises.cdf(angles, GAP / 2)).reshape(4, -1)]
+    )
 
 
 SHAPES: dict[str, Callable[[], None]] = {
@@ -126,13 +133,20 @@ class FromElsewhere(Recorder):
         taken = Counted.numbers - before
         self.spent_on_releases += taken
         sizes = {"gaussian": call.shape, "exponential": call.shape}
-        joint = sum(math.prod(part[0]) for part in call.detail) if call.kind == "gaussian_joint" else 1
-        self.offences |= {call.kind} if taken < (math.prod(sizes[call.kind]) if call.kind in sizes else joint) else set()
+        joint = (
+            sum(math.prod(part[0]) for part in call.detail) if call.kind == "gaussian_joint" else 1
+        )
+        self.offences |= (
+            {call.kind}
+            if taken < (math.prod(sizes[call.kind]) if call.kind in sizes else joint)
+            else set()
+        )
         return released
 
 
 def offenders(*names: str) -> list[str]:
-    """Learners and private answers, all or those named, whose releases without a seed draw from elsewhere than from the system."""
+    """Learners and private answers, all or those named, whose releases without a seed draw from
+    elsewhere than from the system."""
 
     def learner(name: str, **asked: Any) -> Callable[[], Any]:
         rows = split_for(METHODS[name])
@@ -140,19 +154,32 @@ def offenders(*names: str) -> list[str]:
 
     asks = {name: learner(name) for name in LEARNERS}
     asks |= {f"{name}, sampled": learner(name, sampled=True) for name in SAMPLED}
-    asks |= {f"{name}, allocated": learner(name, sampled=True, sampling="random_allocation", steps=4) for name in ALLOCATED}
-    asks |= {name: lambda ask=ask: ask(PRIVATE, "add_or_remove_one", None) for name, ask in {**ANSWERS, "tune": TUNE}.items()}
+    asks |= {
+        f"{name}, allocated": learner(name, sampled=True, sampling="random_allocation", steps=4)
+        for name in ALLOCATED
+    }
+    asks |= {
+        name: lambda ask=ask: ask(PRIVATE, "add_or_remove_one", None)
+        for name, ask in {**ANSWERS, "tune": TUNE}.items()
+    }
     found = []
     with patch.object(rng, "SystemStream", Counted):
         for name, ask in ((name, asks[name]) for name in names or asks):
             tape, Counted.numbers = FromElsewhere(), 0
             with taped(tape):
                 ask()
-            left, is_sampled = Counted.numbers - tape.spent_on_releases, any(probability < 1 for probability, _, _ in tape.samples)
-            # each Poisson sample takes a number or more, each pass of random allocation as many as there are rows; tune draws its trials
+            left, is_sampled = (
+                Counted.numbers - tape.spent_on_releases,
+                any(probability < 1 for probability, _, _ in tape.samples),
+            )
+            # each Poisson sample takes a number or more, each pass of random allocation as many as
+            # there are rows; tune draws its trials
             needed = len(tape.samples) if is_sampled else 2 if name == "tune" else 0
             offences = sorted(tape.offences | ({"samples or trials"} if left < needed else set()))
-            found += [f"{name}: {offence}" for offence in ([] if tape.calls else ["no release"]) + offences]
+            found += [
+                f"{name}: {offence}"
+                for offence in ([] if tape.calls else ["no release"]) + offences
+            ]
     return found
 
 

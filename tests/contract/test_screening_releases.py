@@ -1,4 +1,5 @@
-"""The two releases that screening makes of private rows keep the contract of a learner: replay, sensitivity, sampling, noise."""
+"""The two releases that screening makes of private rows keep the contract of a learner: replay,
+sensitivity, sampling, noise."""
 
 import dataclasses
 import functools
@@ -19,7 +20,8 @@ from pillar_core.screening.ranking import SKETCHES, Screening, release_rows
 from pillar_core.types import Dataset, NeighboringRelation
 
 N, CLIP, K = 60, 0.05, 2
-"""The clip norm is below every row's sketched norm, so that one row can reach the whole sensitivity."""
+"""The clip norm is below every row's sketched norm, so that one row can reach the whole
+sensitivity."""
 EPSILON, DELTA = 1.0, 1e-5
 FORMS = ("moment", "directions")
 HARDEST = 0.8
@@ -28,29 +30,52 @@ SLACK = 1e-9
 
 
 def task(n_examples: int = N, seed: int = 5) -> Screening:
-    private = Dataset("rows", stream(0, "pixels").integers(256, size=(N, 8, 8)).astype(np.uint8), None)
-    return Screening(private, N, {}, ("gsd",), MODELS["linear_head"], K, n_examples, 1, seed, 0, lambda done, total, words: None)
+    private = Dataset(
+        "rows", stream(0, "pixels").integers(256, size=(N, 8, 8)).astype(np.uint8), None
+    )
+    return Screening(
+        private,
+        N,
+        {},
+        ("gsd",),
+        MODELS["linear_head"],
+        K,
+        n_examples,
+        1,
+        seed,
+        0,
+        lambda done, total, words: None,
+    )
 
 
 def with_rows(one: Screening, rows: np.ndarray) -> Screening:
     return dataclasses.replace(one, private=dataclasses.replace(one.private, x_train=rows))
 
 
-def release(one: Screening, form: str, tape: Recorder | None = None) -> tuple[releases.ReleasedSubspace, Ledger]:
+def release(
+    one: Screening, form: str, tape: Recorder | None = None
+) -> tuple[releases.ReleasedSubspace, Ledger]:
     ledger = Ledger(tape)
     return release_rows(one, form, sketch(form), CLIP, EPSILON, DELTA, ledger), ledger
 
 
 @functools.cache
 def sketch(form: str) -> np.ndarray:
-    return releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0) @ releases.narrowing(size=SKETCHES[form])
+    return releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0) @ releases.narrowing(
+        size=SKETCHES[form]
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_examples", [N, N // 4])
 def test_what_is_charged_stays_within_the_budget(form: str, n_examples: int) -> None:
     _, ledger = release(task(n_examples), form)
-    bounds = accounting.epsilon(ledger.total_event, delta=DELTA, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto")
+    bounds = accounting.epsilon(
+        ledger.total_event,
+        delta=DELTA,
+        relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+        accountant="auto",
+    )
     assert 0.98 * EPSILON <= bounds.upper <= EPSILON * (1 + 1e-9)
     counts = event_counts(ledger.total_event)
     if form == "directions":
@@ -61,7 +86,9 @@ def test_what_is_charged_stays_within_the_budget(form: str, n_examples: int) -> 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_examples", [N, N // 4])
-def test_with_the_release_replayed_nothing_depends_on_private_rows(form: str, n_examples: int) -> None:
+def test_with_the_release_replayed_nothing_depends_on_private_rows(
+    form: str, n_examples: int
+) -> None:
     check_replay(form, n_examples)
 
 
@@ -69,7 +96,14 @@ def check_replay(form: str, n_examples: int) -> None:
     own, tape = task(n_examples), Recorder()
     made, ledger = release(own, form, tape)
     rows = own.private.x_train
-    for hostile in (np.zeros_like(rows), rows[::-1], 255 - rows, rows[:1], rows[:0], np.concatenate([rows, rows])):
+    for hostile in (
+        np.zeros_like(rows),
+        rows[::-1],
+        255 - rows,
+        rows[:1],
+        rows[:0],
+        np.concatenate([rows, rows]),
+    ):
         replay = Replay(tape, sampling_seed=7)
         again, spent = release(with_rows(own, hostile), form, replay)
         assert replay.calls == tape.calls
@@ -81,7 +115,9 @@ def check_replay(form: str, n_examples: int) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_examples", [N, N // 4])
-def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(form: str, n_examples: int) -> None:
+def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(
+    form: str, n_examples: int
+) -> None:
     check_sensitivity(form, n_examples)
 
 
@@ -89,13 +125,20 @@ def check_sensitivity(form: str, n_examples: int) -> None:
     own, tape = task(n_examples), Recorder()
     _, ledger = release(own, form, tape)
     rows, nearest = own.private.x_train, 0.0
-    for row in (np.full((1, 8, 8), 255, np.uint8), np.zeros((1, 8, 8), np.uint8), np.eye(8, dtype=np.uint8)[None] * 255):
+    for row in (
+        np.full((1, 8, 8), 255, np.uint8),
+        np.zeros((1, 8, 8), np.uint8),
+        np.eye(8, dtype=np.uint8)[None] * 255,
+    ):
         added = Neighbour(tape, position_of=np.arange(N), forced=N)
         replaced = Neighbour(tape, position_of=np.arange(N), forced=0)
         release(with_rows(own, np.concatenate([rows, row])), form, added)
         release(with_rows(own, np.concatenate([row, rows[1:]])), form, replaced)
         for is_replaced, other in enumerate((added, replaced)):
-            nearest = max(nearest, movement(tape, ledger.lines, other, is_replaced=bool(is_replaced), slack=SLACK))
+            nearest = max(
+                nearest,
+                movement(tape, ledger.lines, other, is_replaced=bool(is_replaced), slack=SLACK),
+            )
     assert nearest >= HARDEST
 
 

@@ -1,4 +1,5 @@
-"""The release behind `trim` keeps the contract of a learner: replay and sensitivity; a row's vote is its own."""
+"""The release behind `trim` keeps the contract of a learner: replay and sensitivity; a row's vote
+is its own."""
 
 import dataclasses
 
@@ -15,7 +16,13 @@ from pillar_core.screening.trim import MOST_CLUSTERS, Clusters, n_clusters, rele
 from pillar_core.types import FeatureSet
 
 N, D, K = 300, 12, 10
-HARDEST = [1e6 * np.ones((1, D)), -1e30 * np.ones((1, D)), np.zeros((1, D)), np.full((1, D), np.inf), np.full((1, D), np.nan)]
+HARDEST = [
+    1e6 * np.ones((1, D)),
+    -1e30 * np.ones((1, D)),
+    np.zeros((1, D)),
+    np.full((1, D), np.inf),
+    np.full((1, D), np.nan),
+]
 
 
 def rows(n: int, *, seed: int, at: float = 0.0) -> FeatureSet:
@@ -29,9 +36,17 @@ CLUSTERS = Clusters.of(rows(200, seed=0).x_train, K)
 PRIVATE = rows(N, seed=1).x_train
 
 
-def votes(x: np.ndarray, tape: Recorder | None = None, seed: int | None = 5) -> tuple[np.ndarray, Ledger]:
+def votes(
+    x: np.ndarray, tape: Recorder | None = None, seed: int | None = 5
+) -> tuple[np.ndarray, Ledger]:
     ledger = Ledger(tape)
-    made = release_votes(x.astype(np.float32), CLUSTERS, noise_multiplier=2.0, noise=Streams(seed).secret("votes"), ledger=ledger)
+    made = release_votes(
+        x.astype(np.float32),
+        CLUSTERS,
+        noise_multiplier=2.0,
+        noise=Streams(seed).secret("votes"),
+        ledger=ledger,
+    )
     return made, ledger
 
 
@@ -39,7 +54,15 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
     tape = Recorder()
     made, ledger = votes(PRIVATE, tape)
     x = PRIVATE.astype(np.float64)
-    for hostile in (0 * x, x[::-1], 1e30 * x, np.full_like(x, np.nan), x[:1], x[:0], np.tile(x, (2, 1))):
+    for hostile in (
+        0 * x,
+        x[::-1],
+        1e30 * x,
+        np.full_like(x, np.nan),
+        x[:1],
+        x[:0],
+        np.tile(x, (2, 1)),
+    ):
         replay = Replay(tape, sampling_seed=7)
         again, spent = votes(hostile, replay)
         assert replay.calls == tape.calls
@@ -48,12 +71,16 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
 
 
 @pytest.mark.parametrize(("seed", "law"), [(5, "fast"), (None, "exact")])
-def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(seed: int | None, law: str) -> None:
+def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(
+    seed: int | None, law: str
+) -> None:
     tape, reached = Recorder(), {False: 0.0, True: 0.0}
     _, ledger = votes(PRIVATE, tape, seed)
     assert ledger.noise_laws == {law}
     for row in (*HARDEST, *(50 * CLUSTERS.centres[:, None, :])):
-        added, replaced = (Neighbour(tape, position_of=np.arange(N), forced=place) for place in (N, 0))
+        added, replaced = (
+            Neighbour(tape, position_of=np.arange(N), forced=place) for place in (N, 0)
+        )
         votes(np.concatenate([PRIVATE, row]), added, seed)
         votes(np.concatenate([row, PRIVATE[1:]]), replaced, seed)
         for is_replaced, other in zip(reached, (added, replaced), strict=True):
@@ -63,12 +90,15 @@ def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(seed:
 
 
 def test_a_row_between_two_centres_votes_alike_alone_and_among_others() -> None:
-    """Else rows at a tie would turn with the order of a matrix product's sums: one row more would move other rows' votes."""
+    """Else rows at a tie would turn with the order of a matrix product's sums: one row more would
+    move other rows' votes."""
     generator = stream(0, "rows at ties")
     centres = generator.standard_normal((20, 1280)).astype(np.float32)
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     clusters = Clusters(np.zeros(1280, np.float32), centres, np.zeros(0, np.int64))
-    ties = (centres[0] + centres[1] + 3e-9 * generator.standard_normal((300, 1280))).astype(np.float32)
+    ties = (centres[0] + centres[1] + 3e-9 * generator.standard_normal((300, 1280))).astype(
+        np.float32
+    )
     alone = np.sum([clusters.votes(ties[[place]]) for place in range(len(ties))], axis=0)
     assert min(alone[:2]) > 20
     for others in (0, 1, 7, 630):
@@ -104,11 +134,29 @@ def test_asking_again_gives_the_same_noise_and_clusters_are_few_where_it_is_larg
     ("change", "error", "words"),
     [
         ({"public": rows(1, seed=0)}, DataError, "fewer than two different rows"),
-        ({"public": FeatureSet(np.ones((9, D), np.float32), None, None, None, ())}, DataError, "fewer than two different rows"),
-        ({"public": FeatureSet(np.eye(9, dtype=np.float32), None, None, None, ())}, DataError, "9 features"),
+        (
+            {"public": FeatureSet(np.ones((9, D), np.float32), None, None, None, ())},
+            DataError,
+            "fewer than two different rows",
+        ),
+        (
+            {"public": FeatureSet(np.eye(9, dtype=np.float32), None, None, None, ())},
+            DataError,
+            "9 features",
+        ),
         ({"epsilon": np.inf}, SettingError, "finite"),
     ],
 )
-def test_what_cannot_be_trimmed_is_refused(change: dict, error: type[Exception], words: str) -> None:
+def test_what_cannot_be_trimmed_is_refused(
+    change: dict, error: type[Exception], words: str
+) -> None:
     with pytest.raises(error, match=words):
-        pc.screening.trim(**{"private": rows(N, seed=1), "public": rows(20, seed=0), "share": 0.5, "epsilon": 1.0, **change})
+        pc.screening.trim(
+            **{
+                "private": rows(N, seed=1),
+                "public": rows(20, seed=0),
+                "share": 0.5,
+                "epsilon": 1.0,
+                **change,
+            }
+        )

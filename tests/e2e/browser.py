@@ -1,4 +1,5 @@
-"""A server of our own, a real browser, and what the tests do and expect in it; every expectation waits until it comes true."""
+"""A server of our own, a real browser, and what the tests do and expect in it; every expectation
+waits until it comes true."""
 
 import contextlib
 import os
@@ -19,9 +20,17 @@ from processes import started
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = Path(os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"))
 CHROMIUM_OPTIONS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *(
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    ),
     *("--no-first-run", "--disable-quic"),
-    "--js-flags=--no-opt,--no-maglev,--no-enable-lazy-source-positions",  # a visit is too short for compiling to pay
+    (  # a visit is too short for compiling to pay
+        "--js-flags=--no-opt,--no-maglev,--no-enable-lazy-source-positions"
+    ),
 ]
 STILL = """addEventListener("DOMContentLoaded", () => document.head.append(Object.assign(document.createElement("style"), {
   textContent: "*, ::before, ::after { animation: none !important }"
@@ -46,17 +55,32 @@ def require_chromium() -> None:
 def server(cache: Path) -> Iterator[str]:
     """The address of a fresh app whose cache is `cache`; it ends with the block."""
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), "--server.port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(REPOSITORY / "app.py"),
+        "--server.port",
+        str(port),
+    ]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
     environment = os.environ | {"PILLAR_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-    with started(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with started(
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         address = f"http://127.0.0.1:{port}"
         wait(address, process)
         yield address
 
 
 def expect(subject: Any) -> Any:
-    """Playwright's assertions, which look again until they hold, as long as a busy machine may need."""
+    """Playwright's assertions, which look again until they hold, as long as a busy machine may
+    need."""
     from playwright.sync_api import expect as patiently
 
     patiently.set_options(timeout=PATIENCE_MS)
@@ -70,7 +94,8 @@ def settled(tab: Any) -> None:
 
 
 def until(tab: Any, condition: str, argument: Any = None) -> Any:
-    """What a function of the page gives once it gives something; asked ten times a second, as each frame would keep the page drawing."""
+    """What a function of the page gives once it gives something; asked ten times a second, as each
+    frame would keep the page drawing."""
     return tab.wait_for_function(condition, arg=argument, polling=100)
 
 
@@ -83,7 +108,11 @@ def opened(tab: Any, url: str) -> None:
 
 def metric(tab: Any, label: str) -> Any:
     """The value under a label."""
-    box = tab.locator('[data-testid="stMetric"]').filter(has=tab.locator(f'label:has-text("{label}")')).first
+    box = (
+        tab.locator('[data-testid="stMetric"]')
+        .filter(has=tab.locator(f'label:has-text("{label}")'))
+        .first
+    )
     return box.locator('[data-testid="stMetricValue"]')
 
 
@@ -99,7 +128,8 @@ def move(tab: Any, name: str, key: str, *, to: str) -> None:
 
 
 def choose(tab: Any, field: str, option: str) -> None:
-    """Takes an option of a select box; a page that is drawn anew meanwhile closes the list, which is then opened again."""
+    """Takes an option of a select box; a page that is drawn anew meanwhile closes the list, which
+    is then opened again."""
     from playwright.sync_api import TimeoutError as NotThere
 
     for _ in range(PATIENCE_MS // ONE_LOOK_MS):
@@ -131,7 +161,10 @@ def wait(address: str, process: subprocess.Popen[bytes]) -> None:
     while time.monotonic() < end:
         if process.poll() is not None:
             raise RuntimeError(f"the app ended at its start with status {process.returncode}")
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=20) as answer:
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=20) as answer,
+        ):
             if answer.status == 200:
                 return
         time.sleep(0.2)

@@ -16,14 +16,17 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=str(browser.CHROMIUM), args=browser.CHROMIUM_OPTIONS)
+        started = driver.chromium.launch(
+            executable_path=str(browser.CHROMIUM), args=browser.CHROMIUM_OPTIONS
+        )
         yield started
         started.close()
 
 
 @pytest.fixture(scope="package")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The server's cache: empty at first, then it holds what the tests before brought and trained."""
+    """The server's cache: empty at first, then it holds what the tests before brought and
+    trained."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -52,7 +55,8 @@ def new_page(chromium: Any) -> Iterator[Callable[[], Any]]:
 
 @pytest.fixture(scope="package")
 def only_tab(chromium: Any) -> Any:
-    """A tab for all tests: a tab that was here before has the app's scripts compiled, which takes a new one 5 s of CPU time."""
+    """A tab for all tests: a tab that was here before has the app's scripts compiled, which takes a
+    new one 5 s of CPU time."""
     tab = chromium.new_context().new_page()
     tab.context.set_default_timeout(browser.PATIENCE_MS)
     tab.add_init_script(browser.STILL)

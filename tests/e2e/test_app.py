@@ -11,18 +11,31 @@ from typing import Any
 
 import pandas as pd
 
-from e2e.browser import expect, expect_in_link, expect_no_error, metric, move, opened, settled, until
+from e2e.browser import (
+    expect,
+    expect_in_link,
+    expect_no_error,
+    metric,
+    move,
+    opened,
+    settled,
+    until,
+)
 from pillar_core import plots
 from pillar_core.plots.theme import INK
 
 SMALL = "data=digits&epsilon=1"
 
 
-def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_that_it_copied_one(page: Any, address: str) -> None:
+def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_that_it_copied_one(
+    page: Any, address: str
+) -> None:
     """This is the first test that asks for the server."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     opened(page, f"{address}/explore?{SMALL}&k=7")
-    expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "8")
+    expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute(
+        "aria-valuetext", "8"
+    )
     expect(page.get_by_text("k = 7 is used. The slider stands at 8")).to_be_visible()
     expect(page.get_by_role("link", name="Public data")).to_have_count(1)
     expect_in_link(page, "v=2")
@@ -30,7 +43,10 @@ def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_tha
     expect_no_error(page)
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Link copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == f"{address}/explore?v=2&data=digits&k=7&epsilon=1"
+    assert (
+        page.evaluate("navigator.clipboard.readText()")
+        == f"{address}/explore?v=2&data=digits&k=7&epsilon=1"
+    )
 
 
 STAR = """() => {
@@ -51,19 +67,30 @@ def drag_k(page: Any) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 0.8 * box["width"], slider.bounding_box()["y"] + 4, steps=5)
     expect(slider).not_to_have_attribute("aria-valuetext", str(trained))
-    until(page, f"k => Math.abs(({STAR})()[1] / k - 1) < 0.02", int(slider.get_attribute("aria-valuetext")))
+    until(
+        page,
+        f"k => Math.abs(({STAR})()[1] / k - 1) < 0.02",
+        int(slider.get_attribute("aria-valuetext")),
+    )
     assert page.evaluate(STAR)[0] == trained, "nothing was trained before the release"
     page.mouse.up()
     until(page, f"k => ({STAR})()[0] !== k", trained)
     settled(page)
 
 
-def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(page: Any, address: str) -> None:
+def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(
+    page: Any, address: str
+) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, f"{address}/explore?{SMALL}&k=3")
     sliders = page.locator(".st-key-near")
-    expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute("aria-valuetext", "1")
-    sliders.locator("xpath=..").evaluate("place => { if (getComputedStyle(place).position !== 'sticky') throw new Error('scrolls away') }")
+    expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute(
+        "aria-valuetext", "1"
+    )
+    sliders.locator("xpath=..").evaluate(
+        "place => { if (getComputedStyle(place).position !== 'sticky') throw new Error('scrolls"
+        " away') }"
+    )
     move(page, "k, directions kept", "ArrowRight", to="5")
     expect(metric(page, "Directions")).to_have_text("5")
     settled(page)
@@ -73,27 +100,42 @@ def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(page: A
     expect_no_error(page)
 
 
-def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is_dragged(page: Any, address: str) -> None:
+def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is_dragged(
+    page: Any, address: str
+) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
-    star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(".point")
+    star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(
+        ".point"
+    )
     before = star.get_attribute("transform")
-    page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot").evaluate("node => { node.dataset.kept = 'yes' }")
+    page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot").evaluate(
+        "node => { node.dataset.kept = 'yes' }"
+    )
     move(page, "k, directions kept", "ArrowRight", to="8")
     expect(star).not_to_have_attribute("transform", before)
-    expect(page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot")).to_have_attribute("data-kept", "yes")
-    expect(page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))).to_be_visible()
+    expect(page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot")).to_have_attribute(
+        "data-kept", "yes"
+    )
+    expect(
+        page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))
+    ).to_be_visible()
     settled(page)
     drag_k(page)
     expect_no_error(page)
 
 
-def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(page: Any, address: str) -> None:
+def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(
+    page: Any, address: str
+) -> None:
     """Of a heatmap, a click selects nothing."""
     opened(page, f"{address}/explore?v=2&view=plane")
     chart = page.locator(".st-key-chart-accuracy_plane .plotly .nsewdrag").first
     settled(page)
     box = chart.bounding_box()
-    x, y = box["x"] + 5.2 / 7 * box["width"], box["y"] + 1.7 / 4 * box["height"]  # beside the middle of k = 80, ε = 1
+    x, y = (
+        box["x"] + 5.2 / 7 * box["width"],
+        box["y"] + 1.7 / 4 * box["height"],
+    )  # beside the middle of k = 80, ε = 1
     page.mouse.move(x, y)
     page.mouse.click(x, y)
     expect_in_link(page, "k=80", "epsilon=1")
@@ -104,7 +146,9 @@ def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(pa
     expect_in_link(page, "k=3")
 
 
-def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(page: Any, address: str) -> None:
+def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(
+    page: Any, address: str
+) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
     epsilon = metric(page, "ε, upper bound")
     for value in ("0.7", "0.5"):
@@ -131,7 +175,13 @@ def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_
 
 
 WITH_FIGURES = (
-    *("", "?v=2&controls=home-epsilon:1", "explore", "explore?v=2&view=epsilon", "explore?v=2&data=pneumonia_mnist&view=classes"),
+    *(
+        "",
+        "?v=2&controls=home-epsilon:1",
+        "explore",
+        "explore?v=2&view=epsilon",
+        "explore?v=2&data=pneumonia_mnist&view=classes",
+    ),
     *("compare", "geometry?v=2&controls=geometry-view:margins"),
 )
 COLLIDING = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) => {
@@ -167,7 +217,9 @@ READABLE = """() => [...document.querySelectorAll('[data-testid="stMetricLabel"]
 """Whether no number and no label of one is cut."""
 
 
-def test_every_place_is_in_reach_at_every_width_and_a_page_without_controls_has_no_sidebar(page: Any, address: str) -> None:
+def test_every_place_is_in_reach_at_every_width_and_a_page_without_controls_has_no_sidebar(
+    page: Any, address: str
+) -> None:
     """At 200 % zoom a window of 1440 pixels has 720."""
     opened(page, f"{address}/explore?{SMALL}&k=3")
     for width in (1440, 1024, 900, 899, 769, 768, 720, 641, 640, 360):
@@ -196,7 +248,9 @@ def test_bar_and_figures_follow_the_browser_from_light_to_dark(page: Any, addres
         page.emulate_media(color_scheme=mode)
         ink = INK[mode]
         expect(page.locator(".st-key-navigation")).to_have_css("background-color", rgb(ink.surface))
-        expect(page.locator(".st-key-chart-accuracy_against_k .gtitle")).to_have_css("fill", rgb(ink.text))
+        expect(page.locator(".st-key-chart-accuracy_against_k .gtitle")).to_have_css(
+            "fill", rgb(ink.text)
+        )
         settled(page)
 
 
@@ -205,7 +259,9 @@ def rgb(colour: str) -> str:
     return f"rgb({', '.join(str(part) for part in bytes.fromhex(colour[1:]))})"
 
 
-def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is_asked(page: Any, address: str) -> None:
+def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is_asked(
+    page: Any, address: str
+) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     widths = [1440, 1024, 390]
@@ -215,14 +271,23 @@ def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is
         for width in widths:
             page.set_viewport_size({"width": width, "height": 844})
             settled(page)
-            for condition in (FITS, WHOLE, f"() => ({COLLIDING})().length === 0", NARROW):  # Plotly draws anew for each width
+            for condition in (
+                FITS,
+                WHOLE,
+                f"() => ({COLLIDING})().length === 0",
+                NARROW,
+            ):  # Plotly draws anew for each width
                 until(page, condition)
         widths.reverse()
     page.set_viewport_size({"width": 390, "height": 844})
     for path in ("data", "screen", "accounting", "evidence", "answer"):
         opened(page, f"{address}/{path}?{SMALL}")
         until(page, NARROW)
-    foreign = [url for url in asked if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))]
+    foreign = [
+        url
+        for url in asked
+        if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:"))
+    ]
     assert foreign == []
 
 
@@ -248,7 +313,14 @@ def test_steps_move_the_noise_and_back_undoes_it(page: Any, address: str) -> Non
 def test_a_figures_own_page_asks_nobody(new_page: Callable[[], Any], tmp_path: Path) -> None:
     page = new_page()
     bait = "http://127.0.0.1:9"
-    names = [f"![m]({bait}/image)", f"<img src={bait}/tag>", f"{bait}/bare", "http://hostile.test", "www.hostile.test", "me@hostile.test"]
+    names = [
+        f"![m]({bait}/image)",
+        f"<img src={bait}/tag>",
+        f"{bait}/bare",
+        "http://hostile.test",
+        "www.hostile.test",
+        "me@hostile.test",
+    ]
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
     table = pd.DataFrame({"class": names, "part": "private", "rows": range(1, 7)})
@@ -257,7 +329,10 @@ def test_a_figures_own_page_asks_nobody(new_page: Callable[[], Any], tmp_path: P
     page.locator(".xtick").nth(5).wait_for()
     assert bait in page.locator(".xaxislayer-above").text_content()
     assert page.locator("a[href*='hostile'], a[href*='127.0.0.1']").count() == 0
-    buttons = {button.get_attribute("data-title") or button.get_attribute("aria-label") for button in page.locator(".modebar-btn").all()}
+    buttons = {
+        button.get_attribute("data-title") or button.get_attribute("aria-label")
+        for button in page.locator(".modebar-btn").all()
+    }
     assert "Zoom" in buttons
     assert not [title for title in buttons if "Share" in str(title)], "it uploads the figure"
     assert not [url for url in requested if not url.startswith(("file:", "data:", "blob:"))]
@@ -265,7 +340,9 @@ def test_a_figures_own_page_asks_nobody(new_page: Callable[[], Any], tmp_path: P
 
 def test_no_page_of_another_origin_connects_to_frames_or_directs_the_app(address: str) -> None:
     def asked(path: str, **headers: str) -> int:
-        with contextlib.closing(http.client.HTTPConnection(address.removeprefix("http://"))) as connection:
+        with contextlib.closing(
+            http.client.HTTPConnection(address.removeprefix("http://"))
+        ) as connection:
             connection.request("GET", path, headers=headers)
             with connection.getresponse() as answer:
                 return answer.status
@@ -279,9 +356,20 @@ def test_no_page_of_another_origin_connects_to_frames_or_directs_the_app(address
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
     }
-    origins = {address: 101, "http://localhost:1": 403, "https://127.0.0.1": 403, "http://0.0.0.0": 403, "http://evil.example": 403}
-    assert {origin: asked("/_stcore/stream", Origin=origin, **upgrade) for origin in origins} == origins
-    assert (asked("/ready"), asked("/ready", Origin="http://evil.example")) == (200, 200), "an operator's question, for everybody"
+    origins = {
+        address: 101,
+        "http://localhost:1": 403,
+        "https://127.0.0.1": 403,
+        "http://0.0.0.0": 403,
+        "http://evil.example": 403,
+    }
+    assert {
+        origin: asked("/_stcore/stream", Origin=origin, **upgrade) for origin in origins
+    } == origins
+    assert (asked("/ready"), asked("/ready", Origin="http://evil.example")) == (
+        200,
+        200,
+    ), "an operator's question, for everybody"
 
 
 READ = """() => {
@@ -352,7 +440,9 @@ def test_a_tap_on_the_map_shows_the_row(page: Any, address: str) -> None:
 
     opened(page, f"{address}/data")
     picture = page.locator('[style*="scale(2.5)"]')
-    for _ in range(20):  # a map that is drawn anew for the narrow window listens again a little later
+    for _ in range(
+        20
+    ):  # a map that is drawn anew for the narrow window listens again a little later
         tap(*until(page, POINT).json_value())
         settled(page)
         if picture.is_visible():

@@ -17,9 +17,18 @@ FOCUSED = """() => {
 }"""
 FARTHEST = 300
 """Presses of Tab that go round a page more than once, where something came late."""
-SAVED = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"", "Settings": b"link: ", "HTML": b"<!doctype html>"}
+SAVED = {
+    "PNG": b"\x89PNG",
+    "SVG": b"<svg",
+    "CSV": b"",
+    "Settings": b"link: ",
+    "HTML": b"<!doctype html>",
+}
 """How the files begin, by button."""
-COPIED = "() => navigator.clipboard.read().then((items) => items.some((one) => one.types.includes('image/png')))"
+COPIED = (
+    "() => navigator.clipboard.read().then((items) => items.some((one) =>"
+    " one.types.includes('image/png')))"
+)
 
 PRINT = "if (top !== window) window.print = () => { top.printed = document.body.innerHTML; }"
 """Shows a test what would be printed."""
@@ -55,7 +64,12 @@ def test_exports_need_no_mouse(page: Any, address: str) -> None:
         assert waiting.value.suggested_filename.startswith(f"{name}.")
         assert waiting.value.path().read_bytes()[: len(begins)] == begins
         if label == "PNG":
-            assert Image.open(waiting.value.path()).convert("RGBA").getpixel((2, 2)) == (255, 255, 255, 255), "the ground is white"
+            assert Image.open(waiting.value.path()).convert("RGBA").getpixel((2, 2)) == (
+                255,
+                255,
+                255,
+                255,
+            ), "the ground is white"
         if label == "SVG":
             drawing = waiting.value.path().read_text(encoding="utf-8")
             assert "@font-face" in drawing, "the font is inside"
@@ -69,7 +83,9 @@ def test_exports_need_no_mouse(page: Any, address: str) -> None:
             until(page, "() => window.printed?.startsWith('<svg')")
     page.locator('[data-testid="stDataFrame"]:visible').first.hover()
     page.locator('[aria-label="Search"]:visible').first.wait_for()
-    assert page.locator('[aria-label="Download as CSV"]:visible').count() == 0, "it writes formulas as they are"
+    assert page.locator('[aria-label="Download as CSV"]:visible').count() == 0, (
+        "it writes formulas as they are"
+    )
     go(page, "Add to report")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Report (1)")).to_be_visible()
@@ -80,10 +96,16 @@ def test_exports_need_no_mouse(page: Any, address: str) -> None:
     assert waiting.value.suggested_filename == "report.html"
 
 
-@pytest.mark.parametrize("policy", ["allow-scripts", ""], ids=["in a frame", "where scripts are forbidden"])
-def test_an_explorer_in_one_file_works_without_a_server(new_page: Callable[[], Any], tmp_path: Path, policy: str) -> None:
+@pytest.mark.parametrize(
+    "policy", ["allow-scripts", ""], ids=["in a frame", "where scripts are forbidden"]
+)
+def test_an_explorer_in_one_file_works_without_a_server(
+    new_page: Callable[[], Any], tmp_path: Path, policy: str
+) -> None:
     (tmp_path / "explorer.html").write_text(portable.page("digits"), encoding="utf-8")
-    (tmp_path / "host.html").write_text(f'<iframe sandbox="{policy}" src="explorer.html" width="390" height="844"></iframe>')
+    (tmp_path / "host.html").write_text(
+        f'<iframe sandbox="{policy}" src="explorer.html" width="390" height="844"></iframe>'
+    )
     tab, problems = new_page(), []
     tab.on("pageerror", lambda error: problems.append(str(error)))
     tab.goto((tmp_path / "host.html").as_uri())

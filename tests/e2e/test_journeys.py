@@ -1,4 +1,5 @@
-"""From own files to a model: a hospital's table, x-rays with three public image sets, tickets in sentences."""
+"""From own files to a model: a hospital's table, x-rays with three public image sets, tickets in
+sentences."""
 
 import io
 import re
@@ -21,12 +22,19 @@ from pillar_core.types import Dataset
 
 def npz(**arrays: Any) -> bytes:
     file = io.BytesIO()
-    np.savez_compressed(file, **{name: array for name, array in arrays.items() if array is not None})
+    np.savez_compressed(
+        file, **{name: array for name, array in arrays.items() if array is not None}
+    )
     return file.getvalue()
 
 
 def images(data: Dataset, n: int) -> bytes:
-    return npz(x_train=data.x_train[:n], y_train=data.y_train[:n], x_test=data.x_test[:200], y_test=data.y_test[:200])
+    return npz(
+        x_train=data.x_train[:n],
+        y_train=data.y_train[:n],
+        x_test=data.x_test[:200],
+        y_test=data.y_test[:200],
+    )
 
 
 def hospital() -> pd.DataFrame:
@@ -48,19 +56,45 @@ def tickets(n: int) -> pd.DataFrame:
     """Sentences of customers and the queue that each belongs to."""
     generator = rng.stream(0, "tickets")
     queues = {
-        "billing": ["the invoice charges my card twice", "I want a refund of the payment", "the price on the bill is too high"],
-        "delivery": ["the parcel has not arrived", "the courier left the package at a wrong door", "my order is late in the post"],
-        "login": ["I cannot sign in to my account", "the password reset mail does not come", "the page locks me out with an error"],
+        "billing": [
+            "the invoice charges my card twice",
+            "I want a refund of the payment",
+            "the price on the bill is too high",
+        ],
+        "delivery": [
+            "the parcel has not arrived",
+            "the courier left the package at a wrong door",
+            "my order is late in the post",
+        ],
+        "login": [
+            "I cannot sign in to my account",
+            "the password reset mail does not come",
+            "the page locks me out with an error",
+        ],
     }
-    endings = ["since Monday", "please help", "again", "and nobody answers", "which is urgent", "as I wrote before", "thank you"]
+    endings = [
+        "since Monday",
+        "please help",
+        "again",
+        "and nobody answers",
+        "which is urgent",
+        "as I wrote before",
+        "thank you",
+    ]
     chosen = generator.choice(list(queues), n)
-    said = [f"{generator.choice(queues[queue])} {generator.choice(endings)}, case {10_000 + place}" for place, queue in enumerate(chosen)]
+    said = [
+        f"{generator.choice(queues[queue])} {generator.choice(endings)}, case {10_000 + place}"
+        for place, queue in enumerate(chosen)
+    ]
     return pd.DataFrame({"message": said, "queue": chosen})
 
 
 def bring(page: Any, field: str, *files: tuple[str, bytes]) -> None:
     page.locator(f".st-key-{field} input[type=file]").set_input_files(
-        [{"name": name, "mimeType": "application/octet-stream", "buffer": content} for name, content in files]
+        [
+            {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+            for name, content in files
+        ]
     )
     settled(page)
 
@@ -81,12 +115,16 @@ def downloaded(page: Any, key: str, folder: Path) -> Any:
     place = folder / "model.zip"
     download.value.save_as(place)
     with zipfile.ZipFile(place) as archive:
-        assert {"model.json", "model.safetensors", "statement.txt", "README.md", "use.py"} <= set(archive.namelist())
+        assert {"model.json", "model.safetensors", "statement.txt", "README.md", "use.py"} <= set(
+            archive.namelist()
+        )
         assert "NOT FOR RELEASE" not in archive.read("statement.txt").decode()
     return pc.load_model(place)
 
 
-def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, address: str, tmp_path: Path) -> None:
+def test_a_hospitals_table_with_words_gaps_and_identifiers(
+    page: Any, address: str, tmp_path: Path
+) -> None:
     frame = hospital()
     opened(page, f"{address}/?v=2&epsilon=1")
     page.get_by_role("link", name="Ask about my data").click()
@@ -117,16 +155,32 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, address: s
     assert (named == frame["diagnosis"]).mean() >= low - 0.05
     with zipfile.ZipFile(tmp_path / "model.zip") as archive:
         archive.extractall(tmp_path / "alone")
-    done = subprocess.run([sys.executable, "-I", tmp_path / "alone" / "use.py", tmp_path / "new.csv"], capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", tmp_path / "alone" / "use.py", tmp_path / "new.csv"],
+        capture_output=True,
+        check=True,
+    )
     assert [line.split(",")[1] for line in done.stdout.decode().splitlines()[1:]] == named.tolist()
 
 
-def test_private_x_rays_with_three_public_image_sets(page: Any, address: str, tmp_path: Path) -> None:
-    sets = {name: pc.load_dataset(name) for name in ("pneumonia_mnist", "mnist", "fashion_mnist", "digits")}
+def test_private_x_rays_with_three_public_image_sets(
+    page: Any, address: str, tmp_path: Path
+) -> None:
+    sets = {
+        name: pc.load_dataset(name)
+        for name in ("pneumonia_mnist", "mnist", "fashion_mnist", "digits")
+    }
     opened(page, f"{address}/answer?v=2&epsilon=1")
     bring(page, "upload", ("x-rays.npz", images(sets["pneumonia_mnist"], 600)))
     page.get_by_text("Ready.").wait_for()
-    bring(page, "upload-candidates", *((f"{name}.npz", images(sets[name], 300)) for name in ("mnist", "fashion_mnist", "digits")))
+    bring(
+        page,
+        "upload-candidates",
+        *(
+            (f"{name}.npz", images(sets[name], 300))
+            for name in ("mnist", "fashion_mnist", "digits")
+        ),
+    )
     expect(page.get_by_text("300 public rows")).to_have_count(3)
     page.get_by_role("button", name="Use these rows as private data").click()
     page.wait_for_url("**data=stored*")
@@ -141,7 +195,9 @@ def test_private_x_rays_with_three_public_image_sets(page: Any, address: str, tm
     assert any("chosen on private rows" in line for line in model.card["guarantee"]["assumptions"])
 
 
-def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page: Any, address: str, tmp_path: Path) -> None:
+def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(
+    page: Any, address: str, tmp_path: Path
+) -> None:
     frame = tickets(700)
     opened(page, f"{address}/answer?v=2&epsilon=1")
     bring(page, "upload", ("tickets.csv", frame[:600].to_csv(index=False).encode()))
@@ -153,8 +209,20 @@ def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page: Any, addr
     settled(page)
     model = downloaded(page, "answer-train", tmp_path)
     frame[600:].drop(columns="queue").to_csv(tmp_path / "new.csv", index=False)
-    command = [sys.executable, "-m", "pillar_core", "predict", str(tmp_path / "model.zip"), str(tmp_path / "new.csv")]
-    subprocess.run([*command, "--output", tmp_path / "named.csv"], cwd=browser.REPOSITORY, capture_output=True, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pillar_core",
+        "predict",
+        str(tmp_path / "model.zip"),
+        str(tmp_path / "new.csv"),
+    ]
+    subprocess.run(
+        [*command, "--output", tmp_path / "named.csv"],
+        cwd=browser.REPOSITORY,
+        capture_output=True,
+        check=True,
+    )
     named = pd.read_csv(tmp_path / "named.csv")["label"]
     assert (named.to_numpy() == frame["queue"][600:].to_numpy()).mean() > 0.8
     assert model.card["guarantee"]["epsilon"] <= 1.0

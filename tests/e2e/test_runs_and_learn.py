@@ -1,4 +1,5 @@
-"""Runs and Learn in a real browser: a sweep that loses its worker and its jobs process, links to views, the lesson."""
+"""Runs and Learn in a real browser: a sweep that loses its worker and its jobs process, links to
+views, the lesson."""
 
 import contextlib
 import json
@@ -36,7 +37,11 @@ def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_
         page.get_by_role("button", name="Run", exact=False).last.click()
         page.wait_for_selector(".st-key-job-panel [data-testid='stProgress']")
         first = server_of(cache)
-        workers = [child for child in first.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
+        workers = [
+            child
+            for child in first.children(recursive=True)
+            if "spawn_main" in " ".join(child.cmdline())
+        ]
         with contextlib.suppress(psutil.NoSuchProcess):  # it may just have ended
             for worker in workers[:1]:
                 worker.kill()
@@ -56,7 +61,9 @@ def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_
         assert jobs.stop(timeout=browser.START_SECONDS)
 
 
-def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_show_their_pages(page: Any, address: str) -> None:
+def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_show_their_pages(
+    page: Any, address: str
+) -> None:
     opened(page, f"{address}/learn?lesson=1")
     page.get_by_text("about 100", exact=True).click()
     page.get_by_role("button", name="Reveal").click()
@@ -68,7 +75,10 @@ def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_s
     page.get_by_role("link", name="Back to the lesson").click()
     page.wait_for_selector("text=Step 1 of 6")
     expect(page.locator(".st-key-places a")).to_have_count(7)
-    boxes = "[...document.querySelectorAll('.st-key-places a')].map(link => link.getBoundingClientRect())"
+    boxes = (
+        "[...document.querySelectorAll('.st-key-places a')].map(link =>"
+        " link.getBoundingClientRect())"
+    )
     until(page, f"new Set({boxes}.map(box => Math.round(box.top))).size === 1")
     until(page, f"Math.max(...{boxes}.map(box => box.right)) <= {browser.WINDOW['width']}")
     page.get_by_role("link", name="Explore", exact=True).first.click()

@@ -1,4 +1,5 @@
-"""Each kind of data, free and paid, by page and by command: the zip labels new raw rows in a process without the library."""
+"""Each kind of data, free and paid, by page and by command: the zip labels new raw rows in a
+process without the library."""
 
 import io
 import subprocess
@@ -19,17 +20,34 @@ from page_reading import REPOSITORY
 from pillar_core import rng
 from pillar_core.__main__ import main
 
-ALWAYS = {"README.md", "SHA256SUMS", "model.json", "model.npz", "model.safetensors", "statement.json", "statement.txt", "use.py"}
+ALWAYS = {
+    "README.md",
+    "SHA256SUMS",
+    "model.json",
+    "model.npz",
+    "model.safetensors",
+    "statement.json",
+    "statement.txt",
+    "use.py",
+}
 CLASSES = ("no", "yes")
 KINDS = ("table", "persons", "images", "texts", "features")
-WORDS = {"no": "thanks this works very well and we love it", "yes": "broken again please repair the device it does not start"}
+WORDS = {
+    "no": "thanks this works very well and we love it",
+    "yes": "broken again please repair the device it does not start",
+}
 
 
 def table(n: int, first: int) -> pd.DataFrame:
     """Patients of two wards, some gaps among their ages; each person has two rows."""
     generator = rng.stream(first, "patients")
     sick = generator.integers(0, 2, n)
-    frame = pd.DataFrame({"age": generator.normal(50 + 15 * sick, 8).round(), "ward": generator.choice(["north", "south"], n)})
+    frame = pd.DataFrame(
+        {
+            "age": generator.normal(50 + 15 * sick, 8).round(),
+            "ward": generator.choice(["north", "south"], n),
+        }
+    )
     frame["crp"] = generator.gamma(2 + 8 * sick, 3).round(1)
     frame.loc[generator.permutation(n)[: n // 20], "age"] = np.nan
     frame["patient"] = [f"p{first + place // 2}" for place in range(n)]
@@ -41,27 +59,44 @@ def rows_of(kind: str, n: int, first: int) -> pd.DataFrame | dict[str, np.ndarra
     """`n` rows of a kind, with their labels; `first` tells sets apart."""
     generator, sick = rng.stream(first, "rows"), np.arange(n) % 2
     if kind == "images":
-        bright = np.where(np.arange(8) < 4, 1 - sick[:, None], sick[:, None])  # the left half or the right one
+        bright = np.where(
+            np.arange(8) < 4, 1 - sick[:, None], sick[:, None]
+        )  # the left half or the right one
         images = generator.integers(0, 120, (n, 8, 8)) + 100 * bright[:, None, :]
         return {"x_train": images.astype(np.uint8), "y_train": sick}
     if kind == "features":
-        return {"x_train": (generator.normal(size=(n, 12)) + sick[:, None]).astype(np.float32), "y_train": sick}
+        return {
+            "x_train": (generator.normal(size=(n, 12)) + sick[:, None]).astype(np.float32),
+            "y_train": sick,
+        }
     if kind == "texts":
         said = [" ".join(generator.permutation(WORDS[CLASSES[code]].split())) for code in sick]
-        return pd.DataFrame({"message": [f"{text} case {generator.integers(10**9)}" for text in said], "label": np.take(CLASSES, sick)})
+        return pd.DataFrame(
+            {
+                "message": [f"{text} case {generator.integers(10**9)}" for text in said],
+                "label": np.take(CLASSES, sick),
+            }
+        )
     return table(n, first).drop(columns=[] if kind == "persons" else "patient")
 
 
-def written(kind: str, folder: Path, name: str, n: int, first: int, *, labelled: bool = True) -> Path:
-    """The rows as people have them: a csv, a npz, or a folder of pictures; without labels new ones."""
+def written(
+    kind: str, folder: Path, name: str, n: int, first: int, *, labelled: bool = True
+) -> Path:
+    """The rows as people have them: a csv, a npz, or a folder of pictures; without labels new
+    ones."""
     rows = rows_of(kind, n, first)
     if isinstance(rows, pd.DataFrame):
         path = folder / f"{name}.csv"
-        rows.drop(columns=[] if labelled else ["label", *({"patient"} & {*rows})]).to_csv(path, index=False)
+        rows.drop(columns=[] if labelled else ["label", *({"patient"} & {*rows})]).to_csv(
+            path, index=False
+        )
         return path
     if kind == "features":
         path = folder / f"{name}.npz"
-        np.savez(path, **(rows | {"classes": np.array(CLASSES)} if labelled else {"x": rows["x_train"]}))
+        np.savez(
+            path, **(rows | {"classes": np.array(CLASSES)} if labelled else {"x": rows["x_train"]})
+        )
         return path
     for place, (image, code) in enumerate(zip(rows["x_train"], rows["y_train"], strict=True)):
         path = folder / name / (CLASSES[code] if labelled else "") / f"{place:03}.png"
@@ -70,14 +105,28 @@ def written(kind: str, folder: Path, name: str, n: int, first: int, *, labelled:
     return folder / name
 
 
-def by_command(kind: str, price: str, private: Path, public: Path, path: Path, _: pytest.MonkeyPatch) -> None:
+def by_command(
+    kind: str, price: str, private: Path, public: Path, path: Path, _: pytest.MonkeyPatch
+) -> None:
     """The model that `run` or `choose` writes."""
     words = ["--dataset", str(private), "--epsilon", "3", "--release", "--export", str(path)]
     words += ["--onnx"] if kind == "images" else []
     words += ["--text", "message"] if kind == "texts" else []
     words += ["--person", "patient", "--rows-per-person", "2"] if kind == "persons" else []
     paid = ["choose", "--candidates", str(public)]
-    assert main([*(paid if price == "paid" else ["run", "--public", str(public), "--method", "adamix"]), *words]) == 0
+    assert (
+        main(
+            [
+                *(
+                    paid
+                    if price == "paid"
+                    else ["run", "--public", str(public), "--method", "adamix"]
+                ),
+                *words,
+            ]
+        )
+        == 0
+    )
 
 
 def as_upload(path: Path) -> tuple[str, bytes, str]:
@@ -91,10 +140,14 @@ def as_upload(path: Path) -> tuple[str, bytes, str]:
     return f"{path.name}.zip", buffer.getvalue(), "application/zip"
 
 
-def by_page(kind: str, price: str, private: Path, public: Path, path: Path, patch: pytest.MonkeyPatch) -> None:
+def by_page(
+    kind: str, price: str, private: Path, public: Path, path: Path, patch: pytest.MonkeyPatch
+) -> None:
     """The model that Answer hands out for files that were brought there."""
     handed: dict[str, Callable[[], bytes]] = {}
-    patch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    patch.setattr(
+        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
+    )
     button = {"free": "answer-train", "paid": "answer-paid"}[price]
     app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
     app.query_params["epsilon"] = "3"
@@ -116,9 +169,14 @@ DOORS: dict[str, Callable[..., None]] = {"command": by_command, "page": by_page}
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("price", ["free", "paid"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_labels_new_rows_elsewhere(kind: str, price: str, door: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_labels_new_rows_elsewhere(
+    kind: str, price: str, door: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
-    private, public = (written(kind, tmp_path, name, n, first) for name, n, first in (("private", 400, 0), ("public", 80, 1000)))
+    private, public = (
+        written(kind, tmp_path, name, n, first)
+        for name, n, first in (("private", 400, 0), ("public", 80, 1000))
+    )
     new = written(kind, tmp_path, "new", 20, 2000, labelled=False)
     path = tmp_path / "model.zip"
     DOORS[door](kind, price, private, public, path, monkeypatch)
@@ -126,9 +184,21 @@ def test_a_model_labels_new_rows_elsewhere(kind: str, price: str, door: str, tmp
         assert {*archive.namelist()} == ALWAYS | ({"model.onnx"} if kind == "images" else set())
         archive.extractall(tmp_path / "alone")
     model = pc.load_model(path)
-    named = np.array(model.classes)[model.predict(np.load(new)["x"] if kind == "features" else new)].tolist()
-    truth = np.take(CLASSES, rows_of(kind, 20, 2000)["y_train"]) if kind in ("images", "features") else rows_of(kind, 20, 2000)["label"]
+    named = np.array(model.classes)[
+        model.predict(np.load(new)["x"] if kind == "features" else new)
+    ].tolist()
+    truth = (
+        np.take(CLASSES, rows_of(kind, 20, 2000)["y_train"])
+        if kind in ("images", "features")
+        else rows_of(kind, 20, 2000)["label"]
+    )
     assert np.mean(np.array(named) == np.array(truth)) >= 0.6
     if kind != "texts":
-        run = subprocess.run([sys.executable, "-I", "use.py", new], cwd=tmp_path / "alone", capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-I", "use.py", new],
+            cwd=tmp_path / "alone",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert [line.split(",")[1] for line in run.stdout.splitlines()[1:]] == named

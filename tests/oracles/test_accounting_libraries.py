@@ -1,4 +1,5 @@
-"""Our ends against the installed libraries, called directly, against exact integrals, and against the shared oracles."""
+"""Our ends against the installed libraries, called directly, against exact integrals, and against
+the shared oracles."""
 
 import dataclasses
 import json
@@ -34,11 +35,17 @@ def of_library(event: events.DpEvent) -> Any:
     values = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
     for name, value in values.items():
         if isinstance(value, events.DpEvent | tuple):
-            values[name] = [of_library(part) for part in value] if isinstance(value, tuple) else of_library(value)
+            values[name] = (
+                [of_library(part) for part in value]
+                if isinstance(value, tuple)
+                else of_library(value)
+            )
     return getattr(dp_event, type(event).__name__)(**values)
 
 
-def pld_epsilon(sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation, interval: float) -> float:
+def pld_epsilon(
+    sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation, interval: float
+) -> float:
     """dp-accounting's pessimistic connect-the-dots value on a grid of `interval`."""
     library = Library.REPLACE_ONE if relation is REPLACE else Library.ADD_OR_REMOVE_ONE
     one = privacy_loss_distribution.from_gaussian_mechanism(
@@ -51,40 +58,71 @@ def pld_epsilon(sigma: float, q: float, steps: int, delta: float, relation: Neig
 @pytest.mark.parametrize(
     ("sigma", "q", "steps", "delta", "interval"),
     [
-        *((22.2, PAPER_Q, 1000, 1e-5, 1e-5), (3.84, PAPER_Q, 1000, 1e-5, 5e-5), (3.6, PAPER_Q, 6000, 1e-5, 8e-5)),
-        *((0.8, 0.005, 1000, 1e-6, 4e-4), (1.0, 0.05, 1, 1e-5, 4e-4), (0.6, 1e-4, 20_000, 1e-5, 1e-4), (2.0, 0.5, 20, 1e-8, 4e-4)),
+        *(
+            (22.2, PAPER_Q, 1000, 1e-5, 1e-5),
+            (3.84, PAPER_Q, 1000, 1e-5, 5e-5),
+            (3.6, PAPER_Q, 6000, 1e-5, 8e-5),
+        ),
+        *(
+            (0.8, 0.005, 1000, 1e-6, 4e-4),
+            (1.0, 0.05, 1, 1e-5, 4e-4),
+            (0.6, 1e-4, 20_000, 1e-5, 1e-4),
+            (2.0, 0.5, 20, 1e-8, 4e-4),
+        ),
     ],
 )
 def test_ends_bracket_the_loss_distribution_of_dp_accounting(
     sigma: float, q: float, steps: int, delta: float, interval: float, relation: NeighboringRelation
 ) -> None:
     theirs = pld_epsilon(sigma, q, steps, delta, relation, interval)
-    ours = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, delta=delta, relation=relation, accountant="pillar")
-    # theirs is an upper bound too; on these grids its own excess is at most 2e-4 by finer ones, and 6e-4 at σ = 0.6
+    ours = accounting.epsilon_of_gaussian(
+        sigma,
+        sampling_probability=q,
+        steps=steps,
+        delta=delta,
+        relation=relation,
+        accountant="pillar",
+    )
+    # theirs is an upper bound too; on these grids its own excess is at most 2e-4 by finer ones, and
+    # 6e-4 at σ = 0.6
     assert ours.lower <= theirs
     assert ours.upper <= theirs * 1.002
     assert theirs <= ours.upper * 1.002
 
 
-@pytest.mark.parametrize(("sigma", "q", "steps", "delta"), [(3.84, PAPER_Q, 1000, 1e-5), (0.8, 0.005, 1000, 1e-6), (1.5, 0.04, 500, 1e-5)])
-def test_ends_overlap_those_of_prv_accountant(sigma: float, q: float, steps: int, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "delta"),
+    [(3.84, PAPER_Q, 1000, 1e-5), (0.8, 0.005, 1000, 1e-6), (1.5, 0.04, 500, 1e-5)],
+)
+def test_ends_overlap_those_of_prv_accountant(
+    sigma: float, q: float, steps: int, delta: float
+) -> None:
     eps_error = 0.01
     theirs = PRVAccountant(
-        PoissonSubsampledGaussianMechanism(q, sigma), eps_error=eps_error, delta_error=delta / 1000, max_self_compositions=steps
+        PoissonSubsampledGaussianMechanism(q, sigma),
+        eps_error=eps_error,
+        delta_error=delta / 1000,
+        max_self_compositions=steps,
     )
     lower, estimate, upper = theirs.compute_epsilon(delta, [steps])
-    ours = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, delta=delta, accountant="pillar")
+    ours = accounting.epsilon_of_gaussian(
+        sigma, sampling_probability=q, steps=steps, delta=delta, accountant="pillar"
+    )
     assert ours.lower <= upper
     assert lower <= ours.upper
     assert ours.estimate == pytest.approx(estimate, rel=1e-3)
-    selectable = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, delta=delta, accountant="prv")
+    selectable = accounting.epsilon_of_gaussian(
+        sigma, sampling_probability=q, steps=steps, delta=delta, accountant="prv"
+    )
     assert selectable.estimate == pytest.approx(estimate, rel=2e-4)
     assert selectable.upper <= 1.01 * selectable.estimate
     assert selectable.lower <= ours.upper
     assert ours.lower <= selectable.upper
 
 
-@pytest.mark.parametrize(("sigma", "q", "steps"), [(3.84, PAPER_Q, 1000), (1.1, 0.00427, 14062), (10.0, 1.0, 10)])
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps"), [(3.84, PAPER_Q, 1000), (1.1, 0.00427, 14062), (10.0, 1.0, 10)]
+)
 def test_renyi_accountants_equal_their_libraries(sigma: float, q: float, steps: int) -> None:
     event = ledger.repeat(ledger.subsample(ledger.gaussian(sigma), q), steps)
     theirs = rdp.RdpAccountant().compose(of_library(event)).get_epsilon(1e-5)
@@ -113,36 +151,63 @@ def test_renyi_accountants_equal_their_libraries(sigma: float, q: float, steps: 
     ids=repr,
 )
 def test_our_renyi_curve_is_that_of_dp_accounting(event: events.DpEvent) -> None:
-    """At whole orders; between them its series may stop early, and say up to seven times too much at order 1.1."""
+    """At whole orders; between them its series may stop early, and say up to seven times too much
+    at order 1.1."""
     relation, library, asked = ADD, Library.ADD_OR_REMOVE_ONE, event
     if isinstance(event, events.SampledWithoutReplacementDpEvent):
-        halved = events.GaussianDpEvent(1 / read(event.event, REPLACE).gaussian_mu)  # it leaves out the factor 2
-        relation, library, asked = REPLACE, Library.REPLACE_ONE, dataclasses.replace(event, event=halved)
+        halved = events.GaussianDpEvent(
+            1 / read(event.event, REPLACE).gaussian_mu
+        )  # it leaves out the factor 2
+        relation, library, asked = (
+            REPLACE,
+            Library.REPLACE_ONE,
+            dataclasses.replace(event, event=halved),
+        )
     ours = renyi.curve_of(read(event, relation))
     orders = np.asarray(renyi.ORDERS[: len(ours)])
-    theirs, whole = rdp.RdpAccountant(orders, library).compose(of_library(asked)).rdp, orders == np.floor(orders)
+    theirs, whole = (
+        rdp.RdpAccountant(orders, library).compose(of_library(asked)).rdp,
+        orders == np.floor(orders),
+    )
     np.testing.assert_allclose(ours[whole], theirs[whole], rtol=1e-6, atol=1e-10)
     assert np.all(ours <= theirs * (1 + 1e-6) + 1e-10)
 
 
 @pytest.mark.parametrize(
-    ("sigma", "q", "order"), [(22.2, 0.02, 1.1), (1.1, 0.01, 1.3), (200.0, 0.9, 1.1), (1.0, 0.5, 2.7), (0.5, 1e-3, 10.9)]
+    ("sigma", "q", "order"),
+    [(22.2, 0.02, 1.1), (1.1, 0.01, 1.3), (200.0, 0.9, 1.1), (1.0, 0.5, 2.7), (0.5, 1e-3, 10.9)],
 )
-def test_our_renyi_curve_of_a_sample_lies_just_above_the_integral(sigma: float, q: float, order: float) -> None:
+def test_our_renyi_curve_of_a_sample_lies_just_above_the_integral(
+    sigma: float, q: float, order: float
+) -> None:
     with mpmath.workdps(25):
-        inside = lambda x: mpmath.npdf(x, 0, sigma) * (1 - q + q * mpmath.exp((2 * x - 1) / (2 * mpmath.mpf(sigma) ** 2))) ** order  # noqa: E731
-        exact = mpmath.log(mpmath.quad(inside, [-20 * sigma, -5 * sigma, 0, order, order + 5 * sigma, order + 20 * sigma])) / (order - 1)
-    ours = renyi.curve_of(read(ledger.subsample(ledger.gaussian(sigma), q), ADD))[renyi.ORDERS.index(order)]
+
+        def inside(x: mpmath.mpf) -> mpmath.mpf:
+            ratio = mpmath.exp((2 * x - 1) / (2 * mpmath.mpf(sigma) ** 2))
+            return mpmath.npdf(x, 0, sigma) * (1 - q + q * ratio) ** order
+
+        exact = mpmath.log(
+            mpmath.quad(
+                inside, [-20 * sigma, -5 * sigma, 0, order, order + 5 * sigma, order + 20 * sigma]
+            )
+        ) / (order - 1)
+    ours = renyi.curve_of(read(ledger.subsample(ledger.gaussian(sigma), q), ADD))[
+        renyi.ORDERS.index(order)
+    ]
     assert exact <= ours <= exact + 1e-11 + 1e-12 * exact
 
 
 def test_pld_accountant_is_the_library_on_its_default_grid() -> None:
     event = accounting.gaussian_run(4.0, sampling_probability=0.1, steps=200)
     theirs = pld.PLDAccountant().compose(of_library(event)).get_epsilon(1e-5)
-    assert accounting.epsilon(event, delta=1e-5, relation=ADD, accountant="pld").upper == pytest.approx(theirs, rel=1e-9)
+    assert accounting.epsilon(
+        event, delta=1e-5, relation=ADD, accountant="pld"
+    ).upper == pytest.approx(theirs, rel=1e-9)
     mixed = ledger.compose(event, events.LaplaceDpEvent(3.0), ledger.gaussian(4.0))
     theirs = pld.PLDAccountant().compose(of_library(mixed)).get_epsilon(1e-5)
-    assert accounting.epsilon(mixed, delta=1e-5, relation=ADD, accountant="pld").upper == pytest.approx(theirs, rel=1e-6)
+    assert accounting.epsilon(
+        mixed, delta=1e-5, relation=ADD, accountant="pld"
+    ).upper == pytest.approx(theirs, rel=1e-6)
     ours = accounting.epsilon(mixed, delta=1e-5, relation=ADD, accountant="pillar")
     assert ours.lower <= theirs
     assert ours.upper == pytest.approx(theirs, rel=2e-3)
@@ -157,34 +222,52 @@ def test_sampled_laplace_meets_dp_accounting() -> None:
 
 
 def test_randomised_response_under_replacement_meets_dp_accounting() -> None:
-    """Two buckets at p: ε₀ = log(2/p − 1); 40 of them. (Its accountant counts a self-composed event of this kind once.)"""
+    """Two buckets at p: ε₀ = log(2/p − 1); 40 of them. (Its accountant counts a self-composed event
+    of this kind once.)"""
     p = 0.8
-    one = privacy_loss_distribution.from_randomized_response(p, 2, neighboring_relation=Library.REPLACE_ONE)
+    one = privacy_loss_distribution.from_randomized_response(
+        p, 2, neighboring_relation=Library.REPLACE_ONE
+    )
     theirs = one.self_compose(40).get_epsilon_for_delta(1e-6)
     each = math.log(2 / p - 1)
-    ours = accounting.epsilon(ledger.repeat(events.PureEvent(each, each), 40), delta=1e-6, relation=REPLACE, accountant="pillar")
+    ours = accounting.epsilon(
+        ledger.repeat(events.PureEvent(each, each), 40),
+        delta=1e-6,
+        relation=REPLACE,
+        accountant="pillar",
+    )
     assert ours.lower <= theirs * (1 + 1e-9)
     assert ours.upper == pytest.approx(theirs, rel=2e-3)
 
 
-@pytest.mark.parametrize(("steps", "epsilon"), [(1000, 0.7), pytest.param(6000, 2.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("steps", "epsilon"), [(1000, 0.7), pytest.param(6000, 2.0, marks=pytest.mark.slow)]
+)
 def test_calibration_lies_within_one_percent_of_dp_accounting(steps: int, epsilon: float) -> None:
     def make(noise: float) -> Any:
         return of_library(accounting.gaussian_run(noise, sampling_probability=PAPER_Q, steps=steps))
 
     make_accountant: Callable[[], pld.PLDAccountant] = pld.PLDAccountant
     ours = accounting.noise_multiplier(epsilon, sampling_probability=PAPER_Q, steps=steps)
-    bracket = mechanism_calibration.ExplicitBracketInterval(0.98 * ours, 1.02 * ours)  # in which theirs must lie
-    theirs = mechanism_calibration.calibrate_dp_mechanism(make_accountant, make, epsilon, 1e-5, bracket, tol=1e-3)
+    bracket = mechanism_calibration.ExplicitBracketInterval(
+        0.98 * ours, 1.02 * ours
+    )  # in which theirs must lie
+    theirs = mechanism_calibration.calibrate_dp_mechanism(
+        make_accountant, make, epsilon, 1e-5, bracket, tol=1e-3
+    )
     assert ours == pytest.approx(theirs, rel=1e-2)
-    # "never below what the budget allows": their certified lower end, on half the grid, cannot refute ours
+    # "never below what the budget allows": their certified lower end, on half the grid, cannot
+    # refute ours
     assert pld_epsilon(ours, PAPER_Q, steps, 1e-5, ADD, 2e-5) <= epsilon * (1 + 2e-4)
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_our_replacement_pair_is_dp_accountings(relation: NeighboringRelation) -> None:
-    """PITFALLS: q = 0.02, σ = 1, T = 1000 costs 6.24 under replace-one, not the 24.3 of the doubled add/remove formula."""
-    ours = accounting.epsilon_of_gaussian(1.0, sampling_probability=0.02, steps=1000, relation=relation)
+    """PITFALLS: q = 0.02, σ = 1, T = 1000 costs 6.24 under replace-one, not the 24.3 of the doubled
+    add/remove formula."""
+    ours = accounting.epsilon_of_gaussian(
+        1.0, sampling_probability=0.02, steps=1000, relation=relation
+    )
     expected = {ADD: 3.899, REPLACE: 6.24}[relation]
     assert ours.upper == pytest.approx(expected, rel=1e-3)
     if relation is REPLACE:
@@ -205,22 +288,33 @@ class SampledGaussian:
         self.q_centre = {"remove": 0.0, "add": 1.0, "replace": -1.0}[direction]
 
     def density(self, x: Array, centre: float) -> Array:
-        return (1 - self.q) * stats.norm.pdf(x, 0, self.sigma) + self.q * stats.norm.pdf(x, centre, self.sigma)
+        return (1 - self.q) * stats.norm.pdf(x, 0, self.sigma) + self.q * stats.norm.pdf(
+            x, centre, self.sigma
+        )
 
     def beyond(self, x: Array, centre: float, side: float) -> Array:
         """Mass right (side 1) or left (side −1) of x."""
-        return (1 - self.q) * special.ndtr(-side * x / self.sigma) + self.q * special.ndtr(-side * (x - centre) / self.sigma)
+        return (1 - self.q) * special.ndtr(-side * x / self.sigma) + self.q * special.ndtr(
+            -side * (x - centre) / self.sigma
+        )
 
     def log_mixture(self, x: Array, centre: float) -> Array:
-        return np.logaddexp(math.log1p(-self.q), math.log(self.q) + (2 * x * centre - centre**2) / (2 * self.sigma**2))
+        return np.logaddexp(
+            math.log1p(-self.q),
+            math.log(self.q) + (2 * x * centre - centre**2) / (2 * self.sigma**2),
+        )
 
     def loss(self, x: Array) -> Array:
         return self.log_mixture(x, self.p_centre) - self.log_mixture(x, self.q_centre)
 
     def delta_one(self, epsilon: Array) -> Array:
-        """sup_S P(S) − e^ε Q(S): S is the half-line where the loss, monotone in x, exceeds ε; its end by bisection."""
+        """sup_S P(S) − e^ε Q(S): S is the half-line where the loss, monotone in x, exceeds ε; its
+        end by bisection."""
         rising = self.direction != "add"
-        low, high = np.full(epsilon.shape, -80 * self.sigma), np.full(epsilon.shape, 80 * self.sigma)
+        low, high = (
+            np.full(epsilon.shape, -80 * self.sigma),
+            np.full(epsilon.shape, 80 * self.sigma),
+        )
         for _ in range(24):  # 80·σ / 2²³ from its end, where δ is flat
             middle = (low + high) / 2
             right = (self.loss(middle) < epsilon) == rising
@@ -241,17 +335,34 @@ class SampledGaussian:
 def exact_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
     if delta_at(0.0) <= delta:
         return 0.0
-    return float(optimize.brentq(lambda epsilon: delta_at(epsilon) - delta, 0.0, 60.0, xtol=1e-9, rtol=1e-9))
+    return float(
+        optimize.brentq(lambda epsilon: delta_at(epsilon) - delta, 0.0, 60.0, xtol=1e-9, rtol=1e-9)
+    )
 
 
 @pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize(("relation", "directions"), [(ADDED, ("remove", "add")), (REPLACED, ("replace",))])
-@pytest.mark.parametrize(("sigma", "q", "delta"), [(1.0, 0.05, 1e-5), (0.6, 0.3, 1e-3), (2.0, 0.5, 1e-6), (0.8, 0.02, 1e-4)])
+@pytest.mark.parametrize(
+    ("relation", "directions"), [(ADDED, ("remove", "add")), (REPLACED, ("replace",))]
+)
+@pytest.mark.parametrize(
+    ("sigma", "q", "delta"),
+    [(1.0, 0.05, 1e-5), (0.6, 0.3, 1e-3), (2.0, 0.5, 1e-6), (0.8, 0.02, 1e-4)],
+)
 def test_few_sampled_gaussians_bracket_the_integral(
     sigma: float, q: float, delta: float, relation: str, directions: tuple[str, ...], times: int
 ) -> None:
-    exact = max(exact_epsilon(lambda e, d=d: SampledGaussian(sigma, q, d).delta(e, times), delta) for d in directions)
-    bounds = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=times, delta=delta, relation=relation, accountant="pillar")
+    exact = max(
+        exact_epsilon(lambda e, d=d: SampledGaussian(sigma, q, d).delta(e, times), delta)
+        for d in directions
+    )
+    bounds = accounting.epsilon_of_gaussian(
+        sigma,
+        sampling_probability=q,
+        steps=times,
+        delta=delta,
+        relation=relation,
+        accountant="pillar",
+    )
     assert bounds.lower <= exact * (1 + QUADRATURE)
     assert exact <= bounds.upper * (1 + QUADRATURE)
     # the accountant refines until its ends are within 0.4 %, or gives up after three lattices
@@ -262,8 +373,12 @@ def test_few_sampled_gaussians_bracket_the_integral(
 @pytest.mark.parametrize("times", [1, 7, 400, 100_000])
 @pytest.mark.parametrize("mu_total", [0.03, 0.5, 3.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-12])
-def test_full_gaussians_on_the_lattice_meet_the_closed_form(times: int, mu_total: float, delta: float) -> None:
-    lower, _, upper = direction_bounds(((GaussianPair(mu_total / math.sqrt(times)), times),), delta, known=0.0)
+def test_full_gaussians_on_the_lattice_meet_the_closed_form(
+    times: int, mu_total: float, delta: float
+) -> None:
+    lower, _, upper = direction_bounds(
+        ((GaussianPair(mu_total / math.sqrt(times)), times),), delta, known=0.0
+    )
     exact = accounting.epsilon_of_mu(mu_total, delta)
     assert lower <= exact * (1 + 1e-10)
     assert exact * (1 - 1e-10) <= upper
@@ -275,7 +390,8 @@ def test_full_gaussians_on_the_lattice_meet_the_closed_form(times: int, mu_total
 @pytest.mark.parametrize("each", [0.01, 0.3, 2.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-9])
 def test_pure_releases_compose_as_binomials(times: int, each: float, delta: float) -> None:
-    """Randomised response composed: δ(ε) = Σ_j C(k, j) s^k e^{jε₀} (1 − e^{ε − (2j − k)ε₀})₊ (Kairouz, Oh & Viswanath 2015)."""
+    """Randomised response composed: δ(ε) = Σ_j C(k, j) s^k e^{jε₀} (1 − e^{ε − (2j − k)ε₀})₊
+    (Kairouz, Oh & Viswanath 2015)."""
     heads = np.arange(times + 1)
     mass = stats.binom.pmf(heads, times, special.expit(each))
     losses = (2 * heads - times) * each
@@ -297,11 +413,21 @@ def test_pure_releases_compose_as_binomials(times: int, each: float, delta: floa
 def test_one_laplace_release_has_its_closed_form() -> None:
     """δ(ε) = 1 − e^{(ε − ε₀)/2} for 0 <= ε <= ε₀ = 1/scale."""
     for epsilon_zero, delta in ((0.5, 1e-2), (3.0, 1e-5), (1.0, 1e-9)):
-        bounds = accounting.epsilon(events.LaplaceDpEvent(1 / epsilon_zero), delta=delta, relation=ADDED, accountant="pillar")
+        bounds = accounting.epsilon(
+            events.LaplaceDpEvent(1 / epsilon_zero),
+            delta=delta,
+            relation=ADDED,
+            accountant="pillar",
+        )
         exact = epsilon_zero + 2 * math.log1p(-delta)
         assert bounds.lower <= exact * (1 + 1e-12)
         assert exact * (1 - 1e-12) <= bounds.upper <= exact * 1.002
-        replaced = accounting.epsilon(events.LaplaceDpEvent(2 / epsilon_zero), delta=delta, relation=REPLACED, accountant="pillar")
+        replaced = accounting.epsilon(
+            events.LaplaceDpEvent(2 / epsilon_zero),
+            delta=delta,
+            relation=REPLACED,
+            accountant="pillar",
+        )
         assert replaced == bounds
 
 
@@ -309,7 +435,13 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
     """δ(ε) = Σ± P(±ε₀) δ_μ(ε ∓ ε₀), the inner divergence closed at every real ε."""
     mu, pure, delta = 0.7, 0.4, 1e-6
     high = float(special.expit(pure))
-    exact = exact_epsilon(lambda e: high * accounting.delta_of(e - pure, mu) + (1 - high) * accounting.delta_of(e + pure, mu), delta)
+    exact = exact_epsilon(
+        lambda e: (
+            high * accounting.delta_of(e - pure, mu)
+            + (1 - high) * accounting.delta_of(e + pure, mu)
+        ),
+        delta,
+    )
     event = ledger.compose(ledger.gaussian(1 / mu), events.PureEvent(pure, pure))
     bounds = accounting.epsilon(event, delta=delta, relation=ADDED)
     assert bounds.lower <= exact * (1 + 1e-9)
@@ -318,11 +450,15 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
 
 @pytest.mark.parametrize("relation", [ADDED, REPLACED])
 def test_a_sampled_pure_release_has_the_amplified_epsilon(relation: str) -> None:
-    """Add/remove: log(1 + q(e^ε − 1)) is exact for δ = 0 (Li, Qardaji & Su 2012). Replace-one keeps ε and scales δ by q."""
+    """Add/remove: log(1 + q(e^ε − 1)) is exact for δ = 0 (Li, Qardaji & Su 2012). Replace-one keeps
+    ε and scales δ by q."""
     q, pure, delta = 0.1, 1.0, 1e-9
     event = ledger.subsample(events.PureEvent(pure, pure), q)
     bounds = accounting.epsilon(event, delta=delta, relation=relation)
-    exact = {ADDED: math.log1p(q * math.expm1(pure)), REPLACED: pure + math.log1p(-delta / (q * special.expit(pure)))}[relation]
+    exact = {
+        ADDED: math.log1p(q * math.expm1(pure)),
+        REPLACED: pure + math.log1p(-delta / (q * special.expit(pure))),
+    }[relation]
     # at δ = 1e-9 the crossing lies within δ/P(ε₀) of the largest loss
     assert exact * (1 - 1e-7) <= bounds.upper <= exact * 1.002
 
@@ -330,7 +466,8 @@ def test_a_sampled_pure_release_has_the_amplified_epsilon(relation: str) -> None
 @pytest.mark.parametrize("q", [0.05, 0.5])
 @pytest.mark.parametrize("alpha", [0.7, 1.0, 1.3, 4.0])
 def test_opposite_rows_are_the_worst_replacement(q: float, alpha: float) -> None:
-    """H_α of ((1−q)N(0) + qN(v), (1−q)N(0) + qN(w)) over |v|, |w| <= 1 is largest at w = −v, by quadrature in the plane."""
+    """H_α of ((1−q)N(0) + qN(v), (1−q)N(0) + qN(w)) over |v|, |w| <= 1 is largest at w = −v, by
+    quadrature in the plane."""
     sigma = 0.9
     axis = np.linspace(-7, 7, 401)
     x, y = np.meshgrid(axis, axis)
@@ -373,7 +510,8 @@ def test_epsilon_cases(shared: Path) -> None:
         name = case["id"]
         pessimistic = case["pld_connect_dots_pessimistic"]
         assert ours.lower <= pessimistic["epsilon"] * (1 + 1e-6), name
-        # a grid of 1e-4 adds up to 1 % where one step's loss is near it; ours may lie that far below, 0.3 % above
+        # a grid of 1e-4 adds up to 1 % where one step's loss is near it; ours may lie that far
+        # below, 0.3 % above
         assert pessimistic["epsilon"] * 0.985 <= ours.upper <= pessimistic["epsilon"] * 1.003, name
         assert case["prv"]["lower"] <= ours.upper, name
         assert ours.lower <= case["prv"]["upper"], name
@@ -396,15 +534,20 @@ def test_epsilon_cases(shared: Path) -> None:
 
 
 def test_calibration_cases(shared: Path) -> None:
-    cases = [case for case in load(shared, "accounting.json")["cases"] if case["kind"] == "calibrate"]
+    cases = [
+        case for case in load(shared, "accounting.json")["cases"] if case["kind"] == "calibrate"
+    ]
     assert len(cases) >= 15
     for case in cases:
         delta = delta_of_case(case)
-        ours = accounting.noise_multiplier(case["epsilon"], delta=delta, sampling_probability=case["q"], steps=case["steps"])
+        ours = accounting.noise_multiplier(
+            case["epsilon"], delta=delta, sampling_probability=case["q"], steps=case["steps"]
+        )
         name = case["id"]
         if case["q"] == 1:
             assert ours == pytest.approx(case["analytic_gaussian_sigma"], rel=2e-9), name
-        # within 1 % of PLD's answer, and not below the estimate of the exact one by more than its own 5e-4
+        # within 1 % of PLD's answer, and not below the estimate of the exact one by more than its
+        # own 5e-4
         assert ours == pytest.approx(case["pld_connect_dots"]["sigma"], rel=1e-2), name
         assert ours >= case["prv_estimate_sigma"] * (1 - 5e-4), name
         assert ours <= case["rdp_dp_accounting_sigma"], name
@@ -413,23 +556,32 @@ def test_calibration_cases(shared: Path) -> None:
 def test_numbers_of_libraries_and_official_settings(shared: Path) -> None:
     for entry in load(shared, "accounting.json")["meta"]["reference_numbers_from_peer_tests"]:
         if "sigma" in entry:
-            event = accounting.gaussian_run(entry["sigma"], sampling_probability=entry["q"], steps=entry["steps"])
+            event = accounting.gaussian_run(
+                entry["sigma"], sampling_probability=entry["q"], steps=entry["steps"]
+            )
             ours = accounting.epsilon(event, delta=entry["delta"], relation=ADD)
             # Opacus reports the upper end at an error of 0.01
             expected = entry["prv"] - 0.01 if "prv" in entry else entry["prv_run"]["estimate"]
             assert ours.estimate == pytest.approx(expected, rel=1e-3)
             renyi = entry.get("rdp") or entry["rdp_run"]
-            assert accounting.epsilon(event, delta=entry["delta"], relation=ADD, accountant="rdp").upper == pytest.approx(renyi, rel=3e-3)
+            assert accounting.epsilon(
+                event, delta=entry["delta"], relation=ADD, accountant="rdp"
+            ).upper == pytest.approx(renyi, rel=3e-3)
         elif "prv_sigma" in entry:
             ours_sigma = accounting.noise_multiplier(
-                entry["epsilon"], delta=entry["delta"], sampling_probability=entry["q"], steps=entry["steps"]
+                entry["epsilon"],
+                delta=entry["delta"],
+                sampling_probability=entry["q"],
+                steps=entry["steps"],
             )
             # Opacus stops within 0.01 of ε on either side
             assert ours_sigma == pytest.approx(entry["prv_sigma"], rel=5e-3)
     for row in load(shared, "gep_accounting.json"):
         for variant, releases in (("rgp", 2), ("biased", 1)):
             noise = ledger.joint_noise_multiplier([row[variant]["official_sigma"]] * releases)
-            ours = accounting.epsilon_of_gaussian(noise, sampling_probability=row["q"], steps=row["steps"], delta=row["delta"])
+            ours = accounting.epsilon_of_gaussian(
+                noise, sampling_probability=row["q"], steps=row["steps"], delta=row["delta"]
+            )
             assert ours.upper == pytest.approx(row[variant]["true_eps_pld"], rel=3e-3)
 
 
@@ -439,7 +591,9 @@ def test_sampling_schemes(shared: Path) -> None:
         found = accounting.samplers(case["sigma"], sampling_probability=q, steps=case["T"])
         rows = {(row.sampler, row.relation): row.epsilon.upper for row in found}
         assert rows["poisson", ADD] == pytest.approx(case["poisson_add_remove_pld"], rel=3e-3)
-        assert rows["fixed_size", REPLACE] == pytest.approx(case["wor_replace_one_rdp_with_2C_sensitivity"], rel=1e-3)
+        assert rows["fixed_size", REPLACE] == pytest.approx(
+            case["wor_replace_one_rdp_with_2C_sensitivity"], rel=1e-3
+        )
         # the missing factor, as dp-accounting has it: well below what twice the sensitivity costs
         assert rows["fixed_size", REPLACE] > 1.9 * case["wor_replace_one_rdp_dp_accounting_asis"]
         # the file counts ⌈T·q⌉ passes; where incomplete batches are dropped there may be one more
@@ -448,13 +602,17 @@ def test_sampling_schemes(shared: Path) -> None:
             case["shuffle_worst_case_no_amplification_add_remove"], rel=1e-6
         )
         assert accounting.epochs(sampling_probability=q, steps=case["T"]) in (passes, passes + 1)
-        assert rows["shuffled", ADD] >= case["shuffle_worst_case_no_amplification_add_remove"] * (1 - 1e-9)
+        assert rows["shuffled", ADD] >= case["shuffle_worst_case_no_amplification_add_remove"] * (
+            1 - 1e-9
+        )
 
 
 def test_gaussian_dp_table(shared: Path) -> None:
     data = load(shared, "gdp_pdp_adamix.json")
     for row in data["mu_to_eps"]:
-        assert accounting.epsilon_of_mu(row["mu"], row["delta"]) == pytest.approx(row["eps"], rel=1e-9)
+        assert accounting.epsilon_of_mu(row["mu"], row["delta"]) == pytest.approx(
+            row["eps"], rel=1e-9
+        )
         assert accounting.mu_of(row["eps"], row["delta"]) == pytest.approx(row["mu"], rel=1e-9)
     for row in data["adamix_T"]:
         mu = accounting.mu_of(row["eps"], row["delta"])
@@ -462,31 +620,53 @@ def test_gaussian_dp_table(shared: Path) -> None:
         # ρ = μ²/2 buys T = 2ρσ² steps; the printed ρ = T²/(2σ²) would stop at √(2ρ)·σ
         assert mu**2 / 2 == pytest.approx(row["rho"], rel=1e-9)
         assert math.floor(2 * row["rho"] * row["sigma"] ** 2) == row["T_max"]
-        assert mu * row["sigma"] == pytest.approx(row["wrong_T_if_rho_is_T2_over_2sigma2"], rel=1e-9)
+        assert mu * row["sigma"] == pytest.approx(
+            row["wrong_T_if_rho_is_T2_over_2sigma2"], rel=1e-9
+        )
         if row["eps_at_T"] is None:
-            assert accounting.epsilon_of_gaussian(row["sigma"], steps=1, delta=row["delta"]).upper > row["eps"]
+            assert (
+                accounting.epsilon_of_gaussian(row["sigma"], steps=1, delta=row["delta"]).upper
+                > row["eps"]
+            )
         else:
-            found = accounting.epsilon_of_gaussian(row["sigma"], steps=row["T_max"], delta=row["delta"]).upper
+            found = accounting.epsilon_of_gaussian(
+                row["sigma"], steps=row["T_max"], delta=row["delta"]
+            ).upper
             assert found == pytest.approx(row["eps_at_T"], rel=1e-9)
             assert found <= row["eps"]
-            assert accounting.epsilon_of_gaussian(row["sigma"], steps=row["T_max"] + 1, delta=row["delta"]).upper > row["eps"]
+            assert (
+                accounting.epsilon_of_gaussian(
+                    row["sigma"], steps=row["T_max"] + 1, delta=row["delta"]
+                ).upper
+                > row["eps"]
+            )
 
 
 def test_two_releases_of_one_sample_are_joint(shared: Path) -> None:
-    """The official GEP setting charges two independent samples; from one sample the truth is higher."""
+    """The official GEP setting charges two independent samples; from one sample the truth is
+    higher."""
     for row in load(shared, "gep_joint_vs_independent.json"):
         joint = ledger.joint_noise_multiplier([row["sigma_each"]] * 2)
-        ours = accounting.epsilon_of_gaussian(joint, sampling_probability=row["q"], steps=row["steps"])
+        ours = accounting.epsilon_of_gaussian(
+            joint, sampling_probability=row["q"], steps=row["steps"]
+        )
         assert ours.estimate == pytest.approx(row["eps_joint_same_subsample"], rel=2e-3)
         if row["eps_if_two_independent_subsamples"] is not None:
-            apart = accounting.epsilon_of_gaussian(row["sigma_each"], sampling_probability=row["q"], steps=2 * row["steps"])
-            assert apart.estimate == pytest.approx(row["eps_if_two_independent_subsamples"], rel=2e-3)
+            apart = accounting.epsilon_of_gaussian(
+                row["sigma_each"], sampling_probability=row["q"], steps=2 * row["steps"]
+            )
+            assert apart.estimate == pytest.approx(
+                row["eps_if_two_independent_subsamples"], rel=2e-3
+            )
             assert apart.upper < ours.lower
 
 
 def test_papers_settings_cost_what_pitfalls_says() -> None:
-    """σ = 20, δ = 1e-5: T = 28, 100, 206, 1110 at ε = 1, 2, 3, 8, and one step needs σ >= 30.75 at ε = 0.1."""
+    """σ = 20, δ = 1e-5: T = 28, 100, 206, 1110 at ε = 1, 2, 3, 8, and one step needs σ >= 30.75 at
+    ε = 0.1."""
     for epsilon, steps in ((1, 28), (2, 100), (3, 206), (8, 1110)):
-        within, beyond = (accounting.epsilon_of_gaussian(20.0, steps=count).upper for count in (steps, steps + 1))
+        within, beyond = (
+            accounting.epsilon_of_gaussian(20.0, steps=count).upper for count in (steps, steps + 1)
+        )
         assert within <= epsilon < beyond
     assert accounting.noise_multiplier(0.1) == pytest.approx(30.75, abs=5e-3)

@@ -1,4 +1,5 @@
-"""Audits against another project's numbers: one-run and f-DP bounds, Clopper–Pearson, areas; and the price of tuning."""
+"""Audits against another project's numbers: one-run and f-DP bounds, Clopper–Pearson, areas; and
+the price of tuning."""
 
 import json
 import math
@@ -33,21 +34,35 @@ def counts(row: dict[str, Any]) -> dict[str, Any]:
 
 def test_one_run_and_areas(oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]) -> None:
     for row in oracle["one_run"]:
-        found = one_run.epsilon_lower_bound(**counts(row), delta=row["delta"], significance=row["significance"])
+        found = one_run.epsilon_lower_bound(
+            **counts(row), delta=row["delta"], significance=row["significance"]
+        )
         assert found == pytest.approx(row["eps"], abs=TOLERANCE)
-        assert one_run.p_value(1.0, **counts(row), delta=row["delta"]) == pytest.approx(row["p_value_at_eps1"], rel=1e-6)
+        assert one_run.p_value(1.0, **counts(row), delta=row["delta"]) == pytest.approx(
+            row["p_value_at_eps1"], rel=1e-6
+        )
     for row in oracle["one_run_fdp"]:
-        found = one_run.epsilon_lower_bound_fdp(**counts(row), delta=row["delta"], significance=row["significance"])
+        found = one_run.epsilon_lower_bound_fdp(
+            **counts(row), delta=row["delta"], significance=row["significance"]
+        )
         assert found == pytest.approx(row["eps"], rel=1e-5)
     assert membership.auc(*scores) == pytest.approx(oracle["sklearn_auc_dataset"], abs=1e-12)
 
 
-def test_clopper_pearson_at_a_threshold_fixed_beforehand(oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]) -> None:
+def test_clopper_pearson_at_a_threshold_fixed_beforehand(
+    oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]
+) -> None:
     row = next(row for row in oracle["clopper_pearson"] if row["threshold"] == 1.0)
     share = row["significance"] / 2
     inside, outside = (int((one >= 1.0).sum()) for one in scores)
-    hits, alarms = membership.lower_end(inside, len(scores[0]), share), membership.upper_end(outside, len(scores[1]), share)
-    found = max(math.log((right - row["delta"]) / wrong) for right, wrong in ((hits, alarms), (1 - alarms, 1 - hits)))
+    hits, alarms = (
+        membership.lower_end(inside, len(scores[0]), share),
+        membership.upper_end(outside, len(scores[1]), share),
+    )
+    found = max(
+        math.log((right - row["delta"]) / wrong)
+        for right, wrong in ((hits, alarms), (1 - alarms, 1 - hits))
+    )
     assert found == pytest.approx(row["eps"], rel=1e-9)
 
 
@@ -64,8 +79,11 @@ def test_the_price_of_tuning(shared: Path) -> None:
             "poisson": row["params"].get("tau"),
             "neg_binomial": 0.5 * (1 - gamma) / (gamma * (1 - math.sqrt(gamma))),
         }
-        event = ledger.best_of(ledger.gaussian(noise), mean_trials=means[row["repetition"]], shape=shape)
+        event = ledger.best_of(
+            ledger.gaussian(noise), mean_trials=means[row["repetition"]], shape=shape
+        )
         found = accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper
-        # The oracle takes the best of 18 orders, the accountant of 160: within a few tenths of a percent either way.
+        # The oracle takes the best of 18 orders, the accountant of 160: within a few tenths of a
+        # percent either way.
         assert found == pytest.approx(row["eps_tuned_delta1e5"], rel=0.01)
         assert found > row["eps_single_run_delta1e5"]

@@ -32,21 +32,31 @@ FOUND: dict[str, Any] = {}
 
 @pytest.fixture(scope="session", autouse=True)
 def driven_once() -> Iterator[None]:
-    """Streamlit's driver looks for components in every installed package, and compiles every script, at each run; here, once.
+    """Streamlit's driver looks for components in every installed package, and compiles every
+    script, at each run; here, once.
 
     It also looks a thousand times a second whether a run has ended; here, it waits for its thread.
     """
     read = functools.partial(script_cache.ScriptCache.get_bytecode, script_cache.ScriptCache())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(
+            manifest_scanner,
+            "scan_component_manifests",
+            functools.cache(manifest_scanner.scan_component_manifests),
+        )
         patch.setattr(script_cache.ScriptCache, "get_bytecode", lambda _, path: read(path))
-        patch.setattr(local_script_runner, "require_widgets_deltas", lambda runner, timeout: runner._script_thread.join(timeout))
+        patch.setattr(
+            local_script_runner,
+            "require_widgets_deltas",
+            lambda runner, timeout: runner._script_thread.join(timeout),
+        )
         yield
 
 
 @pytest.fixture(autouse=True)
 def no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a test does on a page, the page shows no exception, and no number in a sentence as code writes it."""
+    """Whatever a test does on a page, the page shows no exception, and no number in a sentence as
+    code writes it."""
     run = AppTest._run
 
     @functools.wraps(run)
@@ -60,11 +70,17 @@ def no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def read_here() -> Iterator[None]:
-    """Brought files are read in this process; tests/unit/data/test_reader.py and the browser's tests have one started a file."""
+    """Brought files are read in this process; tests/unit/data/test_reader.py and the browser's
+    tests have one started a file."""
 
     def read(self: reader.Reading, content: bytes | None, asked: dict[str, Any]) -> Any:
         with tempfile.NamedTemporaryFile() as out:
-            kind = reader._write(asked["name"] if content is None else content, asked | {"is_sent": content is not None}, out, print)
+            kind = reader._write(
+                asked["name"] if content is None else content,
+                asked | {"is_sent": content is not None},
+                out,
+                print,
+            )
             out.flush()
             return reader._table(out.name) if kind == "table" else reader._rows(out.name)
 
@@ -76,7 +92,8 @@ def read_here() -> Iterator[None]:
 
 
 def once(make: Callable[..., Any], content: Callable[..., Any]) -> Callable[..., Any]:
-    """`make` with what it found of equal `content` kept for the whole worker, and copied for who asks; found anew where that is None."""
+    """`make` with what it found of equal `content` kept for the whole worker, and copied for who
+    asks; found anew where that is None."""
 
     @functools.wraps(make)
     def made(*asked: Any, **named: Any) -> Any:
@@ -100,9 +117,22 @@ def _content_of_ranking(private: FeatureSet, public: Mapping[str, FeatureSet], *
 
 
 ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
-    (DatasetCard, "load", lambda card, *asked, **named: None if card.needs_files else repr((card, asked, named))),
+    (
+        DatasetCard,
+        "load",
+        lambda card, *asked, **named: None if card.needs_files else repr((card, asked, named)),
+    ),
     (simulation, "mean_play", _content_of_play),
-    (extraction, "_encode_batch", lambda plan, _, at: (plan.dataset.rows_fingerprint, plan.backbone.name, plan.batch_size, at)),
+    (
+        extraction,
+        "_encode_batch",
+        lambda plan, _, at: (
+            plan.dataset.rows_fingerprint,
+            plan.backbone.name,
+            plan.batch_size,
+            at,
+        ),
+    ),
     (class_signal, "ranking", _content_of_ranking),
     (view, "public_basis", lambda *asked, **named: (asked, named)),
     (steps.Step, "table", repr),
@@ -123,9 +153,11 @@ def computed_once() -> Iterator[None]:
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
-    """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise or is whole.
+    """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless
+    the link says otherwise or is whole.
 
-    Every page is a session of its own, unless `token` is that of another. Answer weighs two budgets, and opening trains little.
+    Every page is a session of its own, unless `token` is that of another. Answer weighs two
+    budgets, and opening trains little.
     """
     monkeypatch.setattr(views, "BUDGETS", (0.3,))
     monkeypatch.setattr(jobs, "FIRST_SECONDS", 0.5)

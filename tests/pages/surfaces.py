@@ -1,4 +1,5 @@
-"""Where the examples of CONTRIBUTING.md must show up. Run in a copy that followed it; see tests/contributing."""
+"""Where the examples of CONTRIBUTING.md must show up. Run in a copy that followed it; see
+tests/contributing."""
 
 import subprocess
 import sys
@@ -28,7 +29,13 @@ TITLES = {
 @pytest.fixture(scope="module")
 def listed() -> list[str]:
     """Every word of `list`, in a process that has imported nothing else."""
-    done = subprocess.run([sys.executable, "-m", "pillar_core", "list"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pillar_core", "list"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.split()
 
 
@@ -38,11 +45,21 @@ def test_surfaces_of_the_command_line(name, listed):
 
 
 def test_surfaces_of_the_documents():
-    assert "`noisy_means` | Noisy means" in (REPOSITORY / "docs" / "learners.md").read_text(encoding="utf-8")
+    assert "`noisy_means` | Noisy means" in (REPOSITORY / "docs" / "learners.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_surfaces_of_a_learner_and_a_data_set(start):
-    table = pc.sweep({"dataset": "wine", "public_fraction": 0.2, "method": ["noisy_means", "dp_sgd"], "epsilon": [5.0], "seed": [0, 1]})
+    table = pc.sweep(
+        {
+            "dataset": "wine",
+            "public_fraction": 0.2,
+            "method": ["noisy_means", "dp_sgd"],
+            "epsilon": [5.0],
+            "seed": [0, 1],
+        }
+    )
     assert table[table["method"] == "noisy_means"]["accuracy"].mean() > 0.6
     assert TITLES["noisy_means"] in offered(start("compare", data="wine"))
     assert TITLES["wine"] in offered(start("explore", method="noisy_means"))
@@ -56,8 +73,16 @@ def test_surfaces_of_a_backbone(start):
 
 def test_surfaces_of_a_score(start):
     rng = np.random.default_rng(0)
-    images = [pc.load_dataset("drawn_digits", n=200, seed=int(seed)) for seed in rng.integers(0, 9, 2)]
-    assert pc.screen(images[0], {"other": images[1]}, scores=("widths",), n_examples=100, repeats=2, k=4)["value"].notna().all()
+    images = [
+        pc.load_dataset("drawn_digits", n=200, seed=int(seed)) for seed in rng.integers(0, 9, 2)
+    ]
+    assert (
+        pc.screen(
+            images[0], {"other": images[1]}, scores=("widths",), n_examples=100, repeats=2, k=4
+        )["value"]
+        .notna()
+        .all()
+    )
     app = start("screen", screen="e:no;n:100;k:4;c:drawn_noise")
     assert TITLES["widths"] in offered(app), "a score without a private form is offered without ε"
 
@@ -81,7 +106,9 @@ def test_surfaces_of_a_view_and_a_theorem(start):
     assert "clip" in COMPARE_VIEWS
     assert TITLES["clip"] in offered(start("compare"))
     assert CALCULATORS["advanced_composition"]().values[0].value > 0.1
-    assert TITLES["advanced_composition"] in offered(start("theory", controls="theory-view:theorems"))
+    assert TITLES["advanced_composition"] in offered(
+        start("theory", controls="theory-view:theorems")
+    )
 
 
 def test_surfaces_of_a_job():

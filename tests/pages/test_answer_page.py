@@ -37,18 +37,33 @@ def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
     assert "at ε = 1." in said
     assert "% balanced accuracy (guessing: 50 %) at" in said
     assert "Nothing was read so far." in said
-    assert "test accuracy" not in " ".join(str(table.value.columns.tolist()) for table in app.dataframe)
+    assert "test accuracy" not in " ".join(
+        str(table.value.columns.tolist()) for table in app.dataframe
+    )
 
 
-def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_two_classes_need(start):
+def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_two_classes_need(
+    start,
+):
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-look").set_value(True).run()
     assert app.button(key="answer-measure-run")
     learners = list(prediction.FITTED["labelled"]["learners"])
-    pc.sweep({"dataset": "breast_cancer", "public_fraction": 0.1, "method": learners, "epsilon": 1.0, "seed": [0, 1, 2]})
+    pc.sweep(
+        {
+            "dataset": "breast_cancer",
+            "public_fraction": 0.1,
+            "method": learners,
+            "epsilon": 1.0,
+            "seed": [0, 1, 2],
+        }
+    )
     app.run()
     verdicts = [item.value for item in (*app.success, *app.warning)]
-    assert any("with the prediction" in verdict or "contradicts the prediction" in verdict for verdict in verdicts)
+    assert any(
+        "with the prediction" in verdict or "contradicts the prediction" in verdict
+        for verdict in verdicts
+    )
     assert "the advice holds" in words(app) or "easured here" in words(app)
     assert "Guessing the most common class scores" in words(app)
     assert "already looked" in words(app)
@@ -61,8 +76,17 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
 
 
 def test_the_diagnostic_tries_the_best_learner_with_each_other_candidate():
-    said = [("own", "adamix", 0.7), ("none", "dp_raft", 0.6), ("mnist", "pillar", 0.5), ("none", "dp_sgd", 0.4), ("mnist", "dp_sgd", 0.3)]
-    predictions = tuple(free.Prediction(public, method, (0.0, 1.0), middle, "accuracy") for public, method, middle in said)
+    said = [
+        ("own", "adamix", 0.7),
+        ("none", "dp_raft", 0.6),
+        ("mnist", "pillar", 0.5),
+        ("none", "dp_sgd", 0.4),
+        ("mnist", "dp_sgd", 0.3),
+    ]
+    predictions = tuple(
+        free.Prediction(public, method, (0.0, 1.0), middle, "accuracy")
+        for public, method, middle in said
+    )
     advice = free.Advice(predictions[1], None, 1.0, "", (), predictions=predictions)
     choices = views._choices(Settings(method="dp_raft", public="none"), advice, ["mnist", PART])
     tried = [(choice.method, choice.public) for choice in choices.values()]
@@ -70,8 +94,12 @@ def test_the_diagnostic_tries_the_best_learner_with_each_other_candidate():
 
 
 def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
-    answer = free.Advice(free.Prediction(free.NONE, "dp_raft", (0.5, 0.9), 0.7, "accuracy"), free.NONE, 1.0, "", ())
-    assert question.following(Settings(public=PART), answer, [PART]).public == free.NONE == codec.NONE
+    answer = free.Advice(
+        free.Prediction(free.NONE, "dp_raft", (0.5, 0.9), 0.7, "accuracy"), free.NONE, 1.0, "", ()
+    )
+    assert (
+        question.following(Settings(public=PART), answer, [PART]).public == free.NONE == codec.NONE
+    )
     app = start("explore", data="breast_cancer", public=free.NONE, method="dp_raft", epsilon="1")
     assert not app.error
     assert "choose a public set in the sidebar" in words(app)
@@ -93,7 +121,8 @@ def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
 
 @pytest.mark.parametrize("page", ["compare", "explore", "evidence", "geometry", "data"])
 def test_a_look_is_known_after_a_reload(start, page):
-    """The mark went with the visit, and attacks and geometry left none: the model said that nothing had been seen."""
+    """The mark went with the visit, and attacks and geometry left none: the model said that nothing
+    had been seen."""
     assert not history.in_sight(Settings(data="breast_cancer"))
     start(page, data="breast_cancer", epsilon="1")
     assert history.in_sight(Settings(data="breast_cancer"))
@@ -102,18 +131,34 @@ def test_a_look_is_known_after_a_reload(start, page):
 
 
 def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
-    """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said that nothing was in sight."""
+    """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said
+    that nothing was in sight."""
     start("home")
-    assert not any(history.in_sight(Settings(data=name)) for name in ("breast_cancer", "drawn_digits"))
-    pc.sweep({"dataset": "breast_cancer", "method": "pillar", "public_fraction": 0.1, "k": 5, "epsilon": 1.0})
-    assert [bool(history.in_sight(Settings(data=name))) for name in ("breast_cancer", "drawn_digits")] == [True, False]
+    assert not any(
+        history.in_sight(Settings(data=name)) for name in ("breast_cancer", "drawn_digits")
+    )
+    pc.sweep(
+        {
+            "dataset": "breast_cancer",
+            "method": "pillar",
+            "public_fraction": 0.1,
+            "k": 5,
+            "epsilon": 1.0,
+        }
+    )
+    assert [
+        bool(history.in_sight(Settings(data=name))) for name in ("breast_cancer", "drawn_digits")
+    ] == [True, False]
     app = start("explore", data="breast_cancer", epsilon="1")
     store.default().prune(0)
     app.run()
     assert history.in_sight(Settings(data="breast_cancer"))
 
 
-@pytest.mark.parametrize(("seen", "asked"), [("chexpert:3", "chexpert"), ("chexpert", "chexpert:2"), ("fashion_mnist", "fashion_mnist_2k")])
+@pytest.mark.parametrize(
+    ("seen", "asked"),
+    [("chexpert:3", "chexpert"), ("chexpert", "chexpert:2"), ("fashion_mnist", "fashion_mnist_2k")],
+)
 def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
     start("home")
     history.look(Settings(data=seen))
@@ -121,7 +166,8 @@ def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
 
 
 def test_screening_is_a_look(start):
-    """With an ε and a known seed, too: that ε is not in the ε of a model which is trained on what it chose."""
+    """With an ε and a known seed, too: that ε is not in the ε of a model which is trained on what
+    it chose."""
     start("screen", data="drawn_digits", screen="p:drawn_digits;c:drawn_noise;e:no;n:100;s:gsd")
     assert history.in_sight(Settings(data="drawn_digits")) == IN_SIGHT
     assert not history.in_sight(Settings(data="breast_cancer"))
@@ -130,14 +176,23 @@ def test_screening_is_a_look(start):
 
 
 def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
-    """Screen, then Answer: the file said that test accuracy was in sight, and the ranking's ε was in no number."""
+    """Screen, then Answer: the file said that test accuracy was in sight, and the ranking's ε was
+    in no number."""
     handed = []
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None)
+    monkeypatch.setattr(
+        st,
+        "download_button",
+        lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None,
+    )
     rows = np.random.default_rng(0).standard_normal((500, 6)).astype(np.float32)
     sets = [
-        pc.features(part + shift, (part[:, 0] > 0).astype(int)) for part, shift in zip(np.split(rows, (200, 400)), (0, 0, 3), strict=True)
+        pc.features(part + shift, (part[:, 0] > 0).astype(int))
+        for part, shift in zip(np.split(rows, (200, 400)), (0, 0, 3), strict=True)
     ]
-    name, near, far = (uploads.keep(part, title=title) for part, title in zip(sets, ("mine", "near", "far"), strict=True))
+    name, near, far = (
+        uploads.keep(part, title=title)
+        for part, title in zip(sets, ("mine", "near", "far"), strict=True)
+    )
     app = start("screen", data=name, screen=f"p:{name};c:{near},{far};e:0.3")
     assert "Best choice" not in words(app)
     assert not history.paid_rankings(Settings(data=name))
@@ -149,22 +204,36 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     app = start("answer", data=name, public=near, epsilon="1")
     assert "You paid ε ≤ 0.3 on Public data" in words(app).replace("*", "")
     app.button(key="answer-train").click().run()
-    assert "Rankings that you paid for on Public data come on top: ε = 0.3" in " ".join(item.value for item in app.info)
+    assert "Rankings that you paid for on Public data come on top: ε = 0.3" in " ".join(
+        item.value for item in app.info
+    )
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
-        said, card = archive.read("statement.txt").decode(), json.loads(archive.read("model.json"))["guarantee"]
+        said, card = (
+            archive.read("statement.txt").decode(),
+            json.loads(archive.read("model.json"))["guarantee"],
+        )
     assert "in sight" not in said
     assert "private ranking of public sets" in said
     assert (card["covers_choice"], card["chosen_in_sight"]) == (True, False)
-    # μ² adds up: 0.3 and 1 together are ε = 1.06 at δ = 1e-5, and cost no less than the training alone
+    # μ² adds up: 0.3 and 1 together are ε = 1.06 at δ = 1e-5, and cost no less than the training
+    # alone
     assert 1.05 < card["epsilon"] < 1.07
 
 
 def test_a_candidate_that_holds_private_rows_is_named(start):
     rows = np.random.default_rng(0).standard_normal((200, 40))
     labels = np.arange(200) % 2
-    whole, part = (pc.data.features(rows[:n], labels[:n], rows[n // 2 : n], labels[n // 2 : n]) for n in (200, 100))
-    private, half = uploads.keep(whole, title="all of 2024"), uploads.keep(part, title="a first half")
-    assert not start("answer", data=private).error, "a set with test rows, as private ones have, is weighed once somebody names it"
+    whole, part = (
+        pc.data.features(rows[:n], labels[:n], rows[n // 2 : n], labels[n // 2 : n])
+        for n in (200, 100)
+    )
+    private, half = (
+        uploads.keep(whole, title="all of 2024"),
+        uploads.keep(part, title="a first half"),
+    )
+    assert not start("answer", data=private).error, (
+        "a set with test rows, as private ones have, is weighed once somebody names it"
+    )
     app = start("answer", data=private, public=half)
     (said,) = [item.value for item in app.error]
     assert "a first half: " in said
@@ -172,19 +241,30 @@ def test_a_candidate_that_holds_private_rows_is_named(start):
 
 
 def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
-    app = start("answer", data="breast_cancer", epsilon="8", target="90", controls="answer-given:accuracy")
+    app = start(
+        "answer", data="breast_cancer", epsilon="8", target="90", controls="answer-given:accuracy"
+    )
     said = words(app)
-    assert re.search(r"90 % balanced accuracy should take ε = (0\.\d+|1)\. (You may|Use)", said), said
+    assert re.search(r"90 % balanced accuracy should take ε = (0\.\d+|1)\. (You may|Use)", said), (
+        said
+    )
     assert "is the smallest that should reach 90%" in said
     app.number_input[0].set_value(100).run()
     assert "100 % balanced accuracy is out of reach." in words(app)
 
 
-def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sidebar_names_it_too(start):
+def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sidebar_names_it_too(
+    start,
+):
     rows = np.random.default_rng(0).standard_normal((400, 6)).astype(np.float32)
     labels = (rows[:, 0] > 0).astype(int)
-    private = uploads.keep(pc.data.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine")
-    near, far = (uploads.keep(pc.data.features(rows[200:] + shift, labels[200:]), title=f"set {shift}") for shift in (0, 3))
+    private = uploads.keep(
+        pc.data.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine"
+    )
+    near, far = (
+        uploads.keep(pc.data.features(rows[200:] + shift, labels[200:]), title=f"set {shift}")
+        for shift in (0, 3)
+    )
     app = start("answer", data=private, epsilon="1")
     assert "Let your rows choose the public set" in words(app)
     assert "### Use" not in words(app)
@@ -195,11 +275,14 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
     assert "se *set 0* as public data" in words(app)
     assert linked(app)["public"] == near
     uploads.keep(pc.data.features(rows[200:] + 1, labels[200:]), title="public part of mine")
-    assert "se *public part of mine* as public data" in words(start("answer", data=private, epsilon="1"))
+    assert "se *public part of mine* as public data" in words(
+        start("answer", data=private, epsilon="1")
+    )
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The table, caption and line of each figure of expected accuracy, by its title, as drawn last."""
+    """The table, caption and line of each figure of expected accuracy, by its title, as drawn
+    last."""
     figures, draw = dict[str, Any](), views.plots.expected
 
     def spy(table, *, title, **named):
@@ -215,17 +298,33 @@ def headline(app) -> str:
     return said
 
 
-def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_moves_no_number(start, monkeypatch):
-    """A set that was stated to be alike fell from 82 to 80, and "no public rows" rose from 75 to 77, under one caption."""
-    figures, rows = drawn(monkeypatch), np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32)
+def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_moves_no_number(
+    start, monkeypatch
+):
+    """A set that was stated to be alike fell from 82 to 80, and "no public rows" rose from 75 to
+    77, under one caption."""
+    figures, rows = (
+        drawn(monkeypatch),
+        np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32),
+    )
     labels = (rows[:, 0] + 0.8 * rows[:, 1] * rows[:, 2] > 0).astype(int)
-    private = uploads.keep(pc.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine")
-    parts = {f"set {shift}": slice(200 + 150 * place, 350 + 150 * place) for place, shift in enumerate((0, 1))}
-    sets = {name: uploads.keep(pc.features(rows[part] + int(name[-1]), labels[part]), title=name) for name, part in parts.items()}
+    private = uploads.keep(
+        pc.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine"
+    )
+    parts = {
+        f"set {shift}": slice(200 + 150 * place, 350 + 150 * place)
+        for place, shift in enumerate((0, 1))
+    }
+    sets = {
+        name: uploads.keep(pc.features(rows[part] + int(name[-1]), labels[part]), title=name)
+        for name, part in parts.items()
+    }
     app = start("answer", data=private, epsilon="1")
     numbers = []
     for stated in ([], ["set 0"], list(sets)):
-        widget(app, "multiselect", "local-widget.answer-alike").set_value([sets[name] for name in stated]).run()
+        widget(app, "multiselect", "local-widget.answer-alike").set_value(
+            [sets[name] for name in stated]
+        ).run()
         assert not app.error
         by_learner, by_set = figures["By learner"][0], figures["By public set"][0]
         first, line, said = by_learner.iloc[0], figures["By learner"][1]["level"], headline(app)
@@ -243,7 +342,9 @@ def test_where_public_rows_alone_reach_more_no_epsilon_is_spent(start, monkeypat
 
     def overstated(name, method, *rest):
         guess = predict(name, method, *rest)
-        return dataclasses.replace(guess, middle=0.99 if method == "only_public" else 0.9 * guess.middle)
+        return dataclasses.replace(
+            guess, middle=0.99 if method == "only_public" else 0.9 * guess.middle
+        )
 
     monkeypatch.setattr(free, "predict", overstated)
     app = start("answer", data="breast_cancer", epsilon="2.5")
@@ -257,31 +358,44 @@ def test_where_public_rows_alone_reach_more_no_epsilon_is_spent(start, monkeypat
 def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
     rows = np.random.default_rng(0).standard_normal((500, 6)).astype(np.float32)
     labels = (rows[:, 0] > 0.9).astype(int)
-    private = uploads.keep(pc.data.features(rows[:300], labels[:300], rows[:40] + 1, labels[:40]), title="mine")
-    near, far = (uploads.keep(pc.data.features(rows[300:] + shift, labels[300:]), title=f"set {shift}") for shift in (0, 3))
+    private = uploads.keep(
+        pc.data.features(rows[:300], labels[:300], rows[:40] + 1, labels[:40]), title="mine"
+    )
+    near, far = (
+        uploads.keep(pc.data.features(rows[300:] + shift, labels[300:]), title=f"set {shift}")
+        for shift in (0, 3)
+    )
     app = start("answer", data=private, epsilon="3", public=far)
     assert "% balanced accuracy" in words(app)
     assert "Your rows chose" not in words(app)
     app.button(key="answer-paid").click().run()
     (said,) = [item.value for item in app.markdown if item.value.startswith("### ")]
     assert re.match(
-        r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: (expect|no useful) .* % balanced accuracy.*; ε ≤ 3", said
+        r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: (expect|no"
+        r" useful) .* % balanced accuracy.*; ε ≤ 3",
+        said,
     )
     again = start("answer", data=private, epsilon="1")
     assert "Your rows chose" in words(again)
     for each in (app, again):
-        assert linked(each)["public"] == (near if "*set 0*" in said else far if "*set" in said else "none")
+        assert linked(each)["public"] == (
+            near if "*set 0*" in said else far if "*set" in said else "none"
+        )
 
 
 def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start, monkeypatch):
     handed = {}
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    monkeypatch.setattr(
+        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
+    )
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
     assert "no exact figure of them is shown" in " ".join(item.value for item in app.info)
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
     app.button(key="answer-test-run").click().run()
-    assert "Train a model of these rows first" in words(app) + " ".join(item.value for item in (*app.error, *app.warning))
+    assert "Train a model of these rows first" in words(app) + " ".join(
+        item.value for item in (*app.error, *app.warning)
+    )
     app.button(key="answer-train").click().run()
     app.button(key="answer-test-run").click().run()
     assert "Accuracy, ε = 1" in [metric.label for metric in app.metric]
@@ -291,7 +405,9 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert "Training and tests together: ε ≤ 2 " in said
     assert "test rows are not protected" not in said
     assert SHOWN not in said
-    assert "Tested privately: Accuracy" in handed["model-evidence"]().decode(), "the evidence is of the file with its test"
+    assert "Tested privately: Accuracy" in handed["model-evidence"]().decode(), (
+        "the evidence is of the file with its test"
+    )
     assert "A private test of these rows was asked for" not in words(start("data", data="iris"))
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no exact figure of them is shown" in " ".join(item.value for item in again.info)
@@ -299,7 +415,9 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
 
 def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
     handed = {}
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    monkeypatch.setattr(
+        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
+    )
     cancer = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1).features
     persons = Persons(np.arange(len(cancer.x_train)) // 2, 2)
     name = uploads.keep(dataclasses.replace(cancer, persons=persons), title="Visits")
@@ -312,27 +430,44 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
     app.button(key="answer-test-run").click().run()
     with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
         said = archive.read("statement.txt").decode()
-    assert "for one person, with all of their private examples, of which at most 2 are used of the test rows" in said
-    assert "Training and ε = 2 of this test and earlier ones: ε = 2 together, the larger of the two, as you state" in words(app)
+    assert (
+        "for one person, with all of their private examples, of which at most 2 are used of the"
+        " test rows" in said
+    )
+    assert (
+        "Training and ε = 2 of this test and earlier ones: ε = 2 together, the larger of the two,"
+        " as you state" in words(app)
+    )
     assert "Training and tests together: ε ≤ 1 at δ = 10⁻⁵, the larger of the two" in said
 
 
 def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start, monkeypatch):
     """Each click trained anew, so whoever downloaded twice spent twice, and no page said so."""
     handed = {}
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    monkeypatch.setattr(
+        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
+    )
     app = start("answer", data="breast_cancer", epsilon="1")
     assert "model-file" not in handed
     app.button(key="answer-train").click().run()
     with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
-        assert f"Expected before training: {re.search(r'Expect (.*?) at ε', words(app))[1]}" in archive.read("statement.txt").decode()
+        assert (
+            f"Expected before training: {re.search(r'Expect (.*?) at ε', words(app))[1]}"
+            in archive.read("statement.txt").decode()
+        )
     (said,) = [item.value for item in app.info if "spent" in item.value]
     assert "spent ε = 1, δ = 10⁻⁵ on 410 rows of" in said
-    assert "Sum for these rows so far: ε = 1, δ = 10⁻⁵ in 1 training, for one row added or removed." in said
+    assert (
+        "Sum for these rows so far: ε = 1, δ = 10⁻⁵ in 1 training, for one row added or removed."
+        in said
+    )
     first = handed["model-file"]()
     assert handed["model-file"]() == first
     evidence = html.unescape(handed["model-evidence"]().decode())
-    assert "Sum for these rows so far: ε = 1, δ = 10⁻⁵ in 1 training, for one row added or removed." in evidence
+    assert (
+        "Sum for these rows so far: ε = 1, δ = 10⁻⁵ in 1 training, for one row added or removed."
+        in evidence
+    )
     assert "410 private examples" in evidence
     for place in ("answer-train", "answer-paid"):
         assert app.button(key=place).disabled, "asks first"
@@ -345,15 +480,24 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     assert "ε = 2, δ = 2 × 10⁻⁵ in 2 trainings" in " ".join(item.value for item in again.info)
     assert (second := handed["model-file"]()) != first, "secret noise is drawn anew"
     settings = Settings(data="breast_cancer")
-    by_command = receipts.training_on(core.split(settings), "DP-SGD", (0.5, 1e-5, "add_or_remove_one"))
+    by_command = receipts.training_on(
+        core.split(settings), "DP-SGD", (0.5, 1e-5, "add_or_remove_one")
+    )
     receipts.keep(receipts.content_of(core.features(settings)), by_command)
     handed.clear()
     said = words(start("answer", data="breast_cancer", epsilon="1"))
-    assert (handed["model-file"](), handed["model-file-0"]()) == (second, first), "a release by a command took both off the page"
-    assert "3. DP-SGD spent ε = 0.5, δ = 10⁻⁵ on 410 rows of Breast cancer. Its file is not in this cache" in said.replace(
-        "breast_cancer", "Breast cancer"
+    assert (handed["model-file"](), handed["model-file-0"]()) == (
+        second,
+        first,
+    ), "a release by a command took both off the page"
+    assert (
+        "3. DP-SGD spent ε = 0.5, δ = 10⁻⁵ on 410 rows of Breast cancer. Its file is not in this"
+        " cache" in said.replace("breast_cancer", "Breast cancer")
     )
-    assert all("in 3 trainings" in html.unescape(handed[key]().decode()) for key in ("model-evidence", "model-evidence-0"))
+    assert all(
+        "in 3 trainings" in html.unescape(handed[key]().decode())
+        for key in ("model-evidence", "model-evidence-0")
+    )
 
 
 def test_a_training_whose_model_the_disk_would_not_take_is_not_begun(start, monkeypatch):
@@ -361,7 +505,10 @@ def test_a_training_whose_model_the_disk_would_not_take_is_not_begun(start, monk
     with monkeypatch.context() as patch:
         patch.setattr("shutil.disk_usage", lambda place: types.SimpleNamespace(free=1000))
         app.button(key="answer-train").click().run()
-    assert re.search("No model was made: .* Free space on that disk", " ".join(item.value for item in app.warning))
+    assert re.search(
+        "No model was made: .* Free space on that disk",
+        " ".join(item.value for item in app.warning),
+    )
     assert not [item for item in app.info if "spent" in item.value]
     app.button(key="answer-train").click().run()
     assert "in 1 training," in " ".join(item.value for item in app.info)
@@ -372,7 +519,9 @@ def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
     app = start("answer", data="breast_cancer", epsilon="1")
     start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
     app.button(key="answer-train").click().run()
-    assert "No model was made: another training of these rows came at the same time" in " ".join(item.value for item in app.warning)
+    assert "No model was made: another training of these rows came at the same time" in " ".join(
+        item.value for item in app.warning
+    )
     assert "in 1 training," in " ".join(item.value for item in app.info)
 
 
@@ -386,15 +535,20 @@ def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are
         app.select_slider(key="local-widget.answer-sensitivity").set_value(wanted).run()
         (code,) = [item.value for item in app.code if "--threshold" in item.value]
         found.append(float(re.search(r"--threshold (0\.\d{4}) --positive benign", code)[1]))
-        shares = re.search(r"finds ([\d.]+) % of benign and is right on ([\d.]+) % of malignant", words(app))
+        shares = re.search(
+            r"finds ([\d.]+) % of benign and is right on ([\d.]+) % of malignant", words(app)
+        )
         assert float(shares[1]) >= 100 * wanted - 0.1
     assert found[0] > found[1]
     app.toggle(key="local-widget.answer-look").set_value(True).run()
-    assert re.search(r"on [\d,]+ test rows\.", words(app)), re.findall(r"From a prob[^\n]*", words(app))
+    assert re.search(r"on [\d,]+ test rows\.", words(app)), re.findall(
+        r"From a prob[^\n]*", words(app)
+    )
 
 
 def press_another(monkeypatch: pytest.MonkeyPatch, module: Any, name: str = "keep") -> None:
-    """Has another press arrive after a call, such as that which writes down what is spent: Streamlit ends the run at the next one of it."""
+    """Has another press arrive after a call, such as that which writes down what is spent:
+    Streamlit ends the run at the next one of it."""
     call = getattr(module, name)
 
     def call_and_press(*asked: Any, **named: Any) -> Any:
@@ -405,14 +559,24 @@ def press_another(monkeypatch: pytest.MonkeyPatch, module: Any, name: str = "kee
     monkeypatch.setattr(module, name, call_and_press)
 
 
-PRESSED = [("answer", "answer-train", "keep"), ("answer", "answer-paid", "keep"), ("answer", "answer-paid", ""), ("explore", "release", "")]
+PRESSED = [
+    ("answer", "answer-train", "keep"),
+    ("answer", "answer-paid", "keep"),
+    ("answer", "answer-paid", ""),
+    ("explore", "release", ""),
+]
 
 
 @pytest.mark.parametrize(("page", "key", "at"), PRESSED)
-def test_another_press_during_a_training_loses_neither_model_nor_press(start, monkeypatch, page, key, at):
-    """The receipt stayed, and the model for which ε was spent was gone; just before the receipt nothing happened at all."""
+def test_another_press_during_a_training_loses_neither_model_nor_press(
+    start, monkeypatch, page, key, at
+):
+    """The receipt stayed, and the model for which ε was spent was gone; just before the receipt
+    nothing happened at all."""
     handed = {}
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    monkeypatch.setattr(
+        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
+    )
     app = start(page, data="breast_cancer", epsilon="1")
     app.session_state["release-panel"] = True
     app.run()

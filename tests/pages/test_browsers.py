@@ -1,7 +1,9 @@
-"""What browsers do: two at one machine are one person, and one that has not heard the last answer yet moves nothing by itself.
+"""What browsers do: two at one machine are one person, and one that has not heard the last answer
+yet moves nothing by itself.
 
-What one brought is in the other, and a link to rows that are not here shows nobody else's. Each message of a browser says what all its
-controls show; in hurried moves these stay as they were before the first.
+What one brought is in the other, and a link to rows that are not here shows nobody else's. Each
+message of a browser says what all its controls show; in hurried moves these stay as they were
+before the first.
 """
 
 import math
@@ -23,7 +25,9 @@ from pillar_core.data import uploads
 from plugin_package import install, site
 
 TITLE = "ward-seven.csv"
-NUMBERS = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
+NUMBERS = "a,b,label\n" + "\n".join(
+    f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60)
+)
 
 
 def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(start: Start) -> None:
@@ -33,21 +37,38 @@ def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(star
     name = str(linked(first.button(key="use-upload").click().run())["data"])
     second = start("data")
     assert TITLE in start("explore").sidebar.selectbox[0].options
-    pc.sweep({"dataset": name, "method": "pillar", "epsilon": 2.0, "k": 1, "public_fraction": 0.2, "seed": 0})
+    pc.sweep(
+        {
+            "dataset": name,
+            "method": "pillar",
+            "epsilon": 2.0,
+            "k": 1,
+            "public_fraction": 0.2,
+            "seed": 0,
+        }
+    )
     runs = start("runs", data=name)
     assert TITLE in str([item.value for item in runs.dataframe])
     second.button(key=f"kept-forget-{uploads.key_of(name)}").click().run()
     assert f"{name} is not on this machine" in words(start("explore", data=name))
 
 
-def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_results(start: Start) -> None:
+def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_results(
+    start: Start,
+) -> None:
     """The page drew Fashion-MNIST's results in the place of the rows that the link named."""
     name = "stored:" + "0" * 32
-    for page, link in (("explore", {"data": name}), ("compare", {"public": name}), ("geometry", {"data": name})):
+    for page, link in (
+        ("explore", {"data": name}),
+        ("compare", {"public": name}),
+        ("geometry", {"data": name}),
+    ):
         app = start(page, **link)
         assert f"{name} is not on this machine" in words(app)
         assert not [*app.metric, *app.dataframe, *app.get("plotly_chart")]
-        assert len(app.get("bidi_component")) <= 1, "the app's own, which reads the width of the window"
+        assert len(app.get("bidi_component")) <= 1, (
+            "the app's own, which reads the width of the window"
+        )
         (kind,) = link
         assert linked(app)[kind] == name, "the link stays what it was, for when the rows are here"
     app.button(key="go-on").click().run()
@@ -58,12 +79,18 @@ def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_result
 __all__ = ["site"]
 
 
-def test_items_of_an_installed_package_are_offered_where_their_kind_is(start: Start, site: Path) -> None:
+def test_items_of_an_installed_package_are_offered_where_their_kind_is(
+    start: Start, site: Path
+) -> None:
     install(site)
     app = start("explore", method="tiny_learner")
     assert "A tiny learner" in offered(app)
     assert app.session_state["set.method"] == "tiny_learner"
-    offers = {"compare": ["A tiny learner"], "data": ["A tiny set", "A tiny backbone"], "screen": ["A tiny score"]}
+    offers = {
+        "compare": ["A tiny learner"],
+        "data": ["A tiny set", "A tiny backbone"],
+        "screen": ["A tiny score"],
+    }
     for page, titles in offers.items():
         app.switch_page(f"pages/{page}.py").run()
         missing = [title for title in titles if title not in offered(app)]
@@ -71,11 +98,18 @@ def test_items_of_an_installed_package_are_offered_where_their_kind_is(start: St
 
 
 def hurry(app: AppTest, kind: str, key: str, *values: Any) -> Iterator[dict[str, str]]:
-    """Moves a control once for each value, before the browser draws the answer to any; the link after each."""
-    shown, address, item = app._tree.get_widget_states(), dict(app.query_params), widget(app, kind, key)
+    """Moves a control once for each value, before the browser draws the answer to any; the link
+    after each."""
+    shown, address, item = (
+        app._tree.get_widget_states(),
+        dict(app.query_params),
+        widget(app, kind, key),
+    )
     for value in values:
         moved = get_widget_state(item.set_value(value))
-        shown = WidgetStates(widgets=[moved if state.id == item.id else state for state in shown.widgets])
+        shown = WidgetStates(
+            widgets=[moved if state.id == item.id else state for state in shown.widgets]
+        )
         app.query_params = dict(address)
         app._run(shown)
         yield linked(app)
@@ -83,20 +117,32 @@ def hurry(app: AppTest, kind: str, key: str, *values: Any) -> Iterator[dict[str,
 
 def test_fast_moves_of_epsilon_leave_k_to_the_rule(start: Start) -> None:
     app = start("explore", v="2")
-    for link, epsilon in zip(hurry(app, "select_slider", "control.epsilon", 0.5, 0.7, 1.0), (0.5, 0.7, 1.0), strict=True):
+    for link, epsilon in zip(
+        hurry(app, "select_slider", "control.epsilon", 0.5, 0.7, 1.0), (0.5, 0.7, 1.0), strict=True
+    ):
         ruled = core.rule_k(Settings(epsilon=epsilon))
         assert (link["k"], float(link["epsilon"])) == ("0", epsilon)
         assert widget(app, "toggle", "control.k-auto").value
-        assert (metric(app, "Directions"), metric(app, "ε, upper bound")) == (str(ruled), f"{epsilon:g}")
+        assert (metric(app, "Directions"), metric(app, "ε, upper bound")) == (
+            str(ruled),
+            f"{epsilon:g}",
+        )
         k = widget(app, "select_slider", "control.k")
-        assert [*map(int, k.options)] == [*(one for one in KS if one < int(k.options[-1])), int(k.options[-1])]
+        assert [*map(int, k.options)] == [
+            *(one for one in KS if one < int(k.options[-1])),
+            int(k.options[-1]),
+        ]
         assert k.value == min(KS, key=lambda offered: abs(math.log(offered / ruled)))
         assert f"Auto: k = {ruled}" in "".join(item.proto.body for item in app.sidebar.get("html"))
 
 
 def test_the_switch_of_the_rule_turned_fast_is_where_it_was_turned_last(start: Start) -> None:
     app = start("explore", v="2")
-    assert [link["k"] for link in hurry(app, "toggle", "control.k-auto", False, True, False)] == ["19", "0", "19"]
+    assert [link["k"] for link in hurry(app, "toggle", "control.k-auto", False, True, False)] == [
+        "19",
+        "0",
+        "19",
+    ]
     assert "k = 19 is used. The slider stands at 20" in words(app)
     assert metric(app, "Directions") == "19"
     assert [link["k"] for link in hurry(app, "select_slider", "control.k", 30, 40)] == ["30", "40"]
@@ -109,12 +155,17 @@ def test_what_a_link_names_between_offered_values_runs_and_is_said(start: Start)
     assert (metric(app, "Directions"), linked(app)["epsilon"]) == ("7", "0.37")
     assert "k = 7 is used. The slider stands at 8" in words(app)
     assert "ε = 0.37 is used. The slider stands at 0.3" in words(app)
-    assert [link["k"] for link in hurry(app, "select_slider", "control.epsilon", 0.5, 0.7)] == ["7", "7"]
+    assert [link["k"] for link in hurry(app, "select_slider", "control.epsilon", 0.5, 0.7)] == [
+        "7",
+        "7",
+    ]
     assert "k = 7 is used" in words(app)
     assert "ε = 0.37" not in words(app)
 
 
-def test_an_address_that_lags_behind_is_no_link_but_back_is(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_lags_behind_is_no_link_but_back_is(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = start("explore", k="8", epsilon="1")
     before = dict(app.query_params)
     widget(app, "select_slider", "control.k").set_value(10).run()
@@ -126,6 +177,11 @@ def test_an_address_that_lags_behind_is_no_link_but_back_is(start: Start, monkey
     assert dict(app.query_params) == late
     app.query_params = dict(before)
     with monkeypatch.context() as patch:
-        patch.setattr(ScriptRunContext, "is_history_navigation", property(lambda self: True, lambda self, value: None), raising=False)
+        patch.setattr(
+            ScriptRunContext,
+            "is_history_navigation",
+            property(lambda self: True, lambda self, value: None),
+            raising=False,
+        )
         app.run()
     assert (linked(app)["k"], metric(app, "Directions")) == ("8", "8")

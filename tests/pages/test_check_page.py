@@ -1,4 +1,5 @@
-"""Check: an ε of a script's numbers is shown once the person says that they are those of the run, and not a number longer."""
+"""Check: an ε of a script's numbers is shown once the person says that they are those of the run,
+and not a number longer."""
 
 import io
 import re
@@ -26,16 +27,23 @@ model, optimizer, loader = engine.make_private(module=m, optimizer=o, data_loade
 
 
 def opened(start: Start, script: str):
-    app = start("check", controls="check-start:script;check.script.n:50000;check.script.epochs:10;check.script.delta:1e-05")
+    app = start(
+        "check",
+        controls="check-start:script;check.script.n:50000;check.script.epochs:10;check.script.delta:1e-05",
+    )
     app.text_area[0].set_value(script).run()
     return app
 
 
-def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(start: Start) -> None:
+def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(
+    start: Start,
+) -> None:
     app = opened(start, SCRIPT)
     assert not app.metric
     assert "Is this your run?" in words(app)
-    assert [box.placeholder for box in app.number_input if box.label == "Noise multiplier σ"] == ["1.0 in the script"]
+    assert [box.placeholder for box in app.number_input if box.label == "Noise multiplier σ"] == [
+        "1.0 in the script"
+    ]
     app.checkbox[0].check().run()
     assert metric(app, "Proven ε, ").startswith("≤ 1.8")
     box = next(box for box in app.number_input if box.label.startswith("δ"))
@@ -50,13 +58,19 @@ def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(s
 def test_a_models_zip_is_tested_privately_on_raw_rows(start: Start) -> None:
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
     zipped = model_bytes(pc.run("dp_raft", split, epsilon=2.0, seed=None), split=split)
-    rows = pd.DataFrame(split.features.x_test).assign(label=np.array(split.features.classes)[split.features.y_test])
+    rows = pd.DataFrame(split.features.x_test).assign(
+        label=np.array(split.features.classes)[split.features.y_test]
+    )
     app = start("check", controls="check-start:model")
     app.file_uploader(key="check-model").set_value([("model.zip", zipped, "application/zip")]).run()
     assert app.button(key="check-spend").disabled
-    app.file_uploader(key="check-rows").set_value([("rows.csv", rows.to_csv(index=False).encode(), "text/csv")]).run()
+    app.file_uploader(key="check-rows").set_value(
+        [("rows.csv", rows.to_csv(index=False).encode(), "text/csv")]
+    ).run()
     app.button(key="check-spend").click().run()
-    assert re.search(r"Accuracy [\d.]+ %, between [\d.]+ and [\d.]+ % with 95 % confidence", words(app))
+    assert re.search(
+        r"Accuracy [\d.]+ %, between [\d.]+ and [\d.]+ % with 95 % confidence", words(app)
+    )
     assert "NOT FOR RELEASE" not in words(app)
 
 
@@ -68,7 +82,9 @@ def test_a_models_zip_is_read_for_what_it_states(start: Start) -> None:
         archive.writestr("more.py", "")
     app = start("check", controls="check-start:model")
     for content, verdicts in ((whole, [1, 0]), (out.getvalue(), [0, 1])):
-        app.file_uploader(key="check-model").set_value([("model.zip", content, "application/zip")]).run()
+        app.file_uploader(key="check-model").set_value(
+            [("model.zip", content, "application/zip")]
+        ).run()
         said = dict(app.dataframe[0].value.to_numpy())
         assert float(said["epsilon"]) <= 2
         assert (said["learner"], said["privacy unit"]) == ("pillar_one_shot", "one example (a row)")
@@ -78,8 +94,11 @@ def test_a_models_zip_is_read_for_what_it_states(start: Start) -> None:
     assert "no model" in words(app)
 
 
-def test_what_was_paid_for_or_refused_is_said_although_the_visitor_moved_on_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit ended the callback at its next call, after the test: its ε was spent, and nobody saw what it bought."""
+def test_what_was_paid_for_or_refused_is_said_although_the_visitor_moved_on_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Streamlit ended the callback at its next call, after the test: its ε was spent, and nobody
+    saw what it bought."""
     kept: list[str] = []
     moved = [False]
 

@@ -1,4 +1,5 @@
-"""Compare: the view in the link, seeds that are counted and not assumed, and words where a view cannot be drawn."""
+"""Compare: the view in the link, seeds that are counted and not assumed, and words where a view
+cannot be drawn."""
 
 import math
 import shlex
@@ -23,7 +24,9 @@ SMALL = {"dataset": "digits", "public_fraction": 0.1, "delta": 1e-5}
 
 
 @pytest.mark.parametrize("name", list(COMPARE_VIEWS))
-def test_a_link_opens_every_view_with_question_figure_and_run_button(start: Start, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_link_opens_every_view_with_question_figure_and_run_button(
+    start: Start, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     data = "drawn_digits" if name == "shift" else "breast_cancer"
     app = start("compare", compare=name, data=data)
@@ -40,7 +43,9 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None
     pc.sweep({**SMALL, "method": ["pillar"], "epsilon": 1.0, "seed": [41, 42]})
     app.run()
     assert "1 to 3 seeds" in app.get("plotly_chart")[0].proto.spec
-    assert "seed" not in app.expander[0].label, "a label that changes would close the box while a curve fills"
+    assert "seed" not in app.expander[0].label, (
+        "a label that changes would close the box while a curve fills"
+    )
     assert app.button(key="job-run")
     assert comparison.seeds_of(pd.DataFrame({"seeds": [0, 2, 3]})) == (2, 3)
     assert comparison.seeds_of(pd.DataFrame({"seeds": [0]})) == (0, 0)
@@ -53,7 +58,9 @@ def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) ->
     pc.sweep({**shared, "method": "dp_sgd", "seed": [0]})
     app.run()
     assert "1 to 2 seeds" in app.get("plotly_chart")[0].proto.spec
-    table = next(item.value for item in app.dataframe if "seeds" in item.value and "title" in item.value)
+    table = next(
+        item.value for item in app.dataframe if "seeds" in item.value and "title" in item.value
+    )
     assert table.set_index("title")["seeds"].to_dict() == {"PILLAR": 2, "DP-SGD": 1}
 
 
@@ -68,16 +75,27 @@ def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start: Start) -> 
 
 
 @pytest.mark.parametrize("name", [BUDGETS, "noise", "shift"])
-def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_under_a_figure_asks_for_the_same_runs(
+    start: Start, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, other = ("drawn_digits", "drawn_letters") if name == "shift" else ("digits", None)
-    settings = Settings(data=data, seed=2, seeds=1, epsilon=2.0, relation="replace_one", compare=name)
-    more = ("--methods", "pillar,dp_sgd") if name == BUDGETS else ("--view", name, *(("--other", other) if other else ()))
+    settings = Settings(
+        data=data, seed=2, seeds=1, epsilon=2.0, relation="replace_one", compare=name
+    )
+    more = (
+        ("--methods", "pillar,dp_sgd")
+        if name == BUDGETS
+        else ("--view", name, *(("--other", other) if other else ()))
+    )
     line = shlex.split(comparison.command(settings, {"public_fraction": 0.1}, [2.0], *more))
     asked: list[str] = []
 
     def note(group: list[RunSpec], **_: object) -> list[dict[str, object]]:
         asked.extend(sweep.run_key(cell) for cell in group)
-        return [{"cell": cell.form, "error": "not trained here", "cause": "SettingError"} for cell in group]
+        return [
+            {"cell": cell.form, "error": "not trained here", "cause": "SettingError"}
+            for cell in group
+        ]
 
     monkeypatch.setattr(sweep, "run_group", note)
     assert main(line[3:]) == 1

@@ -1,4 +1,5 @@
-"""Data & backbone: rows by path, the choice of public rows, a backbone with its weights, extraction, and what is told meanwhile."""
+"""Data & backbone: rows by path, the choice of public rows, a backbone with its weights,
+extraction, and what is told meanwhile."""
 
 import io
 import json
@@ -24,16 +25,27 @@ from pillar_core.types import Dataset
 def _images(n: int = 80) -> Dataset:
     rng = np.random.default_rng(2)
     labels = np.arange(n) % 2
-    pixels = rng.integers(0, 120, (n, 8, 8), dtype=np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
+    pixels = (
+        rng.integers(0, 120, (n, 8, 8), dtype=np.uint8)
+        + (labels * 100).astype(np.uint8)[:, None, None]
+    )
     return Dataset("blots", pixels, labels, pixels[:30] + 1, labels[:30], ("dark", "light"))
 
 
 def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_path: Path) -> None:
     app = start("data")
     data = _images()
-    np.savez(tmp_path / "blots.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
+    np.savez(
+        tmp_path / "blots.npz",
+        x_train=data.x_train,
+        y_train=data.y_train,
+        x_test=data.x_test,
+        y_test=data.y_test,
+    )
     app.text_input(key="upload-path").set_value(str(tmp_path / "blots.npz")).run()
-    assert "110 rows: 80 to learn from, 30 (27%) to test on" in "".join(str(item.value) for item in app.success)
+    assert "110 rows: 80 to learn from, 30 (27%) to test on" in "".join(
+        str(item.value) for item in app.success
+    )
     assert app.button(key="use-upload").disabled
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
     assert app.button(key="use-upload").disabled
@@ -56,15 +68,22 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
     app.switch_page("pages/explore.py").run()
     assert "are not in the cache yet" in words(app)
     app.switch_page("pages/data.py").run()
-    task = {key: value for key, value in jobs_extraction.specification("digits", "scattering").items() if key != "kind"}
+    task = {
+        key: value
+        for key, value in jobs_extraction.specification("digits", "scattering").items()
+        if key != "kind"
+    }
     pc.jobs.JOB_KINDS["extract"].run(task, lambda *_: None, lambda: False)
     app.run()
     assert "**Ready:**" in "".join(str(item.value) for item in app.success)
     assert metric(app, "Features") == "324"
 
 
-def test_progress_counts_the_sets_that_are_ready(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once the first of two was ready, the job of the second was shown alone: from 61 back to 32 %."""
+def test_progress_counts_the_sets_that_are_ready(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the first of two was ready, the job of the second was shown alone: from 61 back to 32
+    %."""
     asked: list[tuple[list[dict[str, str]], jobs.Work]] = []
     monkeypatch.setattr(jobs, "panel", lambda specs, work, **_: asked.append((specs, work)))
     pc.load_features(pc.load_dataset("digits"), backbone="scattering")
@@ -74,7 +93,9 @@ def test_progress_counts_the_sets_that_are_ready(start: Start, monkeypatch: pyte
     assert (work.cached, work.total > 1797) == (1797, True)
 
 
-def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start: Start, tmp_path: Path) -> None:
+def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(
+    start: Start, tmp_path: Path
+) -> None:
     plain = "timm:mobilenetv2_100?mean=0.5&std=0.5"
     name = f"{plain}&weights={tmp_path / 'absent.safetensors'}"
     assert "names a file" in words(start("home", backbone=name))
@@ -91,7 +112,9 @@ def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
     app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
     save_file({"x": torch.zeros(3)}, tmp_path / "weights.safetensors")
     content = (tmp_path / "weights.safetensors").read_bytes()
-    app.file_uploader(key="extract-upload").set_value([("weights.safetensors", content, "application/octet-stream")]).run()
+    app.file_uploader(key="extract-upload").set_value(
+        [("weights.safetensors", content, "application/octet-stream")]
+    ).run()
     app.button(key="use-backbone").click().run()
     kept = Path(names.address(linked(app)["backbone"]).weights)
     assert kept.read_bytes() == content
@@ -99,7 +122,9 @@ def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
     assert kept.parent.stat().st_mode & 0o077 == 0
 
 
-def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(start: Start) -> None:
+def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(
+    start: Start,
+) -> None:
     app = start("data", data="digits")
     app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
     assert "needs its weights as a local file" in words(app)
@@ -129,18 +154,33 @@ def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path
     app.text_input(key="upload-path").set_value(str(path)).run()
     assert "cannot be used" in words(app)
     assert app.button(key="upload-check")
-    path.write_text("a,b,label\n" + "".join(f"{row},{row + 1},{'yes' if row % 2 else 'no'}\n" for row in range(40)), encoding="utf-8")
+    path.write_text(
+        "a,b,label\n"
+        + "".join(f"{row},{row + 1},{'yes' if row % 2 else 'no'}\n" for row in range(40)),
+        encoding="utf-8",
+    )
     app.run()
     assert "cannot be used" not in words(app)
     assert "Ready" in words(app) or any("Ready" in item.value for item in app.success)
 
 
-def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A random share, and each move of its slider, read the whole file again, and the button a third time."""
+def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A random share, and each move of its slider, read the whole file again, and the button a
+    third time."""
     read: list[str] = []
     whole = reader.Reading._read
-    monkeypatch.setattr(reader.Reading, "_read", lambda self, *given: read.append(self._title) or whole(self, *given))
-    np.savez(out := io.BytesIO(), x_train=np.random.default_rng(0).normal(size=(90, 4)), y_train=np.arange(90) % 2)
+    monkeypatch.setattr(
+        reader.Reading,
+        "_read",
+        lambda self, *given: read.append(self._title) or whole(self, *given),
+    )
+    np.savez(
+        out := io.BytesIO(),
+        x_train=np.random.default_rng(0).normal(size=(90, 4)),
+        y_train=np.arange(90) % 2,
+    )
     app = start("data")
     app.file_uploader(key="upload").set_value([("mine.npz", out.getvalue(), "")]).run()
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
@@ -151,7 +191,9 @@ def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(start: Start, mo
     assert not [item for item in app.button if item.key == "use-upload"], "its bytes are let go"
 
 
-def test_memory_that_runs_out_is_one_sentence(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_is_one_sentence(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def granted() -> int:
         raise MemoryError
 
@@ -162,13 +204,19 @@ def test_memory_that_runs_out_is_one_sentence(start: Start, monkeypatch: pytest.
     assert "not enough free memory" in words(app)
 
 
-def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(start: Start) -> None:
+def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(
+    start: Start,
+) -> None:
     app = start("data", data="digits", k="8", controls="map-colour:model", v="2")
     settings = Settings(data="digits", k=8)
     split = core.split(settings)
     pixels = core.public_images(settings).reshape(len(split.public_x), -1) / 255
     assert np.allclose(pixels, split.public_x, atol=1e-6)
-    figure = json.loads(next(item.proto.spec for item in app.get("plotly_chart") if item.key == "chart-public_map"))
+    figure = json.loads(
+        next(item.proto.spec for item in app.get("plotly_chart") if item.key == "chart-public_map")
+    )
     assert "says" in figure["layout"]["title"]["subtitle"]["text"]
     assert all("customdata" in trace for trace in figure["data"])
-    assert browser.sheet(np.zeros((3, 8, 8), dtype=np.uint8), 2).startswith("data:image/jpeg;base64,")
+    assert browser.sheet(np.zeros((3, 8, 8), dtype=np.uint8), 2).startswith(
+        "data:image/jpeg;base64,"
+    )

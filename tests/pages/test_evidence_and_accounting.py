@@ -1,4 +1,5 @@
-"""The Evidence and Accounting pages: every view draws, faults are caught on the page, numbers agree with the library."""
+"""The Evidence and Accounting pages: every view draws, faults are caught on the page, numbers agree
+with the library."""
 
 import html
 from collections.abc import Iterable
@@ -33,7 +34,9 @@ def test_every_view_of_accounting_draws(start: Start) -> None:
     assert_every_view_draws(app, "accounting", ACCOUNTING)
 
 
-def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_finds(start: Start) -> None:
+def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_finds(
+    start: Start,
+) -> None:
     from pillar_core.studies.evidence import attacks as evidence
 
     app = start("evidence", epsilon="2", k="8")
@@ -42,19 +45,30 @@ def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_find
     found = evidence.loss_attack(record, split)
     assert metric(app, "Attack's AUC") == f"{found.auc:.3f}"
     rates = app.dataframe[-1].value.iloc[0] / 100
-    assert rates["allowed"] == pytest.approx(1 - ceiling_of(record).miss_rate(rates["false_positive_rate"]))
+    assert rates["allowed"] == pytest.approx(
+        1 - ceiling_of(record).miss_rate(rates["false_positive_rate"])
+    )
     assert rates["allowed_high"] > rates["allowed"]
     app.button(key="lira-run").click().run()
     assert "LiRA, online" in app.dataframe[-1].value.index
     assert_every_view_draws(app, "evidence", EVIDENCE)
 
 
-def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_and_clean_code_is_not(start: Start) -> None:
+def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_and_clean_code_is_not(
+    start: Start,
+) -> None:
     app = start("evidence", epsilon="8", k="8")
-    said = next(str(item.value) for item in app.markdown if "is not yet audited by trials" in str(item.value))
+    said = next(
+        str(item.value)
+        for item in app.markdown
+        if "is not yet audited by trials" in str(item.value)
+    )
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     trial = one_run_audit(RunSpec.of("pillar", epsilon=8.0, k=8), split)
-    assert f"certified ε ≥ {max(trial.certified):.2g}, {100 * max(trial.certified) / trial.claimed_epsilon:.0f} % of it" in said
+    assert (
+        f"certified ε ≥ {max(trial.certified):.2g},"
+        f" {100 * max(trial.certified) / trial.claimed_epsilon:.0f} % of it" in said
+    )
     assert "at 1 % false alarms" in said
     app.session_state["local.evidence-audit"] = "of another run-200"
     app.session_state["local.evidence-view"] = "sabotage"
@@ -68,9 +82,13 @@ def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_a
     assert (fast, exact) == (200, 100)
 
 
-def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sentence(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sentence(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handed: dict[str, Any] = {}
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    monkeypatch.setattr(
+        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
+    )
     start("evidence", data="breast_cancer", epsilon="1")
     assert "model-evidence" not in handed
     start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
@@ -86,17 +104,27 @@ def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sente
         ("evidence", {"epsilon": "inf"}, "promises nothing"),
         ("evidence", {"method": "pate"}, "No audit here can test"),
         ("evidence", {"method": "pillar_one_shot"}, "no full-batch descent"),
-        ("accounting", {"epsilon": "inf", "controls": "accounting-from:epsilon"}, "promises nothing"),
+        (
+            "accounting",
+            {"epsilon": "inf", "controls": "accounting-from:epsilon"},
+            "promises nothing",
+        ),
         ("accounting", {"method": "dp_pca"}, "counts equal Gaussian steps"),
     ],
 )
-def test_what_cannot_be_audited_or_accounted_for_is_said(start: Start, page: str, asked: dict[str, str], said: str) -> None:
+def test_what_cannot_be_audited_or_accounted_for_is_said(
+    start: Start, page: str, asked: dict[str, str], said: str
+) -> None:
     assert said in words(start(page, **asked))
 
 
-def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_when_asked(start: Start) -> None:
+def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_when_asked(
+    start: Start,
+) -> None:
     app = start("accounting", epsilon="2", controls="accounting-from:epsilon")
-    noise = accounting_views._noise(2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one")
+    noise = accounting_views._noise(
+        2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one"
+    )
     upper = pc.epsilon(noise, sampling_probability=0.0228, steps=1000, delta=1e-5).upper
     assert metric(app, "ε, upper bound") == f"{upper:.4g}"
     assert upper <= 2.0
@@ -114,27 +142,48 @@ def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_w
 
 
 def test_accounting_meets_a_risk(start: Start) -> None:
-    app = start("accounting", controls="accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning")
+    app = start(
+        "accounting",
+        controls=(
+            "accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning"
+        ),
+    )
     assert metric(app, "Attacker guesses right") == "52.0 %"
     assert "bounds this run where false alarms" in words(app)
 
 
 def test_the_sidebars_run_has_the_same_numbers_on_every_page(start: Start) -> None:
-    """Accounting once solved σ for 1,000 steps, where the run that every other page shows takes five."""
+    """Accounting once solved σ for 1,000 steps, where the run that every other page shows takes
+    five."""
     asked = {"seeds": "1", "learners": "pillar"}
     explore = start("explore", view="why", **asked)
-    count, audit, why, compare, runs = (start(page, **asked) for page in ("accounting", "evidence", "geometry", "compare", "runs"))
-    accuracy, k, epsilon = (metric(explore, label) for label in ("Test accuracy", "Directions", "ε, upper bound"))
-    solved = next(item.value for item in explore.dataframe if "setting" in item.value).set_index("setting")["value"]
-    assert (solved["k"], f"{float(solved['noise_multiplier']):.4g}") == (k, metric(count, "Noise multiplier σ"))
+    count, audit, why, compare, runs = (
+        start(page, **asked) for page in ("accounting", "evidence", "geometry", "compare", "runs")
+    )
+    accuracy, k, epsilon = (
+        metric(explore, label) for label in ("Test accuracy", "Directions", "ε, upper bound")
+    )
+    solved = next(item.value for item in explore.dataframe if "setting" in item.value).set_index(
+        "setting"
+    )["value"]
+    assert (solved["k"], f"{float(solved['noise_multiplier']):.4g}") == (
+        k,
+        metric(count, "Noise multiplier σ"),
+    )
     assert metric(count, "ε, upper bound") == metric(audit, "ε, upper bound") == epsilon
     assert metric(audit, "Test accuracy") == accuracy
     assert f"Energy at k = {k}" in [item.label for item in why.metric]
-    assert (right := metric(count, "Attacker guesses right")) == metric(explore, "Attacker guesses right")
+    assert (right := metric(count, "Attacker guesses right")) == metric(
+        explore, "Attacker guesses right"
+    )
     for app in (explore, count, audit, why, compare):
         assert f"Auto k ({k})" in [item.label for item in app.sidebar.toggle]
         assert right in str([item.proto for item in app.sidebar.get("html")])
-    of_learners = next(item.value for item in compare.dataframe if "accuracy" in item.value).query("epsilon == 0.3")
+    of_learners = next(item.value for item in compare.dataframe if "accuracy" in item.value).query(
+        "epsilon == 0.3"
+    )
     assert [f"{value:.1f} %" for value in of_learners["accuracy"]] == [accuracy]
     of_runs = next(item.value for item in runs.dataframe if "epsilon_upper" in item.value)
-    assert [(f"{row.mean:.1f} %", row.k, row.epsilon_upper) for row in of_runs.itertuples()] == [(accuracy, k, epsilon)]
+    assert [(f"{row.mean:.1f} %", row.k, row.epsilon_upper) for row in of_runs.itertuples()] == [
+        (accuracy, k, epsilon)
+    ]

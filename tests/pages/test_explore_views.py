@@ -1,4 +1,5 @@
-"""Explore's switch for how the step size is chosen (in the link, honest about its price), and its view by class."""
+"""Explore's switch for how the step size is chosen (in the link, honest about its price), and its
+view by class."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
     start: Start, monkeypatch: pytest.MonkeyPatch, choosing: Choosing
 ) -> None:
     handed: list[Callable[[], bytes]] = []
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None)
+    monkeypatch.setattr(
+        st,
+        "download_button",
+        lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None,
+    )
     app = start("explore", k="10", controls=f"tuning:{choosing}")
     is_unpaid = choosing is Choosing.PAPERS
     if choosing is not Choosing.RULES:
@@ -37,7 +42,10 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
         assert "points." in said
         assert float(metric(app, "ε")) <= 1.0
         assert ("choice unpaid" in " ".join(item.label for item in app.metric)) == is_unpaid
-        assert ("DP: spends ε" in said, "chosen on test rows, unpaid" in said) == (not is_unpaid, is_unpaid)
+        assert ("DP: spends ε" in said, "chosen on test rows, unpaid" in said) == (
+            not is_unpaid,
+            is_unpaid,
+        )
     if is_unpaid:
         assert metric(app, "Attacker guesses right") == "unknown"
     if choosing is Choosing.STOPPING:  # a best of several runs has no curve here
@@ -52,17 +60,25 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
         card = json.loads(archive.read("model.json"))
     promised = card["guarantee"]
-    assert (promised["covers_choice"], promised["chosen_in_sight"], IN_SIGHT in promised["assumptions"]) == (False, True, True)
+    assert (
+        promised["covers_choice"],
+        promised["chosen_in_sight"],
+        IN_SIGHT in promised["assumptions"],
+    ) == (False, True, True)
     assert promised["epsilon"] <= 1.0
 
 
-def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(start: Start, tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(
+    start: Start, tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name, weights, _ = tiny
     monkeypatch.setattr(open_clip_towers, "hub_file", lambda *_, **__: weights)
     app = start("explore", data="drawn_digits", backbone="raw_pixels", k="5")
     assert "Do you need private rows" not in words(app)
     features = pc.load_features(pc.load_dataset("drawn_digits"), name, device="cpu")
-    level = 100 * zero_shot_accuracy(features, text_embeddings(features.classes, name, weights=weights))
+    level = 100 * zero_shot_accuracy(
+        features, text_embeddings(features.classes, name, weights=weights)
+    )
     app = start("explore", data="drawn_digits", backbone=name, k="5")
     assert f"reaches {level:.1f} % of the test rows" in words(app)
     assert any("class names alone" in str(item.proto) for item in app.get("bidi_component"))
@@ -75,14 +91,21 @@ def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start: Star
     other = start("explore", k="10", controls="tuning:nothing")
     assert metric(other, "Test accuracy") == plain
     app = start("explore", k="10", controls="tuning:papers", relation="replace_one")
-    assert "Adjacency: one row replaced." in next(item.help for item in app.metric if item.label.startswith("ε"))
+    assert "Adjacency: one row replaced." in next(
+        item.help for item in app.metric if item.label.startswith("ε")
+    )
 
 
 @pytest.mark.parametrize(
     ("data", "method", "measure"),
-    [("breast_cancer", "pillar", "Sensitivity to malignant"), ("digits", "dp_sgd", "Rarest quarter of the classes")],
+    [
+        ("breast_cancer", "pillar", "Sensitivity to malignant"),
+        ("digits", "dp_sgd", "Rarest quarter of the classes"),
+    ],
 )
-def test_measures_by_class_stay_inside_0_and_100_for_a_learner_without_k_too(start: Start, data: str, method: str, measure: str) -> None:
+def test_measures_by_class_stay_inside_0_and_100_for_a_learner_without_k_too(
+    start: Start, data: str, method: str, measure: str
+) -> None:
     app = start(data=data, method=method, view="classes", epsilon="1")
     assert not app.error
     table = app.dataframe[0].value
@@ -103,14 +126,20 @@ def test_misread_rows_are_as_many_as_the_accuracy_says(start: Start) -> None:
     assert round(100 * (1 - wrong / rows), 1) == float(app.dataframe[0].value["%"].iloc[0])
 
 
-def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an_edited_one(start: Start) -> None:
+def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an_edited_one(
+    start: Start,
+) -> None:
     app = start("explore", data="breast_cancer", k="4", epsilon="0.1", view="rows", v="2")
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1, seed=0)
-    private, plain = (pc.run("pillar", split, epsilon=epsilon, k=4).classifier for epsilon in (0.1, math.inf))
+    private, plain = (
+        pc.run("pillar", split, epsilon=epsilon, k=4).classifier for epsilon in (0.1, math.inf)
+    )
     test = split.features.x_test
     changed = np.flatnonzero(private.predict(test) != plain.predict(test))
     assert f"**{len(changed)} of {len(test)} test rows get another answer**" in words(app)
-    assert app.selectbox(key="local-widget.one-row").options[0].startswith(f"test row {changed[0]}:")
+    assert (
+        app.selectbox(key="local-widget.one-row").options[0].startswith(f"test row {changed[0]}:")
+    )
     assert not any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
     app.button(key="train-possible").click().run()
     assert any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
@@ -118,6 +147,10 @@ def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an
 
 def test_a_pinned_setting_of_the_same_data_is_a(start: Start) -> None:
     pinned = codec.pin(codec.Settings(data="digits", method="dp_sgd", epsilon=3.0))
-    assert "A: DP-SGD at ε = 3. Now: PILLAR at ε = 0.3." in words(start("explore", k="10", view="rows", a=pinned))
+    assert "A: DP-SGD at ε = 3. Now: PILLAR at ε = 0.3." in words(
+        start("explore", k="10", view="rows", a=pinned)
+    )
     elsewhere = codec.pin(codec.Settings(data="breast_cancer", epsilon=3.0))
-    assert "A: PILLAR at ε = ∞ (no noise)." in words(start("explore", k="10", view="rows", a=elsewhere))
+    assert "A: PILLAR at ε = ∞ (no noise)." in words(
+        start("explore", k="10", view="rows", a=elsewhere)
+    )

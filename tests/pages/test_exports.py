@@ -1,4 +1,5 @@
-"""No private row is in a file that leaves: rare numbers, sentences and images are planted, and every export is read for them."""
+"""No private row is in a file that leaves: rare numbers, sentences and images are planted, and
+every export is read for them."""
 
 import base64
 import importlib.util
@@ -33,12 +34,22 @@ ROWS, FIRST = 240, 7_310_011
 MARKS = {FIRST + 37 * row for row in range(ROWS)}
 SENTENCE = "The quokka of ward {} sang loudly at noon"
 MARKED = "blood,iron,note,label\n" + "\n".join(
-    f"{FIRST + 37 * row},{(row * 29) % 17},{SENTENCE.format(FIRST + 37 * row)},{(row * 29) % 17 > 8:d}" for row in range(ROWS)
+    f"{FIRST + 37 * row},{(row * 29) % 17},{SENTENCE.format(FIRST + 37 * row)},{(row * 29) % 17 > 8:d}"
+    for row in range(ROWS)
 )
 VIEWS = [
-    *(("explore", {"view": view}) for view in ("k", "epsilon", "plane", "costs", "noise", "classes", "rows", "odds", "why")),
-    *(("evidence", {"controls": f"evidence-view:{view}"}) for view in ("attack", "rows", "image", "score", "audit")),
-    *(("geometry", {"controls": f"geometry-view:{view}"}) for view in ("xi", "margins", "spectrum", "best")),
+    *(
+        ("explore", {"view": view})
+        for view in ("k", "epsilon", "plane", "costs", "noise", "classes", "rows", "odds", "why")
+    ),
+    *(
+        ("evidence", {"controls": f"evidence-view:{view}"})
+        for view in ("attack", "rows", "image", "score", "audit")
+    ),
+    *(
+        ("geometry", {"controls": f"geometry-view:{view}"})
+        for view in ("xi", "margins", "spectrum", "best")
+    ),
     *(("data", {"controls": f"map-colour:{colour}"}) for colour in ("class", "model")),
     ("compare", {}),
 ]
@@ -49,7 +60,13 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What the exports of each figure that a page draws hold; each is in the report, too."""
     files: list[bytes] = []
 
-    def keep(figure: Any, runs: Any, table: pd.DataFrame | Callable[[], pd.DataFrame], info: figures.FigureInfo, _: Sequence[str]) -> None:
+    def keep(
+        figure: Any,
+        runs: Any,
+        table: pd.DataFrame | Callable[[], pd.DataFrame],
+        info: figures.FigureInfo,
+        _: Sequence[str],
+    ) -> None:
         whole = figure if runs is None else with_runs(figure, runs)
         frame = table if isinstance(table, pd.DataFrame) else table()
         texts = (whole.to_json(), exports.settings_yaml(info.settings), frame.to_html())
@@ -63,11 +80,15 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
-    """Every other file that the product makes of private rows: of a release, of experiments in the cache, and of the cache itself."""
+    """Every other file that the product makes of private rows: of a release, of experiments in the
+    cache, and of the cache itself."""
     split = core.split(settings)
     for seed in (0, 1):
         core.run(Settings(data=settings.data, k=settings.k, seed=seed))
-    release, runs = pc.run("pillar", split, epsilon=2.0, k=settings.k, seed=None), records.all_runs()
+    release, runs = (
+        pc.run("pillar", split, epsilon=2.0, k=settings.k, seed=None),
+        records.all_runs(),
+    )
     model = model_bytes(release, split=split, onnx=True)
     assert main(["cache", "export", str(folder / "bundle.zip")]) == 0
     for form in ("csv", "mlflow") if importlib.util.find_spec("mlflow") else ("csv",):
@@ -83,7 +104,9 @@ def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
     return files | {name: text.encode() for name, text in texts.items()} | {"model": model}
 
 
-def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes], tmp_path: Path) -> None:
+def test_no_private_row_is_in_a_file_that_leaves(
+    start: Start, left: list[bytes], tmp_path: Path
+) -> None:
     name = bring_on_data(start("data"), MARKED.encode(), "blood.csv")
     settings = Settings(data=name, k=2)
     split = core.split(settings)
@@ -95,27 +118,50 @@ def test_no_private_row_is_in_a_file_that_leaves(start: Start, left: list[bytes]
         assert linked(app)["data"] == name
         for key in {"train-possible", "lira-run"} & {button.key for button in app.button}:
             app.button(key=key).click().run()
-        entries = [app.session_state[f"report.{place:04}"] for place in range(1, 1 + (len(left) - before) // 4)]
+        entries = [
+            app.session_state[f"report.{place:04}"]
+            for place in range(1, 1 + (len(left) - before) // 4)
+        ]
         for content in (*left[before:], exports.report_page(entries).encode()):
             assert not numbers_in(content, private), (page, link)
     assert len(left) > 4 * 12
     (folder := tmp_path / "files").mkdir()
     files = files_of(settings, folder)
     assert len(files) >= 8
-    assert not {name: found for name, content in files.items() if (found := numbers_in(content, private))}
+    assert not {
+        name: found for name, content in files.items() if (found := numbers_in(content, private))
+    }
     with pytest.raises(DataError):
         portable.page("nothing")
 
 
-def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(start: Start, tmp_path: Path) -> None:
+def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(
+    start: Start, tmp_path: Path
+) -> None:
     drawn = rng.stream(0, "planted images").integers(0, 256, (160, 28, 28), dtype=np.uint8)
     start("data")
-    name = uploads.keep(Dataset("scans", drawn[:120], np.arange(120) % 2, drawn[120:], np.arange(40) % 2, ("sick", "well")))
+    name = uploads.keep(
+        Dataset(
+            "scans",
+            drawn[:120],
+            np.arange(120) % 2,
+            drawn[120:],
+            np.arange(40) % 2,
+            ("sick", "well"),
+        )
+    )
     (folder := tmp_path / "files").mkdir()
     settings = Settings(data=name, backbone="raw_pixels", k=2)
     files, split = files_of(settings, folder), core.split(settings)
-    assert not [file for file, content in files.items() for row in split.private[:12] if holds_image(content, drawn[row])]
-    app = start("evidence", data=name, backbone="raw_pixels", k="2", v="2", controls="evidence-view:image")
+    assert not [
+        file
+        for file, content in files.items()
+        for row in split.private[:12]
+        if holds_image(content, drawn[row])
+    ]
+    app = start(
+        "evidence", data=name, backbone="raw_pixels", k="2", v="2", controls="evidence-view:image"
+    )
     assert any("public anyway" in item.value for item in app.info)
     assert not any(item.key == "chart-reconstruction" for item in app.get("plotly_chart"))
     charts = start("evidence", controls="evidence-view:image").get("plotly_chart")
@@ -124,12 +170,23 @@ def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(start: St
 
 
 def test_a_planted_row_is_found_however_it_is_packed() -> None:
-    image, file, zipped = rng.stream(0, "planted").integers(0, 256, (28, 28), dtype=np.uint8), io.BytesIO(), io.BytesIO()
+    image, file, zipped = (
+        rng.stream(0, "planted").integers(0, 256, (28, 28), dtype=np.uint8),
+        io.BytesIO(),
+        io.BytesIO(),
+    )
     Image.fromarray(image).resize((112, 112)).save(file, "JPEG")
     np.savez_compressed(zipped, x=np.array([[1, 2], [3, FIRST]], np.float32), images=image[None])
     figure = pc.plots.map_2d(pd.DataFrame({"x": [1.0, FIRST], "y": [0.0, 1.0], "class": "a"}))
-    page = f'<img src="data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}">'.encode()
-    for content in (figure.to_json().encode(), zipped.getvalue(), SENTENCE.format(FIRST).encode(), b"a;7.310011e+06"):
+    page = (
+        f'<img src="data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}">'.encode()
+    )
+    for content in (
+        figure.to_json().encode(),
+        zipped.getvalue(),
+        SENTENCE.format(FIRST).encode(),
+        b"a;7.310011e+06",
+    ):
         assert numbers_in(content, MARKS) == {FIRST}
     assert not numbers_in(f"{FIRST + 1}".encode(), MARKS)
     for content in (page, zipped.getvalue()):

@@ -1,4 +1,5 @@
-"""The first paint of Home and Explore comes from the starter: before torch is imported, before a row is loaded."""
+"""The first paint of Home and Explore comes from the starter: before torch is imported, before a
+row is loaded."""
 
 import dataclasses
 import json
@@ -34,7 +35,9 @@ print(json.dumps([home, explore, before, sorted(sys.modules), metrics, errors, l
 def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path: Path) -> None:
     home, explore, before, after, metrics, errors, loaded = _printed(FIRST_PAINT, tmp_path)
     assert errors == []
-    assert [next(key for key in ("hero", "odds-thumbnail") if one.endswith(key)) for one in home] == ["hero", "odds-thumbnail"]
+    assert [
+        next(key for key in ("hero", "odds-thumbnail") if one.endswith(key)) for one in home
+    ] == ["hero", "odds-thumbnail"]
     assert [one.endswith("-chart-accuracy_against_k") for one in explore] == [True]
     assert not HEAVY & {name.partition(".")[0] for name in [*before, *after]}
     assert loaded == 0
@@ -47,7 +50,9 @@ def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path: Pat
     assert accuracy[1] == f"{100 * record.accuracy:.1f} %"
 
 
-def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_with(start: Start) -> None:
+def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_with(
+    start: Start,
+) -> None:
     settings = Settings()
     start("home")
     shipped = starter.record(core.spec(settings))
@@ -59,12 +64,22 @@ def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_
     assert rows == len(core.features(settings).y_test)
     assert odds.table(whole).equals(odds.table(shipped))
     record = starter.record(core.spec(Settings()))
-    assert record is not None, "starter.COMPARISON must hold the run of the default settings: `python -m pillar_core starter` trains it"
+    assert record is not None, (
+        "starter.COMPARISON must hold the run of the default settings: `python -m pillar_core"
+        " starter` trains it"
+    )
     assert record.guarantee.epsilon.upper <= Settings().epsilon
 
 
 def _printed(code: str, cache: Path) -> Any:
     environment = os.environ | {"PILLAR_CACHE": str(cache / "cache"), "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+        env=environment,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])

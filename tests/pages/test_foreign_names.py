@@ -17,9 +17,22 @@ from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset
 
 FOREIGN = (
-    *("onnx:/etc/passwd?mean=0", "open_clip:hf-hub:x/y", "open_clip:local-dir:/etc", "open_clip:ViT-B-32?weights=/etc/passwd"),
-    *("timm:hf-hub:x/y", "timm:resnet18?checkpoint_path=/etc/passwd", "timm:resnet18?pretrained_cfg_overlay=x"),
-    *("timm:resnet18?cache_dir=/tmp", "timm:resnet18?weights=/etc/passwd", "resnet50:dino?weights=/etc/passwd"),
+    *(
+        "onnx:/etc/passwd?mean=0",
+        "open_clip:hf-hub:x/y",
+        "open_clip:local-dir:/etc",
+        "open_clip:ViT-B-32?weights=/etc/passwd",
+    ),
+    *(
+        "timm:hf-hub:x/y",
+        "timm:resnet18?checkpoint_path=/etc/passwd",
+        "timm:resnet18?pretrained_cfg_overlay=x",
+    ),
+    *(
+        "timm:resnet18?cache_dir=/tmp",
+        "timm:resnet18?weights=/etc/passwd",
+        "resnet50:dino?weights=/etc/passwd",
+    ),
 )
 PLAIN = (
     "raw_pixels",
@@ -62,7 +75,9 @@ def test_a_link_names_no_file_address_or_unknown_model() -> None:
 
 
 def test_what_a_library_lists_or_was_chosen_here_may_be_linked() -> None:
-    assert [codec.from_query({"backbone": name}) for name in PLAIN] == [(codec.Settings(backbone=name), []) for name in PLAIN]
+    assert [codec.from_query({"backbone": name}) for name in PLAIN] == [
+        (codec.Settings(backbone=name), []) for name in PLAIN
+    ]
     own = "timm:resnet18?weights=/models/a.safetensors"
     settings = codec.Settings(backbone=own, a=codec.pin(codec.Settings(backbone=own)))
     assert codec.from_query(codec.to_query(settings), chosen_names={own}) == (settings, [])
@@ -70,7 +85,14 @@ def test_what_a_library_lists_or_was_chosen_here_may_be_linked() -> None:
     assert codec.from_query(other, chosen_names={own})[0].backbone == "timm:resnet18"
 
 
-@pytest.mark.parametrize("name", ["open_clip:hf-hub:x/y", "open_clip:local-dir:/etc", "timm:resnet18?checkpoint_path=/etc/passwd"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "open_clip:hf-hub:x/y",
+        "open_clip:local-dir:/etc",
+        "timm:resnet18?checkpoint_path=/etc/passwd",
+    ],
+)
 def test_libraries_load_nothing_that_a_name_points_to(name: str, tmp_path: Path) -> None:
     (tmp_path / "weights.safetensors").write_bytes(save({"x": torch.zeros(1)}))
     with pytest.raises(PillarError, match=r"no model|no argument of a model"):

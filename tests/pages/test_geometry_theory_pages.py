@@ -1,4 +1,5 @@
-"""The geometry and theory pages: every view draws on an empty cache, numbers are those of the library, refusals are words."""
+"""The geometry and theory pages: every view draws on an empty cache, numbers are those of the
+library, refusals are words."""
 
 import dataclasses
 

@@ -1,4 +1,5 @@
-"""Get it: from the card of a set that is not here, over its download and its features, to Explore; from a server on the loopback."""
+"""Get it: from the card of a set that is not here, over its download and its features, to Explore;
+from a server on the loopback."""
 
 import socket
 from collections.abc import Iterator
@@ -25,38 +26,53 @@ HUB, SMALL = "hub:owner/photos", "timm:test_efficientnet.r160_in1k"
 
 def _links(app: AppTest) -> dict[str, dict[str, str]]:
     """The settings in each link of the page, by its label."""
-    return {item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")}
+    return {
+        item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")
+    }
 
 
 def work() -> None:
-    """Does here, by the library's own kinds, what waits for the jobs process; tests/unit/jobs starts one."""
+    """Does here, by the library's own kinds, what waits for the jobs process; tests/unit/jobs
+    starts one."""
     for waiting in pc.jobs.status():
         if waiting.state == "queued":
             kind, asked = JOB_KINDS[waiting.kind], payload_of(pc.jobs.spec(waiting.job_id))
-            Folder(pc.store.default().root).job(waiting.job_id).answer(kind.name, kind.run(asked, lambda *_: None, lambda: False))
+            Folder(pc.store.default().root).job(waiting.job_id).answer(
+                kind.name, kind.run(asked, lambda *_: None, lambda: False)
+            )
 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A hub with a set and with weights, for this process, whose library is imported already and which starts no jobs process."""
+    """A hub with a set and with weights, for this process, whose library is imported already and
+    which starts no jobs process."""
     monkeypatch.delenv("PILLAR_DATA", raising=False)
     served_files.without_proxies(monkeypatch)
     monkeypatch.setattr(api, "ensure", lambda _: None)
     rows = served_files.parquet(*images_of(60, (16, 16, 3), 3))
     timm = pytest.importorskip("timm")  # at the top it would take two seconds in every worker
     weights = save(timm.create_model("test_efficientnet", num_classes=0).state_dict())
-    files = {"owner/photos/data/train-00000-of-00001.parquet": rows, "timm/test_efficientnet.r160_in1k/model.safetensors": weights}
+    files = {
+        "owner/photos/data/train-00000-of-00001.parquet": rows,
+        "timm/test_efficientnet.r160_in1k/model.safetensors": weights,
+    }
     with served_files.serving(files) as server:
         address = server.address.rstrip("/")
-        for name, value in (("ENDPOINT", address), ("HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")):
+        for name, value in (
+            ("ENDPOINT", address),
+            ("HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}"),
+        ):
             monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)
         monkeypatch.setattr("datasets.config.HF_ENDPOINT", address)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub" / "hub"))
         yield server
 
 
-def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to_explore(start: Start, hub: Served) -> None:
-    """The size is asked for by a press and said before the next; Screen offers the set; weights hand on to the extraction."""
+def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to_explore(
+    start: Start, hub: Served
+) -> None:
+    """The size is asked for by a press and said before the next; Screen offers the set; weights
+    hand on to the extraction."""
     app = start("data")
     app.selectbox(key="local-widget.paper-set").set_value("by name").run()
     app.text_input(key="paper-name").set_value(HUB).run()
@@ -74,11 +90,16 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
     assert (link["data"], link["backbone"]) == (HUB, "efficientnet_lite0")
     assert 0 <= float(metric(start("explore", **link), "Test accuracy").removesuffix(" %")) <= 100
     offered = start("screen").get("button_group")
-    assert any(option.content == "Hub: owner/photos" for group in offered for option in group.proto.options)
+    assert any(
+        option.content == "Hub: owner/photos" for group in offered for option in group.proto.options
+    )
 
     app = start("data", data=HUB, backbone=SMALL)
     asked = hub.asked.total()
-    assert "MB at about 5 MB a second; licence: apache-2.0. The features follow by themselves" in words(app)
+    assert (
+        "MB at about 5 MB a second; licence: apache-2.0. The features follow by themselves"
+        in words(app)
+    )
     assert hub.asked.total() == asked
     app.button(key="job-run").click().run()
     work()
@@ -86,9 +107,13 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
     assert any("every page uses the features of" in done.value for done in app.run().success)
 
 
-def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("PILLAR_DATA", raising=False)
-    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("a connection was opened"))
+    monkeypatch.setattr(
+        socket, "create_connection", lambda *_, **__: pytest.fail("a connection was opened")
+    )
     for page in ("explore", "data"):
         app = start(page, data=MNIST, controls=f"paper-set:{MNIST}")
         assert "is not on this machine" in words(app)
@@ -105,7 +130,9 @@ def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start: Start) 
     assert app.text_input(key="root-cub_200").value == ""
 
 
-def test_a_folder_is_checked_before_its_rows_are_used(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_checked_before_its_rows_are_used(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     x, y = images_of(40, (12, 12), 2)
     for number, (pixels, label) in enumerate(zip(x, y, strict=True)):
         side, name = "train" if number < 30 else "test", ("benign", "malignant")[label]

@@ -1,4 +1,5 @@
-"""The panel of a job: a page that was slow to draw does not offer again what the job stored meanwhile."""
+"""The panel of a job: a page that was slow to draw does not offer again what the job stored
+meanwhile."""
 
 import dataclasses
 import time
@@ -26,7 +27,9 @@ def page_of_one_result() -> None:
         jobs.panel([{"kind": "sweep"}], jobs.Work("Measure"))
 
 
-def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock, late = time.time, 0.0
     monkeypatch.setattr(time, "time", lambda: clock() + late)
 
@@ -47,26 +50,43 @@ def page_of_two_jobs() -> None:
     from pages.frame import jobs, session
 
     session.synchronise()
-    jobs.panel([{"kind": "sweep", "grid": {"seed": seed}} for seed in (0, 1)], jobs.Work("Measure", total=4, cached=2))
+    jobs.panel(
+        [{"kind": "sweep", "grid": {"seed": seed}} for seed in (0, 1)],
+        jobs.Work("Measure", total=4, cached=2),
+    )
 
 
-def test_progress_does_not_fall_when_the_first_of_two_jobs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_does_not_fall_when_the_first_of_two_jobs_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = time.time()
-    ended = JobStatus("a" * 32, "sweep", "done", now - 9, finished=now - 5, done=2, total=2, fraction=1.0)
+    ended = JobStatus(
+        "a" * 32, "sweep", "done", now - 9, finished=now - 5, done=2, total=2, fraction=1.0
+    )
     live = JobStatus("b" * 32, "sweep", "running", now - 9, done=0, total=2, fraction=0.1)
     monkeypatch.setattr(pc.jobs, "find", lambda spec: (ended, live)[spec["grid"]["seed"]])
-    monkeypatch.setattr(pc.jobs, "status", lambda job_id=None: (ended, live) if job_id is None else (ended, live)["ab".index(job_id[0])])
+    monkeypatch.setattr(
+        pc.jobs,
+        "status",
+        lambda job_id=None: (
+            (ended, live) if job_id is None else (ended, live)["ab".index(job_id[0])]
+        ),
+    )
     app = AppTest.from_function(page_of_two_jobs, default_timeout=600)
     app.run()
     assert "Measure: 55%" in str([node.proto for node in app.get("progress")])
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(monkeypatch: pytest.MonkeyPatch, *, is_own: bool) -> None:
+def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(
+    monkeypatch: pytest.MonkeyPatch, *, is_own: bool
+) -> None:
     live = JobStatus("a" * 32, "sweep", "running", time.time(), done=0, total=2)
     earlier = dataclasses.replace(live, job_id="b" * 32, submitted=live.submitted - 1)
     monkeypatch.setattr(pc.jobs, "find", lambda _: live)
-    monkeypatch.setattr(pc.jobs, "status", lambda job_id=None: (live, earlier) if job_id is None else live)
+    monkeypatch.setattr(
+        pc.jobs, "status", lambda job_id=None: (live, earlier) if job_id is None else live
+    )
     monkeypatch.setattr(mode.Jobs, "is_own", lambda *_: is_own)
 
     def refuses(_: str) -> bool:

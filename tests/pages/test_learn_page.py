@@ -1,4 +1,5 @@
-"""Learn: guess before the reveal, one control a step, answers that are measured, links for a class."""
+"""Learn: guess before the reveal, one control a step, answers that are measured, links for a
+class."""
 
 import re
 import time
@@ -30,9 +31,15 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     app.radio(key="lesson-radio-1").set_value(2).run()
     app.button(key="lesson-reveal").click().run()
     assert "Not quite" in "".join(item.value for item in app.info)
-    link = next(item.proto.query_string for item in app.get("page_link") if item.proto.label == "Try it live in the explorer")
+    link = next(
+        item.proto.query_string
+        for item in app.get("page_link")
+        if item.proto.label == "Try it live in the explorer"
+    )
     assert {"lesson=1", "data=digits"} <= {*link.split("&")}
-    assert len(opened(app).select_slider) == 1 + 1  # the step's one control, and the teacher's choice of a step
+    assert (
+        len(opened(app).select_slider) == 1 + 1
+    )  # the step's one control, and the teacher's choice of a step
     app.button(key="lesson-next").click().run()
     assert app.query_params["lesson"] == "2"
     app.button(key="lesson-back").click().run()
@@ -47,7 +54,9 @@ EXPECTED = {1: (1, 2, 2, 0, 2, 1), 11: (0, 2, 2, 2, 0, 2), 21: (0, 1, 2, 1, 0, 1
 def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson) -> None:
     app = start("learn", lesson=str(lesson.first))
     assert unexplained(app) == {}
-    for place, step, expected in zip(lesson.numbers, lesson.steps, EXPECTED[lesson.first], strict=True):
+    for place, step, expected in zip(
+        lesson.numbers, lesson.steps, EXPECTED[lesson.first], strict=True
+    ):
         app.session_state["set.lesson"] = place
         app.session_state[f"lesson-radio-{place}"] = expected
         app.session_state[f"local.lesson-shown-{place}"] = 1
@@ -63,7 +72,9 @@ def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -
     app.run()
     assert "standard deviation" not in words(app)
     app.toggle(key="local-widget.lesson-watch").set_value(True).run()
-    assert "k = 40 public directions" in words(app)  # all 64 pixels have no directions: the explorer's k is shown
+    assert "k = 40 public directions" in words(
+        app
+    )  # all 64 pixels have no directions: the explorer's k is shown
     app.select_slider(key="local-widget.lesson-control-3").set_value(5).run()
     assert "k = 5 public directions" in words(app)
     assert app.select_slider(key="local-widget.noise-step").options
@@ -80,8 +91,12 @@ def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
     assert found.data == ("digits" if page == "explore" else Settings().data)
 
 
-def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warming, "begin", lambda: None)  # scipy looks into torch, and meets half of it while it is imported ahead
+def test_the_ending_tells_the_score_and_starting_again_forgets_it(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        warming, "begin", lambda: None
+    )  # scipy looks into torch, and meets half of it while it is imported ahead
     app = start("learn", lesson="6")
     for place, guess in enumerate((1, 2, 2, 0, 0, 0), 1):
         app.session_state[f"lesson-radio-{place}"] = guess
@@ -94,18 +109,26 @@ def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start, 
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(lesson: Lesson, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(
+    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lesson_part, "right", lambda number: number % 2)
     asked, told = teacher.sheet(lesson).split('<div class="told">')
     assert all(step.options[0] in asked for step in lesson.steps)
     assert lesson.title in asked
     assert "<b>400 people</b>" in asked or lesson.first > 1
-    answers = [step.options[number % 2] for number, step in zip(lesson.numbers, lesson.steps, strict=True)]
-    assert re.findall(r"<h2>(\d+)\. (.*?)</h2>", told) == [(str(place), teacher._html(said)) for place, said in enumerate(answers, 1)]
+    answers = [
+        step.options[number % 2] for number, step in zip(lesson.numbers, lesson.steps, strict=True)
+    ]
+    assert re.findall(r"<h2>(\d+)\. (.*?)</h2>", told) == [
+        (str(place), teacher._html(said)) for place, said in enumerate(answers, 1)
+    ]
     assert "**" not in asked + told
 
 
-def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(start: Start) -> None:
+def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(
+    start: Start,
+) -> None:
     steps = {0: 1, 1: 1, 6: 6, 7: 6, 10: 11, 11: 11, 26: 26, 77: 27, 99: 27}
     assert {link: of_number(link)[1] for link in steps} == steps
     app = start("learn", lesson="2")
@@ -136,7 +159,9 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
     lesson = LESSONS[0]
     right = tuple(question.answer for question in lesson.questions)
     teachers = opened(start("learn", lesson="1"))
-    assert "What the class learnt" not in words(teachers.toggle(key="lesson-class-switch").set_value(True).run())
+    assert "What the class learnt" not in words(
+        teachers.toggle(key="lesson-class-switch").set_value(True).run()
+    )
     controls = teachers.query_params["controls"]
     for first in ((1, 0, 0), (right[0], 0, 0)):
         app = answered(start("learn", lesson="1", controls=controls, v="2"), "before", first)
@@ -170,7 +195,11 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
         found, notes = codec.from_query(dict(parse_qsl(query)))
         assert (found.lesson, notes) == (12, [])
         assert "delta" in found.hidden
-    for url in ("http://127.0.0.1:8501/learn", "http://localhost:8501/learn", "http://[::1]:8501/learn"):
+    for url in (
+        "http://127.0.0.1:8501/learn",
+        "http://localhost:8501/learn",
+        "http://[::1]:8501/learn",
+    ):
         monkeypatch.setattr(type(st.context), "url", url)
         app.run()
         assert not any("QR code" in item.proto.body for item in app.get("html"))
@@ -178,7 +207,9 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
 
 
 @pytest.mark.parametrize("url", ["http://class.example:8501/learn", "http://["])
-def test_a_link_that_no_code_holds_leaves_the_page(start: Start, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_a_link_that_no_code_holds_leaves_the_page(
+    start: Start, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
     monkeypatch.setattr(type(st.context), "url", url)
     app = opened(start("learn", v="2", controls="z:" + "a," * 900))
     assert not app.error
@@ -193,7 +224,9 @@ def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(st
     shown = []
     for guess in (0, 2, 2):
         student = start("learn", lesson="1", controls=controls, v="2")
-        assert "**The class**" not in words(student), "nobody sees the others' guesses before the own one"
+        assert "**The class**" not in words(student), (
+            "nobody sees the others' guesses before the own one"
+        )
         student.radio(key="lesson-radio-1").set_value(guess).run()
         shown.append(words(student.button(key="lesson-reveal").click().run()))
     assert "**The class** (3 guesses)" in shown[-1]
@@ -202,14 +235,22 @@ def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(st
     assert "**The class**" not in words(stranger.button(key="lesson-reveal").click().run())
 
 
-def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session's next class closes its last; where there is no room one without answers leaves after an hour, and all after a day."""
+def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session's next class closes its last; where there is no room one without answers leaves
+    after an hour, and all after a day."""
     monkeypatch.setattr(classroom, "_CLASSES", {})
     monkeypatch.setattr(classroom, "_MOST", 3)
     now = time.time()
 
     def switched_on(token: str) -> AppTest:
-        return opened(start("learn", lesson="1", token=token)).toggle(key="lesson-class-switch").set_value(True).run()
+        return (
+            opened(start("learn", lesson="1", token=token))
+            .toggle(key="lesson-class-switch")
+            .set_value(True)
+            .run()
+        )
 
     def is_open(link: str) -> bool:
         return link.removeprefix("lesson-class:") in classroom._CLASSES

@@ -1,4 +1,5 @@
-"""Controls of single pages travel in the link, hostile ones fall back, and what nobody moved stays out of it."""
+"""Controls of single pages travel in the link, hostile ones fall back, and what nobody moved stays
+out of it."""
 
 import urllib.parse
 from typing import Any
@@ -14,13 +15,16 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
 
-def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(start: Start) -> None:
+def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(
+    start: Start,
+) -> None:
     app = start("geometry", k="8")
     assert "controls" not in app.query_params
     app.segmented_control(key="local-widget.geometry-view").set_value("spectrum").run()
     assert app.query_params["controls"] == "geometry-view:spectrum"
     hostile = (
-        "geometry-view:nowhere;quantile:nan;n_public:1e999;;::;:x;k:5;evidence-lira:run;lesson-guess-1:3" + ";which:<b>;bases:a,b" * 500
+        "geometry-view:nowhere;quantile:nan;n_public:1e999;;::;:x;k:5;evidence-lira:run;lesson-guess-1:3"
+        + ";which:<b>;bases:a,b" * 500
     )
     app = start("geometry", k="8", controls=hostile)
     assert not app.error
@@ -29,7 +33,11 @@ def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(
 
 
 def test_the_word_is_read_back_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    state: dict[str, object] = {"local.mixture.sigma": 0.3, "local.graph.d": 40, "local.bases": "random,identity"}
+    state: dict[str, object] = {
+        "local.mixture.sigma": 0.3,
+        "local.graph.d": 40,
+        "local.bases": "random,identity",
+    }
     monkeypatch.setattr(st, "session_state", state)
     for name in ("mixture.sigma", "graph.d", "bases"):
         session.claim(name)
@@ -44,7 +52,12 @@ def test_the_word_is_read_back_as_written(monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("bases", "graph.d", "mixture.sigma", "mixture.d"):
         session.claim(name)
     mine = {key: value for key, value in other.items() if key.startswith("local.")}
-    assert mine == {"local.lesson-shown": 1, "local.bases": "random,identity", "local.graph.d": "40", "local.mixture.sigma": "0.3"}
+    assert mine == {
+        "local.lesson-shown": 1,
+        "local.bases": "random,identity",
+        "local.graph.d": "40",
+        "local.mixture.sigma": "0.3",
+    }
     assert codec.parse_value(other["local.graph.d"], 10) == 40
     assert codec.parse_value("x", 0.5) == 0.5
     found, notes = codec.from_query(codec.to_query(Settings(controls=word)))
@@ -57,25 +70,57 @@ PLACES = {
     "explore": ["", "view=noise"],
     "compare": ["", "compare=shift&public=part"],
     "runs": ["runs=view:plan", "runs=view:papers"],
-    "screen": ["screen=p:digits;c:drawn_textures,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"],
+    "screen": [
+        "screen=p:digits;c:drawn_textures,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"
+    ],
     "geometry": [f"controls=geometry-view:{name}" for name in ("xi", "margins")],
-    "theory": [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions")]
-    + [f"controls=theory-view:theorems;theorem:{name}" for name in ("pillar_theorem_1", "pillar_table_v")],
-    "check": ["", "controls=check-steps:steps;check-epsilon:epsilon", "controls=check-start:script", "controls=check-start:model"],
-    "accounting": [f"controls=accounting-from:{start}" for start in ("epsilon", "noise;accounting-view:sum", "risk")],
-    "evidence": ["controls=evidence-view:audit", "controls=evidence-view:sabotage", "controls=evidence-view:image"],
+    "theory": (
+        [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions")]
+        + [
+            f"controls=theory-view:theorems;theorem:{name}"
+            for name in ("pillar_theorem_1", "pillar_table_v")
+        ]
+    ),
+    "check": [
+        "",
+        "controls=check-steps:steps;check-epsilon:epsilon",
+        "controls=check-start:script",
+        "controls=check-start:model",
+    ],
+    "accounting": [
+        f"controls=accounting-from:{start}"
+        for start in ("epsilon", "noise;accounting-view:sum", "risk")
+    ],
+    "evidence": [
+        "controls=evidence-view:audit",
+        "controls=evidence-view:sabotage",
+        "controls=evidence-view:image",
+    ],
 }
 """Links that between them show every control of a page, where it takes more than the page alone."""
 KINDS = (
-    *("button_group", "selectbox", "multiselect", "select_slider", "slider", "number_input", "toggle", "text_input", "text_area"),
+    *(
+        "button_group",
+        "selectbox",
+        "multiselect",
+        "select_slider",
+        "slider",
+        "number_input",
+        "toggle",
+        "text_input",
+        "text_area",
+    ),
     "radio",
 )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page, _, _ in navigation.PAGES])
-def test_a_moved_control_is_in_the_link_or_says_why_not(start: Start, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is moved under the first of the page's links that shows it, beside all others there; what these hide, in a round of its own."""
+def test_a_moved_control_is_in_the_link_or_says_why_not(
+    start: Start, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is moved under the first of the page's links that shows it, beside all others there;
+    what these hide, in a round of its own."""
     moved: set[str] = set()
     monkeypatch.setattr(jobs, "FIRST_SECONDS", -1.0)
     for link in PLACES.get(page, [""]):
@@ -98,9 +143,15 @@ def test_a_moved_control_is_in_the_link_or_says_why_not(start: Start, page: str,
 
 
 def shown(app: AppTest, page: str) -> dict[str, Any]:
-    """The controls of a page by key; the sidebar's on Curves alone, because they are the same everywhere."""
+    """The controls of a page by key; the sidebar's on Curves alone, because they are the same
+    everywhere."""
     place = app if page == "explore" else app.main
-    return {str(item.key).partition("~")[0]: item for kind in KINDS for item in place.get(kind) if not item.disabled}
+    return {
+        str(item.key).partition("~")[0]: item
+        for kind in KINDS
+        for item in place.get(kind)
+        if not item.disabled
+    }
 
 
 def move(item: Any) -> bool:
@@ -109,9 +160,15 @@ def move(item: Any) -> bool:
     if options:
         form = item.format_func
         several = isinstance(item.value, list)
-        taken = {str(form(value)) for value in (item.value if several else [item.value]) if value is not None}
+        taken = {
+            str(form(value))
+            for value in (item.value if several else [item.value])
+            if value is not None
+        }
         other = next((option for option in options if option not in taken), None)
-        item.root.session_state[TESTING_KEY][item.id] = str  # it now takes its options by the words that it shows
+        item.root.session_state[TESTING_KEY][item.id] = (
+            str  # it now takes its options by the words that it shows
+        )
         item.set_value([other] if several else other)
         return other is not None
     match item.type:

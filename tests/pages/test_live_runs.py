@@ -1,4 +1,5 @@
-"""A live run and a sweep's cell of the same settings are one run: asked for by one value, kept under one key, trained once."""
+"""A live run and a sweep's cell of the same settings are one run: asked for by one value, kept
+under one key, trained once."""
 
 import math
 from pathlib import Path
@@ -16,7 +17,14 @@ from pillar_core.data import uploads
 from pillar_core.runs import run as running
 from pillar_core.runs import splitting, sweep
 
-GRID = {"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "k": 12, "epsilon": 0.9, "seed": 0}
+GRID = {
+    "dataset": "digits",
+    "public_fraction": 0.1,
+    "method": "pillar",
+    "k": 12,
+    "epsilon": 0.9,
+    "seed": 0,
+}
 
 
 @pytest.fixture
@@ -37,11 +45,28 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ("settings", "grid"),
     [
         (Settings(data="digits", k=12, epsilon=0.9), GRID),
-        (Settings(data="digits", epsilon=math.inf, seed=3), {**GRID, "k": None, "epsilon": "inf", "seed": 3}),
-        (Settings(data="digits", method="dp_sgd", k=12, epsilon=0.9), {**GRID, "method": ["dp_sgd", "pillar"]}),
-        (Settings(data="digits", method="non_private", k=12), {**GRID, "method": "non_private", "k": None}),
         (
-            Settings(data="digits", backbone="raw_pixels", public="mnist", k=5, delta=1e-6, relation="replace_one", accountant="rdp"),
+            Settings(data="digits", epsilon=math.inf, seed=3),
+            {**GRID, "k": None, "epsilon": "inf", "seed": 3},
+        ),
+        (
+            Settings(data="digits", method="dp_sgd", k=12, epsilon=0.9),
+            {**GRID, "method": ["dp_sgd", "pillar"]},
+        ),
+        (
+            Settings(data="digits", method="non_private", k=12),
+            {**GRID, "method": "non_private", "k": None},
+        ),
+        (
+            Settings(
+                data="digits",
+                backbone="raw_pixels",
+                public="mnist",
+                k=5,
+                delta=1e-6,
+                relation="replace_one",
+                accountant="rdp",
+            ),
             {
                 "dataset": "digits",
                 "backbone": "raw_pixels",
@@ -56,13 +81,17 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ),
     ],
 )
-def test_what_a_page_asks_for_is_the_cell_of_a_sweep(settings: Settings, grid: dict[str, Any]) -> None:
+def test_what_a_page_asks_for_is_the_cell_of_a_sweep(
+    settings: Settings, grid: dict[str, Any]
+) -> None:
     cell = sweep.specs_of(grid)[0]
     assert core.spec(settings) == cell
     assert core.run_key(settings) == sweep.run_key(cell)
 
 
-def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_sweep(start: Start, trained: list[str]) -> None:
+def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_sweep(
+    start: Start, trained: list[str]
+) -> None:
     table = pc.sweep(GRID)
     trained.clear()
     app = start("explore", k="12", epsilon="0.9")
@@ -95,11 +124,15 @@ def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start: S
     assert metric(app, "Directions") == "5"
 
 
-def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unasked(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unasked(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     start("home")
     submitted: list[Any] = []
     monkeypatch.setattr(pc.jobs, "submit", submitted.append)
-    app = start("explore", data=uploads.keep(splitting.load_named_features("digits")), epsilon="0.7")
+    app = start(
+        "explore", data=uploads.keep(splitting.load_named_features("digits")), epsilon="0.7"
+    )
     assert submitted == []
     app.button("first-run").click().run()
     ((grid,),) = ([spec["grid"] for spec in submitted],)
@@ -116,8 +149,11 @@ def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(star
     assert [f"{100 * value:.1f} %" for value in here["accuracy"]] == [metric(app, "Test accuracy")]
 
 
-def test_rows_of_a_file_that_changed_are_read_anew(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page kept the rows of a name for as long as its process lived, and the runs of it for as long as the cache."""
+def test_rows_of_a_file_that_changed_are_read_anew(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page kept the rows of a name for as long as its process lived, and the runs of it for as
+    long as the cache."""
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
     (tmp_path / "openml-mine").mkdir()
     for n in (600, 300):
@@ -127,4 +163,8 @@ def test_rows_of_a_file_that_changed_are_read_anew(start: Start, tmp_path: Path,
         start("explore", data="openml:mine", method="dp_sgd")
         settings = Settings(data="openml:mine", method="dp_sgd")
         # a fifth are test rows, a tenth of the others public
-        assert core.run(settings).facts.n_private == core.split(settings).facts.n_private == pytest.approx(0.72 * n, abs=3)
+        assert (
+            core.run(settings).facts.n_private
+            == core.split(settings).facts.n_private
+            == pytest.approx(0.72 * n, abs=3)
+        )

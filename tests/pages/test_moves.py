@@ -16,7 +16,9 @@ from pillar_core.runs import starter
 
 def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:
     start("home")
-    digits, letters = (curves.read(Settings(data=name)) for name in ("drawn_digits", "drawn_letters"))
+    digits, letters = (
+        curves.read(Settings(data=name)) for name in ("drawn_digits", "drawn_letters")
+    )
     assert {*digits.forms, *letters.forms} == {None}
     assert digits.grids[0]["dataset"] == "drawn_digits"
     assert letters.grids[0]["dataset"] == "drawn_letters"
@@ -37,7 +39,9 @@ def test_what_the_server_imports_is_no_garbage_to_look_through() -> None:
     assert len(gc.get_objects()) < gc.get_freeze_count()
 
 
-def test_starts_table_is_read_before_the_first_visitor_asks(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starts_table_is_read_before_the_first_visitor_asks(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read, table = list[Any](), starter.hero_table
     monkeypatch.setattr(starter, "hero_table", lambda: read.append(1) or table())
     warming._first_results()

@@ -1,4 +1,5 @@
-"""Pages as a person meets them: first paint, controls that keep each other, refusals in words, nothing without help."""
+"""Pages as a person meets them: first paint, controls that keep each other, refusals in words,
+nothing without help."""
 
 import dataclasses
 import json
@@ -35,14 +36,22 @@ MOST_HINTS = 12
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(start: Start, name: str) -> None:
+def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(
+    start: Start, name: str
+) -> None:
     app = start(name)
     assert not app.error
     assert len(app.title) == 1
     assert unexplained(app) == {}
-    shown, aside = ([item for kind in KINDS for item in getattr(part, kind)] for part in (app.main, app.sidebar))
+    shown, aside = (
+        [item for kind in KINDS for item in getattr(part, kind)] for part in (app.main, app.sidebar)
+    )
     assert name in ("home", "runs") or len(shown) + len(aside) >= 8
-    assert not [item.label for item in shown + aside if item.type != "button" and re.search(TERMS, item.label) and not item.help]
+    assert not [
+        item.label
+        for item in shown + aside
+        if item.type != "button" and re.search(TERMS, item.label) and not item.help
+    ]
     assert sum(bool(item.help) for item in shown) <= MOST_HINTS, "a label that says it needs none"
 
 
@@ -54,7 +63,9 @@ def test_every_view_of_explore_draws(start: Start) -> None:
         assert unexplained(app) == {}, view
 
 
-def test_home_without_starter_records_says_how_to_get_them(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_without_starter_records_says_how_to_get_them(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing() -> None:
         raise StoreError("gone")
 
@@ -63,7 +74,9 @@ def test_home_without_starter_records_says_how_to_get_them(start: Start, monkeyp
     assert "python -m pillar_core starter" in words(app)
 
 
-def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(start: Start) -> None:
+def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(
+    start: Start,
+) -> None:
     app = start("data")
     assert list(linked(app)) == [*codec.PARAMS, "v"]
     assert list(app.query_params) == ["v", "data"]
@@ -84,21 +97,30 @@ def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clampe
 )
 def test_hostile_links_get_words_and_the_app_goes_on(start: Start, query: dict[str, str]) -> None:
     app = start("explore", **query)
-    app.select_slider(key="control.epsilon").set_value(2.0).run() if app.select_slider else app.run()
+    (
+        app.select_slider(key="control.epsilon").set_value(2.0).run()
+        if app.select_slider
+        else app.run()
+    )
 
 
 def pinned_in(app: AppTest) -> dict[str, Settings]:
     return codec.pins(Settings(a=linked(app)["a"]))
 
 
-def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be_taken_again(start: Start) -> None:
+def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be_taken_again(
+    start: Start,
+) -> None:
     app = start("explore", k="5", epsilon="1", v="2", data="digits")
     for k in (5, 20, 40):
         app.select_slider(key="control.k").set_value(k).run()
         if k == 20:
             assert codec.unpin(linked(app)["a"]) == Settings(data="digits", k=5, epsilon=1.0)
             assert "k 5 → 20" in words(app)
-            assert "points against A" in next(item for item in app.metric if item.label.startswith("Test accuracy")).delta
+            assert (
+                "points against A"
+                in next(item for item in app.metric if item.label.startswith("Test accuracy")).delta
+            )
         app.button(key="pin").click().run()
     assert [pinned.k for pinned in pinned_in(app).values()] == [5, 20, 40]
     assert app.button(key="pin").label == "Pin C anew"
@@ -116,7 +138,11 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
 def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
     app = start("explore", hide="delta,seed,seeds,accountant,relation,backbone", lesson="1")
     assert "**Step 1.**" in words(app)
-    assert "lesson=1" in next(item.proto.query_string for item in app.get("page_link") if item.proto.label == "Back to the lesson")
+    assert "lesson=1" in next(
+        item.proto.query_string
+        for item in app.get("page_link")
+        if item.proto.label == "Back to the lesson"
+    )
     assert not app.number_input
     assert "Backbone" not in [item.label for item in app.selectbox]
     app.button(key="lesson-end").click().run()
@@ -128,7 +154,9 @@ def test_a_gallery_card_changes_the_data(start: Start) -> None:
     app = start("data", epsilon="0.3")
     before = [chart.proto.spec for chart in app.get("plotly_chart")]
     app.button(key="use-breast_cancer").click().run()
-    assert len({*before, *(chart.proto.spec for chart in app.get("plotly_chart"))}) == 6, "three figures of each set"
+    assert len({*before, *(chart.proto.spec for chart in app.get("plotly_chart"))}) == 6, (
+        "three figures of each set"
+    )
     assert linked(app)["data"] == "breast_cancer"
     assert linked(app)["epsilon"] == "0.3"
     assert metric(app, "Classes") == "2"
@@ -138,12 +166,25 @@ def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_n
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = start("explore", epsilon="0.5", k="7", seed="3", delta="1e-6")
-    before, calls, pages = metric(app, "Test accuracy"), counted(monkeypatch), navigation._targets.cache_info().misses
+    before, calls, pages = (
+        metric(app, "Test accuracy"),
+        counted(monkeypatch),
+        navigation._targets.cache_info().misses,
+    )
     for k in (10, 15):  # one of them no point of the curves, which a run would add to
         app.select_slider(key="control.k").set_value(k).run()
         assert metric(app, "Directions") == str(k)
         assert metric(app, "Test accuracy") != before
-        assert linked(app).items() >= {"k": str(k), "epsilon": "0.5", "seed": "3", "delta": "1e-06", "data": "digits"}.items()
+        assert (
+            linked(app).items()
+            >= {
+                "k": str(k),
+                "epsilon": "0.5",
+                "seed": "3",
+                "delta": "1e-06",
+                "data": "digits",
+            }.items()
+        )
     assert ({*calls.values()}, navigation._targets.cache_info().misses) == ({0}, pages)
     app.select_slider(key="control.epsilon").set_value(0.2).run()
     assert [calls[name] for name in ("load", "basis", "calibrate")] == [0, 0, 1]
@@ -187,15 +228,26 @@ def test_the_session_holds_primitives_only(start: Start) -> None:
     app = start("explore", a=codec.pin(Settings(data="digits", k=3)))
     state = app.session_state._state.filtered_state
     assert len(state) > 20
-    ours = {name: value for name, value in state.items() if not name.startswith(("chart-", "table-", "download-", "window", "copy-link"))}
-    assert [name for name, value in ours.items() if not isinstance(value, str | int | float | bool)] == []
+    ours = {
+        name: value
+        for name, value in state.items()
+        if not name.startswith(("chart-", "table-", "download-", "window", "copy-link"))
+    }
+    assert [
+        name for name, value in ours.items() if not isinstance(value, str | int | float | bool)
+    ] == []
 
 
 def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
-    rows = [f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{'yes' if index % 2 else 'no'}" for index in range(40)]
+    rows = [
+        f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{'yes' if index % 2 else 'no'}"
+        for index in range(40)
+    ]
     rows[6] = "nan,1,yes"
     app = start("data")
-    app.file_uploader(key="upload").set_value([("rows.csv", ("a,b,label\n" + "\n".join(rows)).encode(), "text/csv")]).run()
+    app.file_uploader(key="upload").set_value(
+        [("rows.csv", ("a,b,label\n" + "\n".join(rows)).encode(), "text/csv")]
+    ).run()
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
     assert "cannot be used" not in words(app)
     assert "has 1 empty cells" in words(app)
@@ -204,7 +256,11 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
 
 def test_explore_shows_why_the_kalman_learner_works(start: Start) -> None:
     app = start("explore", data="digits", method="pillar_kalman", view="why")
-    assert {chart.key for chart in app.get("plotly_chart")} >= {"chart-kalman_prior", "chart-kalman_believed", "chart-kalman_distilled"}
+    assert {chart.key for chart in app.get("plotly_chart")} >= {
+        "chart-kalman_prior",
+        "chart-kalman_believed",
+        "chart-kalman_distilled",
+    }
     app = start("explore", data="digits", method="pillar", view="why")
     assert not app.get("plotly_chart")
     app = start("explore", data="digits", method="pillar", view="k")
@@ -214,7 +270,12 @@ def test_explore_shows_why_the_kalman_learner_works(start: Start) -> None:
 
 
 JOB = {"done": 1, "total": 3, "fraction": 0.4, "paced": time.time() - 5, "failed": 0, "message": ""}
-STATES = {"running": "40%", "queued": "starting the workers", "failed": "the worker died", "cancelled": "Stopped"}
+STATES = {
+    "running": "40%",
+    "queued": "starting the workers",
+    "failed": "the worker died",
+    "cancelled": "Stopped",
+}
 
 
 def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,13 +285,32 @@ def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPat
     app, now = start("explore"), time.time()
     first = {"kind": "sweep", "grid": curves.grids_of(Settings(data="digits"))[0]}
     for state, shown in STATES.items():
-        status = JobStatus("0" * 32, "sweep", state, now - 10, now - 5, cause="the worker died", advice="Lower the seeds.", **JOB)
+        status = JobStatus(
+            "0" * 32,
+            "sweep",
+            state,
+            now - 10,
+            now - 5,
+            cause="the worker died",
+            advice="Lower the seeds.",
+            **JOB,
+        )
         status = dataclasses.replace(status, fraction=status.fraction * (state != "queued"))
-        monkeypatch.setattr(jobs, "status", lambda job_id=None, status=status: (status,) if job_id is None else status)
-        monkeypatch.setattr(jobs, "find", lambda spec, status=status: status if spec == first else None)
+        monkeypatch.setattr(
+            jobs,
+            "status",
+            lambda job_id=None, status=status: (status,) if job_id is None else status,
+        )
+        monkeypatch.setattr(
+            jobs, "find", lambda spec, status=status: status if spec == first else None
+        )
         app.run()
-        assert shown in words(app) + " ".join(str(getattr(item, "text", "")) for item in app.get("progress"))
-        assert ("job-run" in [item.key for item in app.button]) == (state in ("failed", "cancelled")), state
+        assert shown in words(app) + " ".join(
+            str(getattr(item, "text", "")) for item in app.get("progress")
+        )
+        assert ("job-run" in [item.key for item in app.button]) == (
+            state in ("failed", "cancelled")
+        ), state
 
 
 def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +328,9 @@ def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.M
 
 def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> None:
     wanted = {sweep.run_key(cell) for grid in starter.GRIDS for cell in sweep.specs_of(grid)}
-    asked = {sweep.run_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.specs_of(grid)}
+    asked = {
+        sweep.run_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.specs_of(grid)
+    }
     assert asked == wanted
 
 
@@ -257,13 +339,18 @@ def test_a_large_delta_is_shown_in_red(start: Start, delta: str, warned: bool) -
     # 1,295 private digits: δ = 1e-3 is above 1/n = 7.7e-4.
     app = start("explore", delta=delta)
     assert ("such a guarantee allows publishing a whole row" in words(app)) == warned
-    assert not any("epsilon" in str(item.value).lower() and "small" in str(item.value).lower() for item in app.warning)
+    assert not any(
+        "epsilon" in str(item.value).lower() and "small" in str(item.value).lower()
+        for item in app.warning
+    )
 
 
 def test_published_deployments_lie_in_order_along_the_slider_with_their_sources() -> None:
     from pages.frame import odds, sidebar
 
-    row = sidebar.marks([0.1, 1.0, 2.0, 5.0, 8.0, 20.0, math.inf], odds.PUBLISHED, "published uses:")
+    row = sidebar.marks(
+        [0.1, 1.0, 2.0, 5.0, 8.0, 20.0, math.inf], odds.PUBLISHED, "published uses:"
+    )
     places = [float(place) for place in re.findall(r"left:([0-9.]+)%", row)]
     assert places == sorted(places)
     assert places[0] == pytest.approx(100 * 2 / 6, abs=0.1)  # ε = 2 is the third of seven values
@@ -286,19 +373,30 @@ def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start,
     assert "experiment" in words(app)
 
 
-def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_or_time_allows_some(start, monkeypatch):
+def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_or_time_allows_some(
+    start, monkeypatch
+):
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     app = start("explore", view="costs")
-    assert [item.proto.id.endswith("chart-part_costs") for item in app.get("plotly_chart")] == [True]
+    assert [item.proto.id.endswith("chart-part_costs") for item in app.get("plotly_chart")] == [
+        True
+    ]
     moments = iter([0.0, 2.0, 4.0])
-    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: next(moments, math.inf)))  # two runs, the cheapest
+    monkeypatch.setattr(
+        jobs, "time", SimpleNamespace(monotonic=lambda: next(moments, math.inf))
+    )  # two runs, the cheapest
     app = start("explore", data="digits", seed="70", view="costs")
     spec = app.get("plotly_chart")[0].proto.spec
-    assert "Features and head,<br>Projection to k,<br>Clipping and steps: " in json.loads(spec)["data"][0]["y"][0]
+    assert (
+        "Features and head,<br>Projection to k,<br>Clipping and steps: "
+        in json.loads(spec)["data"][0]["y"][0]
+    )
     assert app.button(key="costs-run").label == "Run the rest"
 
 
-def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_opens_with_three_runs(start, monkeypatch):
+def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_opens_with_three_runs(
+    start, monkeypatch
+):
     opened = {"data": "", "screen": "", "explore": "", "runs": "view:results"}
     acts = {page: bool(start(page, runs=runs).sidebar.selectbox) for page, runs in opened.items()}
     assert acts == {"data": False, "screen": False, "explore": True, "runs": False}
@@ -315,12 +413,19 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_open
 
 
 @pytest.mark.parametrize("question", ANSWERS)
-def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(start: Start, question: str) -> None:
+def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(
+    start: Start, question: str
+) -> None:
     app = start(ANSWERS[question], data="digits", view="why", runs="view:papers")
     app.session_state[f"answer-{question}"] = True
     app.run()
     assert not app.error
-    figure = json.loads(next(item.proto.spec for item in app.get("plotly_chart") if item.key == f"chart-{question}"))
+    figure = json.loads(
+        next(item.proto.spec for item in app.get("plotly_chart") if item.key == f"chart-{question}")
+    )
     means = open_questions.table(question)
     assert len(means)
-    assert all(f"{line.row}, {line.series}: {line.mean:+.1f}" in figure["layout"]["meta"]["alt"] for line in means.itertuples())
+    assert all(
+        f"{line.row}, {line.series}: {line.mean:+.1f}" in figure["layout"]["meta"]["alt"]
+        for line in means.itertuples()
+    )

@@ -1,4 +1,5 @@
-"""Names out of data, files and messages are text everywhere: no image, link, icon, formula or markup in them is read."""
+"""Names out of data, files and messages are text everywhere: no image, link, icon, formula or
+markup in them is read."""
 
 import io
 import json
@@ -20,18 +21,51 @@ SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
 IMAGE = "![m](http://hostile.test/x.png)"
 FILE = IMAGE.replace("/", "&#47;")
 LINK = "<a href='http://hostile.test/'>cat</a>"
-PAGES = ("home", "explore", "screen", "compare", "geometry", "runs", "check", "accounting", "evidence", "theory", "learn")
+PAGES = (
+    "home",
+    "explore",
+    "screen",
+    "compare",
+    "geometry",
+    "runs",
+    "check",
+    "accounting",
+    "evidence",
+    "theory",
+    "learn",
+)
 CHARTS = ("PlotlyChart", "BidiComponent")
-SHOWN_AS_THEY_ARE = {"Code", "ArrowDataFrame", "Arrow", "Dataframe", "Text", "Html", "PlotlyChart", "FileUploader", "TextInput", "TextArea"}
+SHOWN_AS_THEY_ARE = {
+    "Code",
+    "ArrowDataFrame",
+    "Arrow",
+    "Dataframe",
+    "Text",
+    "Html",
+    "PlotlyChart",
+    "FileUploader",
+    "TextInput",
+    "TextArea",
+}
 CHOICES_AS_THEY_ARE = {"Selectbox", "MultiSelect"}
 
 
 def hostile_images(n: int = 240) -> bytes:
     """Labelled grey images whose classes are called as nobody should be."""
     labels = np.arange(n) % 2
-    pixels = stream(10, "pixels").integers(120, size=(n, 10, 10)).astype(np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
+    pixels = (
+        stream(10, "pixels").integers(120, size=(n, 10, 10)).astype(np.uint8)
+        + (labels * 100).astype(np.uint8)[:, None, None]
+    )
     file = io.BytesIO()
-    np.savez(file, x_train=pixels, y_train=labels, x_test=pixels[:40] + 1, y_test=labels[:40], classes=np.array([IMAGE, LINK]))
+    np.savez(
+        file,
+        x_train=pixels,
+        y_train=labels,
+        x_test=pixels[:40] + 1,
+        y_test=labels[:40],
+        classes=np.array([IMAGE, LINK]),
+    )
     return file.getvalue()
 
 
@@ -45,7 +79,9 @@ def _texts(message: Any) -> Iterator[str]:
             continue
         if kind == "Image" and field.name == "alt":
             continue
-        for item in value if isinstance(value, (list, tuple)) or hasattr(value, "extend") else [value]:
+        for item in (
+            value if isinstance(value, (list, tuple)) or hasattr(value, "extend") else [value]
+        ):
             if isinstance(item, str):
                 yield item
             elif hasattr(item, "ListFields"):
@@ -64,15 +100,23 @@ def _assert_inert(app: Any, where: str) -> int:
     """The number of texts that quote a hostile name, none of them raw."""
     messages = list(_messages(app._tree))
     found = [word for message in messages for word in _texts(message)]
-    assert [word for word in found if "[m](" in word or "<a href" in word.replace("\\<", "")] == [], where
-    charts = [str(getattr(message, "spec", "") or message.json) for message in messages if type(message).__name__ in CHARTS]
+    assert [
+        word for word in found if "[m](" in word or "<a href" in word.replace("\\<", "")
+    ] == [], where
+    charts = [
+        str(getattr(message, "spec", "") or message.json)
+        for message in messages
+        if type(message).__name__ in CHARTS
+    ]
     assert not any("<a href" in chart for chart in charts), where
     return sum("hostile.test" in word.replace("\u2060", "") for word in found)
 
 
 def test_hostile_names_of_classes_and_files_are_text(start: Start) -> None:
     app = start("data", screen=SMALL)
-    app.file_uploader(key="upload").set_value([(f"{FILE}.npz", hostile_images(), "application/octet-stream")]).run()
+    app.file_uploader(key="upload").set_value(
+        [(f"{FILE}.npz", hostile_images(), "application/octet-stream")]
+    ).run()
     _assert_inert(app, "dry run")
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
@@ -90,7 +134,9 @@ def test_a_report_that_quotes_columns_is_text(start: Start) -> None:
     assert _assert_inert(app, "report")
 
 
-def test_text_is_markdown_that_shows_it_and_no_page_of_figures_loads_anything(tmp_path: Path) -> None:
+def test_text_is_markdown_that_shows_it_and_no_page_of_figures_loads_anything(
+    tmp_path: Path,
+) -> None:
     shown = {
         IMAGE: "!\\[m\\](http\\:\u2060//hostile.test/x.png)",
         "Https://a.b www.a.b me@a.b c@d": "Https\\:\u2060//a.b www\u2060.a.b me@\u2060a.b c@d",
@@ -105,15 +151,26 @@ def test_text_is_markdown_that_shows_it_and_no_page_of_figures_loads_anything(tm
 
 
 def test_a_csv_holds_no_formulas() -> None:
-    table = pd.DataFrame({"=1+1": ["=cmd()", "+a", "-a", "@x", "\tx", "\rx", "-1.5"], "n": [-1.5] * 7})
+    table = pd.DataFrame(
+        {"=1+1": ["=cmd()", "+a", "-a", "@x", "\tx", "\rx", "-1.5"], "n": [-1.5] * 7}
+    )
     read = pd.read_csv(io.BytesIO(exports.csv(table)), dtype=str)
     assert list(read.columns) == ["'=1+1", "n"]
     assert [cell[0] for cell in read.iloc[:, 0]] == ["'"] * 6 + ["-"]
     assert set(read["n"]) == {"-1.5"}
     cells = ["a;=cmd()", "1;@x", "a\n=cmd()", "a\r-b", "a\t+b", "＝cmd()"]
-    assert not [cell for cell in cells if re.search(r"[;\t\r\n\"][=+\-@＝]", exports.csv(pd.DataFrame({"a": [cell]})).decode())]
-    assert exports.csv(pd.DataFrame({"a": ["-1.5;+2e-3", "a-b=c"]})).decode() == "a\n-1.5;+2e-3\na-b=c\n"
-    table = pd.DataFrame({"class": [LINK, "<b>b</b>"], "part": ["private", "private"], "rows": [3, 4]})
+    assert not [
+        cell
+        for cell in cells
+        if re.search(r"[;\t\r\n\"][=+\-@＝]", exports.csv(pd.DataFrame({"a": [cell]})).decode())
+    ]
+    assert (
+        exports.csv(pd.DataFrame({"a": ["-1.5;+2e-3", "a-b=c"]})).decode()
+        == "a\n-1.5;+2e-3\na-b=c\n"
+    )
+    table = pd.DataFrame(
+        {"class": [LINK, "<b>b</b>"], "part": ["private", "private"], "rows": [3, 4]}
+    )
     drawn = json.loads(plots.class_balance(table).to_json())
     assert "<a" not in json.dumps(drawn["data"])
     assert LINK.replace("<", "&lt;") in list(drawn["data"][0]["x"])

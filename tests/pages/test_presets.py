@@ -14,7 +14,9 @@ from pillar_core.registry import toml_tables
 from pillar_core.runs import starter
 
 pytestmark = pytest.mark.usefixtures("start")
-PRESETS = {preset["name"]: preset for preset in toml_tables(Path("pages/home.toml").resolve())["presets"]}
+PRESETS = {
+    preset["name"]: preset for preset in toml_tables(Path("pages/home.toml").resolve())["presets"]
+}
 
 
 def means(name: str) -> tuple[pd.DataFrame, float]:
@@ -22,7 +24,9 @@ def means(name: str) -> tuple[pd.DataFrame, float]:
     settings = Settings(**PRESETS[name]["changes"])
     table = curves.read(settings).table
     floor = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == settings.epsilon)]
-    return k_curves.by_budget(table, "pillar")[settings.epsilon].set_index("k"), float(floor["accuracy"].mean())
+    return k_curves.by_budget(table, "pillar")[settings.epsilon].set_index("k"), float(
+        floor["accuracy"].mean()
+    )
 
 
 def test_presets_show_what_their_names_say() -> None:
@@ -32,7 +36,9 @@ def test_presets_show_what_their_names_say() -> None:
     assert curve["mean"].idxmax() not in (3, 40)
     assert curve.loc[3, "high"] < curve["mean"].max()
     assert curve.loc[40, "mean"] < curve["mean"].max() - 0.03
-    budgets = k_curves.by_budget(curves.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar")
+    budgets = k_curves.by_budget(
+        curves.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar"
+    )
     tops = [best(curve)["k"] for _, curve in sorted(budgets.items())]
     assert tops == sorted(tops)
     assert tops[0] < tops[-1]
@@ -48,8 +54,12 @@ def test_every_set_of_images_that_ships_opens_with_curves(dataset: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["breast_cancer", "python_docs", "disjunctions"])
-def test_a_set_that_ships_without_records_opens_with_curves_that_it_trains(start: Start, dataset: str) -> None:
+def test_a_set_that_ships_without_records_opens_with_curves_that_it_trains(
+    start: Start, dataset: str
+) -> None:
     app = start("explore", data=dataset)
     measured = curves.read(Settings(data=dataset))
-    assert measured.seeds is not None, "the first group of runs is trained however slow the machine is"
+    assert measured.seeds is not None, (
+        "the first group of runs is trained however slow the machine is"
+    )
     assert any("chart" in item.proto.id for item in app.get("bidi_component"))

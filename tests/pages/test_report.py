@@ -1,4 +1,5 @@
-"""The report of collected figures: one page of HTML that holds all it needs, in which names of data are text."""
+"""The report of collected figures: one page of HTML that holds all it needs, in which names of data
+are text."""
 
 import re
 from pathlib import Path
@@ -30,16 +31,28 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def added(name: str = "bars", data: str = "digits", sets: tuple[str, ...] = ()) -> None:
-    table = pd.DataFrame({"source": [EVIL, "b"], "set": name, "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
-    figure = plots.accuracy_by(table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"})
-    exports._add(figure, table, name, Settings(data=data, controls="<b>"), [Provenance.NON_PRIVATE], sets)
+    table = pd.DataFrame(
+        {"source": [EVIL, "b"], "set": name, "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]}
+    )
+    figure = plots.accuracy_by(
+        table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"}
+    )
+    exports._add(
+        figure, table, name, Settings(data=data, controls="<b>"), [Provenance.NON_PRIVATE], sets
+    )
 
 
 def counted(app: AppTest) -> list[str]:
-    return [item.proto.label for item in app.get("download_button") if item.proto.label.startswith("Report")]
+    return [
+        item.proto.label
+        for item in app.get("download_button")
+        if item.proto.label.startswith("Report")
+    ]
 
 
-def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     added()
     added("more")
     page = exports.report_page(list(session.values()))
@@ -54,8 +67,12 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session: dict[
     assert "2 of 2 rows" in own
     assert all(isinstance(value, str) for value in session.values())
     settings = Settings(data="digits", a=codec.pin(Settings(k=7)))
-    monkeypatch.setattr(exports, "pins", lambda _: pd.DataFrame({"pin": ["A", "C"], "k": [7, 0], "data": EVIL}))
-    figure = plots.accuracy_by(pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T")
+    monkeypatch.setattr(
+        exports, "pins", lambda _: pd.DataFrame({"pin": ["A", "C"], "k": [7, 0], "data": EVIL})
+    )
+    figure = plots.accuracy_by(
+        pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T"
+    )
     exports._add(figure, pd.DataFrame(), "x", settings, [], ())
     page = exports.report_page(list(session.values())).rpartition("<section>")[2]
     assert "Pinned settings" in page
@@ -76,11 +93,15 @@ def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -
     assert counted(app.button(key="report-empty").click().run()) == []
 
 
-def test_a_report_forgets_figures_of_rows_that_were_brought(session: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_report_forgets_figures_of_rows_that_were_brought(
+    session: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """By the settings, by what a figure shows beside what they name, and by its name."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     names = ("digits", "breast_cancer", "pneumonia_mnist")
-    private, candidate, listed = (uploads.keep(splitting.load_named_features(name)) for name in names)
+    private, candidate, listed = (
+        uploads.keep(splitting.load_named_features(name)) for name in names
+    )
     added(data=private)
     added(sets=("part", f"{candidate}+drawn_noise"))
     added(name=listed)

@@ -1,4 +1,5 @@
-"""Runs: counted before it starts, filtered by the link, compared and exported; papers beside our own."""
+"""Runs: counted before it starts, filtered by the link, compared and exported; papers beside our
+own."""
 
 import dataclasses
 import math
@@ -22,7 +23,14 @@ from pillar_core.jobs.sweep import sweep
 from pillar_core.runs import records
 from pillar_core.studies import papers
 
-GRID = {"dataset": "digits", "method": ["pillar", "dp_sgd"], "epsilon": [0.5, 2.0], "k": [5], "public_fraction": 0.1, "seed": [0, 1]}
+GRID = {
+    "dataset": "digits",
+    "method": ["pillar", "dp_sgd"],
+    "epsilon": [0.5, 2.0],
+    "k": [5],
+    "public_fraction": 0.1,
+    "seed": [0, 1],
+}
 
 
 @pytest.fixture
@@ -42,7 +50,9 @@ def test_an_empty_cache_says_so_and_plans_count_their_runs(start: Start) -> None
     assert metric(app, "In the cache") == "9"  # the library brings them
 
 
-def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_cache(runs: pd.DataFrame) -> None:
+def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_cache(
+    runs: pd.DataFrame,
+) -> None:
     lines = records.lines(runs)
     assert len(runs) == 8
     assert len(lines) == 4
@@ -53,19 +63,25 @@ def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_c
     assert found["bytes"] == 4 * records.BYTES_A_RUN
     assert records.estimate(GRID, runs)["seconds"] == 0
     assert 4 * records.SECONDS_BESIDE < found["seconds"] < math.inf
-    assert math.isnan(records.estimate(GRID | {"dataset": "breast_cancer"}, runs)["seconds"]), "nobody knows how long other rows take"
+    assert math.isnan(records.estimate(GRID | {"dataset": "breast_cancer"}, runs)["seconds"]), (
+        "nobody knows how long other rows take"
+    )
     first = runs_exports.command(runs).splitlines()[0]
     assert first.startswith(f"# made with pillar_core {pc.__version__}, source ")
     assert "numpy" in first
     assert records.versions_of(["0" * 32]) == []
-    features = dataclasses.replace(pc.load_features(pc.load_dataset("breast_cancer")), name="ward 7")
+    features = dataclasses.replace(
+        pc.load_features(pc.load_dataset("breast_cancer")), name="ward 7"
+    )
     pc.sweep(GRID | {"dataset": features, "method": "pillar", "k": [2, 400]})
     again = records.all_runs()
     assert set(again["data"]) == {pc.DATASETS["digits"].short_title, "ward 7 (yours)"}
     assert set(records.refusals(again)["data"]) == {"ward 7 (yours)"}
 
 
-def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(start: Start, runs: pd.DataFrame) -> None:
+def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(
+    start: Start, runs: pd.DataFrame
+) -> None:
     app = start("runs")
     assert "4 settings, 8 runs" in words(app)
     app.multiselect(key="local-widget.runs-method").set_value(["pillar"]).run()
@@ -75,13 +91,17 @@ def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(start
     assert "1 settings, 2 runs" in words(again)
     hostile = "x:y;;:;method:<script>;dataset:__proto__;epsilon:nan;](javascript:1)" + "a," * 2000
     settings, _ = codec.from_query({"runs": hostile})
-    assert set(settings.controls) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:;,+-")
+    assert set(settings.controls) <= set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:;,+-"
+    )
     assert len(settings.controls) <= 600
     app = start("runs", runs=hostile)
     assert "4 settings, 8 runs" in words(app)
 
 
-def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_exports_train_the_same_runs(
+    runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     grids = list(yaml.safe_load_all(runs_exports.grids(runs)))
     assert runs_exports.grids(runs) in runs_exports.command(runs)
     assert len(grids) == 4
@@ -91,18 +111,46 @@ def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.Mon
     assert sorted(pd.concat(map(pc.sweep, grids))["accuracy"]) == sorted(runs["accuracy"])
 
 
-def test_a_chosen_setting_opens_on_curves_with_its_runs(start: Start, runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chosen_setting_opens_on_curves_with_its_runs(
+    start: Start, runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A chosen line led nowhere, and ε was "inf" beside "∞"."""
-    pc.sweep({"dataset": "digits", "method": "non_private", "k": [None, 5], "public_fraction": 0.2, "seed": 3, "delta": 1e-6})
+    pc.sweep(
+        {
+            "dataset": "digits",
+            "method": "non_private",
+            "k": [None, 5],
+            "public_fraction": 0.2,
+            "seed": 3,
+            "delta": 1e-6,
+        }
+    )
     pc.sweep(GRID | {"method": "pillar", "k": None, "learning_rate": 0.5, "seed": [0, 2]})
-    monkeypatch.setattr(st, "dataframe", lambda *_, key="", **__: SimpleNamespace(selection=SimpleNamespace(rows=list(range(9)))))
+    monkeypatch.setattr(
+        st,
+        "dataframe",
+        lambda *_, key="", **__: SimpleNamespace(selection=SimpleNamespace(rows=list(range(9)))),
+    )
     app = start("runs", epsilon="8", tuning="papers")
-    links = {item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")}
-    opened = {label: codec.from_query(query)[0] for label, query in links.items() if label.startswith("Open on Curves: ")}
+    links = {
+        item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")
+    }
+    opened = {
+        label: codec.from_query(query)[0]
+        for label, query in links.items()
+        if label.startswith("Open on Curves: ")
+    }
     assert len(opened) == 5
-    assert {core.run_key(settings) for settings in opened.values()} <= set(records.all_runs()["key"])
-    assert {(settings.seed, settings.seeds, settings.controls) for settings in opened.values()} == {(0, 2, ""), (3, 1, "")}
-    assert [settings.method for label, settings in opened.items() if "ε = ∞" in label] == ["non_private"]
+    assert {core.run_key(settings) for settings in opened.values()} <= set(
+        records.all_runs()["key"]
+    )
+    assert {(settings.seed, settings.seeds, settings.controls) for settings in opened.values()} == {
+        (0, 2, ""),
+        (3, 1, ""),
+    }
+    assert [settings.method for label, settings in opened.items() if "ε = ∞" in label] == [
+        "non_private"
+    ]
     assert "k = 5, ε = ∞: Curves does not show such a run." in words(app)
     assert "Curves has no control for learning_rate = 0.5." in words(app)
 
@@ -119,29 +167,46 @@ def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.Dat
     assert any("4 runs were refused, in 2 settings" in item.label for item in app.expander)
 
 
-def test_papers_stand_on_the_page_with_what_cannot_run(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_papers_stand_on_the_page_with_what_cannot_run(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
     app = start("runs", runs="view:papers")
     app.selectbox(key="local-widget.papers-item-pillar").set_value("Table II").run()
-    assert "the order is the paper's in" in words(app), "real features that ship open with a verdict"
+    assert "the order is the paper's in" in words(app), (
+        "real features that ship open with a verdict"
+    )
     assert app.get("plotly_chart")
     table = next(frame.value for frame in app.dataframe if "ε = 0.1: order" in frame.value)
     assert list(table["ε = 0.7: order"]).count("best") == 1
     assert len(table) == len(set(papers.published("pillar-table-2", dataset="CIFAR-10")["method"]))
-    assert not any("difference" in name for name in table), "numbers of other rows are not subtracted"
+    assert not any("difference" in name for name in table), (
+        "numbers of other rows are not subtracted"
+    )
     app.selectbox(key="local-widget.papers-rows-CIFAR-10").set_value("").run()
     assert "stand in for CIFAR-10" in words(app)
     grid = papers.grid("pillar-table-2", dataset="CIFAR-10")
     sweep(grid | {"method": ["pillar", "jl"], "epsilon": [0.1], "seed": 0})
     app.run()
-    assert "On simulated rows, the order is the paper's in 0 of 1 comparisons with its best learner, not told apart in 1" in words(app)
-    for paper, item in (("gsd", "Table 1"), ("pillar", "Figure 3"), ("semi_private", "Figure 2"), ("pillar", "Figure 4")):
+    assert (
+        "On simulated rows, the order is the paper's in 0 of 1 comparisons with its best learner,"
+        " not told apart in 1" in words(app)
+    )
+    for paper, item in (
+        ("gsd", "Table 1"),
+        ("pillar", "Figure 3"),
+        ("semi_private", "Figure 2"),
+        ("pillar", "Figure 4"),
+    ):
         app.session_state["local.papers-paper"] = paper
         app.session_state[f"local.papers-item-{paper}"] = item
         app.run()
         row = papers.catalogue().set_index(["paper", "item"]).loc[(paper, item)]
         assert row["words"] in words(app)
-    for paper, item, seconds in (("adamix", "Table 1", -math.inf), ("semi_private", "Figure 1", 0.5)):
+    for paper, item, seconds in (
+        ("adamix", "Table 1", -math.inf),
+        ("semi_private", "Figure 1", 0.5),
+    ):
         monkeypatch.setattr(jobs, "FIRST_SECONDS", seconds)
         app.session_state["local.papers-paper"] = paper
         app.session_state[f"local.papers-item-{paper}"] = item
@@ -162,10 +227,14 @@ def _keys(grid: dict[str, object]) -> list[str]:
     return [sweep.run_key(cell) for cell in sweep.specs_of(grid)]
 
 
-def test_compare_shows_a_papers_number_where_the_names_match(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_shows_a_papers_number_where_the_names_match(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pillar_alone = {"method": "pillar", "accuracy": [0.5], "seed": 0}
     runs, settings = pd.DataFrame(pillar_alone), Settings(data="digits", epsilon=0.1)
     assert "published" not in comparison._with_published(runs, settings)
     named = dataclasses.replace(core.features(settings), name="cifar10_resnet50")
     monkeypatch.setattr(core, "features", lambda _: named)
-    assert comparison._with_published(runs, settings)["published"].tolist() == pytest.approx([0.812])
+    assert comparison._with_published(runs, settings)["published"].tolist() == pytest.approx(
+        [0.812]
+    )

@@ -1,4 +1,5 @@
-"""The screening page: a diagnostic says that it is one, ε turns it into a release, its link restores it, every view draws."""
+"""The screening page: a diagnostic says that it is one, ε turns it into a release, its link
+restores it, every view draws."""
 
 import pytest
 
@@ -22,10 +23,14 @@ def private(app) -> str:
     return next(item.value for item in app.selectbox if item.label == "Private set")
 
 
-def test_the_first_answer_takes_no_image_through_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_answer_takes_no_image_through_the_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(efficientnet_lite0, "network", lambda path: pytest.fail("the network ran"))
     public = tuple(name for name in USUAL if name != "fashion_mnist")
-    ask = Choice("fashion_mnist", public, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask("ranking")
+    ask = Choice("fashion_mnist", public, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask(
+        "ranking"
+    )
     assert len(public) == 4
     assert answers.rows_to_extract(ask) == 0
     table = answers.answer(ask)
@@ -38,18 +43,22 @@ def test_rows_that_a_candidate_shares_with_the_private_set_are_counted() -> None
     assert answers.overlap("mnist", "fashion_mnist") == 0
 
 
-def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_exported(start: Start) -> None:
+def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_exported(
+    start: Start,
+) -> None:
     app = start("screen", screen=QUICK)
     app.session_state["below-screening"] = app.session_state["screen-closer"] = True
     app.run()
     assert "are private rows" not in words(app)
     command = next(item.value for item in app.code if "pillar_core" in item.value)
-    assert command == (
-        "python -m pillar_core screen --private digits --public drawn_digits drawn_letters drawn_noise --score gsd --model linear_head "
-        "--k 4 --examples 100 --seed 0"
+    assert (
+        command
+        == "python -m pillar_core screen --private digits --public drawn_digits drawn_letters"
+        " drawn_noise --score gsd --model linear_head --k 4 --examples 100 --seed 0"
     )
-    assert app.query_params["controls"] == (
-        "screen-epsilon:no;screen-k:4;screen-model:linear_head;screen-private:digits;"
+    assert (
+        app.query_params["controls"]
+        == "screen-epsilon:no;screen-k:4;screen-model:linear_head;screen-private:digits;"
         "screen-public:drawn_digits,drawn_letters,drawn_noise;screen-rows:100;screen-score:gsd"
     )
     app.session_state["below-screening"] = False
@@ -69,14 +78,26 @@ def test_a_hostile_link_falls_back_to_what_is_allowed(start: Start) -> None:
 def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start: Start) -> None:
     app = start("screen", data="fashion_mnist_2k")
     assert metric(app, "Privacy spent") == "ε ≤ 0.3"
-    assert OWN_PART not in candidates(app), "rows that are declared private are not set aside as public unasked"
+    assert OWN_PART not in candidates(app), (
+        "rows that are declared private are not set aside as public unasked"
+    )
     assert "Best choice: Fashion-MNIST sample" in words(app)
-    for said in ("for one row added or removed", "licence: CC BY 4.0", "times the noise", "a random pick"):
+    for said in (
+        "for one row added or removed",
+        "licence: CC BY 4.0",
+        "times the noise",
+        "a random pick",
+    ):
         assert said in words(app)
     assert unexplained(app) == {}
-    assert "Noise** alone seems to keep 4 % of the class signal" in words(app), "in the figure's unit"
-    # Private rows as a candidate would be read without noise, and a count of shared rows is a membership test.
-    assert "Its own other half" not in next(item.options for item in app.button_group if item.label == "Candidates")
+    assert "Noise** alone seems to keep 4 % of the class signal" in words(app), (
+        "in the figure's unit"
+    )
+    # Private rows as a candidate would be read without noise, and a count of shared rows is a
+    # membership test.
+    assert "Its own other half" not in next(
+        item.options for item in app.button_group if item.label == "Candidates"
+    )
     for unsaid in ("are private rows", "may do as well", "Nothing stands out"):
         assert unsaid not in words(app)
     app.session_state["screen-trim"] = True
@@ -91,11 +112,15 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start: Start
     assert f"{kept.n_train:,} kept rows" in button.label
     assert kept.shape == (28, 28)
     assert app.session_state["set.public"] == kept.name
-    assert next(item.value for item in app.dataframe if "Kept" in item.value).equals(taken)  # it did not join the pool unasked
+    assert next(item.value for item in app.dataframe if "Kept" in item.value).equals(
+        taken
+    )  # it did not join the pool unasked
     slider = next(item for item in app.select_slider if item.label == "Spend ε on the choice")
     slider.set_value("no").run()
     assert metric(app, "Privacy spent") == "not private"
-    assert "Its own other half" in next(item.options for item in app.button_group if item.label == "Candidates")
+    assert "Its own other half" in next(
+        item.options for item in app.button_group if item.label == "Candidates"
+    )
     app.switch_page("pages/accounting.py").run()
     app.selectbox(key="control.data").set_value("fashion_mnist").run()
     app.switch_page("pages/screen.py").run()
@@ -115,11 +140,20 @@ def test_the_page_says_how_many_public_rows_are_enough(start: Start) -> None:
     assert "PILLAR on 5,000 private rows of Fashion-MNIST" in app.get("plotly_chart")[-1].proto.spec
 
 
-def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assumed(start: Start) -> None:
-    rows = [f"{18 + row % 70 + row / 1000:.3f},{'fm'[row % 2]},{'ill' if row % 70 > 35 else 'well'}" for row in range(400)]
+def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assumed(
+    start: Start,
+) -> None:
+    rows = [
+        f"{18 + row % 70 + row / 1000:.3f},{'fm'[row % 2]},{'ill' if row % 70 > 35 else 'well'}"
+        for row in range(400)
+    ]
     app = start("data", method="pillar_kalman", view="why")
-    app.file_uploader(key="upload").set_value([("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")]).run()
-    next(item for item in app.selectbox if item.label.startswith("Which column is the label")).set_value("state").run()
+    app.file_uploader(key="upload").set_value(
+        [("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")]
+    ).run()
+    next(
+        item for item in app.selectbox if item.label.startswith("Which column is the label")
+    ).set_value("state").run()
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
     for column, said in (("age", "0, 100"), ("sex", "f, m")):
         app.text_input(key=f"upload-declared-{column}").set_value(said).run()
@@ -130,4 +164,7 @@ def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assum
     app.button(key="screen-spend").click().run()
     assert not app.error
     assert "made up for ward.csv" in words(app)
-    assert len([item for item in app.markdown if "badge[" in item.value and "made up]" in item.value]) == 1  # no badge on the own part
+    assert (
+        len([item for item in app.markdown if "badge[" in item.value and "made up]" in item.value])
+        == 1
+    )  # no badge on the own part

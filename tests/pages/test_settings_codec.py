@@ -32,8 +32,23 @@ def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_cha
     old += "&relation=replace_one&target=75&view=odds&compare=budgets&learners=&runs=&screen=&controls=&a=&hide=&lesson=0"
     found, notes = codec.from_query({"v": "2", **dict(parse_qsl(old, keep_blank_values=True))})
     assert notes == []
-    assert found == Settings(data="digits", public_fraction=0.2, k=7, epsilon=1.0, seed=4, seeds=3, relation="replace_one", view="odds")
-    found, notes = codec.from_query({"runs": "view:plan;x:1", "screen": "p:digits;c:mnist,drawn_digits~0.5", "learners": "pillar,dp_sgd"})
+    assert found == Settings(
+        data="digits",
+        public_fraction=0.2,
+        k=7,
+        epsilon=1.0,
+        seed=4,
+        seeds=3,
+        relation="replace_one",
+        view="odds",
+    )
+    found, notes = codec.from_query(
+        {
+            "runs": "view:plan;x:1",
+            "screen": "p:digits;c:mnist,drawn_digits~0.5",
+            "learners": "pillar,dp_sgd",
+        }
+    )
     words = "runs-view:plan;screen-private:digits;screen-public:mnist,drawn_digits0.5;compare-learners:pillar,dp_sgd"
     assert (found, notes) == (Settings(controls=f";{words}"), [])
 
@@ -63,17 +78,34 @@ def test_whatever_a_link_says_gives_allowed_settings(query: dict[str, str]) -> N
     for name, param in PARAMS.items():
         value = getattr(found, name)
         assert param.check(value) == value
-        assert not codec.choices(name) or value in codec.choices(name) or codec.is_stored(name, value)
+        assert (
+            not codec.choices(name) or value in codec.choices(name) or codec.is_stored(name, value)
+        )
     assert codec.from_query(codec.to_query(found)) == (found, [])
 
 
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
-        *(("k", "-5", 0), ("k", "1e300", 100_000), ("k", "nan", 0), ("epsilon", "0", 0.01), ("epsilon", "nan", Settings().epsilon)),
-        *(("epsilon", "-inf", 0.01), ("epsilon", "'; drop table", Settings().epsilon), ("delta", "1", 0.1), ("delta", "0", 1e-12)),
+        *(
+            ("k", "-5", 0),
+            ("k", "1e300", 100_000),
+            ("k", "nan", 0),
+            ("epsilon", "0", 0.01),
+            ("epsilon", "nan", Settings().epsilon),
+        ),
+        *(
+            ("epsilon", "-inf", 0.01),
+            ("epsilon", "'; drop table", Settings().epsilon),
+            ("delta", "1", 0.1),
+            ("delta", "0", 1e-12),
+        ),
         *(("seed", "-1", 0), ("relation", "<script>alert(1)</script>", "add_or_remove_one")),
-        *(("data", "../../etc/passwd", Settings().data), ("data", "digit", "digits"), ("a", "foo~bar", "")),
+        *(
+            ("data", "../../etc/passwd", Settings().data),
+            ("data", "digit", "digits"),
+            ("a", "foo~bar", ""),
+        ),
         ("public", "cifar10_2", "cifar10_1"),
     ],
 )
@@ -90,8 +122,12 @@ def test_infinity_is_a_budget_and_other_versions_and_names_are_told() -> None:
     found, notes = codec.from_query({"v": "9", "colour": "red", "k": "12"})
     assert found == Settings(k=12)
     assert len(notes) == 2
-    settings = Settings(k=33, epsilon=math.inf, delta=3e-7, data="digits", a=codec.pin(Settings(k=2)))
-    found, notes = codec.from_query(dict(parse_qsl(yaml.safe_load(exports.settings_yaml(settings))["link"].removeprefix("?"))))
+    settings = Settings(
+        k=33, epsilon=math.inf, delta=3e-7, data="digits", a=codec.pin(Settings(k=2))
+    )
+    found, notes = codec.from_query(
+        dict(parse_qsl(yaml.safe_load(exports.settings_yaml(settings))["link"].removeprefix("?")))
+    )
     assert (found, notes) == (settings, [])
 
 
@@ -114,21 +150,41 @@ def test_three_pins_share_one_parameter_and_each_is_checked() -> None:
 
 
 def test_the_command_line_is_understood_and_names_every_setting_of_the_run() -> None:
-    words = shlex.split(exports.command_line(Settings(k=12, epsilon=math.inf, public="digits", backbone="raw_pixels", seed=7)))
+    words = shlex.split(
+        exports.command_line(
+            Settings(k=12, epsilon=math.inf, public="digits", backbone="raw_pixels", seed=7)
+        )
+    )
     options = commands.parser().parse_args(words[3:])
-    assert (options.method, options.dataset, options.backbone, options.public) == ("pillar", Settings().data, "raw_pixels", "digits")
-    assert (options.epsilon, options.delta, options.seed, options.set) == (math.inf, 1e-5, 7, ["k=12"])
+    assert (options.method, options.dataset, options.backbone, options.public) == (
+        "pillar",
+        Settings().data,
+        "raw_pixels",
+        "digits",
+    )
+    assert (options.epsilon, options.delta, options.seed, options.set) == (
+        math.inf,
+        1e-5,
+        7,
+        ["k=12"],
+    )
     assert options.public_fraction is None
     plain = commands.parser().parse_args(shlex.split(exports.command_line(Settings()))[3:])
     assert (plain.public_fraction, plain.set, plain.backbone) == (0.1, [], None)
-    bare = commands.parser().parse_args(shlex.split(exports.command_line(Settings(method="non_private", k=12)))[3:])
+    bare = commands.parser().parse_args(
+        shlex.split(exports.command_line(Settings(method="non_private", k=12)))[3:]
+    )
     assert (bare.epsilon, bare.set) == (None, [])  # as the page runs it
 
 
-def test_the_command_of_rows_that_were_brought_names_the_files_that_are_saved(own_cache: object) -> None:
+def test_the_command_of_rows_that_were_brought_names_the_files_that_are_saved(
+    own_cache: object,
+) -> None:
     """It named them by the key of this cache, which no other machine has."""
     rows = np.random.default_rng(0).standard_normal((40, 3))
     private = uploads.keep(pc.features(rows, np.arange(40) % 2), title="my ward.csv")
     public = uploads.keep(pc.features(rows + 1, np.arange(40) % 2), title="../open set (2).parquet")
-    options = commands.parser().parse_args(shlex.split(exports.command_line(Settings(data=private, public=public)))[3:])
+    options = commands.parser().parse_args(
+        shlex.split(exports.command_line(Settings(data=private, public=public)))[3:]
+    )
     assert (options.dataset, options.public) == ("my_ward.npz", "open_set_2_.npz")

@@ -1,4 +1,5 @@
-"""Computing for visitors of a demo: buckets that fill again with time, slots, and what a visitor is told."""
+"""Computing for visitors of a demo: buckets that fill again with time, slots, and what a visitor is
+told."""
 
 import asyncio
 import contextlib
@@ -30,9 +31,22 @@ FREE_VIEWS = ("theory-view:theorems",)
 WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
 SOLVED = {"accounting": ";accounting-from:epsilon"}
 """The start from which a view computes anything."""
-SOLVED_VIEW = f"accounting-view:{next(iter(CONTROLS['accounting-view']['options']))}{SOLVED['accounting']}"
+SOLVED_VIEW = (
+    f"accounting-view:{next(iter(CONTROLS['accounting-view']['options']))}{SOLVED['accounting']}"
+)
 FREE = {
-    "core": ["_features", "_raw", "_rule_k", "_specs_by_key", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
+    "core": [
+        "_features",
+        "_raw",
+        "_rule_k",
+        "_specs_by_key",
+        "class_counts",
+        "hero_table",
+        "public_map",
+        "run",
+        "spectrum",
+        "split",
+    ],
     "browser": ["_json"],
     "comparison": ["_against_epsilon", "_comparison"],
     "curves": ["_curves"],
@@ -44,7 +58,8 @@ FREE = {
     "results": ["_lines"],
     "rows": ["_figure"],
 }
-"""What pages keep without asking, by module: rows, records and keys that are read, figures, and the k beside the slider."""
+"""What pages keep without asking, by module: rows, records and keys that are read, figures, and the
+k beside the slider."""
 
 
 @pytest.fixture
@@ -60,13 +75,17 @@ def visitor(public: None, monkeypatch: pytest.MonkeyPatch) -> str:
     return "a"
 
 
-def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [1000.0]
     monkeypatch.setattr(shares.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(shares, "CORES", 2)
     buckets = shares.Buckets()
     buckets.spend("a", 65)
-    assert [buckets.seconds_left(name) for name in ("a", "b", shares.ALL)] == pytest.approx([-5, 60, 175])
+    assert [buckets.seconds_left(name) for name in ("a", "b", shares.ALL)] == pytest.approx(
+        [-5, 60, 175]
+    )
     now[0] += buckets.wait("a")
     assert buckets.seconds_left("a") == pytest.approx(1)
     for number in range(10):
@@ -79,7 +98,9 @@ def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(monkeypatc
     assert buckets.seconds_left("a") > 1e300
 
 
-def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(
+    visitor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each asked before it waited: ten tabs computed 30 s each from a share of 60."""
     seconds = threading.local()
     monkeypatch.setattr(shares, "CORES", 1)
@@ -129,8 +150,11 @@ def one_computes() -> Iterator[None]:
         thread.join()
 
 
-def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The turn was taken inside a spinner, and Streamlit ended the run as the spinner went: nobody ever got that turn again."""
+def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(
+    visitor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turn was taken inside a spinner, and Streamlit ended the run as the spinner went: nobody
+    ever got that turn again."""
     monkeypatch.setattr(shares, "CORES", 1)
     outcomes: list[str] = []
 
@@ -171,8 +195,11 @@ def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(visitor: str
     assert outcomes[2:] == ["a turn"]
 
 
-def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was thrown away as its spinner went: who moved on at once had the same model trained again and again."""
+def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was thrown away as its spinner went: who moved on at once had the same model trained again
+    and again."""
     made: list[int] = []
 
     @contextlib.contextmanager
@@ -191,7 +218,9 @@ def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(monkey
     assert (train(3), made) == (3, [3])
 
 
-def test_turns_come_in_the_order_in_which_they_were_asked_for(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_come_in_the_order_in_which_they_were_asked_for(
+    visitor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shares, "CORES", 1)
     order: list[int] = []
 
@@ -210,13 +239,21 @@ def test_turns_come_in_the_order_in_which_they_were_asked_for(visitor: str, monk
     assert order == [*range(8)]
 
 
-@pytest.mark.parametrize(("page", "link"), [("explore", {}), ("runs", {"runs": "view:plan"}), ("accounting", {"controls": SOLVED_VIEW})])
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [("explore", {}), ("runs", {"runs": "view:plan"}), ("accounting", {"controls": SOLVED_VIEW})],
+)
 def test_a_run_of_a_page_that_ends_at_any_call_of_streamlit_gives_back_all_that_it_held(
     public: None, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
 ) -> None:
-    """Each visit ends at a place of the code that asked Streamlit something while the visit had a turn, and at which none ended before."""
+    """Each visit ends at a place of the code that asked Streamlit something while the visit had a
+    turn, and at which none ended before."""
     places: set[tuple[str, int]] = set()
-    looks, has_turn, handle = [0], shares._has_turn, ScriptRunner._maybe_handle_execution_control_request
+    looks, has_turn, handle = (
+        [0],
+        shares._has_turn,
+        ScriptRunner._maybe_handle_execution_control_request,
+    )
 
     def look(run: threading.Thread, seconds: float) -> bool:
         looks[0] += 1
@@ -225,8 +262,14 @@ def test_a_run_of_a_page_that_ends_at_any_call_of_streamlit_gives_back_all_that_
     def end_once(runner: ScriptRunner) -> None:
         handle(runner)
         if runner._execing and threading.current_thread() in shares._LINE:
-            frames = (frame for frame, _ in traceback.walk_stack(None) if str(PAGES) in frame.f_code.co_filename)
-            place = next((Path(frame.f_code.co_filename).name, frame.f_lasti) for frame in frames)  # a block's end has its begin's line
+            frames = (
+                frame
+                for frame, _ in traceback.walk_stack(None)
+                if str(PAGES) in frame.f_code.co_filename
+            )
+            place = next(
+                (Path(frame.f_code.co_filename).name, frame.f_lasti) for frame in frames
+            )  # a block's end has its begin's line
             if place not in places:
                 places.add(place)
                 raise StopException
@@ -252,11 +295,15 @@ def test_pages_hold_locks_by_blocks_alone_and_wait_for_nothing_without_end() -> 
     assert not {
         f"{path.name}: {found}"
         for path in PAGES.rglob("*.py")
-        for found in re.findall(r"\.(?:acquire|release|join|result|wait)\(\)|Semaphore|flock", path.read_text())
+        for found in re.findall(
+            r"\.(?:acquire|release|join|result|wait)\(\)|Semaphore|flock", path.read_text()
+        )
     } - {"failures.py: .wait()"}, "an import of torch, which ends"
 
 
-def test_an_operator_learns_of_a_turn_that_no_living_run_has(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_learns_of_a_turn_that_no_living_run_has(
+    visitor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     route = shares.ready_route("/ready")
     monkeypatch.setattr(shares, "CORES", 1)
 
@@ -271,10 +318,15 @@ def test_an_operator_learns_of_a_turn_that_no_living_run_has(visitor: str, monke
     ended.start()
     ended.join()
     monkeypatch.setattr(shares, "_LINE", [ended])
-    assert ask() == (503, "Runs that have ended and still have a turn to compute: 1. Start the server anew.\n")
+    assert ask() == (
+        503,
+        "Runs that have ended and still have a turn to compute: 1. Start the server anew.\n",
+    )
 
 
-def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_any_lock(visitor: str) -> None:
+def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_any_lock(
+    visitor: str,
+) -> None:
     @memory.cache(max_entries=4)
     def inner(x: int) -> int:
         return x
@@ -303,7 +355,9 @@ def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_a
             compute(2)
 
 
-def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_time(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_time(
+    visitor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seconds = [0.0]
     monkeypatch.setattr(shares.time, "thread_time", lambda: seconds[0])
 
@@ -320,23 +374,45 @@ def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_t
     assert exports.page(figure) == exports.page(figure)
 
 
-def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone() -> None:
+def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone() -> (
+    None
+):
     """What is free reads or draws, or asks itself (`core.run`)."""
     sources = {path: path.read_text() for path in PAGES.rglob("*.py")}
-    made = {path.name for path, source in sources.items() if re.search(r"download_buttons?\(", source) and "shares.charge(" not in source}
-    assert made == {"jobs.py", "model.py", "receipts.py", "upload.py"}, "text that is there; models and rows, which visitors do not get"
+    made = {
+        path.name
+        for path, source in sources.items()
+        if re.search(r"download_buttons?\(", source) and "shares.charge(" not in source
+    }
+    assert made == {
+        "jobs.py",
+        "model.py",
+        "receipts.py",
+        "upload.py",
+    }, "text that is there; models and rows, which visitors do not get"
     for path, source in sources.items():
         for part in source.split("@st.fragment")[1:]:
             assert "@failures.catch_errors()" in part.split("def ")[0], path
-    free = [(path.stem, name) for path, source in sources.items() for name in re.findall(r"is_free=True\)(?:\ndef |\()([\w.]+)", source)]
+    free = [
+        (path.stem, name)
+        for path, source in sources.items()
+        for name in re.findall(r"is_free=True\)(?:\ndef |\()([\w.]+)", source)
+    ]
     assert sorted(free) == [(module, name) for module in sorted(FREE) for name in FREE[module]]
     assert not [path for path, source in sources.items() if "st.cache_" in source]
 
 
-def test_a_visitors_link_looks_at_no_set_in_files(public: None, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link planned grids on the operator's own sets: the page said how many of their runs are there, and asked the disk for each."""
+def test_a_visitors_link_looks_at_no_set_in_files(
+    public: None, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link planned grids on the operator's own sets: the page said how many of their runs are
+    there, and asked the disk for each."""
     looked = []
-    monkeypatch.setattr(DatasetCard, "home", lambda card, root=None: looked.append(card.name) or places.home(card.name, root))
+    monkeypatch.setattr(
+        DatasetCard,
+        "home",
+        lambda card, root=None: looked.append(card.name) or places.home(card.name, root),
+    )
     app = start("runs", runs="view:plan", controls="plan-data:openml:riccardo")
     assert not looked
     assert "riccardo" not in str([(item.options, item.value) for item in app.multiselect]).lower()
@@ -350,19 +426,35 @@ def test_a_visitors_link_looks_at_no_set_in_files(public: None, start: Start, mo
         ("data", {"controls": "paper-set:cifar10"}),
     ],
 )
-def test_visitors_are_offered_no_set_in_files(public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]):
-    """Answer, Screen and Data listed what lies in the operator's data folder, and Answer trained with it."""
+def test_visitors_are_offered_no_set_in_files(
+    public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
+):
+    """Answer, Screen and Data listed what lies in the operator's data folder, and Answer trained
+    with it."""
     monkeypatch.setattr(DatasetCard, "is_here", lambda *_: True)
     read, load = [], DatasetCard.load
-    monkeypatch.setattr(DatasetCard, "load", lambda card, *asked, **named: read.append(card.name) or load(card, *asked, **named))
+    monkeypatch.setattr(
+        DatasetCard,
+        "load",
+        lambda card, *asked, **named: read.append(card.name) or load(card, *asked, **named),
+    )
     app = start(page, data="fashion_mnist_2k", backbone="raw_pixels", **link)
     assert not {"cifar10"} & {*read}
-    offered = str([[item.options, item.value] for item in (*app.multiselect, *app.selectbox, *app.get("button_group"))])
+    offered = str(
+        [
+            [item.options, item.value]
+            for item in (*app.multiselect, *app.selectbox, *app.get("button_group"))
+        ]
+    )
     assert page == "data" or "CIFAR-10" not in offered
-    assert "on this machine" not in words(app).replace("not on this machine", "").replace("runs on this machine", "")
+    assert "on this machine" not in words(app).replace("not on this machine", "").replace(
+        "runs on this machine", ""
+    )
 
 
-def test_who_has_spent_the_seconds_still_gets_what_ran_before(public: None, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_spent_the_seconds_still_gets_what_ran_before(
+    public: None, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = start("explore", data="digits", k="6")
     assert "Public server: " in words(app)
     assert "2 jobs at a time" in words(app)
@@ -380,13 +472,22 @@ LINKS = [
         for view in CONTROLS[f"{page}-view"]["options"]
     ),
     *(("explore", {"view": view}) for view in ("noise", "rows", "why")),
-    *(("screen", {"screen": choice}) for choice in ("", "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise")),
+    *(
+        ("screen", {"screen": choice})
+        for choice in (
+            "",
+            "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise",
+        )
+    ),
     *(("answer", {}), ("learn", {"lesson": "3"})),
 ]
 
 
-def test_no_view_computes_for_who_has_nothing_left(public: None, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only Explore asked for what is left to all: other views trained, audited and solved as long as a visitor's own share lasted."""
+def test_no_view_computes_for_who_has_nothing_left(
+    public: None, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only Explore asked for what is left to all: other views trained, audited and solved as long
+    as a visitor's own share lasted."""
     rows = {"data": "digits", "method": "pillar_kalman", "k": "0"}
     start("explore", **rows)
     released: list[object] = []
@@ -399,19 +500,37 @@ def test_no_view_computes_for_who_has_nothing_left(public: None, start: Start, m
         for key in {"job-run", "lesson-reveal"} & {button.key for button in app.button}:
             app.button(key=key).click().run()
         assert not released, (page, link)
-        assert ("You have used your" in words(app)) == (link.get("controls") not in FREE_VIEWS), (page, link)
+        assert ("You have used your" in words(app)) == (link.get("controls") not in FREE_VIEWS), (
+            page,
+            link,
+        )
 
 
 def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start: Start) -> None:
     for page in ("data", "screen", "explore", "runs"):
         app = start(page)
-        keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
-        assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}, page
+        keys = {
+            str(item.key)
+            for kind in ("text_input", "button", "checkbox")
+            for item in getattr(app, kind)
+        }
+        assert not {
+            key
+            for key in keys
+            if key.startswith(("upload", "root-", "extract-", "release", "get-run"))
+        }, page
         assert not app.get("file_uploader"), page
         assert "/tmp" not in words(app), page
-    for link in ({"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}):
+    for link in (
+        {"data": "cifar10_1"},
+        {"public": "cifar10_1"},
+        {"backbone": "timm:resnet18"},
+        {"data": "stored:" + "0" * 32},
+    ):
         app = start("explore", **link)
-        assert "not offered on this public server" in words(app) or "is not on this machine" in words(app), link
+        assert "not offered on this public server" in words(
+            app
+        ) or "is not on this machine" in words(app), link
 
 
 def test_what_is_forgotten_while_it_is_made_is_made_anew() -> None:

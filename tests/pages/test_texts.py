@@ -1,4 +1,5 @@
-"""Texts on the pages: from a csv of tickets and two public files to a ranking, an advice and sentences that are misread."""
+"""Texts on the pages: from a csv of tickets and two public files to a ranking, an advice and
+sentences that are misread."""
 
 import io
 import json
@@ -14,9 +15,24 @@ import pillar_core as pc
 from page_reading import Start, linked, words
 from pillar_core.data import uploads
 
-HARDWARE = ("the printer shows a paper jam", "my laptop screen stays black", "two keys of the keyboard are broken", "the monitor flickers")
-BILLING = ("I was charged twice for one order", "please send the invoice again", "my refund has not arrived", "the payment was declined")
-FOREIGN = ("the goalkeeper saved a penalty", "rain is expected in the valley", "stir the onions in butter", "the train leaves at noon")
+HARDWARE = (
+    "the printer shows a paper jam",
+    "my laptop screen stays black",
+    "two keys of the keyboard are broken",
+    "the monitor flickers",
+)
+BILLING = (
+    "I was charged twice for one order",
+    "please send the invoice again",
+    "my refund has not arrived",
+    "the payment was declined",
+)
+FOREIGN = (
+    "the goalkeeper saved a penalty",
+    "rain is expected in the valley",
+    "stir the onions in butter",
+    "the train leaves at noon",
+)
 
 
 def said(n: int, seed: int, *topics: tuple[str, ...]) -> tuple[list[str], np.ndarray]:
@@ -24,13 +40,22 @@ def said(n: int, seed: int, *topics: tuple[str, ...]) -> tuple[list[str], np.nda
     draw = np.random.Generator(np.random.PCG64(seed))
     of = draw.integers(0, len(topics), n)
     ends = ("since Monday", "this morning", "again, as last week", "after the update", "every day")
-    return [f"{topics[place][draw.integers(4)]} {draw.choice(ends)}, number {draw.integers(10**6)}" for place in of], of
+    return [
+        f"{topics[place][draw.integers(4)]} {draw.choice(ends)}, number {draw.integers(10**6)}"
+        for place in of
+    ], of
 
 
 def tickets(n: int = 900) -> bytes:
     texts, of = said(n, 0, HARDWARE, BILLING)
     of[::9] = 1 - of[::9]  # in the wrong queue
-    frame = pd.DataFrame({"id": np.arange(n) + 7000, "message": texts, "queue": np.array(["hardware", "billing"])[of]})
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n) + 7000,
+            "message": texts,
+            "queue": np.array(["hardware", "billing"])[of],
+        }
+    )
     out = io.BytesIO()
     frame.to_csv(out, index=False)
     return out.getvalue()
@@ -40,16 +65,22 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     handed: dict[str, Any] = {}
-    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    monkeypatch.setattr(
+        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
+    )
     app = start("data", method="pillar", epsilon="0.1", k="8", view="classes")
     app.file_uploader(key="upload").set_value([("tickets.csv", tickets(), "text/csv")]).run()
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     files = [(name, "\n".join(texts).encode(), "text/plain") for name, (texts, _) in lines.items()]
     app.file_uploader(key="upload-candidates").set_value(files).run()
-    next(item for item in app.selectbox if item.label.startswith("Which column is the label")).set_value("queue").run()
+    next(
+        item for item in app.selectbox if item.label.startswith("Which column is the label")
+    ).set_value("queue").run()
     assert next(item for item in app.selectbox if "holds texts" in item.label).value == "message"
     app.button(key="upload-leave-out").click().run()  # the public files hold no id
-    assert [item.value for item in app.multiselect if item.label == "Columns to leave out"] == [["id"]]
+    assert [item.value for item in app.multiselect if item.label == "Columns to leave out"] == [
+        ["id"]
+    ]
     assert "each became 256 numbers" in words(app)
     assert any("text" in table.value for table in app.dataframe)
     app.button(key="use-upload").click().run()
@@ -59,8 +90,14 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     card = uploads.card(private)
     assert card is not None
     assert (card.is_text, card.n_train, card.shape) == (True, 720, (256,))
-    assert {upload.title for upload in uploads.list_uploads() if upload.is_text} == {"tickets.csv", "near.txt", "far.txt"}
-    texts_of = {upload.title: set(uploads.load(upload.name).texts) for upload in uploads.list_uploads()}
+    assert {upload.title for upload in uploads.list_uploads() if upload.is_text} == {
+        "tickets.csv",
+        "near.txt",
+        "far.txt",
+    }
+    texts_of = {
+        upload.title: set(uploads.load(upload.name).texts) for upload in uploads.list_uploads()
+    }
     hovered = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"][0]["text"]
     assert {text.replace("<br>", " ") for text in hovered} == texts_of["near.txt"]
     app.switch_page("pages/screen.py").run()
@@ -78,7 +115,9 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     kept = uploads.load(app.session_state["set.public"])
     assert texts_of["near.txt"] & set(kept.texts)
     assert texts_of["tickets.csv"].isdisjoint(kept.texts)
-    app.session_state["set.public"] = next(upload.name for upload in uploads.list_uploads() if upload.title == "near.txt")
+    app.session_state["set.public"] = next(
+        upload.name for upload in uploads.list_uploads() if upload.title == "near.txt"
+    )
     app.session_state["set.epsilon"] = 3.0  # the noise of a release has no seed
     app.switch_page("pages/answer.py").run()
     assert not app.error
@@ -93,7 +132,9 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     app.run()
     assert not app.error
     assert "test rows are misread" in words(app)
-    shown = [text for table in app.dataframe if "text" in table.value for text in table.value["text"]]
+    shown = [
+        text for table in app.dataframe if "text" in table.value for text in table.value["text"]
+    ]
     assert shown
     assert set(shown) <= set(uploads.load(private).texts)
     split = pc.split(uploads.load(private), public=uploads.load(linked(app)["public"]))
@@ -103,9 +144,15 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
 def test_a_column_that_does_not_look_like_texts_may_hold_them(start: Start) -> None:
     app = start("data")
     lines = [f"{'😀🖨💳📶'[row % 4] * (row // 4 + 1)},{'ab'[row % 2]}" for row in range(80)]
-    app.file_uploader(key="upload").set_value([("emoji.csv", "\n".join(["message,queue", *lines]).encode(), "text/csv")]).run()
-    app.file_uploader(key="upload-candidates").set_value([("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")]).run()
-    next(item for item in app.selectbox if item.label.startswith("Which column is the label")).set_value("queue").run()
+    app.file_uploader(key="upload").set_value(
+        [("emoji.csv", "\n".join(["message,queue", *lines]).encode(), "text/csv")]
+    ).run()
+    app.file_uploader(key="upload-candidates").set_value(
+        [("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")]
+    ).run()
+    next(
+        item for item in app.selectbox if item.label.startswith("Which column is the label")
+    ).set_value("queue").run()
     box = next(item for item in app.selectbox if "holds texts" in item.label)
     assert box.value is None
     box.set_value("message").run()

@@ -1,4 +1,5 @@
-"""An error that nobody foresaw: our own sentence on the page, its kind and place in the log, and no value in either."""
+"""An error that nobody foresaw: our own sentence on the page, its kind and place in the log, and no
+value in either."""
 
 import asyncio
 import logging
@@ -33,7 +34,9 @@ def _raise(error: BaseException) -> Any:
 
 
 @pytest.mark.parametrize("page", ["explore", "data"])
-def test_a_page_says_its_own_sentence(start: Start, page: str, monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
+def test_a_page_says_its_own_sentence(
+    start: Start, page: str, monkeypatch: pytest.MonkeyPatch, log: Any
+) -> None:
     monkeypatch.setattr(core, "raw" if page == "data" else "split", _raise(RuntimeError(VALUE)))
     app = start(page)
     assert "an error that nobody foresaw" in words(app)
@@ -61,7 +64,9 @@ def test_a_download_leaves_no_message_in_the_log(caplog: pytest.LogCaptureFixtur
     streamlit = logging.getLogger("streamlit.runtime.backend_operation_handler")
     streamlit.addHandler(caplog.handler)
     files = mock.Mock(execute_deferred=_raise(RuntimeError(VALUE)))
-    answer = asyncio.run(DeferredFileHandler(lambda: files).handle(mock.MagicMock(request_id="1"), "session"))
+    answer = asyncio.run(
+        DeferredFileHandler(lambda: files).handle(mock.MagicMock(request_id="1"), "session")
+    )
     streamlit.removeHandler(caplog.handler)
     assert "RuntimeError at" in caplog.text
     assert "3.14159" not in caplog.text + str(answer)
@@ -79,14 +84,19 @@ def test_signals_pass(signal: BaseException) -> None:
         raise signal
 
 
-def test_a_page_that_meets_torch_half_imported_waits_and_runs_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_meets_torch_half_imported_waits_and_runs_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = core.split
     calls: list[int] = []
 
     def half(*arguments: Any, **settings: Any) -> Any:
         calls.append(len(calls))
         if len(calls) == 1:
-            raise AttributeError("partially initialized module 'torch' has no attribute 'Tensor' (most likely due to a circular import)")
+            raise AttributeError(
+                "partially initialized module 'torch' has no attribute 'Tensor' (most likely due to"
+                " a circular import)"
+            )
         return drawn(*arguments, **settings)
 
     monkeypatch.setattr(core, "split", half)

@@ -1,4 +1,5 @@
-"""What is brought on one page is offered on every other, as private and as public rows, under its own title, until it is forgotten."""
+"""What is brought on one page is offered on every other, as private and as public rows, under its
+own title, until it is forgotten."""
 
 import gc
 import io
@@ -23,13 +24,18 @@ from pillar_core.rng import stream
 from pillar_core.types import BY_COIN, PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
-NUMBERS = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
+NUMBERS = "a,b,label\n" + "\n".join(
+    f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60)
+)
 
 
 def npz(side: int = 10, n: int = 240, *, has_test: bool = True) -> bytes:
     """Labelled grey images."""
     labels = np.arange(n) % 2
-    pixels = stream(side, "pixels").integers(120, size=(n, side, side)).astype(np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
+    pixels = (
+        stream(side, "pixels").integers(120, size=(n, side, side)).astype(np.uint8)
+        + (labels * 100).astype(np.uint8)[:, None, None]
+    )
     file = io.BytesIO()
     test = {"x_test": pixels[:40] + 1, "y_test": labels[:40]} if has_test else {}
     np.savez(file, x_train=pixels, y_train=labels, **test)
@@ -40,7 +46,9 @@ def box(app, label: str):
     return next(item for item in app.selectbox if item.label == label)
 
 
-def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_seen(start: Start) -> None:
+def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_seen(
+    start: Start,
+) -> None:
     app = start("screen", screen=SMALL)
     assert box(app, "Private set").value == "digits"
     app.switch_page("pages/data.py").run()
@@ -50,17 +58,25 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
     assert "here instead" not in words(app)
     app.session_state["below-screening"] = True
     app.run()
-    assert f"--private {name}" in next(item.value for item in app.code if "pillar_core" in item.value)
+    assert f"--private {name}" in next(
+        item.value for item in app.code if "pillar_core" in item.value
+    )
     box(app, "Private set").set_value("digits").run()
     assert box(app, "Private set").value == "digits"
 
 
-def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(start: Start) -> None:
+def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(
+    start: Start,
+) -> None:
     app = start("screen", screen="p:digits;c:drawn_noise;e:no;s:class_signal")
-    app.file_uploader(key="upload-candidates").set_value([("x-rays.npz", npz(n=60), "application/octet-stream")]).run()
+    app.file_uploader(key="upload-candidates").set_value(
+        [("x-rays.npz", npz(n=60), "application/octet-stream")]
+    ).run()
     app.button(key="use-public").click().run()
     assert not app.error
-    assert [upload.getvalue() for upload in app.session_state["upload-candidates"]] == [b""], "Streamlit holds no rows that are kept"
+    assert [upload.getvalue() for upload in app.session_state["upload-candidates"]] == [b""], (
+        "Streamlit holds no rows that are kept"
+    )
     name = linked(app)["public"]
     assert name in next(item.value for item in app.button_group if item.label == "Candidates")
     app.switch_page("pages/data.py").run()
@@ -72,9 +88,13 @@ def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_
 
 
 def test_every_candidate_that_was_brought_is_weighed(start: Start) -> None:
-    """Of two, the second was left out: reading had drawn test rows of it, as private rows have them."""
+    """Of two, the second was left out: reading had drawn test rows of it, as private rows have
+    them."""
     app = start("answer", data="digits")
-    files = [(f"{count}.npz", npz(n=count, has_test=False), "application/octet-stream") for count in (60, 70)]
+    files = [
+        (f"{count}.npz", npz(n=count, has_test=False), "application/octet-stream")
+        for count in (60, 70)
+    ]
     app.file_uploader(key="upload-candidates").set_value(files).run()
     app.button(key="use-public").click().run()
     cards = {upload.name: (upload.n_train, upload.n_test) for upload in uploads.list_uploads()}
@@ -87,7 +107,9 @@ def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(star
     bring_on_data(app, NUMBERS.encode(), "cells.csv")
     app.switch_page("pages/screen.py").run()
     assert box(app, "Private set").value == linked(app)["data"]
-    assert "is compared here instead" in " ".join(item.value for item in start("screen", data="breast_cancer").info)
+    assert "is compared here instead" in " ".join(
+        item.value for item in start("screen", data="breast_cancer").info
+    )
 
 
 def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: Start) -> None:
@@ -103,7 +125,9 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     assert "x-rays.npz" not in box(app, "Private data").options
     assert not pc.store.default().has("arrays", first.removeprefix("stored:"))
     app.switch_page("pages/screen.py").run()
-    assert {"x-rays.npz", "x-rays.npz (2)"} & set(box(app, "Private set").options) == {"x-rays.npz (2)"}
+    assert {"x-rays.npz", "x-rays.npz (2)"} & set(box(app, "Private set").options) == {
+        "x-rays.npz (2)"
+    }
     app.switch_page("pages/data.py").run()
     app.button(key="forget").click().run()
     assert linked(app)["data"] == Settings().data
@@ -111,7 +135,9 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     assert not pc.store.default().has("arrays", numbers.removeprefix("stored:"))
 
 
-def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[tuple[str, weakref.ref[object]]] = []
 
     def watched(read, name_of):
@@ -123,10 +149,15 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(sta
         return reading
 
     monkeypatch.setattr(uploads, "load_rows", watched(uploads.load_rows, lambda name: name))
-    monkeypatch.setattr(reader.Reading, "_read", watched(reader.Reading._read, lambda *_: "a table"))
+    monkeypatch.setattr(
+        reader.Reading, "_read", watched(reader.Reading._read, lambda *_: "a table")
+    )
     start("geometry")
     app = start("data")
-    rows = [f"p{index // 2},{index % 4},{index % 2 + 0.01 * index:.2f},{(index // 2) % 2}" for index in range(240)]
+    rows = [
+        f"p{index // 2},{index % 4},{index % 2 + 0.01 * index:.2f},{(index // 2) % 2}"
+        for index in range(240)
+    ]
     own = bring_on_data(app, "\n".join(["patient,a,b,label", *rows]).encode(), "cells.csv")
     app.switch_page("pages/geometry.py").run()
     public = str(linked(app)["public"])
@@ -134,17 +165,27 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(sta
     app.switch_page("pages/data.py").run()
     app.button(key="forget").click().run()
     gc.collect()
-    assert {name for name, kept in made if kept() is not None} - {Settings().data} == {public, "digits"}
+    assert {name for name, kept in made if kept() is not None} - {Settings().data} == {
+        public,
+        "digits",
+    }
     start("geometry")
     assert [name for name, _ in made].count("digits") == 1
 
 
-def test_a_forgotten_sets_title_is_on_no_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forgotten_sets_title_is_on_no_page(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(api, "ensure", lambda _: None)
     app = start("data")
     name = bring_on_data(app, NUMBERS.encode(), "cells.csv")
     app.switch_page("pages/explore.py").run()
-    pc.jobs.submit({"kind": "sweep", "grid": {"dataset": name, "method": "dp_fc", "epsilon": [1.0], "public_fraction": 0.1}})
+    pc.jobs.submit(
+        {
+            "kind": "sweep",
+            "grid": {"dataset": name, "method": "dp_fc", "epsilon": [1.0], "public_fraction": 0.1},
+        }
+    )
 
     def everything_on_runs() -> str:
         app.switch_page("pages/runs.py").run()
@@ -159,28 +200,43 @@ def test_a_forgotten_sets_title_is_on_no_page(start: Start, monkeypatch: pytest.
 def rows(n: int, *, seed: int = 0, classes: int = 2) -> bytes:
     """Labelled rows of six numbers as npz."""
     file = io.BytesIO()
-    np.savez(file, x_train=stream(seed, "rows").normal(size=(n, 6)).astype(np.float32), y_train=np.arange(n) % classes)
+    np.savez(
+        file,
+        x_train=stream(seed, "rows").normal(size=(n, 6)).astype(np.float32),
+        y_train=np.arange(n) % classes,
+    )
     return file.getvalue()
 
 
-def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_public_ones(start: Start) -> None:
+def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_public_ones(
+    start: Start,
+) -> None:
     app = start("answer")
 
     def judged(private: bytes, public: bytes) -> str:
         """What Answer says of two files before any of them is kept."""
         for key, content in (("upload", private), ("upload-candidates", public)):
-            app.file_uploader(key=key).set_value([("mine.npz", content, "application/octet-stream")])
+            app.file_uploader(key=key).set_value(
+                [("mine.npz", content, "application/octet-stream")]
+            )
         return words(app.run())
 
-    swapped, unequal = "Were private and public files swapped?", "Are these labels numbers to predict?"
+    swapped, unequal = (
+        "Were private and public files swapped?",
+        "Are these labels numbers to predict?",
+    )
     for private, public, asked in (
         (rows(300), rows(600, seed=1), swapped),
         (rows(300), rows(100, seed=1), ""),
         (rows(600, classes=300), rows(100, seed=1), unequal),
     ):
         said = judged(private, public)
-        assert [question for question in (swapped, unequal) if question in said] == [asked] * bool(asked)
-        assert ("The public set's labels are not used: its classes are 0, 1" in said) == (asked == unequal)
+        assert [question for question in (swapped, unequal) if question in said] == [asked] * bool(
+            asked
+        )
+        assert ("The public set's labels are not used: its classes are 0, 1" in said) == (
+            asked == unequal
+        )
     judged(rows(300), rows(300))
     app.button(key="use-upload").click().run()
     assert "mine.npz holds the private rows themselves" in words(app)
@@ -189,8 +245,12 @@ def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_pu
 
 def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start: Start) -> None:
     app = start("answer", epsilon="1")
-    app.file_uploader(key="upload").set_value([("x-rays.npz", npz(), "application/octet-stream")]).run()
-    app.file_uploader(key="upload-candidates").set_value([("near.npz", npz(side=12, n=60), "application/octet-stream")]).run()
+    app.file_uploader(key="upload").set_value(
+        [("x-rays.npz", npz(), "application/octet-stream")]
+    ).run()
+    app.file_uploader(key="upload-candidates").set_value(
+        [("near.npz", npz(side=12, n=60), "application/octet-stream")]
+    ).run()
     app.button(key="use-upload").click().run()
     assert re.search("(?i)expect|no useful prediction", words(app))
     app.selectbox(key="extract-backbone").set_value("efficientnet_lite0").run()
@@ -202,9 +262,13 @@ def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start: Star
     assert "### Use" not in said
 
 
-def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_for(start: Start) -> None:
+def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_for(
+    start: Start,
+) -> None:
     app = start("answer", epsilon="1")
-    app.file_uploader(key="upload").set_value([("scans.npz", npz(side=112, n=60), "application/octet-stream")]).run()
+    app.file_uploader(key="upload").set_value(
+        [("scans.npz", npz(side=112, n=60), "application/octet-stream")]
+    ).run()
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
     assert "Features through EfficientNet-Lite0" in words(app)
@@ -215,13 +279,21 @@ def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_
     assert re.search("(?i)expect|no useful prediction", words(app))
 
 
-VISITS = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+VISITS = [
+    f"p{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)
+]
 
 
-def of_visits(start: Start, rows: list[str] = VISITS, header: str = "patient,a,label", **query: Any) -> AppTest:
+def of_visits(
+    start: Start, rows: list[str] = VISITS, header: str = "patient,a,label", **query: Any
+) -> AppTest:
     """Data with a table of visits that is not kept yet."""
     app = start("data", **query)
-    return app.file_uploader(key="upload").set_value([("visits.csv", "\n".join([header, *rows]).encode(), "text/csv")]).run()
+    return (
+        app.file_uploader(key="upload")
+        .set_value([("visits.csv", "\n".join([header, *rows]).encode(), "text/csv")])
+        .run()
+    )
 
 
 def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> None:
@@ -237,7 +309,10 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     assert kept.persons is not None
     assert kept.persons.most == 1
     assert public.apart_from == (kept.fingerprint,)
-    assert "120 rows are left out. Used would be 120 with 2 of a person, 180 with 3 of a person" in said
+    assert (
+        "120 rows are left out. Used would be 120 with 2 of a person, 180 with 3 of a person"
+        in said
+    )
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
     assert "a given person took part" in sidebar
     assert "one person added or removed" in sidebar
@@ -246,10 +321,17 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
 def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start: Start) -> None:
     """Read as numbers, 1.1 and 1.10 were one person: who leaves then brought in another's rows."""
     names = [f"{site}.{number}" for site in range(1, 4) for number in range(1, 21)]
-    rows = [f"{name},{visit + 0.01 * index:.2f},{index % 2}" for index, name in enumerate(names) for visit in range(3)]
+    rows = [
+        f"{name},{visit + 0.01 * index:.2f},{index % 2}"
+        for index, name in enumerate(names)
+        for visit in range(3)
+    ]
     app = of_visits(start, rows)
     assert "180 rows of 60 persons" in words(app)
-    rows = [f"{index // 3},{index % 2 + 0.01 * index:.2f},{['no', 'yes'][index // 3 % 2]}" for index in range(180)]
+    rows = [
+        f"{index // 3},{index % 2 + 0.01 * index:.2f},{['no', 'yes'][index // 3 % 2]}"
+        for index in range(180)
+    ]
     app = of_visits(start, rows, "who,a,sick")
     assert "Label: sick, the only column of words." in words(app)
     assert "Which column says whose row it is?" not in [item.label for item in app.selectbox]
@@ -261,7 +343,10 @@ def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start: 
 
 
 def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start: Start) -> None:
-    rows = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{index % 2 * 3},{(index // 3) % 2}" for index in range(600)]
+    rows = [
+        f"p{index // 3},{index % 2 + 0.01 * index:.2f},{index % 2 * 3},{(index // 3) % 2}"
+        for index in range(600)
+    ]
     app = of_visits(start, rows, "patient,a,b,label", epsilon=2.0, method="noisy_gd")
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
     assert "600 rows of 200 persons: the first 2 of each, 400 rows, are used" in words(app)
@@ -277,28 +362,46 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start:
     app.switch_page("pages/explore.py").run()
     assert not app.error
     assert "ε of a person with up to 2 rows" in words(app)
-    (entry,) = (one for key in store.default().keys("record") if name in str(one := store.default().get_json("record", key)))
+    (entry,) = (
+        one
+        for key in store.default().keys("record")
+        if name in str(one := store.default().get_json("record", key))
+    )
     record, n_private = entry["guarantee"], entry["facts"]["n_private"]
     assert record["rows_per_person"] == 2
-    cost = METHODS["noisy_gd"].cost(METHODS["noisy_gd"].settings(**entry["settings"]), PublicFacts(n_private, 1, 2, 2))
+    cost = METHODS["noisy_gd"].cost(
+        METHODS["noisy_gd"].settings(**entry["settings"]), PublicFacts(n_private, 1, 2, 2)
+    )
     of_row = accounting.epsilon(cost, delta=1e-5, relation="add_or_remove_one").upper
     # what a person with two rows may lose is the budget, and a row alone loses less than that
-    assert accounting.epsilon(of_person(cost, 2), delta=1e-5, relation="add_or_remove_one").upper == record["epsilon"]["upper"] <= 2.0
+    assert (
+        accounting.epsilon(of_person(cost, 2), delta=1e-5, relation="add_or_remove_one").upper
+        == record["epsilon"]["upper"]
+        <= 2.0
+    )
     assert of_row < 1.0
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_persons_of_a_public_file_are_no_private_persons(
+    start: Start, is_named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alike = persons._canonical_names
-    others = [f"P{index // 2},{index % 2 + 0.02 * index:.2f},{(index // 2) % 2}" for index in range(20)]
+    others = [
+        f"P{index // 2},{index % 2 + 0.02 * index:.2f},{(index // 2) % 2}" for index in range(20)
+    ]
     app = of_visits(start)
     header = "patient,a,label" if is_named else "nobody,a,label"
-    app.file_uploader(key="upload-candidates").set_value([("open.csv", "\n".join([header, *others]).encode(), "text/csv")]).run()
+    app.file_uploader(key="upload-candidates").set_value(
+        [("open.csv", "\n".join([header, *others]).encode(), "text/csv")]
+    ).run()
     said = words(app)
     assert ("180 rows of 50 persons" in said) == is_named
     assert ("does not name its persons" in said) != is_named
     read = []
-    monkeypatch.setattr(persons, "_canonical_names", lambda names: read.append(names) or alike(names))
+    monkeypatch.setattr(
+        persons, "_canonical_names", lambda names: read.append(names) or alike(names)
+    )
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(1).run()
     app.button(key="use-upload").click().run()
@@ -317,7 +420,10 @@ def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start: Start) 
 
 
 def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start) -> None:
-    rows = [f"{'Pp'[index % 2]}{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+    rows = [
+        f"{'Pp'[index % 2]}{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}"
+        for index in range(180)
+    ]
     app = of_visits(start, rows)
     assert "'P0', 'p0'" in words(app) + " ".join(item.value for item in app.error)
     box(app, "Which column says whose row it is?").set_value("a").run()
@@ -327,21 +433,35 @@ def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> None:
-    """A column of zeros, but for one row: it was left out or not, so that a model's width told whether that person was there."""
+    """A column of zeros, but for one row: it was left out or not, so that a model's width told
+    whether that person was there."""
     widths = []
     for first in (0, 1):
-        rows = [f"{age % 50},{age * 7 % 90},{first if age == 0 else 0},{'ab'[age % 2]}" for age in range(80)]
+        rows = [
+            f"{age % 50},{age * 7 % 90},{first if age == 0 else 0},{'ab'[age % 2]}"
+            for age in range(80)
+        ]
         others = [f"{age % 50},{age * 7 % 90},{age % 2},{'ab'[age % 2]}" for age in range(40)]
         app = start("data")
         header = "age,pressure,hiv,label"
-        app.file_uploader(key="upload").set_value([("ward.csv", "\n".join([header, *rows]).encode(), "text/csv")]).run()
+        app.file_uploader(key="upload").set_value(
+            [("ward.csv", "\n".join([header, *rows]).encode(), "text/csv")]
+        ).run()
         if is_shared:
-            app.file_uploader(key="upload-candidates").set_value([("open.csv", "\n".join([header, *others]).encode(), "text/csv")]).run()
-            widths.append(app.multiselect(key=next(one.key for one in app.multiselect if "left-out" in one.key)).value)
+            app.file_uploader(key="upload-candidates").set_value(
+                [("open.csv", "\n".join([header, *others]).encode(), "text/csv")]
+            ).run()
+            widths.append(
+                app.multiselect(
+                    key=next(one.key for one in app.multiselect if "left-out" in one.key)
+                ).value
+            )
         else:
             for box in [one for one in app.toggle if "upload-persons" in one.key]:
                 box.set_value(True).run()
-            app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
+            app.radio(key="upload-public").set_value(
+                app.radio(key="upload-public").options[1]
+            ).run()
             app.multiselect[-1].set_value([]).run()
             for box in [one for one in app.text_input if "upload-declared" in one.key]:
                 box.set_value("0, 100").run()
@@ -349,20 +469,45 @@ def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> Non
     assert widths == ([[], []] if is_shared else [True, True])
 
 
-def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(start: Start) -> None:
-    text = "a;b;ward;label\n" + "".join(f"{row};1.{row:03};{'xy'[row % 2]};{row // 2 % 2}\n" for row in range(10, 70))
-    app = start("data").file_uploader(key="upload").set_value([("rows.csv", text.encode(), "text/csv")]).run()
+def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
+    start: Start,
+) -> None:
+    text = "a;b;ward;label\n" + "".join(
+        f"{row};1.{row:03};{'xy'[row % 2]};{row // 2 % 2}\n" for row in range(10, 70)
+    )
+    app = (
+        start("data")
+        .file_uploader(key="upload")
+        .set_value([("rows.csv", text.encode(), "text/csv")])
+        .run()
+    )
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     assert "semicolons between cells" in words(app)
     assert "stand between thousands" in words(app)
     public = "".join(line.partition(";")[2] + "\n" for line in text.splitlines()[:40])
-    app = app.file_uploader(key="upload-candidates").set_value([("public.csv", public.encode(), "text/csv")]).run()
-    assert "a (missing in the public file)" in next(item for item in app.multiselect if item.label == "Columns to leave out").options
+    app = (
+        app.file_uploader(key="upload-candidates")
+        .set_value([("public.csv", public.encode(), "text/csv")])
+        .run()
+    )
+    assert (
+        "a (missing in the public file)"
+        in next(item for item in app.multiselect if item.label == "Columns to leave out").options
+    )
 
 
-def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_notes(start: Start) -> None:
-    rows = "a,b,label\n" + "".join(f"{row % 2 + 0.01 * row:.2f},{row},{row % 2}\n" for row in range(24))
-    app = start("data").file_uploader(key="upload").set_value([("few.csv", rows.encode(), "text/csv")]).run()
+def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_notes(
+    start: Start,
+) -> None:
+    rows = "a,b,label\n" + "".join(
+        f"{row % 2 + 0.01 * row:.2f},{row},{row % 2}\n" for row in range(24)
+    )
+    app = (
+        start("data")
+        .file_uploader(key="upload")
+        .set_value([("few.csv", rows.encode(), "text/csv")])
+        .run()
+    )
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     assert not app.error
     assert "No rows are named as test rows" in words(app), "the reader's own note"
@@ -376,7 +521,12 @@ def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_no
 
 
 def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start: Start) -> None:
-    app = start("data").file_uploader(key="upload").set_value([("rows.csv", NUMBERS.encode(), "text/csv")]).run()
+    app = (
+        start("data")
+        .file_uploader(key="upload")
+        .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
+        .run()
+    )
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.toggle(key="upload-coin").set_value(True).run()
     app.button(key="use-upload").click().run()
@@ -385,7 +535,9 @@ def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start: Start
     assert (drawn.test_drawn, len(drawn.x_train) + len(drawn.x_test)) == (BY_COIN, 60)
     app.switch_page("pages/answer.py").run()
     app.toggle(key=f"local-widget.answer-test-{linked(app)['data']}").set_value(True).run()
-    assert not [item for item in app.toggle if item.key == "local-widget.answer-test-coin"], "nobody has to state what the app knows"
+    assert not [item for item in app.toggle if item.key == "local-widget.answer-test-coin"], (
+        "nobody has to state what the app knows"
+    )
     assert "together, the larger of the two, as this library drew the test rows" in words(app)
 
 
@@ -393,16 +545,30 @@ def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:
     file = io.BytesIO()
     x = stream(1, "rows").normal(size=(40, 2))
     np.savez(file, x_train=x, y_train=np.arange(40) % 2, names=np.array(["b", "a"]))
-    app = start("data").file_uploader(key="upload").set_value([("rows.csv", NUMBERS.encode(), "text/csv")]).run()
-    app.file_uploader(key="upload-candidates").set_value([("open.npz", file.getvalue(), "application/zip")]).run()
+    app = (
+        start("data")
+        .file_uploader(key="upload")
+        .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
+        .run()
+    )
+    app.file_uploader(key="upload-candidates").set_value(
+        [("open.npz", file.getvalue(), "application/zip")]
+    ).run()
     assert "came in another order" in words(app)
     app.button(key="use-upload").click().run()
     assert uploads.load(str(linked(app)["public"])).names == ("b", "a")
 
 
-def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(start: Start) -> None:
+def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(
+    start: Start,
+) -> None:
     rows = [f"{'<0.5' if row == 17 else row / 10},{row % 7},{'ab'[row % 2]}" for row in range(60)]
-    app = start("data").file_uploader(key="upload").set_value([("lab.csv", "\n".join(["crp,x,label", *rows]).encode(), "text/csv")]).run()
+    app = (
+        start("data")
+        .file_uploader(key="upload")
+        .set_value([("lab.csv", "\n".join(["crp,x,label", *rows]).encode(), "text/csv")])
+        .run()
+    )
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     assert not app.error
     assert "'<0.5' in row 17" in words(app)
@@ -411,12 +577,20 @@ def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a
     assert uploads.load(str(linked(app)["data"])).names == ("x",)
 
 
-def test_another_draw_of_the_private_file_is_weighed_as_public_only_if_somebody_says_so(start: Start) -> None:
+def test_another_draw_of_the_private_file_is_weighed_as_public_only_if_somebody_says_so(
+    start: Start,
+) -> None:
     """Both hold the same people: the advice read them as public rows."""
     draw = stream(3, "rows")
     test_rows = ((draw.normal(size=(20, 3)), np.arange(20) % 2),) * 2
-    sets = [pc.features(draw.normal(size=(80, 3)), np.arange(80) % 2, *tested) for tested in (*test_rows, ())]
-    first, second, other = (uploads.keep(rows, title=title) for rows, title in zip(sets, ("ward.csv", "ward.csv", "open.csv"), strict=True))
+    sets = [
+        pc.features(draw.normal(size=(80, 3)), np.arange(80) % 2, *tested)
+        for tested in (*test_rows, ())
+    ]
+    first, second, other = (
+        uploads.keep(rows, title=title)
+        for rows, title in zip(sets, ("ward.csv", "ward.csv", "open.csv"), strict=True)
+    )
     app = start("answer", data=second, epsilon="1")
     chosen = widget(app, "multiselect", "local-widget.answer-public").value
     assert (other in chosen, first in chosen) == (True, False)

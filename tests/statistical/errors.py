@@ -1,7 +1,9 @@
-"""What each test that hangs on drawn numbers may do wrong: α, a false alarm, and β, a fault that it must see and misses.
+"""What each test that hangs on drawn numbers may do wrong: α, a false alarm, and β, a fault that it
+must see and misses.
 
-Both are for draws that nobody knows beforehand, whether a seed fixes them or not, and for each of a test's cases. A test that draws
-what no seed repeats (`rng.SystemStream`, a stream without a seed) has a line in errors.csv, or fails; 0 says that no draw decides it.
+Both are for draws that nobody knows beforehand, whether a seed fixes them or not, and for each of a
+test's cases. A test that draws what no seed repeats (`rng.SystemStream`, a stream without a seed)
+has a line in errors.csv, or fails; 0 says that no draw decides it.
 """
 
 import csv
@@ -17,7 +19,9 @@ MOST = 1e-3
 def read() -> dict[str, tuple[float, float]]:
     """(α, β) by a test's name without its case."""
     with LIST.open(newline="", encoding="utf-8") as file:
-        return {row["test"]: (float(row["alpha"]), float(row["beta"])) for row in csv.DictReader(file)}
+        return {
+            row["test"]: (float(row["alpha"]), float(row["beta"])) for row in csv.DictReader(file)
+        }
 
 
 def of(test: str) -> tuple[float, float] | None:

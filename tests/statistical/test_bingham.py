@@ -1,4 +1,5 @@
-"""The Bingham sampler against exact integrals, and that wrong concentrations are seen to be wrong."""
+"""The Bingham sampler against exact integrals, and that wrong concentrations are seen to be
+wrong."""
 
 import math
 
@@ -15,7 +16,8 @@ from pillar_core.mechanisms.bingham import bingham
 from pillar_core.rng import stream
 
 LEVEL = 6.0
-"""Standard errors: two-sided level 2e-9 for each comparison. At the draws below, other scales are apart by 11.9 or more."""
+"""Standard errors: two-sided level 2e-9 for each comparison. At the draws below, other scales are
+apart by 11.9 or more."""
 
 
 def circle(gap: float) -> float:
@@ -24,8 +26,11 @@ def circle(gap: float) -> float:
 
 
 def sphere(gap: float) -> float:
-    """E x₁² on the sphere in three dimensions for density ∝ exp(gap · x₁²): x₁ is uniform before tilting."""
-    top, bottom = (quad(lambda t, power=power: t**power * math.exp(gap * t * t), 0, 1)[0] for power in (2, 0))
+    """E x₁² on the sphere in three dimensions for density ∝ exp(gap · x₁²): x₁ is uniform before
+    tilting."""
+    top, bottom = (
+        quad(lambda t, power=power: t**power * math.exp(gap * t * t), 0, 1)[0] for power in (2, 0)
+    )
     return top / bottom
 
 
@@ -38,7 +43,9 @@ def squares(gap: float, size: int, draws: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("gap", "draws"), [(1.0, 18_000), (5.0, 2_000), (20.0, 2_000)])
 @pytest.mark.parametrize(("size", "exact"), [(2, circle), (3, sphere)])
-def test_moments_are_exact_and_wrong_scales_are_rejected(gap: float, draws: int, size: int, exact) -> None:
+def test_moments_are_exact_and_wrong_scales_are_rejected(
+    gap: float, draws: int, size: int, exact
+) -> None:
     found = squares(gap, size, draws)
     error = LEVEL * float(np.std(found)) / math.sqrt(draws)
     assert abs(found.mean() - exact(gap)) < error
@@ -55,7 +62,8 @@ def test_no_concentration_is_uniform_and_directions_are_orthonormal_and_charged(
     found = mechanism.directions(rows.T @ rows, 4)
     np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-12)
     assert ledger.total_event == compose(*[ExponentialMechanismEvent(0.25, 0.5)] * 4)
-    # At 1,000 units of λ₁, of which the second has two thirds, the first direction is nearly certain.
+    # At 1,000 units of λ₁, of which the second has two thirds, the first direction is nearly
+    # certain.
     assert abs(found[0, 0]) > 0.9
 
 
@@ -77,7 +85,9 @@ def test_a_mechanism_uses_epsilon_over_clip_squared_by_which_one_row_moves_the_s
     assert np.square(row / np.linalg.norm(row) @ row) == pytest.approx(1.5**2)
 
 
-@pytest.mark.parametrize(("epsilon", "clip"), [(0.0, 1.0), (math.nan, 1.0), (math.inf, 1.0), (1.0, 0.0), (1.0, math.nan)])
+@pytest.mark.parametrize(
+    ("epsilon", "clip"), [(0.0, 1.0), (math.nan, 1.0), (math.inf, 1.0), (1.0, 0.0), (1.0, math.nan)]
+)
 def test_bad_settings_are_refused(epsilon: float, clip: float) -> None:
     with pytest.raises(SettingError):
         BinghamMechanism(epsilon, clip, stream(0, "noise"), Ledger())

@@ -10,10 +10,18 @@ def test_fewer_than_one_run_in_a_thousand_is_wrong(request: pytest.FixtureReques
     assert sum(sum(errors.of(item.nodeid) or ()) for item in request.session.items) <= errors.MOST
 
 
-@pytest.mark.parametrize("draw", [lambda: rng.stream(None), lambda: rng.Streams(None).secret("noise").random(1)])
-def test_a_test_that_draws_what_no_seed_repeats_is_told_to_state_its_errors(draw, request, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "draw", [lambda: rng.stream(None), lambda: rng.Streams(None).secret("noise").random(1)]
+)
+def test_a_test_that_draws_what_no_seed_repeats_is_told_to_state_its_errors(
+    draw, request, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(errors, "of", lambda test: None)
-    call = next(one for one in request.config.hook.pytest_runtest_call.get_hookimpls() if one.plugin_name.endswith("tests/conftest.py"))
+    call = next(
+        one
+        for one in request.config.hook.pytest_runtest_call.get_hookimpls()
+        if one.plugin_name.endswith("tests/conftest.py")
+    )
     checked = call.function(request.node)
     next(checked)
     draw()

@@ -1,4 +1,5 @@
-"""Poisson samples against the binomial law; a sampler at 2/3 or 3/2 of the probability must be seen."""
+"""Poisson samples against the binomial law; a sampler at 2/3 or 3/2 of the probability must be
+seen."""
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ DRAWS, ROWS = 3000, 40
 
 
 def p_values(probability: float, drawn_at: float) -> tuple[float, float]:
-    """p-values of the sizes against Binomial(ROWS, q), and of the inclusion counts of rows against Binomial(DRAWS, q)."""
+    """p-values of the sizes against Binomial(ROWS, q), and of the inclusion counts of rows against
+    Binomial(DRAWS, q)."""
     stream = rng.stream(5, "sampling test")
     samples = [poisson_sample(drawn_at, ROWS, stream) for _ in range(DRAWS)]
     sizes = np.bincount([len(sample) for sample in samples], minlength=ROWS + 1)

@@ -20,7 +20,14 @@ def encoded(pixels: Array, kind: str = "png") -> bytes:
     return stream.getvalue()
 
 
-def picture(code: int, number: int, *, size: tuple[int, int] = (6, 8), colour: bool = True, kind: str = "png") -> bytes:
+def picture(
+    code: int,
+    number: int,
+    *,
+    size: tuple[int, int] = (6, 8),
+    colour: bool = True,
+    kind: str = "png",
+) -> bytes:
     """One image of class `code`: its brightness says which, its first pixel says which number."""
     pixels = np.full((*size, 3) if colour else size, 20 * code + 10, dtype=np.uint8)
     pixels[0, 0] = number
@@ -54,11 +61,15 @@ def npz(**arrays: Any) -> bytes:
 
 def images_of(n: int, shape: tuple[int, ...], classes: int, seed: int = 0) -> tuple[Array, Array]:
     """(n, *shape) uint8 random images and (n,) int64 labels that cover all classes."""
-    pixels = np.frombuffer(np.random.RandomState(seed).bytes(n * int(np.prod(shape))), dtype=np.uint8)
+    pixels = np.frombuffer(
+        np.random.RandomState(seed).bytes(n * int(np.prod(shape))), dtype=np.uint8
+    )
     return pixels.reshape(n, *shape).copy(), np.arange(n) % classes
 
 
-def report_on(content: Any, filename: str = "", *, public_fraction: float | None = 0.1) -> reports.Report:
+def report_on(
+    content: Any, filename: str = "", *, public_fraction: float | None = 0.1
+) -> reports.Report:
     """What the app says of a path or of an upload's bytes."""
     try:
         data = objects.read(content, filename=filename)

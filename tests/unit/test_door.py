@@ -1,4 +1,5 @@
-"""Who gets in: accounts of the machine, names and origins of a request, the token, and what a visitor's browser may send."""
+"""Who gets in: accounts of the machine, names and origins of a request, the token, and what a
+visitor's browser may send."""
 
 import asyncio
 import os
@@ -20,14 +21,29 @@ HOST = ("host", "127.0.0.1:8501")
 @pytest.fixture
 def connection() -> Any:
     """The two ends of a connection over the loopback, as the server sees them."""
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
         yield client.getsockname(), server.getsockname()
 
 
-def answer(kind: str, ends: Any, *headers: tuple[str, str], path: str = "/", query: str = "", frames: tuple[bytes, ...] = ()) -> list[Any]:
+def answer(
+    kind: str,
+    ends: Any,
+    *headers: tuple[str, str],
+    path: str = "/",
+    query: str = "",
+    frames: tuple[bytes, ...] = (),
+) -> list[Any]:
     """What is sent for a request by an app that repeats each frame that reaches it."""
     sent: list[Any] = []
-    frame = iter([*({"type": "websocket.receive", "bytes": frame} for frame in frames), {"type": "websocket.disconnect"}])
+    frame = iter(
+        [
+            *({"type": "websocket.receive", "bytes": frame} for frame in frames),
+            {"type": "websocket.disconnect"},
+        ]
+    )
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -40,7 +56,13 @@ def answer(kind: str, ends: Any, *headers: tuple[str, str], path: str = "/", que
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": kind, "path": path, "query_string": query.encode(), "client": ends[0], "server": ends[1]}
+    scope = {
+        "type": kind,
+        "path": path,
+        "query_string": query.encode(),
+        "client": ends[0],
+        "server": ends[1],
+    }
     written = [(name.encode(), value.encode()) for name, value in headers]
     asyncio.run(door.Door(app)(scope | {"headers": written}, receive, send))
     return sent
@@ -51,27 +73,49 @@ def status(*asked: Any, **more: Any) -> int:
 
 
 @pytest.mark.parametrize(("demo", "hub"), [("0", ""), ("1", " https://huggingface.co")])
-def test_on_a_hub_a_demo_is_framed_by_the_hub_alone(connection: Any, monkeypatch: pytest.MonkeyPatch, demo: str, hub: str) -> None:
+def test_on_a_hub_a_demo_is_framed_by_the_hub_alone(
+    connection: Any, monkeypatch: pytest.MonkeyPatch, demo: str, hub: str
+) -> None:
     monkeypatch.setenv("SPACE_ID", "you/explorer")
     monkeypatch.setenv(mode.DEMO, demo)
-    assert (b"content-security-policy", f"frame-ancestors 'self'{hub}".encode()) in answer("http", connection, HOST)[0]["headers"]
+    assert (b"content-security-policy", f"frame-ancestors 'self'{hub}".encode()) in answer(
+        "http", connection, HOST
+    )[0]["headers"]
 
 
-def test_one_person_at_this_machine_gets_in_by_its_name_and_no_page_of_another_origin(connection: Any) -> None:
-    assert (b"content-security-policy", b"frame-ancestors 'self'") in answer("http", connection, HOST)[0]["headers"]
+def test_one_person_at_this_machine_gets_in_by_its_name_and_no_page_of_another_origin(
+    connection: Any,
+) -> None:
+    assert (b"content-security-policy", b"frame-ancestors 'self'") in answer(
+        "http", connection, HOST
+    )[0]["headers"]
     headers = {
-        200: [[("host", "localhost:8501")], [("host", "[::1]:8501")], [HOST, ("origin", "http://127.0.0.1:8501")]],
+        200: [
+            [("host", "localhost:8501")],
+            [("host", "[::1]:8501")],
+            [HOST, ("origin", "http://127.0.0.1:8501")],
+        ],
         403: [
             [],
             [("host", "rows.example.org")],
             [("host", "localhost.example.org:8501")],
             [HOST, ("x-forwarded-for", "127.0.0.1")],
-            *([HOST, ("origin", origin)] for origin in ("http://localhost:1", "https://127.0.0.1", "http://evil.example", "null")),
+            *(
+                [HOST, ("origin", origin)]
+                for origin in (
+                    "http://localhost:1",
+                    "https://127.0.0.1",
+                    "http://evil.example",
+                    "null",
+                )
+            ),
         ],
     }
     for expected, each in headers.items():
         assert [status(connection, *given) for given in each] == [expected] * len(each)
-    assert answer("websocket", connection, HOST, ("origin", "http://evil.example")) == [{"type": "websocket.close", "code": 1008}]
+    assert answer("websocket", connection, HOST, ("origin", "http://evil.example")) == [
+        {"type": "websocket.close", "code": 1008}
+    ]
     assert status((("192.0.2.1", 5), connection[1]), HOST) == 403
     assert status((None, connection[1]), HOST) == 403
 
@@ -79,44 +123,84 @@ def test_one_person_at_this_machine_gets_in_by_its_name_and_no_page_of_another_o
 def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_check(
     connection: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The kernel says whose the other end of the connection is; a closed end has no inode, and is no root's."""
+    """The kernel says whose the other end of the connection is; a closed end has no inode, and is
+    no root's."""
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
     assert status(connection, HOST) == (200 if own == 0 else 403)
     monkeypatch.setattr(os, "getuid", lambda: 1000)
-    head, ends = "  sl  local_address rem_address ...\n", (("127.0.0.1", 0xA1B2), ("127.0.0.1", 0x2135))
+    head, ends = (
+        "  sl  local_address rem_address ...\n",
+        (
+            ("127.0.0.1", 0xA1B2),
+            ("127.0.0.1", 0x2135),
+        ),
+    )
     line = "   0: {local}:A1B2 {local}:2135 01 0:0 0:0 0 {account} 0 {inode} 1 0 20 4 30 10 -1\n"
     lists = {name: tmp_path / name for name in ("tcp", "tcp6")}
     monkeypatch.setattr(door, "Path", lambda path: lists[path.rpartition("/")[2]])
-    mapped, foreign = "0000000000000000FFFF00000100007F", line.format(local="0100007F", account=65534, inode=7)
+    mapped, foreign = (
+        "0000000000000000FFFF00000100007F",
+        line.format(local="0100007F", account=65534, inode=7),
+    )
     for local, account, inode, expected in (
-        *(("0100007F", 1000, 7, 200), ("0100007F", 0, 7, 200), (mapped, 1000, 7, 200), ("0100007F", 65534, 7, 403)),
+        *(
+            ("0100007F", 1000, 7, 200),
+            ("0100007F", 0, 7, 200),
+            (mapped, 1000, 7, 200),
+            ("0100007F", 65534, 7, 403),
+        ),
         *((mapped, 65534, 7, 403), ("0100007F", 0, 0, 403), ("0200007F", 1000, 7, 403)),
     ):
         of_six = local == mapped
-        lists["tcp"].write_text(head + ("" if of_six else line.format(local=local, account=account, inode=inode)))
-        lists["tcp6"].write_text(head + (line.format(local=local, account=account, inode=inode) if of_six else ""))
+        lists["tcp"].write_text(
+            head + ("" if of_six else line.format(local=local, account=account, inode=inode))
+        )
+        lists["tcp6"].write_text(
+            head + (line.format(local=local, account=account, inode=inode) if of_six else "")
+        )
         assert status(((*ends[0],), ends[1]), HOST) == expected, (local, account, inode)
-        assert status(ends, HOST, path="/pillar/_stcore/health") == status(ends, HOST, path="/ready") == 200
+        assert (
+            status(ends, HOST, path="/pillar/_stcore/health")
+            == status(ends, HOST, path="/ready")
+            == 200
+        )
     for path in lists.values():
         path.unlink()
     assert status(ends, HOST) == 200, "a system without such lists"
     lists["tcp"].write_text(head + foreign)
     lists["tcp6"].write_text(head)
-    assert (status(ends, HOST), status(((*ends[0],), ends[1]), HOST)) == (200, 403), "once a connection, and anew for the next"
+    assert (status(ends, HOST), status(((*ends[0],), ends[1]), HOST)) == (
+        200,
+        403,
+    ), "once a connection, and anew for the next"
     assert status((("192.0.2.1", 5), ends[1]), HOST) == 403
 
 
-def test_readiness_lies_where_the_app_does(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(st, "get_option", {"server.baseUrlPath": "/pillar/", "server.corsAllowedOrigins": ()}.get)
+def test_readiness_lies_where_the_app_does(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        st, "get_option", {"server.baseUrlPath": "/pillar/", "server.corsAllowedOrigins": ()}.get
+    )
     monkeypatch.setenv(mode.TOKEN, "x")
-    assert [status(connection, HOST, path=path) for path in ("/pillar/ready", "/ready")] == [200, 403]
+    assert [status(connection, HOST, path=path) for path in ("/pillar/ready", "/ready")] == [
+        200,
+        403,
+    ]
 
 
-def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(mode.TOKEN, "open sésame")
     afar, host = (("192.0.2.1", 5), ("192.0.2.2", 8501)), ("host", "lab.example.org:8501")
-    assert status(afar, host) == status(afar, host, query="token=else&k=3") == status(afar, host, ("cookie", "a=b; c")) == 403
+    assert (
+        status(afar, host)
+        == status(afar, host, query="token=else&k=3")
+        == status(afar, host, ("cookie", "a=b; c"))
+        == 403
+    )
     assert status(afar, host, path="/_stcore/health") == status(afar, host, path="/ready") == 200
     assert status(afar, host, path="/explore/ready") == 403
     start = answer("http", afar, host, query="data=digits&token=open+s%C3%A9same")[0]
@@ -132,12 +216,20 @@ def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(monkeypatch
     assert status(afar, host, ("cookie", cookie)) == 403
 
 
-def test_a_visitors_browser_sends_what_pages_need_and_reads_no_place_on_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit names changed files of the checkout to whoever asks, writes beside the app, and says where it lies."""
+def test_a_visitors_browser_sends_what_pages_need_and_reads_no_place_on_the_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Streamlit names changed files of the checkout to whoever asks, writes beside the app, and
+    says where it lies."""
     monkeypatch.setenv(mode.DEMO, "1")
     allowed = BackMsg(app_heartbeat=True), BackMsg()
     allowed[1].backend_operation_request.deferred_file.file_id = "figure"
-    refused = BackMsg(load_git_info=True), BackMsg(clear_cache=True), BackMsg(set_run_on_save=True), BackMsg()
+    refused = (
+        BackMsg(load_git_info=True),
+        BackMsg(clear_cache=True),
+        BackMsg(set_run_on_save=True),
+        BackMsg(),
+    )
     refused[3].backend_operation_request.install_skills.SetInParent()
     place = f"in {Path(door.__file__).parents[2]}/app.py".encode()
     frames = [message.SerializeToString() for message in (*refused, *allowed)]
@@ -147,7 +239,9 @@ def test_a_visitors_browser_sends_what_pages_need_and_reads_no_place_on_the_disk
     assert sent[3]["bytes"] == b"in " + b"-" * len(str(Path(door.__file__).parents[2])) + b"/app.py"
     monkeypatch.delenv(mode.DEMO)
     monkeypatch.setenv(mode.TOKEN, "x")
-    assert answer("websocket", afar, ("host", "demo.example.org"), frames=tuple(frames)) == [{"type": "websocket.close", "code": 1008}]
+    assert answer("websocket", afar, ("host", "demo.example.org"), frames=tuple(frames)) == [
+        {"type": "websocket.close", "code": 1008}
+    ]
 
 
 def test_an_address_that_others_reach_is_for_a_demo_or_bound_with_a_token(

@@ -60,7 +60,15 @@ def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept() 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        *((1.0, "1"), (1.00004, "1.001"), (0.99996, "1"), (0.1234, "0.1234"), (0.0004, "0.0004"), (123456.7, "1.235 × 10⁵"), (0.0, "0")),
+        *(
+            (1.0, "1"),
+            (1.00004, "1.001"),
+            (0.99996, "1"),
+            (0.1234, "0.1234"),
+            (0.0004, "0.0004"),
+            (123456.7, "1.235 × 10⁵"),
+            (0.0, "0"),
+        ),
         (math.inf, "inf"),
     ],
 )
@@ -69,7 +77,13 @@ def test_limits_are_said_in_four_digits_from_above(value, words):
 
 
 def test_small_numbers_are_written_with_powers_of_ten():
-    written = {0.0: "0", 0.0001: "0.0001", 1e-5: "10⁻⁵", 2.5e-7: "2.5 × 10⁻⁷", 1.2345678e-12: "1.23457 × 10⁻¹²"}
+    written = {
+        0.0: "0",
+        0.0001: "0.0001",
+        1e-5: "10⁻⁵",
+        2.5e-7: "2.5 × 10⁻⁷",
+        1.2345678e-12: "1.23457 × 10⁻¹²",
+    }
     assert {value: number_words(value) for value in written} == written
 
 

@@ -1,4 +1,5 @@
-"""Learners, data sets, backbones and scores of another installed package; what is wrong with one is said, each time."""
+"""Learners, data sets, backbones and scores of another installed package; what is wrong with one is
+said, each time."""
 
 import os
 import subprocess
@@ -16,17 +17,33 @@ __all__ = ["site"]
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def test_items_of_an_installed_package_are_listed_and_run(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_items_of_an_installed_package_are_listed_and_run(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install(site)
     assert main(["list"]) == 0
     parts = {part.partition(":")[0]: part for part in capsys.readouterr().out.split("\n\n")}
     for registry, name in NAMES.items():
         assert parts[registry].splitlines()[-1].startswith(f"{name} ")  # after the library's own
-    asked = ["--dataset", "tiny_data", "--method", "tiny_learner", "--public-fraction", "0.2", "--epsilon", "1", "--set", "k=4"]
+    asked = [
+        "--dataset",
+        "tiny_data",
+        "--method",
+        "tiny_learner",
+        "--public-fraction",
+        "0.2",
+        "--epsilon",
+        "1",
+        "--set",
+        "k=4",
+    ]
     assert main(["run", *asked]) == 0
     assert "ε ≤" in capsys.readouterr().out
     split = pc.split(pc.load_dataset("tiny_data"), public_fraction=0.2)
-    assert "from the package tiny-plugin" in pc.statement(pc.run("tiny_learner", split, epsilon=1.0, k=4)).text
+    assert (
+        "from the package tiny-plugin"
+        in pc.statement(pc.run("tiny_learner", split, epsilon=1.0, k=4)).text
+    )
     assert "from the package" not in pc.statement(pc.run("pillar", split, epsilon=1.0, k=4)).text
 
 
@@ -43,10 +60,23 @@ if __name__ == "__main__":
         pc.jobs.stop()
 """
     (tmp_path / "script.py").write_text(code, encoding="utf-8")
-    (tmp_path / "sitecustomize.py").write_text("import os\n\nos.cpu_count = lambda: 1", encoding="utf-8")  # one worker is enough
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}", "PILLAR_CACHE": str(tmp_path / "cache")}
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os\n\nos.cpu_count = lambda: 1", encoding="utf-8"
+    )  # one worker is enough
+    environment = os.environ | {
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}",
+        "PILLAR_CACHE": str(tmp_path / "cache"),
+    }
     command = [sys.executable, str(tmp_path / "script.py")]
-    ran = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
+    ran = subprocess.run(
+        command,
+        env=environment,
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert ran.stdout.strip() == "True", ran.stderr
 
 
@@ -60,7 +90,9 @@ if __name__ == "__main__":
         ("leaving:LEARNER", "SystemExit: 3"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_package_and_cause(site: Path, value: str, cause: str) -> None:
+def test_what_cannot_be_used_is_refused_with_its_package_and_cause(
+    site: Path, value: str, cause: str
+) -> None:
     install(site, f"[pillar_explorer.methods]\nbroken = {value}\n")
     (site / "leaving.py").write_text("raise SystemExit(3)", encoding="utf-8")
     assert "digits" in pc.DATASETS

@@ -70,12 +70,19 @@ def test_a_prefix_belongs_to_one_family(prefix: str) -> None:
         registry.register_family(prefix, lambda name: _Item(name, name))
 
 
-def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(tmp_path, monkeypatch) -> None:
+def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(
+    tmp_path, monkeypatch
+) -> None:
     registry: Registry[_Item] = Registry("thing", home="home_of_things")
     meeting = types.ModuleType("meeting_of_things")
-    meeting.__dict__.update(register=registry.register, item=_Item, half=threading.Event(), go=threading.Event())
+    meeting.__dict__.update(
+        register=registry.register, item=_Item, half=threading.Event(), go=threading.Event()
+    )
     monkeypatch.setitem(sys.modules, "meeting_of_things", meeting)
-    code = "from meeting_of_things import *\nregister(item('one', 'One'))\nhalf.set()\ngo.wait()\nregister(item('two', 'Two'))\n"
+    code = (
+        "from meeting_of_things import *\nregister(item('one',"
+        " 'One'))\nhalf.set()\ngo.wait()\nregister(item('two', 'Two'))\n"
+    )
     (tmp_path / "home_of_things.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     seen: list[list[str]] = []
@@ -93,9 +100,17 @@ def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(
 
 
 def test_what_the_import_of_a_home_raises_every_reading_raises(tmp_path, monkeypatch) -> None:
-    (tmp_path / "broken_home.py").write_text("raise ZeroDivisionError('in the home')", encoding="utf-8")
+    (tmp_path / "broken_home.py").write_text(
+        "raise ZeroDivisionError('in the home')", encoding="utf-8"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     registry: Registry[_Item] = Registry("thing", home="broken_home")
-    for read in (len, list, lambda one: one["plain"], lambda one: "plain" in one, lambda one: one.families):
+    for read in (
+        len,
+        list,
+        lambda one: one["plain"],
+        lambda one: "plain" in one,
+        lambda one: one.families,
+    ):
         with pytest.raises(ZeroDivisionError, match="in the home"):
             read(registry)

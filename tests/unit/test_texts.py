@@ -15,7 +15,10 @@ ODD = ["", None, float("nan"), "\x00\x01 \u200b", "<br/><b></b>"]
 
 
 def test_a_text_has_the_same_bits_beside_any_others() -> None:
-    said = [f"Ticket {number}: the printer on floor {number % 7} shows a paper jam." for number in range(2 * texts.AT_ONCE + 3)]
+    said = [
+        f"Ticket {number}: the printer on floor {number % 7} shows a paper jam."
+        for number in range(2 * texts.AT_ONCE + 3)
+    ]
     together = texts.encode(said)
     assert together.shape == (len(said), texts.WIDTH)
     assert together.dtype == np.float32
@@ -27,16 +30,37 @@ def test_a_text_has_the_same_bits_beside_any_others() -> None:
 def test_no_text_is_zero_odd_ones_finite_and_near_ones_near() -> None:
     assert not texts.encode(ODD).any()
     assert texts.encode([]).shape == (0, texts.WIDTH)
-    rows = texts.encode(["😀😀", "你好，打印机坏了", "Сломался принтер", "\ud800", 3.5, "<b>jam</b>", "jam", "a\x00jam", "a jam"])
+    rows = texts.encode(
+        [
+            "😀😀",
+            "你好，打印机坏了",
+            "Сломался принтер",
+            "\ud800",
+            3.5,
+            "<b>jam</b>",
+            "jam",
+            "a\x00jam",
+            "a jam",
+        ]
+    )
     assert np.isfinite(rows).all()
     assert rows.any(axis=1).tolist() == [True, True, True, False, True, True, True, True, True]
     assert (rows[5] == rows[6]).all()
     assert (rows[7] == rows[8]).all()
     word = "word " * 100_000
-    giant, cut, other = texts.encode([word, word[: texts.LONGEST], word + "and an end that nobody reads"])
+    giant, cut, other = texts.encode(
+        [word, word[: texts.LONGEST], word + "and an end that nobody reads"]
+    )
     assert (giant == cut).all()
     assert (giant == other).all()
-    rows = texts.encode(["my printer is broken", "the printer does not work", "please refund my money", "I want my payment back"])
+    rows = texts.encode(
+        [
+            "my printer is broken",
+            "the printer does not work",
+            "please refund my money",
+            "I want my payment back",
+        ]
+    )
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     near = unit @ unit.T
     assert min(near[0, 1], near[2, 3]) > max(near[0, 2], near[0, 3], near[1, 2], near[1, 3])
@@ -51,7 +75,8 @@ def test_the_backbone_is_the_same_and_takes_no_images_or_numbers() -> None:
 
 
 def test_vectors_and_tokenizer_are_those_of_wordllama_bit_by_bit() -> None:
-    """The fingerprint is in cached features, recipes and exported models; both files are what the package wordllama 0.4 held."""
+    """The fingerprint is in cached features, recipes and exported models; both files are what the
+    package wordllama 0.4 held."""
     tokenizer = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
     for path, sha256 in ((texts.VECTORS, texts.SHA256), (texts.TOKENIZER, tokenizer)):
         assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256

@@ -1,5 +1,6 @@
-"""The model to take away: trained with secret noise when somebody presses, by the free advice or by a choice that ε pays for; one noisy
-figure of the test rows with its statement; and the threshold of two classes."""
+"""The model to take away: trained with secret noise when somebody presses, by the free advice or by
+a choice that ε pays for; one noisy figure of the test rows with its statement; and the threshold of
+two classes."""
 
 import dataclasses
 import math
@@ -39,14 +40,20 @@ def offer_free(settings: Settings, advice: Advice) -> None:
     """The advised learner, trained in one click."""
     learner = pc.METHODS[advice.method]
     epsilon = settings.epsilon if learner.is_private else 0.0
-    spends = f"the whole {plots.epsilon_label(epsilon)} goes into training" if epsilon else "and no private row is read by"
+    spends = (
+        f"the whole {plots.epsilon_label(epsilon)} goes into training"
+        if epsilon
+        else "and no private row is read by"
+    )
     st.markdown(f"The advice cost nothing{':' * bool(epsilon)} {spends} {learner.title}.")
     spec, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
 
     def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
         return advice.expected.state(run_spec(spec, split)), split, {}
 
-    _offer(train, settings, split, learner.title, key="answer-train", label="Train", epsilon=epsilon)
+    _offer(
+        train, settings, split, learner.title, key="answer-train", label="Train", epsilon=epsilon
+    )
 
 
 def offer_paid(settings: Settings, names: list[str]) -> None:
@@ -55,10 +62,16 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
         st.caption("Without noise nothing is paid: lower ε.")
         return
     st.markdown(
-        f"One noisy sum over the private rows chooses among {len(names)} public set{'s' * (len(names) > 1)} and no public rows; choice and "
-        f"training cost ε = {settings.epsilon:g} **together**. The learner then has a little less than in the free way."
+        f"One noisy sum over the private rows chooses among {len(names)} public"
+        f" set{'s' * (len(names) > 1)} and no public rows; choice and training cost ε ="
+        f" {settings.epsilon:g} **together**. The learner then has a little less than in the free"
+        " way."
     )
-    split = core.split(dataclasses.replace(settings, public=PART)) if PART in names else pc.split(core.features(settings))
+    split = (
+        core.split(dataclasses.replace(settings, public=PART))
+        if PART in names
+        else pc.split(core.features(settings))
+    )
     named = {question.title(name): name for name in names if name != PART}
     candidates = {title: core.candidate(name, settings) for title, name in named.items()}
     request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
@@ -66,23 +79,61 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
 
     def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
         choice = pc.choose(split, candidates, **request, seed=None)
-        changes = {"method": choice.method, "k": RULE} | ({"backbone": choice.backbone} if choice.backbone else {})
+        changes = {"method": choice.method, "k": RULE} | (
+            {"backbone": choice.backbone} if choice.backbone else {}
+        )
         changes["public"] = NONE if choice.public == NONE else named.get(choice.public, PART)
-        public = "no public rows" if choice.public == NONE else f"*{plain.text(question.title(choice.public))}* as public data"
+        public = (
+            "no public rows"
+            if choice.public == NONE
+            else f"*{plain.text(question.title(choice.public))}* as public data"
+        )
         backbone = choice.backbone or choice.split.features.backbone
-        through = f", {plain.text(pc.BACKBONES[backbone].title)}" if pc.BACKBONES[backbone or "identity"].takes == "images" else ""
-        spent = f"ε ≤ {round_up(choice.guarantee.epsilon.upper)} was spent on choice and training together"
-        words = f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}: {choice.expected.words}; {spent}."
+        through = (
+            f", {plain.text(pc.BACKBONES[backbone].title)}"
+            if pc.BACKBONES[backbone or "identity"].takes == "images"
+            else ""
+        )
+        spent = (
+            f"ε ≤ {round_up(choice.guarantee.epsilon.upper)} was spent on choice and training"
+            " together"
+        )
+        words = (
+            f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}:"
+            f" {choice.expected.words}; {spent}."
+        )
         promise = [*choice.expected_accuracy, choice.expected.metric]
-        return choice.record, choice.split, {"words": words, "settings": changes, "reasons": list(choice.reasons), "expected": promise}
+        return (
+            choice.record,
+            choice.split,
+            {
+                "words": words,
+                "settings": changes,
+                "reasons": list(choice.reasons),
+                "expected": promise,
+            },
+        )
 
     _offer(
-        train, settings, split, "A choice and a training", key="answer-paid", label="Choose within ε and train", epsilon=settings.epsilon
+        train,
+        settings,
+        split,
+        "A choice and a training",
+        key="answer-paid",
+        label="Choose within ε and train",
+        epsilon=settings.epsilon,
     )
 
 
 def _offer(
-    train: receipts.Train, settings: Settings, split: SemiPrivateSplit, learner: str, *, key: str, label: str, epsilon: float
+    train: receipts.Train,
+    settings: Settings,
+    split: SemiPrivateSplit,
+    learner: str,
+    *,
+    key: str,
+    label: str,
+    epsilon: float,
 ) -> None:
     """The button of a training that spends ε, what is to be known before it, and its receipt."""
     if mode.binds():
@@ -91,12 +142,23 @@ def _offer(
     seen = history.seen()
     sight = IN_SIGHT if local.value(LOOK, False) else history.in_sight(settings)
     if sight == IN_SIGHT:
-        st.markdown("You have **already looked** at test results for these rows, or at the rows without noise: the file records that.")
+        st.markdown(
+            "You have **already looked** at test results for these rows, or at the rows without"
+            " noise: the file records that."
+        )
     elif sight:
-        st.markdown("You have already looked at a ranking of public sets with a **known seed**: the file records that.")
+        st.markdown(
+            "You have already looked at a ranking of public sets with a **known seed**: the file"
+            " records that."
+        )
     if ranked := history.paid_rankings(settings):
-        upper = round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3)
-        st.markdown(f"You paid **ε ≤ {upper}** on Public data for these rows: the file adds it to the model's.")
+        upper = round_up(
+            rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3
+        )
+        st.markdown(
+            f"You paid **ε ≤ {upper}** on Public data for these rows: the file adds it to the"
+            " model's."
+        )
 
     def prepare() -> receipts.Train:
         latest_sight = history.in_sight(settings, seen) or sight
@@ -109,15 +171,21 @@ def _offer(
         return train_and_say
 
     hint = (
-        "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become numbers, a statement to sign, "
-        "a model card, and code that uses it with numpy alone."
+        "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become"
+        " numbers, a statement to sign, a model card, and code that uses it with numpy alone."
     )
-    training = training_on(split, learner, (epsilon, settings.delta, settings.relation), data=uploads.title_of(settings.data))
+    training = training_on(
+        split,
+        learner,
+        (epsilon, settings.delta, settings.relation),
+        data=uploads.title_of(settings.data),
+    )
     receipts.offer(settings, training, prepare, key=key, label=label, hint=hint)
 
 
 def test_panel(settings: Settings, advice: Advice) -> None:
-    """The switch; then ε, figure and what they cost, the button, and what the tests of the model said."""
+    """The switch; then ε, figure and what they cost, the button, and what the tests of the model
+    said."""
     data = core.features(settings)
     if mode.binds() or data.y_test is None:
         return
@@ -132,33 +200,49 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         has_coin = receipts.has_coin(data)
         persons = f" No person may have more than {most} of the test rows." if most else ""
         st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
-        request = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
+        request = {
+            "epsilon": epsilon,
+            "metric": metric,
+            "rows_per_person": most,
+            "relation": settings.relation,
+        }
         st.button(**local.element("answer-test-run"), on_click=_spend, args=(settings, request))
         if (model := receipts.latest_model(settings)) is None:
             st.caption("First train a model above; then press.")
             return
         choice = receipts.last_choice(settings) or {}
-        _results(settings, *model, choice.get("expected", [*advice.expected_accuracy, advice.metric]))
+        _results(
+            settings, *model, choice.get("expected", [*advice.expected_accuracy, advice.metric])
+        )
 
 
 def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
     """(ε, figure) of a private test, as their controls say. of: what further ones are for."""
     left, right = st.columns(2)
-    titles = {name: private_tests.title_of(name) for name in METRICS if name != "auc" or n_classes == 2}
+    titles = {
+        name: private_tests.title_of(name) for name in METRICS if name != "auc" or n_classes == 2
+    }
     epsilon = float(local.slider("answer-test-epsilon", of=of, place=left))
     return epsilon, local.choice("answer-test-metric", titles, of=of, place=right)
 
 
 def threshold_panel(settings: Settings) -> None:
-    """What the model that was just trained reaches on public rows with labels, or on test rows once you look at them."""
+    """What the model that was just trained reaches on public rows with labels, or on test rows once
+    you look at them."""
     if (model := receipts.latest_model(settings)) is None or model[1].features.n_classes != 2:
         return
     classifier, split, features = model[0].classifier, model[1], model[1].features
-    is_seen = features.y_test is not None and bool(local.value(LOOK, False)) and not receipts.is_locked(settings)
+    is_seen = (
+        features.y_test is not None
+        and bool(local.value(LOOK, False))
+        and not receipts.is_locked(settings)
+    )
     x, y = (features.x_test, features.y_test) if is_seen else (split.public_x, split.public_y)
     with st.expander("Choose a threshold", icon=":material/rule:"):
         if classifier is None or x is None or y is None or len(set(y.tolist())) < 2:
-            st.caption("It takes public rows with labels of both classes, or a look at the test rows.")
+            st.caption(
+                "It takes public rows with labels of both classes, or a look at the test rows."
+            )
             return
         names = dict(enumerate(features.classes))
         place = int(local.choice("answer-positive", names, 1))
@@ -167,26 +251,54 @@ def threshold_panel(settings: Settings) -> None:
         threshold, sensitivity, specificity = threshold_at(p, y == place, wanted)
         badges.show(Provenance.NON_PRIVATE if is_seen else Provenance.PUBLIC)
         rows = "test rows" if is_seen else "public rows, which may have trained the model, too"
-        reached = f"finds {100 * sensitivity:.1f} % of {names[place]} and is right on {100 * specificity:.1f} % of {names[1 - place]}"
-        st.markdown(plain.text(f"From a probability of {threshold:.4f} on, it {reached}: on {len(y):,} {rows}."))
-        command = f"python -m pillar_core predict model.zip ROWS --threshold {threshold:.4f} --positive {shlex.quote(names[place])}"
+        reached = (
+            f"finds {100 * sensitivity:.1f} % of {names[place]} and is right on"
+            f" {100 * specificity:.1f} % of {names[1 - place]}"
+        )
+        st.markdown(
+            plain.text(
+                f"From a probability of {threshold:.4f} on, it {reached}: on {len(y):,} {rows}."
+            )
+        )
+        command = (
+            f"python -m pillar_core predict model.zip ROWS --threshold {threshold:.4f} --positive"
+            f" {shlex.quote(names[place])}"
+        )
         st.code(command, language="bash", wrap_lines=True)
 
 
 def _spend(settings: Settings, request: dict[str, Any]) -> None:
-    """A test of the model that was taken away last, or is being trained; its release is in the cache before Streamlit is asked again."""
+    """A test of the model that was taken away last, or is being trained; its release is in the
+    cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):
         if (model := receipts.latest_model(settings)) is None:
             raise DataError("Train a model of these rows first: that one is tested.")
         pc.private_test(model[0], model[1].features, seed=None, **request)
 
 
-def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, expected: tuple[float, float, str]) -> None:
-    """What tests of this model said, whether it is what was expected, and its file with them in the statement."""
-    model, tests = private_tests.model_of(record.classifier) if record.classifier else "", _tests(settings)
+def _results(
+    settings: Settings,
+    record: RunRecord,
+    split: SemiPrivateSplit,
+    expected: tuple[float, float, str],
+) -> None:
+    """What tests of this model said, whether it is what was expected, and its file with them in the
+    statement."""
+    model, tests = (
+        private_tests.model_of(record.classifier) if record.classifier else "",
+        _tests(settings),
+    )
     for place, test in enumerate(reversed([test for test in tests if test.model == model])):
-        value = f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})" if test.low > 0 or test.high < 1 else "cannot tell"
-        st.metric(f"{private_tests.title_of(test.metric)}, ε = {test.epsilon:.3g}", value, help=plain.text(test.words))
+        value = (
+            f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})"
+            if test.low > 0 or test.high < 1
+            else "cannot tell"
+        )
+        st.metric(
+            f"{private_tests.title_of(test.metric)}, ε = {test.epsilon:.3g}",
+            value,
+            help=plain.text(test.words),
+        )
         badges.show(Provenance.PRIVATE)
         if doubt := private_tests.doubt(test, *expected, n_classes=split.features.n_classes):
             st.warning(doubt, icon=":material/warning:")
@@ -194,21 +306,41 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, exp
             st.caption(plain.text(test.rare))
         if test.metric == "auc":
             table = roc(test)
-            show_figure(private_roc(table, mode=theme.mode()), table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]))
+            show_figure(
+                private_roc(table, mode=theme.mode()),
+                table,
+                FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]),
+            )
     if (named := receipts.with_tests(settings, record)) is None:
         return
     st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
-    st.download_button(**local.element("answer-tested"), data=lambda: model_bytes(named, split=split))
+    st.download_button(
+        **local.element("answer-tested"), data=lambda: model_bytes(named, split=split)
+    )
 
 
 def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn: bool) -> str:
     """What training, earlier tests and this one cost together."""
     spent = sum(test.epsilon for test in _tests(settings))
-    start = f"Training and {f'ε = {spent + epsilon:.3g} of this test and earlier ones' if spent else 'this test'}"
+    start = (
+        "Training and"
+        f" {f'ε = {spent + epsilon:.3g} of this test and earlier ones' if spent else 'this test'}"
+    )
     if has_coin and settings.relation == "add_or_remove_one":
-        return f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together, {private_tests.larger(has_coin)}."
-    drawn = " The app drew the test rows class by class: a switch for such a coin stands where you bring the rows." if is_drawn else ""
-    return f"{start}: ε = {settings.epsilon + spent + epsilon:.3g} together, {private_tests.SUM}.{drawn}"
+        return (
+            f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together,"
+            f" {private_tests.larger(has_coin)}."
+        )
+    drawn = (
+        " The app drew the test rows class by class: a switch for such a coin stands where you"
+        " bring the rows."
+        if is_drawn
+        else ""
+    )
+    return (
+        f"{start}: ε = {settings.epsilon + spent + epsilon:.3g} together,"
+        f" {private_tests.SUM}.{drawn}"
+    )
 
 
 def _tests(settings: Settings) -> tuple[PrivateTest, ...]:

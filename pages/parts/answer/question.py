@@ -1,4 +1,5 @@
-"""The question of the Answer page: which public sets could be used, and the advice about them, computed once."""
+"""The question of the Answer page: which public sets could be used, and the advice about them,
+computed once."""
 
 import contextlib
 import dataclasses
@@ -27,15 +28,33 @@ MOST = 4
 
 
 def candidates(settings: Settings) -> list[str]:
-    """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's.
+    """The public sets to weigh, chosen among those that fit the private rows; by default what was
+    brought, else the sidebar's.
 
-    A set that was brought under the private one's own name, or with test rows as private ones are, may hold private people: no default.
+    A set that was brought under the private one's own name, or with test rows as private ones are,
+    may hold private people: no default.
     """
-    fitting = [upload for upload in uploads.list_uploads() if upload.name != settings.data and core.may_be_public(upload, settings)]
-    kind = "images" if _holds_images(settings) else "texts" if screening_sets.is_text(settings.data) else None
-    registered = [name for name in (visitors.names_here(kind) if kind else ()) if name != settings.data]
+    fitting = [
+        upload
+        for upload in uploads.list_uploads()
+        if upload.name != settings.data and core.may_be_public(upload, settings)
+    ]
+    kind = (
+        "images"
+        if _holds_images(settings)
+        else "texts"
+        if screening_sets.is_text(settings.data)
+        else None
+    )
+    registered = [
+        name for name in (visitors.names_here(kind) if kind else ()) if name != settings.data
+    ]
     own = _NUMBER.sub("", title(settings.data))
-    likely = [upload.name for upload in fitting if not upload.n_test and _NUMBER.sub("", title(upload.name)) != own]
+    likely = [
+        upload.name
+        for upload in fitting
+        if not upload.n_test and _NUMBER.sub("", title(upload.name)) != own
+    ]
     public = PART if settings.public == NONE else settings.public
     usual = list(dict.fromkeys([*([] if public == PART and likely else [public]), *likely]))
     options = list(dict.fromkeys([public, *(upload.name for upload in fitting), PART, *registered]))
@@ -46,8 +65,12 @@ def candidates(settings: Settings) -> list[str]:
 
 
 def stated_similar(settings: Settings, names: list[str]) -> list[str]:
-    """Those of the sets from elsewhere that the user states to be like the private rows; a share that was drawn from these is."""
-    foreign, part = [name for name in names if name != PART], brought.PART_OF.format(_NUMBER.sub("", title(settings.data)))
+    """Those of the sets from elsewhere that the user states to be like the private rows; a share
+    that was drawn from these is."""
+    foreign, part = (
+        [name for name in names if name != PART],
+        brought.PART_OF.format(_NUMBER.sub("", title(settings.data))),
+    )
     drawn = [name for name in foreign if _NUMBER.sub("", title(name)) == part]
     return local.choices("answer-alike", foreign, drawn, title=title) if foreign else []
 
@@ -65,8 +88,11 @@ def target(settings: Settings) -> float | None:
     return settings.target / 100
 
 
-def advice(settings: Settings, names: list[str], similar: list[str], target: float | None) -> Advice:
-    """The advice about these candidates. The sidebar follows the public set that it names, or that private rows chose among them."""
+def advice(
+    settings: Settings, names: list[str], similar: list[str], target: float | None
+) -> Advice:
+    """The advice about these candidates. The sidebar follows the public set that it names, or that
+    private rows chose among them."""
     answer, choice = _advice(settings, names, similar, target), receipts.last_choice(settings)
     chosen = choice["settings"]["public"] if choice else ""
     public = chosen if chosen in (NONE, *names) else _public_setting(answer, settings, names)
@@ -76,8 +102,11 @@ def advice(settings: Settings, names: list[str], similar: list[str], target: flo
     return answer
 
 
-def best_by_budget(settings: Settings, names: list[str], similar: list[str], epsilons: list[float]) -> list[Advice]:
-    """What the best learner should reach at each of rising budgets: one that spends less can be taken at any larger one.
+def best_by_budget(
+    settings: Settings, names: list[str], similar: list[str], epsilons: list[float]
+) -> list[Advice]:
+    """What the best learner should reach at each of rising budgets: one that spends less can be
+    taken at any larger one.
 
     At the settings' ε it is the advice itself, and no smaller budget promises more.
     """
@@ -86,60 +115,106 @@ def best_by_budget(settings: Settings, names: list[str], similar: list[str], eps
     for epsilon in epsilons:
         latest = _advice(dataclasses.replace(settings, epsilon=epsilon), names, similar, None)
         rivals = [latest, now] if epsilon < settings.epsilon else [latest]
-        best.append(max([min(rivals, key=lambda each: each.predicted), *best[-1:]], key=lambda each: each.predicted))
+        best.append(
+            max(
+                [min(rivals, key=lambda each: each.predicted), *best[-1:]],
+                key=lambda each: each.predicted,
+            )
+        )
     return best
 
 
 def following(settings: Settings, answer: Advice, names: list[str]) -> Settings:
     """The settings of a run that follows the advice."""
     public = NONE if answer.public is None else _public_setting(answer, settings, names)
-    return dataclasses.replace(settings, public=public, method=answer.method, k=RULE, epsilon=answer.epsilon)
+    return dataclasses.replace(
+        settings, public=public, method=answer.method, k=RULE, epsilon=answer.epsilon
+    )
 
 
 def are_numbers(settings: Settings, names: list[str]) -> bool:
-    """Whether private rows and candidates are numbers; of images the choice of what makes them so, and the work that it takes."""
+    """Whether private rows and candidates are numbers; of images the choice of what makes them so,
+    and the work that it takes."""
     if not _holds_images(settings):
         return True
-    with st.expander("What turns the images into numbers", icon=":material/photo_filter:", expanded=core.backbone(settings) is not None):
-        st.caption("Pixels need nothing else; a network trained on other images usually lets far more be learnt within one ε.")
+    with st.expander(
+        "What turns the images into numbers",
+        icon=":material/photo_filter:",
+        expanded=core.backbone(settings) is not None,
+    ):
+        st.caption(
+            "Pixels need nothing else; a network trained on other images usually lets far more be"
+            " learnt within one ε."
+        )
         return extraction.panel(settings, public_sets=names)
 
 
 def backbones(settings: Settings, names: list[str]) -> list[str]:
-    """The backbones that the paid choice is among, of those through which private images and candidates went before; none of numbers."""
+    """The backbones that the paid choice is among, of those through which private images and
+    candidates went before; none of numbers."""
     if mode.binds() or not _holds_images(settings):
         return []
     usual = core.backbone(settings) or "raw_pixels"
-    sets = [core.raw(dataclasses.replace(settings, data=name)) for name in dict.fromkeys([settings.data, *names]) if name != PART]
+    sets = [
+        core.raw(dataclasses.replace(settings, data=name))
+        for name in dict.fromkeys([settings.data, *names])
+        if name != PART
+    ]
     ready = [usual]
     for card in pc.BACKBONES.values():
         with contextlib.suppress(PillarError):
-            if card.takes == "images" and all(isinstance(data, Dataset) and is_ready(data, backbone=card.name) for data in sets):
+            if card.takes == "images" and all(
+                isinstance(data, Dataset) and is_ready(data, backbone=card.name) for data in sets
+            ):
                 ready.append(card.name)
     titles = {name: pc.BACKBONES[name].title for name in ready}
-    return local.choices("answer-backbones", list(titles), [usual], title=titles.get) if len(titles) > 1 else []
+    return (
+        local.choices("answer-backbones", list(titles), [usual], title=titles.get)
+        if len(titles) > 1
+        else []
+    )
 
 
 def _holds_images(settings: Settings) -> bool:
     card = uploads.card(settings.data)
-    return card.kind == uploads.IMAGES if card is not None else pc.DATASETS[settings.data].kind == "images"
+    return (
+        card.kind == uploads.IMAGES
+        if card is not None
+        else pc.DATASETS[settings.data].kind == "images"
+    )
 
 
 def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str:
-    """The sidebar's public set beside an advice: what it names; where it names none, what is weighed."""
+    """The sidebar's public set beside an advice: what it names; where it names none, what is
+    weighed."""
     if answer.public in (NONE, *names):
         return str(answer.public)
-    return PART if answer.public == OWN else settings.public if settings.public in names else names[0]
+    return (
+        PART if answer.public == OWN else settings.public if settings.public in names else names[0]
+    )
 
 
-def _advice_key(settings: Settings, names: list[str], similar: list[str], target: float | None) -> str:
-    fields = ("data", "backbone", "public_fraction", "seed", "delta", "relation", *(["epsilon"] if target is None else []))
+def _advice_key(
+    settings: Settings, names: list[str], similar: list[str], target: float | None
+) -> str:
+    fields = (
+        "data",
+        "backbone",
+        "public_fraction",
+        "seed",
+        "delta",
+        "relation",
+        *(["epsilon"] if target is None else []),
+    )
     return fingerprint(core.key(settings, fields), names, similar, target)
 
 
 @memory.cache(max_entries=32, show_spinner="Weighing learners on public rows …", by=_advice_key)
-def _advice(settings: Settings, names: list[str], similar: list[str], target: float | None) -> Advice:
-    try:  # in any order of the sets as many private rows: what a part leaves, where a part is among them
+def _advice(
+    settings: Settings, names: list[str], similar: list[str], target: float | None
+) -> Advice:
+    # in any order of the sets as many private rows: what a part leaves, where a part is among them
+    try:
         base = core.split(dataclasses.replace(settings, public=PART if PART in names else names[0]))
     except DataError as error:
         raise DataError(*(f"{title(names[0])}: {problem}" for problem in error.problems)) from error

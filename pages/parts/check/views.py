@@ -1,5 +1,5 @@
-"""The numbers of your run and the answer; a model's zip and what it states of itself, of which only its files are verified; and a
-private test of it on raw rows."""
+"""The numbers of your run and the answer; a model's zip and what it states of itself, of which only
+its files are verified; and a private test of it on raw rows."""
 
 import dataclasses
 import hashlib
@@ -24,7 +24,9 @@ from pillar_core.types import Form
 def model_panel() -> None:
     """The place to drop a zip, and what it states."""
     if mode.binds():
-        st.info(f"This is a public server: it takes no files. {mode.ADVICE}", icon=":material/public:")
+        st.info(
+            f"This is a public server: it takes no files. {mode.ADVICE}", icon=":material/public:"
+        )
         return
     file = st.file_uploader(**local.element("check-model"))
     if file is None:
@@ -32,11 +34,25 @@ def model_panel() -> None:
     with failures.show_refusal("This is no model that can be read."):
         statements, assumptions, changed = states(file)
         if changed:
-            st.error(plain.text(f"This file is not as it was written: {'; '.join(changed)}. Do not use it."), icon=":material/warning:")
+            st.error(
+                plain.text(
+                    f"This file is not as it was written: {'; '.join(changed)}. Do not use it."
+                ),
+                icon=":material/warning:",
+            )
         else:
-            st.success("Its files are whole: each is the one that was written.", icon=":material/check:")
-        st.markdown("The model **states** this. Nobody has verified it here, and whoever made the file could have written anything.")
-        st.dataframe(pd.DataFrame(statements.items(), columns=["what", "as the file states"]), hide_index=True, key="check-model-states")
+            st.success(
+                "Its files are whole: each is the one that was written.", icon=":material/check:"
+            )
+        st.markdown(
+            "The model **states** this. Nobody has verified it here, and whoever made the file"
+            " could have written anything."
+        )
+        st.dataframe(
+            pd.DataFrame(statements.items(), columns=["what", "as the file states"]),
+            hide_index=True,
+            key="check-model-states",
+        )
         with st.expander("It holds if", icon=":material/rule:"):
             st.markdown("\n".join(f"- {plain.text(line)}" for line in assumptions))
         if not changed:
@@ -44,14 +60,25 @@ def model_panel() -> None:
 
 
 def _private_test(file: Any) -> None:
-    """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the button that spends it."""
+    """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the
+    button that spends it."""
     with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
         rows = st.file_uploader(**local.element("check-rows"))
         epsilon, metric = model.controls(len(load_model(file).classes), of="check")
         person = st.text_input(**local.element("check-person")).strip()
         most = st.number_input(**local.element("check-most"), value=None)
-        request = {"epsilon": epsilon, "metric": metric, "person": person or None, "rows_per_person": most}
-        st.button(**local.element("check-spend"), disabled=rows is None, on_click=_spend, args=(file, rows, request))
+        request = {
+            "epsilon": epsilon,
+            "metric": metric,
+            "person": person or None,
+            "rows_per_person": most,
+        }
+        st.button(
+            **local.element("check-spend"),
+            disabled=rows is None,
+            on_click=_spend,
+            args=(file, rows, request),
+        )
         if words := local.value("check-words", ""):
             badges.show(badges.PRIVATE)
             st.markdown(plain.text(words))
@@ -73,22 +100,29 @@ _EITHER = (("epochs", "steps"), ("noise_multiplier", "epsilon"))
 
 
 def inputs(read: check.Reading, *, has_script: bool) -> Form:
-    """The numbers of a run by name; with a script they start empty, and you may leave out those that it has."""
+    """The numbers of a run by name; with a script they start empty, and you may leave out those
+    that it has."""
     hidden, values = set[str](), Form()
     for column, names in zip(st.columns(2), _EITHER, strict=True):
         chosen = next((name for name in names if name in read.values), None)
         if chosen is None:
             with column:
-                chosen = local.choice(f"check-{names[1]}", {name: _LABELS[name] for name in names}, names[0])
+                chosen = local.choice(
+                    f"check-{names[1]}", {name: _LABELS[name] for name in names}, names[0]
+                )
         hidden.add(check.ALTERNATIVES[chosen])
     columns = st.columns(3)
-    for place, field in enumerate(field for name, field in check.FIELDS.items() if name not in hidden):
+    for place, field in enumerate(
+        field for name, field in check.FIELDS.items() if name not in hidden
+    ):
         value = read.values.get(field.name)
         with columns[place % 3]:
             parameter = dataclasses.replace(field, none_means="missing") if has_script else field
             words = f"{value:,} in the script" if isinstance(value, int | float) else "missing"
             values[field.name] = local.field(
-                parameter, name=f"check.script.{field.name}" if has_script else f"check.{field.name}", placeholder=words
+                parameter,
+                name=f"check.script.{field.name}" if has_script else f"check.{field.name}",
+                placeholder=words,
             )
     return values
 
@@ -113,9 +147,13 @@ def check_numbers(script: str, sampler: str | None, **numbers: Any) -> check.Run
 
 
 def answer(result: check.RunCheck, script: str) -> None:
-    """What is wrong, certified ε by relation, what the library says and what to change; of a script once its run is confirmed."""
+    """What is wrong, certified ε by relation, what the library says and what to change; of a script
+    once its run is confirmed."""
     if result.problems:
-        st.warning("\n".join(f"- {plain.text(line)}" for line in result.problems), icon=":material/warning:")
+        st.warning(
+            "\n".join(f"- {plain.text(line)}" for line in result.problems),
+            icon=":material/warning:",
+        )
     if not (script and any(result.epsilon.values())):
         _numbers(result)
         with st.expander("What this ε takes for granted", icon=":material/rule:"):
@@ -125,26 +163,59 @@ def answer(result: check.RunCheck, script: str) -> None:
 
 
 def _is_confirmed(result: check.RunCheck, script: str) -> bool:
-    """Whether you confirm that the script's run has these numbers and meets the conditions; a change of either asks again."""
+    """Whether you confirm that the script's run has these numbers and meets the conditions; a
+    change of either asks again."""
     numbers = " · ".join(
-        f"{_LABELS.get(name, name.replace('_', ' '))}: {value if isinstance(value, str) else f'{value:,.6g}'}"
+        f"{_LABELS.get(name, name.replace('_', ' '))}:"
+        f" {value if isinstance(value, str) else f'{value:,.6g}'}"
         for name, value in result.counted.items()
     )
     with st.container(border=True):
-        st.markdown(f"**Is this your run?** {plain.text(numbers)}\n\n" + "\n".join(f"- {words}" for words in result.conditions))
+        st.markdown(
+            f"**Is this your run?** {plain.text(numbers)}\n\n"
+            + "\n".join(f"- {words}" for words in result.conditions)
+        )
         key = f"check-confirmed-{hashlib.sha256(f'{script}{numbers}'.encode()).hexdigest()[:16]}"
         why = "Who opens a link has another run to answer for."
-        return st.checkbox("Yes: my run has these numbers and meets these conditions. Show its ε.", key=local.unlinked_key(key, why))
+        return st.checkbox(
+            "Yes: my run has these numbers and meets these conditions. Show its ε.",
+            key=local.unlinked_key(key, why),
+        )
 
 
 def _numbers(result: check.RunCheck) -> None:
     for column, (relation, bounds) in zip(st.columns(2), result.epsilon.items(), strict=True):
-        value = "none proven" if bounds is None else f"≤ {round_up(bounds.upper)}" if math.isfinite(bounds.upper) else "∞"
-        column.metric(f"Proven ε, {odds.relation_words(relation)}", value, help=result.known[relation], border=True)
-    for column, figure in zip(st.columns(max(len(result.reported), 1)), result.reported, strict=False):
-        column.metric(plain.text(f"{figure.library} says"), f"{figure.epsilon:.4g}", help=figure.why, border=True)
+        value = (
+            "none proven"
+            if bounds is None
+            else f"≤ {round_up(bounds.upper)}"
+            if math.isfinite(bounds.upper)
+            else "∞"
+        )
+        column.metric(
+            f"Proven ε, {odds.relation_words(relation)}",
+            value,
+            help=result.known[relation],
+            border=True,
+        )
+    for column, figure in zip(
+        st.columns(max(len(result.reported), 1)), result.reported, strict=False
+    ):
+        column.metric(
+            plain.text(f"{figure.library} says"),
+            f"{figure.epsilon:.4g}",
+            help=figure.why,
+            border=True,
+        )
     if result.advice:
-        st.info("\n".join(f"- {plain.text(line)}" for line in result.advice), icon=":material/lightbulb:")
+        st.info(
+            "\n".join(f"- {plain.text(line)}" for line in result.advice),
+            icon=":material/lightbulb:",
+        )
     with st.expander("What was counted", icon=":material/table_view:"):
         counted = [(name, str(value)) for name, value in result.counted.items()]
-        st.dataframe(pd.DataFrame(counted, columns=["counted", "value"]), hide_index=True, key="check-counted")
+        st.dataframe(
+            pd.DataFrame(counted, columns=["counted", "value"]),
+            hide_index=True,
+            key="check-counted",
+        )

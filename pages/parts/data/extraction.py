@@ -1,4 +1,5 @@
-"""The backbone: which one, with which weights, and its features extracted in the background, kept by content."""
+"""The backbone: which one, with which weights, and its features extracted in the background, kept
+by content."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ _PENDING = "In the link as `backbone` from the press of its button on."
 
 
 def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
-    """Whether there are features to work on: the choice of a backbone for images, and the extraction that it asks for.
+    """Whether there are features to work on: the choice of a backbone for images, and the
+    extraction that it asks for.
 
     public_sets: those that are to pass it, too, besides the settings' own.
     """
@@ -31,10 +33,16 @@ def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
         if isinstance(data, FeatureSet) or not data.is_images:
             if encoder := matching.encoder_of(data):
                 card = pc.BACKBONES[encoder["name"]]
-                st.caption(f"These rows were texts: {plain.text(card.title)} made their numbers when they were brought.")
+                st.caption(
+                    f"These rows were texts: {plain.text(card.title)} made their numbers when they"
+                    " were brought."
+                )
                 _facts(card)
             else:
-                st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
+                st.caption(
+                    "These rows are numbers already: they are used as they are, and no backbone is"
+                    " needed."
+                )
             return True
         if mode.binds():
             st.caption("On this public server every set has the backbone of its card.")
@@ -51,19 +59,29 @@ def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
 def _choice(settings: Settings) -> bool:
     """The form of a backbone; False where it says why what it holds cannot be used."""
     now = names.address(settings.backbone)
-    cards = sorted((card for card in pc.BACKBONES.values() if card.takes == "images"), key=lambda card: bool(card.weights))
+    cards = sorted(
+        (card for card in pc.BACKBONES.values() if card.takes == "images"),
+        key=lambda card: bool(card.weights),
+    )
     listed = [AUTO, *(card.name for card in cards), _OWN]
     base = now.base if now.base in listed else _OWN
     style = local.element("extract-backbone", unlinked=_PENDING)
     chosen = st.selectbox(**style, options=listed, index=listed.index(base), format_func=_title)
     if chosen == _OWN:
-        chosen = st.text_input(**local.element("extract-name", unlinked=_PENDING), value="" if base != _OWN else now.base)
+        chosen = st.text_input(
+            **local.element("extract-name", unlinked=_PENDING),
+            value="" if base != _OWN else now.base,
+        )
     if chosen == AUTO:
         _use_button(AUTO, settings)
         return True
     card = pc.BACKBONES.get(chosen) if chosen else None
     if card is None:
-        st.caption("Write the name of a model." if not chosen else f"There is no backbone {plain.text(chosen)}: check its spelling.")
+        st.caption(
+            "Write the name of a model."
+            if not chosen
+            else f"There is no backbone {plain.text(chosen)}: check its spelling."
+        )
         return False
     _facts(card)
     if not card.weights:
@@ -88,16 +106,29 @@ def _title(name: str) -> str:
     if name == _OWN:
         return "Another one, by its name …"
     if name == AUTO:
-        return "Automatic: as the data set's card says; of yours, the network for large images and pixels for small ones"
+        return (
+            "Automatic: as the data set's card says; of yours, the network for large images and"
+            " pixels for small ones"
+        )
     return pc.BACKBONES[name].title
 
 
 def _facts(card: Backbone) -> None:
-    facts = {"Parameters": card.parameters, "features": card.width, "pre-trained on": card.pretraining, "licence": card.licence}
-    st.caption(plain.text(" · ".join([*(f"{heading}: {fact}" for heading, fact in facts.items()), card.source])))
+    facts = {
+        "Parameters": card.parameters,
+        "features": card.width,
+        "pre-trained on": card.pretraining,
+        "licence": card.licence,
+    }
+    st.caption(
+        plain.text(
+            " · ".join([*(f"{heading}: {fact}" for heading, fact in facts.items()), card.source])
+        )
+    )
     if card.pretraining != "none":
         st.warning(
-            f"**What it may have seen:** {plain.text(card.overlap)}. ε does not cover rows that pre-training saw.",
+            f"**What it may have seen:** {plain.text(card.overlap)}. ε does not cover rows that"
+            " pre-training saw.",
             icon=":material/visibility:",
         )
 
@@ -105,8 +136,13 @@ def _facts(card: Backbone) -> None:
 def _weights(card: Backbone, now: str | None) -> str | None:
     """The file that the user named or sent; None takes what the backbone's hub offers."""
     left, right = st.columns(2)
-    hint = f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}."
-    path = left.text_input(**local.element("extract-weights", unlinked=_PENDING, help=hint), value=now or "")
+    hint = (
+        "Tensors are read, never code: safetensors or a PyTorch state dictionary. From:"
+        f" {card.weights}."
+    )
+    path = left.text_input(
+        **local.element("extract-weights", unlinked=_PENDING, help=hint), value=now or ""
+    )
     sent = right.file_uploader(**local.element("extract-upload"), accept_multiple_files=False)
     return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
 
@@ -124,23 +160,46 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
     if backbone is None:
         return True
     counts, missing = {}, []
-    for name in dict.fromkeys([settings.data, *(public for public in (settings.public, *public_sets) if public not in PUBLIC_TITLES)]):
+    for name in dict.fromkeys(
+        [
+            settings.data,
+            *(public for public in (settings.public, *public_sets) if public not in PUBLIC_TITLES),
+        ]
+    ):
         data = core.raw(dataclasses.replace(settings, data=name))
         if not isinstance(data, FeatureSet) and data.is_images:
             counts[name] = len(data.x_train) + (0 if data.x_test is None else len(data.x_test))
             missing += [] if is_ready(data, backbone=backbone) else [name]
     title = pc.BACKBONES[names.address(backbone).base].title
     if not missing:
-        st.success(f"**Ready:** every page uses the features of {plain.text(title)}.", icon=":material/check_circle:")
+        st.success(
+            f"**Ready:** every page uses the features of {plain.text(title)}.",
+            icon=":material/check_circle:",
+        )
         return True
     card = pc.BACKBONES[backbone]
     if card.needs_fetching:
-        size = f"about {card.n_bytes / 2**20:,.0f} MB" if card.n_bytes else "a file whose size its hub says"
-        cost = f"{jobs.line(size, card.n_bytes)}; licence: {plain.text(card.licence)}. The features follow by themselves."
+        size = (
+            f"about {card.n_bytes / 2**20:,.0f} MB"
+            if card.n_bytes
+            else "a file whose size its hub says"
+        )
+        cost = (
+            f"{jobs.line(size, card.n_bytes)}; licence: {plain.text(card.licence)}. The features"
+            " follow by themselves."
+        )
         work = jobs.Work(f"Weights of {title}", cost=cost, unit="download", button="Get it")
         jobs.panel([fetch.specification(name, backbone=backbone) for name in missing], work)
         return False
     ready = sum(count for name, count in counts.items() if name not in missing)
-    work = jobs.Work(f"Features through {title}", cached=ready, total=sum(counts.values()), unit="image", button="Extract")
-    jobs.panel([specification(name, backbone) for name in counts], work)  # those that are ready, too, lest progress run backwards
+    work = jobs.Work(
+        f"Features through {title}",
+        cached=ready,
+        total=sum(counts.values()),
+        unit="image",
+        button="Extract",
+    )
+    jobs.panel(
+        [specification(name, backbone) for name in counts], work
+    )  # those that are ready, too, lest progress run backwards
     return False

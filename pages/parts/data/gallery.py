@@ -1,4 +1,5 @@
-"""The data sets: those that come with the app as cards, those of the papers with what they need to be here."""
+"""The data sets: those that come with the app as cards, those of the papers with what they need to
+be here."""
 
 import streamlit as st
 
@@ -11,7 +12,12 @@ from pillar_core.data.cards import DatasetCard, fact_text
 from pillar_core.jobs.kinds import extraction, fetch
 from pillar_core.jobs.state import UNFINISHED
 
-_ICONS = {"images": ":material/image:", "tabular": ":material/table:", "texts": ":material/notes:", "generator": ":material/auto_awesome:"}
+_ICONS = {
+    "images": ":material/image:",
+    "tabular": ":material/table:",
+    "texts": ":material/notes:",
+    "generator": ":material/auto_awesome:",
+}
 _ACROSS = 4
 _OWN = "by name"
 
@@ -28,9 +34,18 @@ def cards(settings: Settings) -> None:
 def papers(settings: Settings) -> None:
     """The papers' data sets, one in detail with how to get it and where it lies."""
     names = [name for name, card in pc.DATASETS.items() if card.needs_files]
-    offered = [*names, *(name for name in visitors.names_here() if name not in tuple(pc.DATASETS)), _OWN]
-    titles = {name: "Another one, by its name …" if name == _OWN else pc.DATASETS[name].title for name in offered}
-    name = local.select("paper-set", titles, settings.data if settings.data in offered else names[0])
+    offered = [
+        *names,
+        *(name for name in visitors.names_here() if name not in tuple(pc.DATASETS)),
+        _OWN,
+    ]
+    titles = {
+        name: "Another one, by its name …" if name == _OWN else pc.DATASETS[name].title
+        for name in offered
+    }
+    name = local.select(
+        "paper-set", titles, settings.data if settings.data in offered else names[0]
+    )
     if name == _OWN:
         name = st.text_input(**local.element("paper-name")).strip()
     if name in pc.DATASETS:
@@ -40,13 +55,16 @@ def papers(settings: Settings) -> None:
 
 
 def place(name: str) -> int:
-    """The tab to open with: 2, papers' sets, for one of these; else 0, your own, or 1, the app's sets, on a server that takes no rows."""
+    """The tab to open with: 2, papers' sets, for one of these; else 0, your own, or 1, the app's
+    sets, on a server that takes no rows."""
     return 2 if name in pc.DATASETS and pc.DATASETS[name].needs_files else int(mode.binds())
 
 
 def _card(name: str, settings: Settings) -> None:
     card = pc.DATASETS[name]
-    _head(card, "synthetic" if card.synthetic else "real data", settings, is_green=not card.synthetic)
+    _head(
+        card, "synthetic" if card.synthetic else "real data", settings, is_green=not card.synthetic
+    )
     if settings.data != name:
         _use(name)
 
@@ -59,25 +77,41 @@ def _head(card: DatasetCard, words: str, settings: Settings, *, is_green: bool) 
             st.badge("in use", color="violet", icon=":material/check:")
     is_shipped, facts = not card.needs_files, (card.n_train, card.n_test, card.d, card.n_classes)
     n_train, n_test, d, n_classes = (fact_text(fact, in_short=is_shipped) for fact in facts)
-    size = f"{d} features · {n_classes} classes" if is_shipped else f"{d} · {n_classes} classes · {card.size}"
+    size = (
+        f"{d} features · {n_classes} classes"
+        if is_shipped
+        else f"{d} · {n_classes} classes · {card.size}"
+    )
     st.caption(f"{n_train} train and {n_test} test rows · {size}")
     used = f" Used in: {', '.join(card.papers)}." if card.papers else ""
     st.caption(f"{card.source}. Licence: {card.licence}.{used}")
 
 
 def _use(name: str) -> None:
-    st.button(**local.element("use", of=name), on_click=session.change, kwargs={"data": name, "public": PART, "backbone": AUTO})
+    st.button(
+        **local.element("use", of=name),
+        on_click=session.change,
+        kwargs={"data": name, "public": PART, "backbone": AUTO},
+    )
 
 
 def _detail(name: str, settings: Settings) -> None:
     card = pc.DATASETS[name]
     is_here = visitors.is_offered("data", name) and card.is_here()
     with st.container(border=True, key=f"card-{name}"):
-        _head(card, "on this machine" if is_here else "not on this machine", settings, is_green=is_here)
+        _head(
+            card,
+            "on this machine" if is_here else "not on this machine",
+            settings,
+            is_green=is_here,
+        )
         getting = jobs.status_of(fetch.specification(name)) if card.can_fetch else None
         is_coming = getting is not None and getting.state in UNFINISHED
         if mode.binds():
-            st.info(f"This is a public server: it fetches nothing. {mode.ADVICE}", icon=":material/public:")
+            st.info(
+                f"This is a public server: it fetches nothing. {mode.ADVICE}",
+                icon=":material/public:",
+            )
             return
         if card.can_fetch and (is_coming or not is_here):
             _get(name, card, is_coming=is_coming)
@@ -92,14 +126,21 @@ def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
     """*Get it*: the files as a job, which hands the images on to the extraction."""
     size, licence, n_bytes = card.size, card.licence, card.n_bytes
     if card.ask is not None:
-        n_bytes, licence = local.value(f"bytes-{name}", 0), local.value(f"licence-{name}", "") or licence
+        n_bytes, licence = (
+            local.value(f"bytes-{name}", 0),
+            local.value(f"licence-{name}", "") or licence,
+        )
         size = f"{n_bytes / 2**20:,.1f} MB"
         if not (n_bytes or is_coming):
             st.button(**local.element("get-ask"), on_click=_ask, args=(name,))
             return
     then = "" if fetch.backbone_of(name) is None else " Its features follow by themselves."
     cost = f"{jobs.line(size, n_bytes)}; licence: {plain.text(licence)}.{then}"
-    jobs.panel([fetch.specification(name)], jobs.Work(card.short_title, cost=cost, unit="download", button="Get it"), key="get")
+    jobs.panel(
+        [fetch.specification(name)],
+        jobs.Work(card.short_title, cost=cost, unit="download", button="Get it"),
+        key="get",
+    )
 
 
 def _ask(name: str) -> None:
@@ -112,14 +153,17 @@ def _ask(name: str) -> None:
 
 
 def _explore(name: str, card: DatasetCard, settings: Settings) -> None:
-    """What to do with a set that is here: its extraction, where one was begun by *Get it*, then the link to its curve."""
+    """What to do with a set that is here: its extraction, where one was begun by *Get it*, then the
+    link to its curve."""
     backbone = fetch.backbone_of(name) if card.can_fetch else None
     status = jobs.status_of(extraction.specification(name, backbone)) if backbone else None
     if backbone is None or status is None:
         if settings.data != name:
             _use(name)
     elif status.state == "done":
-        navigation.link("explore", "Explore it", changes={"data": name, "public": PART, "backbone": backbone})
+        navigation.link(
+            "explore", "Explore it", changes={"data": name, "public": PART, "backbone": backbone}
+        )
     else:
         work = jobs.Work(f"Features of {card.short_title}", unit="extraction", button="Extract")
         jobs.panel([extraction.specification(name, backbone)], work, key="get")
@@ -130,4 +174,6 @@ def _from_place(name: str) -> None:
     if place:
         with failures.note_refusal("The data set could not be read"):
             mode.refuse("path")
-            session.change(data=uploads.keep(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO)
+            session.change(
+                data=uploads.keep(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO
+            )

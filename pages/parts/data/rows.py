@@ -1,4 +1,5 @@
-"""What the chosen rows look like: sizes, spectrum, classes, a map of the public ones, and a few raw rows."""
+"""What the chosen rows look like: sizes, spectrum, classes, a map of the public ones, and a few raw
+rows."""
 
 from collections.abc import Callable
 
@@ -20,33 +21,51 @@ _IMAGES, _ROWS, _COLUMNS = 20, 6, 12
 
 
 def panel(settings: Settings) -> None:
-    """The rows by role, and figures of them with their provenance; of rows that were brought the exact ones once they are asked for."""
+    """The rows by role, and figures of them with their provenance; of rows that were brought the
+    exact ones once they are asked for."""
     split = core.split(settings)
     facts = split.facts
     st.header(plain.text(uploads.title_of(settings.data)), anchor=False)
-    sizes = {"private": facts.n_private, "public": facts.n_public, "features": facts.d, "classes": facts.n_classes}
+    sizes = {
+        "private": facts.n_private,
+        "public": facts.n_public,
+        "features": facts.d,
+        "classes": facts.n_classes,
+    }
     words.metrics("rows", {name: f"{count:,}" for name, count in sizes.items()})
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
         st.caption(plain.text(line))
 
     if facts.n_public:
         spectrum = pc.geometry.spectrum_of(core.spectrum(settings)["eigenvalue"].to_numpy())
-        figure = _figure(settings, plots.spectrum_and_gaps, spectrum, k=settings.k or None, rows=facts.n_public)
+        figure = _figure(
+            settings, plots.spectrum_and_gaps, spectrum, k=settings.k or None, rows=facts.n_public
+        )
         show_figure(figure, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)
     with left:
-        if is_exact := not uploads.names_in(settings.data) or local.toggle("rows-look", of=settings.data):
+        if is_exact := not uploads.names_in(settings.data) or local.toggle(
+            "rows-look", of=settings.data
+        ):
             history.look(settings)
             counts = core.class_counts(settings)
             figure = _figure(settings, plots.class_balance, counts)
-            show_figure(figure, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
+            show_figure(
+                figure, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE])
+            )
     if facts.n_public:
         with right:
             places, badge = core.public_map(settings), str(Provenance.PUBLIC)
             figure = _figure(settings, plots.map_2d, places)
             if local.choice("map-colour") == "model" and receipts.look(settings):
-                answered_by, badge = f"{pc.METHODS[settings.method].title} at {plots.epsilon_label(settings.epsilon)}", badges.EXPERIMENT
+                answered_by, badge = (
+                    (
+                        f"{pc.METHODS[settings.method].title} at"
+                        f" {plots.epsilon_label(settings.epsilon)}"
+                    ),
+                    badges.EXPERIMENT,
+                )
                 places = places.assign(**{"class": _answers(settings)[: len(places)]})
                 figure = plots.map_2d(places, answered_by=answered_by, mode=theme.mode())
             info = FigureInfo("public_map", settings, [badge])
@@ -60,19 +79,30 @@ def panel(settings: Settings) -> None:
             badges.show(Provenance.NON_PRIVATE)
             data = core.raw(settings)
             numbers = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
-            names = [] if data.y_train is None else [data.classes[data.y_train[row]] for row in numbers]
+            names = (
+                [] if data.y_train is None else [data.classes[data.y_train[row]] for row in numbers]
+            )
             show_rows(data.x_train, list(numbers), names, data.texts)
 
 
-@memory.cache(max_entries=24, by=lambda settings, draw, *_, **__: (core.split_key(settings), settings.k, draw, theme.mode()), is_free=True)
-def _figure(settings: Settings, draw: Callable[..., Figure], _table: pd.DataFrame, **named: int | None) -> Figure:
+@memory.cache(
+    max_entries=24,
+    by=lambda settings, draw, *_, **__: (core.split_key(settings), settings.k, draw, theme.mode()),
+    is_free=True,
+)
+def _figure(
+    settings: Settings, draw: Callable[..., Figure], _table: pd.DataFrame, **named: int | None
+) -> Figure:
     """A figure of the rows, drawn once for all clicks on the page."""
     return draw(_table, mode=theme.mode(), **named)
 
 
-@memory.cache(max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key)
+@memory.cache(
+    max_entries=8, show_spinner="Asking a private model about the public rows …", by=core.run_key
+)
 def _answers(settings: Settings) -> list[str]:
-    """What the settings' model says of each public row; a function of the model, so it spends nothing more."""
+    """What the settings' model says of each public row; a function of the model, so it spends
+    nothing more."""
     classifier, parts = core.train_run(settings).classifier, core.split(settings)
     if classifier is None:
         raise DataError("This learner gives no model.")
@@ -82,11 +112,25 @@ def _answers(settings: Settings) -> list[str]:
 def show_rows(x: Array, numbers: list[int], names: list[str], texts: tuple[str, ...] = ()) -> None:
     """Some rows of x with a name each, or none of them with one; of texts how they begin."""
     if x.ndim > 2:
-        alts = [f"row {row}: {name}" for row, name in zip(numbers, names or ["an image without a label"] * len(numbers), strict=True)]
-        st.image([x[row] for row in numbers], caption=[plain.text(name) for name in names] or None, width=64, alt=alts)
+        alts = [
+            f"row {row}: {name}"
+            for row, name in zip(
+                numbers, names or ["an image without a label"] * len(numbers), strict=True
+            )
+        ]
+        st.image(
+            [x[row] for row in numbers],
+            caption=[plain.text(name) for name in names] or None,
+            width=64,
+            alt=alts,
+        )
     else:
-        numbers_or_texts = {"text": [texts[row] for row in numbers]} if texts else x[numbers, :_COLUMNS]
-        frame = pd.DataFrame(numbers_or_texts).rename(columns=lambda name: name if texts else f"x{name}")
+        numbers_or_texts = (
+            {"text": [texts[row] for row in numbers]} if texts else x[numbers, :_COLUMNS]
+        )
+        frame = pd.DataFrame(numbers_or_texts).rename(
+            columns=lambda name: name if texts else f"x{name}"
+        )
         if names:
             frame.insert(0, "class", names)
         st.dataframe(frame, hide_index=True, key="sample-rows")

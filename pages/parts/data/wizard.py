@@ -1,4 +1,5 @@
-"""A table becomes numbers: its label, columns left out, words, gaps and ranges; all of it from public rows or from the user."""
+"""A table becomes numbers: its label, columns left out, words, gaps and ranges; all of it from
+public rows or from the user."""
 
 import dataclasses
 import functools
@@ -48,11 +49,13 @@ _UNNAMED = "{} does not name its persons: you state that none of them is private
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """What somebody said of a private table and the public ones beside it; their rows are made from it whenever they are wanted.
+    """What somebody said of a private table and the public ones beside it; their rows are made from
+    it whenever they are wanted.
 
-    `share`: of the private rows, which is public; None where the public rows come from elsewhere. `edges`: where a number to predict is
-    cut into classes. `is_joined`: labels that differ by case and blanks alone are one. `text`: the column of texts to learn from.
-    `by_coin`: how test rows are drawn, see `tables.partition`.
+    `share`: of the private rows, which is public; None where the public rows come from elsewhere.
+    `edges`: where a number to predict is cut into classes. `is_joined`: labels that differ by case
+    and blanks alone are one. `text`: the column of texts to learn from. `by_coin`: how test rows
+    are drawn, see `tables.partition`.
     """
 
     private: File
@@ -67,43 +70,71 @@ class Answers:
     by_coin: bool = False
 
     def table(self, file: File) -> pd.DataFrame:
-        """A table with its labels as they were answered: cut into bins, or joined where they differ by case and blanks alone.
+        """A table with its labels as they were answered: cut into bins, or joined where they differ
+        by case and blanks alone.
 
         The one column of texts of a public table is called as that of the private one.
         """
         frame = encoding.with_text_column(_table(file, self.person, self.text), self.text)
         if self.label not in frame or not (self.edges or self.is_joined):
             return frame
-        labels = bins(frame[self.label], self.edges) if self.edges else joined_labels(frame[self.label])
+        labels = (
+            bins(frame[self.label], self.edges) if self.edges else joined_labels(frame[self.label])
+        )
         return frame.assign(**{self.label: labels})
 
     def unnamed_files(self) -> list[str]:
-        """The public files that do not name the person of every row, where persons are asked for."""
+        """The public files that do not name the person of every row, where persons are asked
+        for."""
         if self.person is None:
             return []
-        return [file.name for file in self.public if not _names_in(file.key, _table(file, self.person, self.text), self.person)[1]]
+        return [
+            file.name
+            for file in self.public
+            if not _names_in(file.key, _table(file, self.person, self.text), self.person)[1]
+        ]
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
         frame = self.table(self.private)
         if self.person is not None:
-            theirs = frozenset().union(*(_names_in(file.key, _table(file, self.person, self.text), self.person)[0] for file in self.public))
+            theirs = frozenset().union(
+                *(
+                    _names_in(file.key, _table(file, self.person, self.text), self.person)[0]
+                    for file in self.public
+                )
+            )
             identities = _person_names(self.private.key, frame, self.person)
-            frame = persons.first_rows(frame, self.person, identities, most=self.most, theirs=theirs)
+            frame = persons.first_rows(
+                frame, self.person, identities, most=self.most, theirs=theirs
+            )
         if self.share is None:
             return frame, [(functools.partial(self.table, file), file.name) for file in self.public]
         frame, carved = encoding.split_off_public(frame, self.label, self.share, person=self.person)
         return frame, [(lambda: carved, brought.PART_OF.format(Path(self.private.name).name))]
 
-    def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, FeatureMakers]:
+    def rows(
+        self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe
+    ) -> tuple[FeatureSet, FeatureMakers]:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
-        n_categories = encoding.width([column for column in columns if column.kind != encoding.TEXT], recipe)
-        room.check_memory("One number for each category takes", 8 * len(frame) * n_categories, room.memory_limit())
+        n_categories = encoding.width(
+            [column for column in columns if column.kind != encoding.TEXT], recipe
+        )
+        room.check_memory(
+            "One number for each category takes", 8 * len(frame) * n_categories, room.memory_limit()
+        )
         used = tuple(column for column in columns if column.name not in recipe.left_out)
-        recipe = dataclasses.replace(recipe, columns=used, person=self.person, rows_per_person=self.most)
+        recipe = dataclasses.replace(
+            recipe, columns=used, person=self.person, rows_per_person=self.most
+        )
         key = fingerprint(
-            self.private.key, [file.key for file in self.public], recipes.form_of(recipe), self.share, self.edges, self.is_joined
+            self.private.key,
+            [file.key for file in self.public],
+            recipes.form_of(recipe),
+            self.share,
+            self.edges,
+            self.is_joined,
         )
         title, caveats = Path(self.private.name).stem, () if sources else (COLUMNS_SEEN,)
         if self.by_coin:
@@ -123,7 +154,8 @@ class Answers:
 
 
 def panel(private: File, public: list[File], settings: Settings) -> None:
-    """The questions about a private table and its public rows, what is wrong, and the button that keeps them."""
+    """The questions about a private table and its public rows, what is wrong, and the button that
+    keeps them."""
     if not is_readable(private):  # the report above says so
         return
     frame = _table(private)
@@ -136,7 +168,10 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     is_joined = not edges and _is_joined(frame[label])
     person, most = _person(frame, label)
     text = _text(private, label, person)
-    answers, n_rows = Answers(private, public, label, person, most, edges=edges, is_joined=is_joined, text=text), len(frame)
+    answers, n_rows = (
+        Answers(private, public, label, person, most, edges=edges, is_joined=is_joined, text=text),
+        len(frame),
+    )
     frame, sources = answers.tables()
     if person is not None:
         everything = dataclasses.replace(answers, most=n_rows).tables()[0]
@@ -150,7 +185,9 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
             answers = dataclasses.replace(answers, share=settings.public_fraction)
             frame, sources = answers.tables()
     known = sources[0][0]() if sources else None
-    columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known, text=text)
+    columns = encoding.columns_of(
+        frame if person is None else frame.drop(columns=person), label, public=known, text=text
+    )
     left_out = _left_out(columns, label, known, text)
     if remedies := _remedies(columns, left_out, known, _table(private)):
         _offer_to_leave_out(remedies, left_out, _left_out_key(label, text))
@@ -180,28 +217,54 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         n_public += public_report.n_train
         if public:
             brought.doubt_roles(report, public_report, title)
-            unused = "" if public_rows.y_train is None else splits.unused_labels(public_rows.classes, rows.classes)
-            said = (*filter(None, [unused]), *public_rows.notes, *splitting.match_private(public_rows, rows)[1])
-            public_notes += [f"{Path(title).name}: {note}" for note in said if note not in rows.notes]
+            unused = (
+                ""
+                if public_rows.y_train is None
+                else splits.unused_labels(public_rows.classes, rows.classes)
+            )
+            said = (
+                *filter(None, [unused]),
+                *public_rows.notes,
+                *splitting.match_private(public_rows, rows)[1],
+            )
+            public_notes += [
+                f"{Path(title).name}: {note}" for note in said if note not in rows.notes
+            ]
     unnamed = answers.unnamed_files()
     if not sources:
-        public_name = brought.other_public(is_images=False, dims=report.dims, can_make_up=text is None)
+        public_name = brought.other_public(
+            is_images=False, dims=report.dims, can_make_up=text is None
+        )
         is_anybodys = public_name not in (None, raw.MADE_UP)
-        unnamed += [uploads.title_of(public_name)] if public_name and is_anybodys and person is not None else []
+        unnamed += (
+            [uploads.title_of(public_name)]
+            if public_name and is_anybodys and person is not None
+            else []
+        )
     elif shares:
         brought.consequence(
-            f"{n_public:,} of these {n_public + report.n_train:,} train rows become public: ε does not protect them, and what is released "
-            "may show them. They are kept as a set of their own.",
+            f"{n_public:,} of these {n_public + report.n_train:,} train rows become public: ε does"
+            " not protect them, and what is released may show them. They are kept as a set of"
+            " their own.",
             is_shared=True,
         )
     words = [name for name in recipe.categories if name not in left_out]
     notes = [f"Columns of words that become categories: {join(words)}."] if words else []
-    notes += [*notes_of(_table(private)), *rows.notes, *public_notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)]
+    notes += [
+        *notes_of(_table(private)),
+        *rows.notes,
+        *public_notes,
+        *(_UNNAMED.format(Path(name).name) for name in unnamed),
+    ]
     if rows.test_drawn and brought.asks_for_coin("row" if person is None else "person"):
         answers = dataclasses.replace(answers, by_coin=True)
         notes = [BY_COIN_NOTE if note == SET_APART else note for note in notes]
     brought.list_notes(notes)
-    brought.use_button(_keep, (answers, columns, recipe, public_name or PART), is_ready=bool(sources or public_name))
+    brought.use_button(
+        _keep,
+        (answers, columns, recipe, public_name or PART),
+        is_ready=bool(sources or public_name),
+    )
     brought.preview(rows, report)
 
 
@@ -216,19 +279,29 @@ def is_readable(private: File) -> bool:
 
 @memory.cache(max_entries=4, of_files=True, by=lambda private: private.key)
 def has_questions(private: File) -> bool:
-    """Whether a table holds columns other than numbers, labels that may be one, or a column that names persons with several rows."""
+    """Whether a table holds columns other than numbers, labels that may be one, or a column that
+    names persons with several rows."""
     frame = _table(private)
     label = label_column(frame)
-    is_plain = all(column.kind == encoding.NUMBERS for column in encoding.columns_of(frame, label)) and not alike_labels(frame[label])
+    is_plain = all(
+        column.kind == encoding.NUMBERS for column in encoding.columns_of(frame, label)
+    ) and not alike_labels(frame[label])
     return persons.person_column(frame) is not None or not is_plain
 
 
 def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
     with failures.note_refusal("The rows could not be stored"):
         rows, makers = answers.rows(answers.tables(), columns, recipe)
-        made_up = functools.partial(raw.made_up, rows), brought.MADE_UP_FOR.format(Path(answers.private.name).name)
-        brought.take(rows, [made_up] if public == raw.MADE_UP else makers, answers.private.name, public)
-        if public != raw.MADE_UP and answers.text is None and not raw.why_not_made_up(rows):  # a candidate on Screen
+        made_up = (
+            functools.partial(raw.made_up, rows),
+            brought.MADE_UP_FOR.format(Path(answers.private.name).name),
+        )
+        brought.take(
+            rows, [made_up] if public == raw.MADE_UP else makers, answers.private.name, public
+        )
+        if (
+            public != raw.MADE_UP and answers.text is None and not raw.why_not_made_up(rows)
+        ):  # a candidate on Screen
             brought.keep_public(made_up[0](), made_up[1], rows)
         brought.let_go([answers.private, *answers.public])
 
@@ -243,35 +316,65 @@ def _label(frame: pd.DataFrame) -> str | None:
 
 
 def _edges(labels: pd.Series) -> tuple[float, ...] | None:
-    """Where a number to predict is cut into classes; () for labels that are classes, None before somebody says."""
+    """Where a number to predict is cut into classes; () for labels that are classes, None before
+    somebody says."""
     if is_text(labels) or labels.nunique() <= MOST_CLASSES_OF_NUMBERS:
         return ()
-    st.info(f"**A number to predict.** It has {labels.nunique():,} different values: cut it into classes.", icon=":material/help:")
+    st.info(
+        f"**A number to predict.** It has {labels.nunique():,} different values: cut it into"
+        " classes.",
+        icon=":material/help:",
+    )
     name = plain.text(labels.name)
-    text = st.text_input(**local.element("upload-edges", of=name, unlinked=FILE, label=f"Cut {name} at"))
+    text = st.text_input(
+        **local.element("upload-edges", of=name, unlinked=FILE, label=f"Cut {name} at")
+    )
     edges = tuple(_numbers(text or ""))
     return edges if edges and all(low < high for low, high in itertools.pairwise(edges)) else None
 
 
 def _is_joined(labels: pd.Series) -> bool:
-    """Whether labels that differ by case and blanks alone are taken as one, once somebody says so."""
+    """Whether labels that differ by case and blanks alone are taken as one, once somebody says
+    so."""
     groups = alike_labels(labels)
     if not groups:
         return False
     named = "; ".join(" and ".join(map(repr, group)) for group in groups)
-    return st.toggle(plain.text(f"Take these labels as one: {named}"), value=True, key=local.unlinked_key("upload-join", FILE))
+    return st.toggle(
+        plain.text(f"Take these labels as one: {named}"),
+        value=True,
+        key=local.unlinked_key("upload-join", FILE),
+    )
 
 
-def _remedies(columns: tuple[Column, ...], left_out: list[str], known: pd.DataFrame | None, private: pd.DataFrame) -> dict[str, str]:
-    """Why columns cannot be used as they are, by name: dates, copies, words among numbers, and those that public rows lack."""
+def _remedies(
+    columns: tuple[Column, ...],
+    left_out: list[str],
+    known: pd.DataFrame | None,
+    private: pd.DataFrame,
+) -> dict[str, str]:
+    """Why columns cannot be used as they are, by name: dates, copies, words among numbers, and
+    those that public rows lack."""
     used = [column for column in columns if column.name not in left_out]
-    reasons = {column.name: encoding.ADVICE[column.kind] for column in used if column.kind in encoding.ADVICE}
+    reasons = {
+        column.name: encoding.ADVICE[column.kind]
+        for column in used
+        if column.kind in encoding.ADVICE
+    }
     if known is not None:
         reasons |= {column.name: f"is {_ABSENT}" for column in used if column.name not in known}
-    for name in (column.name for column in used if column.kind == encoding.NUMBERS and mostly_numbers(private[column.name])):
+    for name in (
+        column.name
+        for column in used
+        if column.kind == encoding.NUMBERS and mostly_numbers(private[column.name])
+    ):
         if len(rows := cells.unreadable(private[name])):
             quoted = join((f"{private[name].iloc[row]!r} in row {row:,}" for row in rows), most=3)
-            reasons.setdefault(name, f"holds words among its numbers ({quoted}): leave it out, or correct these cells in the file")
+            reasons.setdefault(
+                name,
+                f"holds words among its numbers ({quoted}): leave it out, or correct these cells in"
+                " the file",
+            )
     return reasons
 
 
@@ -283,38 +386,59 @@ def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], key: str) 
     st.info("**Some columns cannot be used as they are.**", icon=":material/help:")
     brought.list_lines([f"{name} {why}" for name, why in reasons.items()])
     label, arguments = plain.text(f"Leave out {join(reasons)}"), (key, [*left_out, *reasons])
-    st.button(label, key="upload-leave-out", type="primary", on_click=brought.answer_with, args=arguments)
+    st.button(
+        label, key="upload-leave-out", type="primary", on_click=brought.answer_with, args=arguments
+    )
 
 
 def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
-    names = [str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))]
+    names = [
+        str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))
+    ]
     guess = persons.person_column(frame[names])
     style = local.element("upload-person", of=label, unlinked=FILE)
-    person = st.selectbox(**style, options=names, index=None if guess is None else names.index(guess))
+    person = st.selectbox(
+        **style, options=names, index=None if guess is None else names.index(guess)
+    )
     if person is None:
         return None, 1
     return person, int(st.number_input(**local.element("upload-most", of=label, unlinked=FILE)))
 
 
 def _text(private: File, label: str, person: str | None) -> str | None:
-    """The column of texts to learn from, if any; suggested where it looks like texts and nothing else is left to learn from.
+    """The column of texts to learn from, if any; suggested where it looks like texts and nothing
+    else is left to learn from.
 
     Emoji, short words that differ, and words among numbers do not look like texts, but may be.
     """
     frame = _table(private)
-    kinds = {name: kind for name, kind in _kinds(private.key, frame, label).items() if name != person}
-    unlike = [name for name, kind in kinds.items() if kind in (encoding.IDENTIFIER, encoding.NUMBERS) and is_text(frame[name])]
+    kinds = {
+        name: kind for name, kind in _kinds(private.key, frame, label).items() if name != person
+    }
+    unlike = [
+        name
+        for name, kind in kinds.items()
+        if kind in (encoding.IDENTIFIER, encoding.NUMBERS) and is_text(frame[name])
+    ]
     names = [name for name, kind in kinds.items() if kind == encoding.TEXT] or unlike
     if not names:
         return None
     sole = encoding.sole_text(kinds)
-    return st.selectbox(**local.element("upload-text", of=label, unlinked=FILE), options=names, index=names.index(sole) if sole else None)
+    return st.selectbox(
+        **local.element("upload-text", of=label, unlinked=FILE),
+        options=names,
+        index=names.index(sole) if sole else None,
+    )
 
 
 @memory.cache(max_entries=2, of_files=True)
-def _features(fingerprint_: str, _frame: pd.DataFrame, _recipe: Recipe, name: str, caveats: tuple[str, ...]) -> Encoding:
-    return Encoding(functools.partial(raw.private_features, _frame, _recipe, name=name, caveats=caveats))
+def _features(
+    fingerprint_: str, _frame: pd.DataFrame, _recipe: Recipe, name: str, caveats: tuple[str, ...]
+) -> Encoding:
+    return Encoding(
+        functools.partial(raw.private_features, _frame, _recipe, name=name, caveats=caveats)
+    )
 
 
 @memory.cache(max_entries=8, of_files=True)
@@ -322,17 +446,34 @@ def _kinds(fingerprint_: str, _frame: pd.DataFrame, label: str) -> dict[str, str
     return {column.name: column.kind for column in encoding.columns_of(_frame, label)}
 
 
-def _left_out(columns: tuple[Column, ...], label: str, known: pd.DataFrame | None, text: str | None) -> list[str]:
-    suggested = [column.name for column in columns if column.kind in encoding.LEFT_OUT and column.name != text]
-    kinds = {column.name: column.kind if known is None or column.name in known else _ABSENT for column in columns}
+def _left_out(
+    columns: tuple[Column, ...], label: str, known: pd.DataFrame | None, text: str | None
+) -> list[str]:
+    suggested = [
+        column.name
+        for column in columns
+        if column.kind in encoding.LEFT_OUT and column.name != text
+    ]
+    kinds = {
+        column.name: column.kind if known is None or column.name in known else _ABSENT
+        for column in columns
+    }
     style = local.element("upload-left-out", unlinked=FILE, key=_left_out_key(label, text))
     names = [column.name for column in columns if column.name != text]
-    return st.multiselect(**style, options=names, default=suggested, format_func=lambda name: f"{name} ({kinds[name]})")
+    return st.multiselect(
+        **style,
+        options=names,
+        default=suggested,
+        format_func=lambda name: f"{name} ({kinds[name]})",
+    )
 
 
 def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]) -> Recipe:
     """What the user says where no public row does: never what the private rows hold."""
-    st.markdown("**Say what these columns can hold** from what anybody may know, not from the rows above: no public rows tell it.")
+    st.markdown(
+        "**Say what these columns can hold** from what anybody may know, not from the rows above:"
+        " no public rows tell it."
+    )
     categories: dict[str, tuple[str, ...]] = {}
     fills: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
@@ -341,10 +482,14 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
             continue
         if column.kind in encoding.OF_WORDS:
             words = _answer(column.name, "its words, with commas between them", "word, other word")
-            categories[column.name] = tuple(word.strip() for word in words.split(",") if word.strip())
+            categories[column.name] = tuple(
+                word.strip() for word in words.split(",") if word.strip()
+            )
             continue
         more = (", and what fills gaps", ", what fills gaps") if column.gaps else ("", "")
-        ends = _answer(column.name, f"its smallest and largest value{more[0]}", f"smallest, largest{more[1]}")
+        ends = _answer(
+            column.name, f"its smallest and largest value{more[0]}", f"smallest, largest{more[1]}"
+        )
         numbers = _numbers(ends)
         if len(numbers) >= 2 and numbers[0] < numbers[1]:
             ranges[column.name] = (numbers[0], numbers[1])
@@ -355,7 +500,12 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
 
 def _answer(name: str, hint: str, example: str) -> str:
     return str(
-        st.text_input(f"{plain.text(name)}: {hint}", key=local.unlinked_key(f"upload-declared-{name}", FILE), placeholder=example) or ""
+        st.text_input(
+            f"{plain.text(name)}: {hint}",
+            key=local.unlinked_key(f"upload-declared-{name}", FILE),
+            placeholder=example,
+        )
+        or ""
     )
 
 

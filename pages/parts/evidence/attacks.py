@@ -1,5 +1,7 @@
-"""The Evidence page's attacks: on one run, membership inference under the guarantee's ceiling and individual privacy by row; what the best
-informed attacker sees of one image in one release; and what a score without noise tells about one private row."""
+"""The Evidence page's attacks: on one run, membership inference under the guarantee's ceiling and
+individual privacy by row; what the best informed attacker sees of one image in one release; and
+what a score without noise tells about one private row.
+"""
 
 import dataclasses
 import math
@@ -26,15 +28,22 @@ from pillar_core.studies.evidence.reconstruction import Reconstruction
 from pillar_core.studies.evidence.score_leak import ScoreLeak
 from pillar_core.types import Dataset, Form, RunRecord
 
-_shadows = core.of_run(evidence.shadow_attacks, max_entries=8, show_spinner="Training shadow heads …")
-_individuals = core.of_run(one_run.individuals, max_entries=8, show_spinner="Following every row along the trajectory …")
+_shadows = core.of_run(
+    evidence.shadow_attacks, max_entries=8, show_spinner="Training shadow heads …"
+)
+_individuals = core.of_run(
+    one_run.individuals, max_entries=8, show_spinner="Following every row along the trajectory …"
+)
 
 
 def leak(settings: Settings) -> None:
     """Three readings of one released distance by two attackers, beside the published attack."""
     words.say("score", st.markdown)
     if not core.split(settings).facts.n_public:
-        st.info("There are no public rows to score against: choose some in the sidebar.", icon=":material/info:")
+        st.info(
+            "There are no public rows to score against: choose some in the sidebar.",
+            icon=":material/info:",
+        )
         return
     study = _score_leak(settings)
     sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
@@ -47,7 +56,9 @@ def leak(settings: Settings) -> None:
     }
     words.metrics("score", numbers, k=score_leak.K, rows=study.rows)
     title = "Without noise, the score gives away one row to anyone who knows the rest"
-    figure = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
+    figure = plots.right_guesses(
+        study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title
+    )
     show_figure(figure, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
     words.say("score_published", left.caption)
@@ -58,7 +69,9 @@ def leak(settings: Settings) -> None:
 @memory.cache(max_entries=8, show_spinner="Attacking the score …", by=core.split_key)
 def _score_leak(settings: Settings) -> ScoreLeak:
     split = core.split(settings)
-    return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=settings.seed)
+    return score_leak.score_leak(
+        split.features.x_train[split.private], split.public_x, seed=settings.seed
+    )
 
 
 _SHOWN = (math.inf, 10.0, 1.0, 0.1)
@@ -69,17 +82,24 @@ _IMAGES = 20
 def image(settings: Settings) -> None:
     """The strip of pictures with a slider for ε, for images that anybody may see."""
     st.markdown(
-        "A learner releases one noisy sum of rows for each class (DP-LS). The attacker knows **all other rows**, the class and every "
-        "parameter, takes the other rows off, and keeps the image plus the noise. Nobody can see more in this release."
+        "A learner releases one noisy sum of rows for each class (DP-LS). The attacker knows **all"
+        " other rows**, the class and every parameter, takes the other rows off, and keeps the"
+        " image plus the noise. Nobody can see more in this release."
     )
     data = core.raw(settings)
     if uploads.names_in([settings.data]) or not (isinstance(data, Dataset) and data.is_images):
-        st.info("This view shows private images, so it takes sets of images that are public anyway: choose one.", icon=":material/image:")
+        st.info(
+            "This view shows private images, so it takes sets of images that are public anyway:"
+            " choose one.",
+            icon=":material/image:",
+        )
         return
     left, right = st.columns(2)
     epsilon = float(local.slider("image-epsilon", _CHOICES, title=plots.epsilon_value, place=left))
     row = int(local.slider("image-row", range(1, _IMAGES + 1), place=right)) - 1
-    pixels = dataclasses.replace(settings, backbone="raw_pixels", method=reconstruction.LEARNER, epsilon=epsilon)
+    pixels = dataclasses.replace(
+        settings, backbone="raw_pixels", method=reconstruction.LEARNER, epsilon=epsilon
+    )
     seen = _reconstruct(row, pixels)
     line = seen.table.set_index("epsilon").loc[epsilon]
     badges.show_row(*badges.DIAGNOSTIC)
@@ -89,13 +109,21 @@ def image(settings: Settings) -> None:
         "right": f"{100 * line['right']:.1f} %",
         "allowed": f"{100 * line['allowed']:.1f} %",
     }
-    words.metrics("image", numbers, candidates=seen.candidates, epsilon=plots.epsilon_label(epsilon))
+    words.metrics(
+        "image", numbers, candidates=seen.candidates, epsilon=plots.epsilon_label(epsilon)
+    )
     drawn = plots.reconstruction_strip(
-        seen.table, seen.image, seen.pictures, candidates=seen.candidates, present=epsilon, mode=theme.mode()
+        seen.table,
+        seen.image,
+        seen.pictures,
+        candidates=seen.candidates,
+        present=epsilon,
+        mode=theme.mode(),
     )
     show_figure(drawn, seen.table, FigureInfo("reconstruction", pixels))
     st.caption(
-        "Clipping takes the image's brightness, so pictures have an average one. A learner of several steps releases more, within its ε."
+        "Clipping takes the image's brightness, so pictures have an average one. A learner of"
+        " several steps releases more, within its ε."
     )
 
 
@@ -115,19 +143,31 @@ def attack(settings: Settings) -> None:
     roc = pd.concat([attack_.roc() for attack_ in attacks], ignore_index=True)
     bands = pd.concat([attack_.band() for attack_ in attacks], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
-    shared: Form = {"epsilon": record.guarantee.epsilon.upper, "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks)}
+    shared: Form = {
+        "epsilon": record.guarantee.epsilon.upper,
+        "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks),
+    }
     shared |= {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
     figure = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared)
     show_figure(figure, roc, FigureInfo("membership", settings))
     if reason := evidence.supports(settings.method):
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
     elif len(attacks) == 1:
-        style = local.element("lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads")
+        style = local.element(
+            "lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads"
+        )
         st.button(**style, on_click=local.put, args=("evidence-lira", core.run_key(settings)))
     rates = evidence.rates_under(attacks, ceiling)
-    st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
+    st.markdown(
+        "**Members found at few false alarms**, with exact 95 % intervals, beside the most that the"
+        " guarantee allows"
+    )
     words.say("attack_rates")
-    st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=words.columns("attack_rates"))
+    st.dataframe(
+        100 * rates.set_index("attack"),
+        key="evidence-rates",
+        column_config=words.columns("attack_rates"),
+    )
 
 
 def attacks_so_far(settings: Settings) -> list[Attack]:
@@ -149,11 +189,15 @@ def exposed_rows(settings: Settings) -> None:
         "most": f"ε = {losses.table['epsilon'].max():.3g}",
     }
     words.metrics("exposed", numbers)
-    figure = plots.individual_losses(losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta)
+    figure = plots.individual_losses(
+        losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta
+    )
     show_figure(figure, losses.table, FigureInfo("individual_privacy", settings))
     left, right = st.columns([1.2, 1])
     with left:
-        figure = plots.individual_by_class(losses.table, mode=theme.mode(), stated=losses.stated_epsilon)
+        figure = plots.individual_by_class(
+            losses.table, mode=theme.mode(), stated=losses.stated_epsilon
+        )
         show_figure(figure, losses.table, FigureInfo("individual_privacy_by_class", settings))
     with right:
         _most_exposed(losses, settings)
@@ -162,11 +206,16 @@ def exposed_rows(settings: Settings) -> None:
 def ceiling_of(record: RunRecord) -> accounting.TradeOff:
     """The trade-off curve of what a finished run declared."""
     method = METHODS[record.method]
-    event = of_person(method.cost(method.settings(**record.settings), record.facts), record.guarantee.rows_per_person or 1)
+    event = of_person(
+        method.cost(method.settings(**record.settings), record.facts),
+        record.guarantee.rows_per_person or 1,
+    )
     return accounting.trade_off(event, relation=str(record.guarantee.relation))
 
 
-def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.TradeOff, settings: Settings) -> None:
+def _numbers(
+    record: RunRecord, attacks: list[Attack], ceiling: accounting.TradeOff, settings: Settings
+) -> None:
     allowed = accounting.advantage(ceiling)
     best = max(attacks, key=lambda attack_: attack_.auc)
     numbers = {
@@ -187,9 +236,17 @@ def _most_exposed(losses: Individuals, settings: Settings) -> None:
         st.markdown("**The most exposed rows**")
         images = core.features(settings).images
         if images is not None and images.is_images:
-            captions = [f"{plain.text(row['class'])}, ε {row['epsilon']:.2f}" for _, row in worst.iterrows()]
+            captions = [
+                f"{plain.text(row['class'])}, ε {row['epsilon']:.2f}" for _, row in worst.iterrows()
+            ]
             st.image([images.x_train[row] for row in worst["row"]], caption=captions, width=76)
-        st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=words.columns("exposed_rows"), height=215)
+        st.dataframe(
+            worst,
+            hide_index=True,
+            key="exposed-rows",
+            column_config=words.columns("exposed_rows"),
+            height=215,
+        )
 
 
 @memory.cache(max_entries=16, by=core.run_key)

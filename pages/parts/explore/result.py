@@ -1,5 +1,7 @@
-"""The run that the sliders describe, trained when one is released: how its step size is chosen, its numbers and their comparison with the
-pinned A; and a model to take away, trained once more with noise from the operating system, because a seeded one must not leave."""
+"""The run that the sliders describe, trained when one is released: how its step size is chosen, its
+numbers and their comparison with the pinned A; and a model to take away, trained once more with
+noise from the operating system, because a seeded one must not leave.
+"""
 
 import contextlib
 import dataclasses
@@ -26,11 +28,14 @@ from pillar_core.studies.tuning import SAID, Choosing, Tuned
 from pillar_core.types import Provenance, RunRecord
 
 _ODDS = "Attacker guesses right"
-_choose_rate = core.of_run(tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …")
+_choose_rate = core.of_run(
+    tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …"
+)
 
 
 def record(settings: Settings) -> RunRecord:
-    """The run of these settings, its step size chosen as the switch says; what that costs is said above it."""
+    """The run of these settings, its step size chosen as the switch says; what that costs is said
+    above it."""
     plain, choosing = core.run(settings), chosen_by()
     if choosing is Choosing.RULES:
         return plain
@@ -44,8 +49,14 @@ def record(settings: Settings) -> RunRecord:
 
 def switch() -> None:
     """How the step size is chosen, closed while it is by the rules."""
-    with st.expander("Advanced: the step size", icon=":material/tune:", expanded=chosen_by() is not Choosing.RULES):
-        local.choice("tuning", {name: words["words"] for name, words in SAID.items()}, str(Choosing.RULES))
+    with st.expander(
+        "Advanced: the step size",
+        icon=":material/tune:",
+        expanded=chosen_by() is not Choosing.RULES,
+    ):
+        local.choice(
+            "tuning", {name: words["words"] for name, words in SAID.items()}, str(Choosing.RULES)
+        )
 
 
 def chosen_by() -> Choosing:
@@ -55,10 +66,21 @@ def chosen_by() -> Choosing:
 
 
 def prepare_release(settings: Settings, choosing: Choosing) -> receipts.Train:
-    """What trains as `record`, with secret noise, for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
+    """What trains as `record`, with secret noise, for a model to hand out: what `choosing` paid for
+    is in its ε, the rest is declared."""
     way = Choosing.RULES if _reason(settings, choosing) else choosing
-    spec, split, ranked = dataclasses.replace(core.spec(settings), seed=None), core.split(settings), history.paid_rankings(settings)
-    return lambda: (in_sight(rankings.count_rankings(tuned.tune_step_size(spec, split, choosing=way).record, ranked)), split, {})
+    spec, split, ranked = (
+        dataclasses.replace(core.spec(settings), seed=None),
+        core.split(settings),
+        history.paid_rankings(settings),
+    )
+    return lambda: (
+        in_sight(
+            rankings.count_rankings(tuned.tune_step_size(spec, split, choosing=way).record, ranked)
+        ),
+        split,
+        {},
+    )
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:
@@ -69,17 +91,29 @@ def _reason(settings: Settings, choosing: Choosing) -> str:
 
 def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     rate = outcome.chosen.get("learning_rate")
-    chosen = "" if rate is None else f" Chosen: step size {rate:.3g} (the rule's is {plain.settings['learning_rate']:.3g})."
-    each = f" Each run may spend ε = {outcome.trial_epsilon:.3g}." if choosing is Choosing.STOPPING else ""
+    chosen = (
+        ""
+        if rate is None
+        else f" Chosen: step size {rate:.3g} (the rule's is {plain.settings['learning_rate']:.3g})."
+    )
+    each = (
+        f" Each run may spend ε = {outcome.trial_epsilon:.3g}."
+        if choosing is Choosing.STOPPING
+        else ""
+    )
     change = ""
     if outcome.record.accuracy is not None and plain.accuracy is not None:
-        change = f" Test accuracy against the rules at the same ε: {100 * (outcome.record.accuracy - plain.accuracy):+z.1f} points."
+        change = (
+            " Test accuracy against the rules at the same ε:"
+            f" {100 * (outcome.record.accuracy - plain.accuracy):+z.1f} points."
+        )
     show = st.warning if choosing is Choosing.PAPERS else st.info
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
 
 
 def summary(record: RunRecord, settings: Settings) -> Any:
-    """Three numbers with their badges: accuracy, ε spent, directions; what comes back is the place of a fourth, for `gain`."""
+    """Three numbers with their badges: accuracy, ε spent, directions; what comes back is the place
+    of a fourth, for `gain`."""
     pinned = pinned_runs(settings).get("A")
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
@@ -89,8 +123,11 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         second.metric(
             "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
             f"{guarantee.epsilon.upper:.4g}".replace("inf", "∞"),
-            help=f"What really ran, at δ = {number_words(guarantee.delta)}, counted by “{guarantee.accountant}”: "
-            f"{'; '.join(guarantee.events)}. Adjacency: {odds.relation_words(str(guarantee.relation), settings.data)}.",
+            help=(
+                f"What really ran, at δ = {number_words(guarantee.delta)}, counted by"
+                f" “{guarantee.accountant}”: {'; '.join(guarantee.events)}. Adjacency:"
+                f" {odds.relation_words(str(guarantee.relation), settings.data)}."
+            ),
         )
         hint = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
         last.metric("Directions", _directions(record, settings), help=hint)
@@ -101,9 +138,13 @@ def summary(record: RunRecord, settings: Settings) -> Any:
 
 
 def gain(place: Any, record: RunRecord, settings: Settings) -> None:
-    """The odds, drawn last: in a fresh process what they are read from takes longer to import than all else takes to draw."""
+    """The odds, drawn last: in a fresh process what they are read from takes longer to import than
+    all else takes to draw."""
     unit = odds.unit(settings.data)
-    hint = f"How often the best attacker who sees the model is right about whether one {unit} took part, at most. A coin is at 50 %."
+    hint = (
+        f"How often the best attacker who sees the model is right about whether one {unit} took"
+        " part, at most. A coin is at 50 %."
+    )
     place.metric(_ODDS, _odds(record), help=hint)
 
 
@@ -113,19 +154,45 @@ def _badges(record: RunRecord, settings: Settings) -> None:
             badges.show(Provenance.PRIVATE if record.guarantee.has_releases else Provenance.PUBLIC)
             badges.show(badges.EXPERIMENT)
         elif record.guarantee.is_private:
-            st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=UNPAID)
+            st.badge(
+                "not private: chosen on test rows, unpaid",
+                icon=":material/money_off:",
+                color="red",
+                help=UNPAID,
+            )
         else:
-            hint = "No noise was added, so nothing is promised: the model may give away any of its rows."
+            hint = (
+                "No noise was added, so nothing is promised: the model may give away any of its"
+                " rows."
+            )
             st.badge("not private: no noise", icon=":material/lock_open:", color="red", help=hint)
         hint = "Accuracy is read from test rows without noise: not covered by ε, not for release."
-        st.badge("accuracy: non-private", icon=":material/visibility_lock:", color="orange", help=hint)
+        st.badge(
+            "accuracy: non-private", icon=":material/visibility_lock:", color="orange", help=hint
+        )
         majority = core.majority(settings)
         if majority is not None and record.accuracy is not None:
-            hint = "What always saying the most frequent class of the test rows gets right. An accuracy below it has learnt nothing."
-            st.badge(f"largest class alone: {100 * majority:.1f} %", icon=":material/horizontal_rule:", color="gray", help=hint)
-        st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
+            hint = (
+                "What always saying the most frequent class of the test rows gets right. An"
+                " accuracy below it has learnt nothing."
+            )
+            st.badge(
+                f"largest class alone: {100 * majority:.1f} %",
+                icon=":material/horizontal_rule:",
+                color="gray",
+                help=hint,
+            )
+        st.badge(
+            f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows",
+            color="gray",
+        )
         if (unit := odds.unit(settings.data)) != "row":
-            st.badge(f"ε of a {unit}", icon=":material/person:", color="gray", help="All rows of one person count together.")
+            st.badge(
+                f"ε of a {unit}",
+                icon=":material/person:",
+                color="gray",
+                help="All rows of one person count together.",
+            )
         if core.is_synthetic(settings.data):
             badges.show(badges.SYNTHETIC)
 
@@ -141,12 +208,26 @@ def pinned_runs(settings: Settings) -> dict[str, RunRecord]:
 
 def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
     if record.accuracy is None:
-        st.metric("Test accuracy", "no test rows", help="Bring test rows to see how good the model is.")
+        st.metric(
+            "Test accuracy", "no test rows", help="Bring test rows to see how good the model is."
+        )
         return
     low, high = plots.wilson(record.accuracy, rows)
-    change = None if pinned is None or pinned.accuracy is None else f"{100 * (record.accuracy - pinned.accuracy):+z.1f} points against A"
-    hint = f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One run."
-    st.metric(f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})", percent(record.accuracy), delta=change, help=hint)
+    change = (
+        None
+        if pinned is None or pinned.accuracy is None
+        else f"{100 * (record.accuracy - pinned.accuracy):+z.1f} points against A"
+    )
+    hint = (
+        f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One"
+        " run."
+    )
+    st.metric(
+        f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})",
+        percent(record.accuracy),
+        delta=change,
+        help=hint,
+    )
 
 
 def percent(share: float | None) -> str:
@@ -158,7 +239,13 @@ def _odds(record: RunRecord) -> str:
     if not record.guarantee.covers_choice:
         return "unknown"
     if table is None:
-        return "50 %" if not record.guarantee.has_releases else "see ε" if record.guarantee.is_private else "no limit"
+        return (
+            "50 %"
+            if not record.guarantee.has_releases
+            else "see ε"
+            if record.guarantee.is_private
+            else "no limit"
+        )
     return plots.guessed_right(float(table["advantage"].iloc[0]) / 2)
 
 
@@ -172,27 +259,45 @@ def panel(settings: Settings) -> None:
     """The explanation, and the button that trains and hands over the file."""
     if mode.binds():
         return
-    below = st.expander("Download the model", icon=":material/download:", key="release-panel", on_change="rerun")
+    below = st.expander(
+        "Download the model", icon=":material/download:", key="release-panel", on_change="rerun"
+    )
     if not below.open:
         return
     with below:
         words.say("release", st.markdown, in_sight=IN_SIGHT, paid_ways=PAID_WAYS)
         if not pc.METHODS[settings.method].is_private:
-            st.warning("This learner protects nothing: its file promises nothing about anyone.", icon=":material/warning:")
+            st.warning(
+                "This learner protects nothing: its file promises nothing about anyone.",
+                icon=":material/warning:",
+            )
         with failures.show_refusal("The model could not be prepared."):
-            learner, epsilon = pc.METHODS[settings.method], settings.epsilon if pc.METHODS[settings.method].is_private else 0.0
+            learner, epsilon = (
+                pc.METHODS[settings.method],
+                (settings.epsilon if pc.METHODS[settings.method].is_private else 0.0),
+            )
             budget = (epsilon if learner.protects else math.inf, settings.delta, settings.relation)
             receipts.wait(settings)
             receipts.offer(
                 settings,
-                training_on(core.split(settings), learner.title, budget, data=uploads.title_of(settings.data)),
+                training_on(
+                    core.split(settings),
+                    learner.title,
+                    budget,
+                    data=uploads.title_of(settings.data),
+                ),
                 functools.partial(prepare_release, settings, chosen_by()),
                 key="release",
                 label="Train a release",
-                hint="A zip of safetensors (public transform, weights), JSON (guarantee, settings, classes) and a statement to sign. "
-                "No seed, no test accuracy.",
+                hint=(
+                    "A zip of safetensors (public transform, weights), JSON (guarantee, settings,"
+                    " classes) and a statement to sign. No seed, no test accuracy."
+                ),
             )
             receipts.show(settings)
-            st.caption("A statement to sign. This one describes the experiment above; the file holds its own:")
+            st.caption(
+                "A statement to sign. This one describes the experiment above; the file holds its"
+                " own:"
+            )
             st.code(pc.statement(core.run(settings)).text, language=None, wrap_lines=True)
         st.caption("Its README shows how to use it, in Python and with `predict`.")

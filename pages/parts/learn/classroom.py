@@ -1,4 +1,5 @@
-"""What a class guessed: answers without names in the server's memory, gone with the process, and only for classes that a teacher opened."""
+"""What a class guessed: answers without names in the server's memory, gone with the process, and
+only for classes that a teacher opened."""
 
 import collections
 import dataclasses
@@ -26,15 +27,19 @@ class _Class:
 _NAME, _MOST, _LASTS, _IDLE = "lesson-class", 100, 24 * 3600, 3600
 WHEN = ("before", "after")
 _CLASSES: dict[str, _Class] = {}
-"""The open classes by code. Who opens one closes the session's own, those of a day ago, and where there is no room those without answers
-whose link nobody used for an hour."""
+"""The open classes by code. Who opens one closes the session's own, those of a day ago, and where
+there is no room those without answers whose link nobody used for an hour."""
 
 
 def switch() -> None:
-    """The teacher's switch, off at first: opens a class of its own, which the class's link then names."""
+    """The teacher's switch, off at first: opens a class of its own, which the class's link then
+    names."""
     session.draw(st.toggle, is_open(), _switch_class, **local.element("lesson-class-switch"))
     if st.session_state.pop("lesson-class-refused", False):
-        st.warning(f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or go on without the counts.")
+        st.warning(
+            f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or"
+            " go on without the counts."
+        )
 
 
 def is_open() -> bool:
@@ -43,7 +48,8 @@ def is_open() -> bool:
 
 
 def count(name: str, answer: int) -> None:
-    """Counts one answer of an open class, once per tab and name; `list.append` is safe while others answer."""
+    """Counts one answer of an open class, once per tab and name; `list.append` is safe while others
+    answer."""
     open_now, noted = _answers(), f"lesson.counted.{name}"
     if open_now is not None and not st.session_state.get(noted):
         open_now.setdefault(name, []).append(answer)
@@ -65,7 +71,14 @@ def show_answers(lesson: Lesson) -> None:
     answers, rows = _answers() or {}, []
     for place, question in enumerate(lesson.questions):
         both = [answers.get(answer_name(lesson, when, place), []) for when in WHEN]
-        shares = [f"{indices.count(question.answer) / len(indices):.0%} of {len(indices)}" if indices else "none yet" for indices in both]
+        shares = [
+            (
+                f"{indices.count(question.answer) / len(indices):.0%} of {len(indices)}"
+                if indices
+                else "none yet"
+            )
+            for indices in both
+        ]
         rows.append((plain.text(question.ask), *shares))
     if any("of" in share for row in rows for share in row[1:]):
         st.markdown("**What the class learnt**: right answers")

@@ -1,8 +1,9 @@
-"""The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along. Before and after it, three
-questions show what the class learnt about the risk that an ε leaves.
+"""The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends
+along. Before and after it, three questions show what the class learnt about the risk that an ε
+leaves.
 
-After Nanayakkara et al., "What are the chances? Explaining the epsilon parameter in differential privacy", USENIX Security 2023, who
-measure objective risk comprehension; the items are our own."""
+After Nanayakkara et al., "What are the chances? Explaining the epsilon parameter in differential
+privacy", USENIX Security 2023, who measure objective risk comprehension; the items are our own."""
 
 import dataclasses
 from typing import Any, Literal
@@ -23,21 +24,38 @@ from pillar_core.types import Form
 _NONE = -1
 _TITLES = {"before": "Three questions before you start", "after": "The same three questions again"}
 _SOURCE = (
-    "Questions of our own, after [Nanayakkara et al. 2023](https://www.usenix.org/conference/usenixsecurity23/presentation/nanayakkara)."
+    "Questions of our own, after [Nanayakkara et al."
+    " 2023](https://www.usenix.org/conference/usenixsecurity23/presentation/nanayakkara)."
 )
 
 
 def ask(lesson: Lesson, when: str) -> None:
     """The questions `when`, "before" or "after", until they are answered; open in a class."""
-    with st.expander(_TITLES[when], icon=":material/quiz:", expanded=when == "after" or classroom.is_open()):
+    with st.expander(
+        _TITLES[when], icon=":material/quiz:", expanded=when == "after" or classroom.is_open()
+    ):
         if local.value(_done_key(lesson, when), 0):
             _show_answers(lesson, when)
             return
         with st.form(f"questions-{when}-{lesson.first}", border=False):
             for place, question in enumerate(lesson.questions):
-                key = local.unlinked_key(classroom.answer_name(lesson, when, place), "Answers stay in each student's own tab.")
-                st.radio(question.ask, range(len(question.options)), index=None, format_func=question.options.__getitem__, key=key)
-            st.form_submit_button("Answer", on_click=_keep, args=(lesson, when), help="What is left open counts as not known.")
+                key = local.unlinked_key(
+                    classroom.answer_name(lesson, when, place),
+                    "Answers stay in each student's own tab.",
+                )
+                st.radio(
+                    question.ask,
+                    range(len(question.options)),
+                    index=None,
+                    format_func=question.options.__getitem__,
+                    key=key,
+                )
+            st.form_submit_button(
+                "Answer",
+                on_click=_keep,
+                args=(lesson, when),
+                help="What is left open counts as not known.",
+            )
         st.caption(_SOURCE)
 
 
@@ -49,10 +67,17 @@ def _show_answers(lesson: Lesson, when: str) -> None:
         mark = "check" if _given(lesson, when, place) == question.answer else "lightbulb"
         st.markdown(f":material/{mark}: {question.ask} **{question.options[question.answer]}**")
     before, after = (
-        sum(_given(lesson, when, place) == question.answer for place, question in enumerate(lesson.questions)) for when in classroom.WHEN
+        sum(
+            _given(lesson, when, place) == question.answer
+            for place, question in enumerate(lesson.questions)
+        )
+        for when in classroom.WHEN
     )
     asked_first = local.value(_done_key(lesson, "before"), 0)
-    st.markdown(f"**{after} of {len(lesson.questions)} right**" + (f", {before} before the lesson." if asked_first else "."))
+    st.markdown(
+        f"**{after} of {len(lesson.questions)} right**"
+        + (f", {before} before the lesson." if asked_first else ".")
+    )
 
 
 def _keep(lesson: Lesson, when: str) -> None:
@@ -80,19 +105,37 @@ def choose(settings: Settings) -> None:
     now, _ = of_number(settings.lesson)
     key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
     firsts = {lesson.name: lesson.first for lesson in LESSONS}
-    style: Form = {"label": "Lesson", "options": list(firsts), "required": True, "label_visibility": "collapsed"}
-    session.draw(st.segmented_control, now.name, lambda name: session.change(lesson=firsts[name]), key=key, **style)
+    style: Form = {
+        "label": "Lesson",
+        "options": list(firsts),
+        "required": True,
+        "label_visibility": "collapsed",
+    }
+    session.draw(
+        st.segmented_control,
+        now.name,
+        lambda name: session.change(lesson=firsts[name]),
+        key=key,
+        **style,
+    )
 
 
 def contents(settings: Settings) -> None:
-    """The steps by name: in the sidebar, and on a phone in a box that closes once a step is chosen, for its label is new."""
+    """The steps by name: in the sidebar, and on a phone in a box that closes once a step is chosen,
+    for its label is new."""
     lesson, current = of_number(settings.lesson)
-    with st.expander(f"All steps; this is step {lesson.numbers.index(current) + 1}") if theme.is_narrow() else st.sidebar:
+    with (
+        st.expander(f"All steps; this is step {lesson.numbers.index(current) + 1}")
+        if theme.is_narrow()
+        else st.sidebar
+    ):
         st.markdown(f"**{lesson.name}**, {len(lesson.steps)} steps")
         for place, (number_, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
             kind: Kind = "primary" if number_ == current else "tertiary"
             _button(f"{place}. {step.title}", number_, key=f"lesson-open-{place}", kind=kind)
-        st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
+        st.caption(
+            "Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab."
+        )
         st.button(**local.element("lesson-reset"), on_click=_reset, args=(lesson,))
 
 
@@ -120,12 +163,18 @@ def step(settings: Settings) -> None:
 
 
 def banner(settings: Settings) -> None:
-    """On the page that a step sends to: the task of the step that the link carries, a way back and a way out."""
+    """On the page that a step sends to: the task of the step that the link carries, a way back and
+    a way out."""
     lesson, current = of_number(settings.lesson)
-    if settings.lesson != current or settings.data != step_of(current).explore.get("data", settings.data):
+    if settings.lesson != current or settings.data != step_of(current).explore.get(
+        "data", settings.data
+    ):
         return
     with st.container(border=True, key="lesson"):
-        st.markdown(f":material/school: {lesson.name} · **Step {lesson.numbers.index(current) + 1}.** {step_of(current).task}")
+        st.markdown(
+            f":material/school: {lesson.name} · **Step {lesson.numbers.index(current) + 1}.**"
+            f" {step_of(current).task}"
+        )
         with st.container(horizontal=True):
             navigation.link("learn", "Back to the lesson", icon=":material/arrow_back:")
             _button("End the lesson", 0, key="lesson-end")
@@ -147,13 +196,24 @@ def _ending(lesson: Lesson) -> None:
     if not all(local.value(f"lesson-shown-{place}", 0) for place in lesson.numbers):
         return
     with st.spinner("Counting …"):
-        hits = [st.session_state.get(f"lesson-radio-{place}") == right(place) for place in lesson.numbers]
+        hits = [
+            st.session_state.get(f"lesson-radio-{place}") == right(place)
+            for place in lesson.numbers
+        ]
     with st.container(border=True, key="lesson-ending"):
         score = f"{sum(hits)} of {len(hits)}"
         st.header(f"You guessed {score} right", anchor=False)
-        st.code(f"{lesson.title}: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}", language=None)
-        first, hint = dataclasses.replace(session.current(), lesson=lesson.first), "Opens at the first step; no guesses in it."
-        browser.copy_button("Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn")
+        st.code(
+            f"{lesson.title}: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}",
+            language=None,
+        )
+        first, hint = (
+            dataclasses.replace(session.current(), lesson=lesson.first),
+            "Opens at the first step; no guesses in it.",
+        )
+        browser.copy_button(
+            "Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn"
+        )
     ask(lesson, "after")
 
 
@@ -170,11 +230,22 @@ def _guess(this: Step, place: int) -> int | None:
     """The option that was guessed, None before."""
     with st.container(border=True, key="lesson-question"):
         st.markdown(f"**Guess first.** {this.question}")
-        style: dict[str, Any] = local.element("lesson-radio", of=str(place)) | {"format_func": this.options.__getitem__}
+        style: dict[str, Any] = local.element("lesson-radio", of=str(place)) | {
+            "format_func": this.options.__getitem__
+        }
         guess: int | None = st.radio(**style, options=range(len(this.options)), index=None)
         if not local.value(f"lesson-shown-{place}", 0):
-            hint = "Measures it now: a few models are trained." if this.kind == "measured" else "Computes it now."
-            st.button(**local.element("lesson-reveal", help=hint), disabled=guess is None, on_click=_reveal, args=(place, guess))
+            hint = (
+                "Measures it now: a few models are trained."
+                if this.kind == "measured"
+                else "Computes it now."
+            )
+            st.button(
+                **local.element("lesson-reveal", help=hint),
+                disabled=guess is None,
+                on_click=_reveal,
+                args=(place, guess),
+            )
     return guess
 
 
@@ -191,10 +262,15 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     else:
         st.info(f"**Not quite:** {this.options[answer]}.", icon=":material/lightbulb:")
     classroom.show(this, str(place))
-    named = this.words or [f"{value:,}" if isinstance(value, int) else str(value) for value in this.values]
+    named = this.words or [
+        f"{value:,}" if isinstance(value, int) else str(value) for value in this.values
+    ]
     titles = dict(zip(this.values, named, strict=True))
     position = local.slider("lesson-control", titles, this.start, of=str(place), label=this.control)
-    st.html(f'<div class="pillar-ends" aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>')
+    st.html(
+        '<div class="pillar-ends"'
+        f' aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>'
+    )
     seeds = int(table["seed"].nunique()) if "seed" in table else None
     provenance = badges.DIAGNOSTIC if this.kind == "measured" else [badges.THEORY]
     info = FigureInfo(f"lesson_{place}", settings, provenance, seeds, is_synthetic=False)
@@ -204,7 +280,11 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         shown: dict[str, Any] = {**this.explore, "k": min(int(position), int(this.explore["k"]))}
         panels.noise_panel(Settings(**shown))
     where = " in the explorer" if this.page == "explore" else ""
-    navigation.link(this.page, f"Try it live{where}", changes={**explore_settings(this, settings), "lesson": place})
+    navigation.link(
+        this.page,
+        f"Try it live{where}",
+        changes={**explore_settings(this, settings), "lesson": place},
+    )
 
 
 @memory.cache(max_entries=64, is_free=True)

@@ -1,4 +1,5 @@
-"""The lessons as data: questions to guess at, one control each, and how a guess is judged by what was measured."""
+"""The lessons as data: questions to guess at, one control each, and how a guess is judged by what
+was measured."""
 
 import dataclasses
 import tomllib
@@ -19,11 +20,13 @@ _APART = 10
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One step: its words, the measure of `studies.lessons` with its arguments, and how the figure is drawn.
+    """One step: its words, the measure of `studies.lessons` with its arguments, and how the figure
+    is drawn.
 
-    judge: the option that the measured table supports, see digits.toml. explore: settings to go on with on `page`, where `task` says what
-    to look at. words: names of the control's values. kind: "measured", or "exact" where nothing is trained. is_watched: the control is k,
-    and a training of `explore` at it can be seen step by step.
+    judge: the option that the measured table supports, see digits.toml. explore: settings to go on
+    with on `page`, where `task` says what to look at. words: names of the control's values. kind:
+    "measured", or "exact" where nothing is trained. is_watched: the control is k, and a training of
+    `explore` at it can be seen step by step.
     """
 
     title: str
@@ -68,15 +71,24 @@ class Step:
             case "strip":
                 seen = reconstruction(self.values)
                 return plots.reconstruction_strip(
-                    table, seen.image, seen.pictures, candidates=seen.candidates, present=float(position), mode=mode
+                    table,
+                    seen.image,
+                    seen.pictures,
+                    candidates=seen.candidates,
+                    present=float(position),
+                    mode=mode,
                 )
             case "total":
                 return plots.total_budget(table, present=int(position), mode=mode)
         words = dict(zip(self.values, self.words, strict=True)) if self.words else None
-        return plots.accuracy_by(table, x=x, present=position, words=words, mode=mode, **self.figure)
+        return plots.accuracy_by(
+            table, x=x, present=position, words=words, mode=mode, **self.figure
+        )
 
     def _mean(self, table: pd.DataFrame, at: str | float) -> float:
-        return float(table[table[table.columns[0]] == at][str(self.figure.get("value", "accuracy"))].mean())
+        return float(
+            table[table[table.columns[0]] == at][str(self.figure.get("value", "accuracy"))].mean()
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +137,9 @@ def _read(place: int, name: str) -> Lesson:
 
 
 def _frozen(words: Values) -> Form:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in words.items()
+    }
 
 
 LESSONS = tuple(_read(place, name) for place, name in enumerate(("digits", "public", "audits")))

@@ -1,4 +1,5 @@
-"""The teacher's panel: a link that opens where the class should start, with only the controls that it needs."""
+"""The teacher's panel: a link that opens where the class should start, with only the controls that
+it needs."""
 
 import dataclasses
 import html
@@ -19,8 +20,9 @@ from pillar_core.types import Form
 
 _OWN_LINK = "The panel writes a link of its own, for the class."
 _FOR_PHONES = (
-    "Only this machine can open the link. For phones, start the app with `pillar-explorer --demo --address 0.0.0.0`, which takes no files, "
-    "open it under this machine's name or number in the network, and copy the link there: it then has a QR code, too."
+    "Only this machine can open the link. For phones, start the app with `pillar-explorer --demo"
+    " --address 0.0.0.0`, which takes no files, open it under this machine's name or number in the"
+    " network, and copy the link there: it then has a QR code, too."
 )
 _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf-8"))
 
@@ -28,7 +30,12 @@ _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf
 def panel(settings: Settings) -> None:
     """The link, its QR code, a sheet to print and what the class learnt."""
     of, current = of_number(settings.lesson)
-    opened = st.expander("For teachers: a link for your class", icon=":material/co_present:", key="teachers", on_change="rerun")
+    opened = st.expander(
+        "For teachers: a link for your class",
+        icon=":material/co_present:",
+        key="teachers",
+        on_change="rerun",
+    )
     if not opened.open:
         return
     with opened:
@@ -38,13 +45,25 @@ def panel(settings: Settings) -> None:
             numbers = {number: str(place) for place, number in enumerate(of.numbers, 1)}
             step = local.slider("teach-step", numbers, current, unlinked=_OWN_LINK)
         with right:
-            hidden = local.choices("teach-hide", title=lambda name: codec.PARAMS[name].label, unlinked=_OWN_LINK)
+            hidden = local.choices(
+                "teach-hide", title=lambda name: codec.PARAMS[name].label, unlinked=_OWN_LINK
+            )
         classroom.switch()
-        linked, where = class_settings(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
-        browser.copy_button(
-            "Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=where
+        linked, where = (
+            class_settings(settings, page=page, step=step, hidden=hidden),
+            (page if page == "learn" else step_of(step).page),
         )
-        name, make = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", shares.charge(lambda: sheet(of).encode())
+        browser.copy_button(
+            "Copy the class's link",
+            linked,
+            key="copy-class-link",
+            hint="All students start from the same view.",
+            page=where,
+        )
+        name, make = (
+            f"{re.sub('[^a-z]+', '-', of.title.lower())}.html",
+            shares.charge(lambda: sheet(of).encode()),
+        )
         st.download_button(**local.element("teach-sheet"), data=make, file_name=name)
         _code(linked, where)
         classroom.show_answers(of)
@@ -56,14 +75,22 @@ def sheet(lesson_: Lesson) -> str:
     for place, (number, step) in enumerate(zip(lesson_.numbers, lesson_.steps, strict=True), 1):
         options = "".join(f"<li>☐ {_html(option)}</li>" for option in step.options)
         questions.append(
-            f"<h2>{place}. {_html(step.title)}</h2><p>{_html(step.story)}</p><p><b>{_html(step.question)}</b></p><ul>{options}</ul>"
+            f"<h2>{place}."
+            f" {_html(step.title)}</h2><p>{_html(step.story)}</p>"
+            f"<p><b>{_html(step.question)}</b></p><ul>{options}</ul>"
         )
-        answers.append(f"<h2>{place}. {_html(step.options[lesson.right(number)])}</h2><p>{_html(step.moral)}</p>")
-    return _SHEET.substitute(title=_html(lesson_.title), asked="".join(questions), told="".join(answers))
+        answers.append(
+            f"<h2>{place}."
+            f" {_html(step.options[lesson.right(number)])}</h2><p>{_html(step.moral)}</p>"
+        )
+    return _SHEET.substitute(
+        title=_html(lesson_.title), asked="".join(questions), told="".join(answers)
+    )
 
 
 def _code(linked: Settings, page: str) -> None:
-    """The link as a QR code, under the address that this browser shows, unless that is of this machine alone."""
+    """The link as a QR code, under the address that this browser shows, unless that is of this
+    machine alone."""
     if st.context.url:
         try:
             if (urlsplit(st.context.url).hostname or "").startswith(("127.", "localhost", "::1")):
@@ -75,8 +102,13 @@ def _code(linked: Settings, page: str) -> None:
             st.caption("This link is too long for a QR code: copy it.")
             return
         with st.container(key="class-code", width="content"):
-            st.html(f'<img alt="QR code of the class\'s link" src="{drawn}" style="max-width: 100%">')
-            st.caption(f"For a projector. It opens {plain.text(address.partition('?')[0])}, which the students' phones must reach.")
+            st.html(
+                f'<img alt="QR code of the class\'s link" src="{drawn}" style="max-width: 100%">'
+            )
+            st.caption(
+                f"For a projector. It opens {plain.text(address.partition('?')[0])}, which the"
+                " students' phones must reach."
+            )
 
 
 def _html(words: str) -> str:

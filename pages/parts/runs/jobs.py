@@ -1,5 +1,6 @@
-"""The grid builder: axes in, and before anything starts the count, the time, the disk and what is cached already. Then jobs as a list:
-what runs, how far it is, what failed and why; cancel and retry. Any tab sees and stops them."""
+"""The grid builder: axes in, and before anything starts the count, the time, the disk and what is
+cached already. Then jobs as a list: what runs, how far it is, what failed and why; cancel and
+retry. Any tab sees and stops them."""
 
 import contextlib
 import time
@@ -34,14 +35,22 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
     }
     words.metrics("plan", numbers)
     if missing:
-        work = jobs.Work(f"Sweep of {estimate['cells']:,.0f} runs", f"{jobs.RELEASES}.", int(estimate["cached"]), int(estimate["cells"]))
+        work = jobs.Work(
+            f"Sweep of {estimate['cells']:,.0f} runs",
+            f"{jobs.RELEASES}.",
+            int(estimate["cached"]),
+            int(estimate["cells"]),
+        )
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
     else:
         st.success(
-            "Every run of this grid is there already: your own under **Results**, those that ship on **Home** and **Explore**.",
+            "Every run of this grid is there already: your own under **Results**, those that ship"
+            " on **Home** and **Explore**.",
             icon=":material/check_circle:",
         )
-    st.download_button(**local.element("plan-yaml"), data=yaml.safe_dump(grid, sort_keys=False, allow_unicode=True))
+    st.download_button(
+        **local.element("plan-yaml"), data=yaml.safe_dump(grid, sort_keys=False, allow_unicode=True)
+    )
 
 
 def _builder(settings: Settings) -> Form:
@@ -52,12 +61,16 @@ def _builder(settings: Settings) -> Form:
             brought = [upload.name for upload in uploads.list_uploads() if upload.is_labelled]
             names = list(dict.fromkeys([settings.data, *choices("data"), *brought]))
             data = local.choices("plan-data", names, [settings.data], title=records.data_words)
-            methods = local.choices("plan-methods", {name: method.title for name, method in pc.METHODS.items()})
+            methods = local.choices(
+                "plan-methods", {name: method.title for name, method in pc.METHODS.items()}
+            )
             fraction = local.slider("plan-share")
         with right:
             ks = local.choices("plan-k", [str(k) for k in KS])
             budgets = local.choices("plan-epsilon", [f"{value:g}" for value in EPSILONS])
-            seeds = local.slider("plan-seeds", _SEEDS, min(_SEEDS, key=lambda count: abs(count - settings.seeds)))
+            seeds = local.slider(
+                "plan-seeds", _SEEDS, min(_SEEDS, key=lambda count: abs(count - settings.seeds))
+            )
     grid = {
         "dataset": data,
         "method": methods,
@@ -73,7 +86,13 @@ def _builder(settings: Settings) -> Form:
     return grid | ({"k": [int(k) for k in ks]} if any(core.has_k(name) for name in methods) else {})
 
 
-_ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
+_ICONS = {
+    "queued": "schedule",
+    "running": "sync",
+    "done": "check_circle",
+    "failed": "error",
+    "cancelled": "stop_circle",
+}
 _SHOWN = 8
 _spec = memory.cache(max_entries=500, is_free=True)(pc.jobs.spec)
 
@@ -82,7 +101,9 @@ def panel() -> None:
     """The newest jobs; while one lives the list looks again every second."""
     statuses = pc.jobs.status()
     if not statuses:
-        st.info("No job was started yet. Build a grid under **Plan**.", icon=":material/playlist_add:")
+        st.info(
+            "No job was started yet. Build a grid under **Plan**.", icon=":material/playlist_add:"
+        )
     elif any(status.state in UNFINISHED for status in statuses):
         _watch(sum(status.state in UNFINISHED for status in statuses))
     else:
@@ -105,21 +126,42 @@ def _list(statuses: tuple[JobStatus, ...]) -> None:
             with line:
                 _state(status)
             if status.state in UNFINISHED:
-                button.button(**local.element("stop", of=status.job_id), on_click=jobs.stop, args=(status.job_id,))
+                button.button(
+                    **local.element("stop", of=status.job_id),
+                    on_click=jobs.stop,
+                    args=(status.job_id,),
+                )
             elif status.state in ("failed", "cancelled"):
-                with contextlib.suppress(PillarError):  # a job whose specification is damaged has no second try
-                    button.button(**local.element("retry", of=status.job_id), on_click=jobs.submit, args=([_spec(status.job_id)],))
+                with contextlib.suppress(
+                    PillarError
+                ):  # a job whose specification is damaged has no second try
+                    button.button(
+                        **local.element("retry", of=status.job_id),
+                        on_click=jobs.submit,
+                        args=([_spec(status.job_id)],),
+                    )
     if len(statuses) > _SHOWN:
         st.caption(f"and {len(statuses) - _SHOWN} older ones.")
 
 
 def _state(status: JobStatus) -> None:
     when = time.strftime("%d %b %H:%M", time.localtime(status.submitted))
-    st.markdown(f":material/{_ICONS[status.state]}: **{plain.text(_title(status))}** · {status.state} · {when}")
+    st.markdown(
+        f":material/{_ICONS[status.state]}: **{plain.text(_title(status))}** · {status.state} ·"
+        f" {when}"
+    )
     if status.state in UNFINISHED:
-        left = "" if status.seconds_left is None else f" · {jobs.duration(status.seconds_left)} left"
+        left = (
+            "" if status.seconds_left is None else f" · {jobs.duration(status.seconds_left)} left"
+        )
         waiting = f" · {plain.text(status.message)}" if status.message else ""
-        st.progress(jobs.share_of(status), text=f"{jobs.share_of(status):.0%} · {status.done} of {status.total} parts{left}{waiting}")
+        st.progress(
+            jobs.share_of(status),
+            text=(
+                f"{jobs.share_of(status):.0%} · {status.done} of {status.total}"
+                f" parts{left}{waiting}"
+            ),
+        )
     elif status.state != "done" and status.total:
         st.caption(f"{status.done} of {status.total} parts are done and kept.")
     if status.cause:

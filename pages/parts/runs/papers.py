@@ -1,4 +1,5 @@
-"""The papers' tables: published numbers, the same grid over our learners, differences and rank order."""
+"""The papers' tables: published numbers, the same grid over our learners, differences and rank
+order."""
 
 import pandas as pd
 import streamlit as st
@@ -14,26 +15,41 @@ from pillar_core.studies import papers
 from pillar_core.studies.papers import CLASSES, SOURCES
 from pillar_core.types import Form
 
-_WORDS = {"published": "paper, %", "measured": "ours, %", "difference": "difference, %", "order": "order"}
-_NAMES = {"method": "learner", "epsilon": "ε", "public_fraction": "public share", "validation_fraction": "share set aside"}
+_WORDS = {
+    "published": "paper, %",
+    "measured": "ours, %",
+    "difference": "difference, %",
+    "order": "order",
+}
+_NAMES = {
+    "method": "learner",
+    "epsilon": "ε",
+    "public_fraction": "public share",
+    "validation_fraction": "share set aside",
+}
 _LIKE = {"Pneumonia": "pneumonia_mnist", "MNIST": "mnist"}
 """The set that ships and is most like a paper's; of the others it is that of the starter."""
 _OPENING = ("", starter.SHARED["dataset"], *starter.OPENING_K)
-"""Rows on which a table opens with a few seconds of training: generated ones, and the sets of images that ship."""
+"""Rows on which a table opens with a few seconds of training: generated ones, and the sets of
+images that ship."""
 _AT_ONCE = 8
-"""Runs of a learner that one call trains there, so that no opening takes much longer than it may."""
+"""Runs of a learner that one call trains there, so that no opening takes much longer than it
+may."""
 _MARKS = {"run": "▶", "page": "↗", "no": "–"}
 
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
-    """Which paper and which of its tables; then what can be run, where the like is shown, or why not."""
+    """Which paper and which of its tables; then what can be run, where the like is shown, or why
+    not."""
     show_answer("world", settings)
     items = papers.catalogue()
     left, right = st.columns([1, 3])
     paper = local.select("papers-paper", place=left)
     mine = items[items["paper"] == paper].set_index("item").to_dict("index")
     first = next((name for name, facts in mine.items() if facts["how"] == "run"), next(iter(mine)))
-    titles = {name: f"{_MARKS[facts['how']]} {name}: {facts['title']}" for name, facts in mine.items()}
+    titles = {
+        name: f"{_MARKS[facts['how']]} {name}: {facts['title']}" for name, facts in mine.items()
+    }
     item = local.select("papers-item", titles, first, of=paper, place=right)
     chosen = mine[item]
     if chosen["words"]:
@@ -47,34 +63,71 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
 
 
 def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
-    """The table's grid for one data set, on our rows or on stand-ins, and both numbers side by side."""
+    """The table's grid for one data set, on our rows or on stand-ins, and both numbers side by
+    side."""
     left, right = st.columns(2)
     names = list(papers.TABLES[name].datasets)
     dataset = local.select("papers-data", names, names[0], of=name, place=left)
     sets = dict.fromkeys((*_OPENING[1:], settings.data))
     rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
-    data = local.select("papers-rows", rows, _LIKE.get(dataset, starter.SHARED["dataset"]), of=dataset, place=right)
+    data = local.select(
+        "papers-rows", rows, _LIKE.get(dataset, starter.SHARED["dataset"]), of=dataset, place=right
+    )
     grid = papers.grid(name, dataset=dataset, data=data or None)
-    is_own = data == SOURCES[dataset] or dataset in set(papers.matching(data, core.backbone(settings))["dataset"])
+    is_own = data == SOURCES[dataset] or dataset in set(
+        papers.matching(data, core.backbone(settings))["dataset"]
+    )
     if not data:
-        substitution = f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for {dataset}"
-        st.warning(f"{substitution}: compare the order of the methods, not their numbers.", icon=":material/swap_horiz:")
+        substitution = (
+            f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for"
+            f" {dataset}"
+        )
+        st.warning(
+            f"{substitution}: compare the order of the methods, not their numbers.",
+            icon=":material/swap_horiz:",
+        )
     elif not is_own:
-        st.caption(f"We trained on {rows[data]}, the paper on {dataset}: compare the order of the learners, not their numbers.")
+        st.caption(
+            f"We trained on {rows[data]}, the paper on {dataset}: compare the order of the"
+            " learners, not their numbers."
+        )
     first = sweep.group_specs(grid | {"seed": grid["seed"][:1]})
     if data in _OPENING and records.estimate(grid, runs)["cached"] < sum(map(len, first)):
-        jobs.train_first(group[start : start + _AT_ONCE] for group in first[::-1] for start in range(0, len(group), _AT_ONCE))
-    estimate = records.estimate(grid, pd.concat([records.all_runs(), records.all_runs(shipped=True)]))
+        jobs.train_first(
+            group[start : start + _AT_ONCE]
+            for group in first[::-1]
+            for start in range(0, len(group), _AT_ONCE)
+        )
+    estimate = records.estimate(
+        grid, pd.concat([records.all_runs(), records.all_runs(shipped=True)])
+    )
     if estimate["cached"] < estimate["cells"]:
         time = f"Time: {jobs.duration(estimate['seconds'] / 2)}."
-        work = jobs.Work(papers.TABLES[name].title, time, int(estimate["cached"]), int(estimate["cells"]))
+        work = jobs.Work(
+            papers.TABLES[name].title, time, int(estimate["cached"]), int(estimate["cells"])
+        )
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
-    records_ = [record for record in sweep.cached_records(sweep.specs_of(grid)) if record is not None]
+    records_ = [
+        record for record in sweep.cached_records(sweep.specs_of(grid)) if record is not None
+    ]
     trained = [record for record in records_ if record.get("error") is None]
     if len(trained) < len(records_):
-        reasons = sorted({str(record["error"]) for record in records_ if record.get("error") is not None})
-        st.caption(f"{len(records_) - len(trained)} runs were refused, for instance: {plain.text(reasons[0])}")
-    _compare(grid, name, dataset, trained, settings, rows=rows[data] if data else "simulated rows", is_own=is_own)
+        reasons = sorted(
+            {str(record["error"]) for record in records_ if record.get("error") is not None}
+        )
+        st.caption(
+            f"{len(records_) - len(trained)} runs were refused, for instance:"
+            f" {plain.text(reasons[0])}"
+        )
+    _compare(
+        grid,
+        name,
+        dataset,
+        trained,
+        settings,
+        rows=rows[data] if data else "simulated rows",
+        is_own=is_own,
+    )
 
 
 def _show_published(table: pd.DataFrame) -> None:
@@ -87,7 +140,14 @@ def _show_published(table: pd.DataFrame) -> None:
 
 
 def _compare(
-    grid: Form, name: str, dataset: str, records_: list[dict[str, object]], settings: Settings, *, rows: str, is_own: bool
+    grid: Form,
+    name: str,
+    dataset: str,
+    records_: list[dict[str, object]],
+    settings: Settings,
+    *,
+    rows: str,
+    is_own: bool,
 ) -> None:
     """Our runs drawn, one sentence on the order of the learners, and both numbers in one table."""
     if not records_:
@@ -100,14 +160,25 @@ def _compare(
         st.markdown(f"**{plain.text(words)}**")
     _figure(grid, name, runs, table, settings, is_synthetic=rows == "simulated rows", is_own=is_own)
     if words:
-        st.caption("*Same*: the learner that the paper prints best leads here, too, by more than our seeds scatter (95 %).")
+        st.caption(
+            "*Same*: the learner that the paper prints best leads here, too, by more than our seeds"
+            " scatter (95 %)."
+        )
     _show(table if is_own else table.drop(columns="difference", errors="ignore"))
 
 
 def _figure(
-    grid: Form, name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settings, *, is_synthetic: bool, is_own: bool
+    grid: Form,
+    name: str,
+    runs: pd.DataFrame,
+    table: pd.DataFrame,
+    settings: Settings,
+    *,
+    is_synthetic: bool,
+    is_own: bool,
 ) -> None:
-    """Our means with intervals over ε, or over what the figure varies; on the paper's own rows its first backbone's numbers as marks.
+    """Our means with intervals over ε, or over what the figure varies; on the paper's own rows its
+    first backbone's numbers as marks.
 
     Over ε, learners without a budget are level lines.
     """
@@ -115,19 +186,30 @@ def _figure(
     x = next((axis for axis in axes if not isinstance(grid[axis][0], bool)), "epsilon")
     shares = [axis for axis in ("public_fraction",) if axis in runs and runs[axis].nunique() > 1]
     by = list(dict.fromkeys(["method", "epsilon", *shares, *axes]))
-    lines = plots.over_seeds(runs.dropna(subset=["accuracy"]), by=by, value="accuracy", low=0, high=1)
+    lines = plots.over_seeds(
+        runs.dropna(subset=["accuracy"]), by=by, value="accuracy", low=0, high=1
+    )
     if x == "epsilon":
         is_level = ~lines["method"].map(lambda method: pc.METHODS[method].is_private)
-        level = lines[is_level].drop(columns="epsilon").merge(pd.DataFrame({"epsilon": grid["epsilon"]}), how="cross")
+        level = (
+            lines[is_level]
+            .drop(columns="epsilon")
+            .merge(pd.DataFrame({"epsilon": grid["epsilon"]}), how="cross")
+        )
         lines = pd.concat([lines[~is_level], level], ignore_index=True)
     more = [*shares, *(axis for axis in (*axes, "epsilon") if axis != x)]
     lines["series"] = [
-        ", ".join([pc.METHODS[row["method"]].title, *(_setting(axis, row[axis]) for axis in more)]) for row in lines.to_dict("records")
+        ", ".join([pc.METHODS[row["method"]].title, *(_setting(axis, row[axis]) for axis in more)])
+        for row in lines.to_dict("records")
     ]
     lines["x"] = lines[x]
     if is_own and "published" in table and not shares:
-        first = table[table["backbone"] == table["backbone"].iloc[0]].drop_duplicates(["method", "epsilon"])
-        lines = lines.merge(first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left")
+        first = table[table["backbone"] == table["backbone"].iloc[0]].drop_duplicates(
+            ["method", "epsilon"]
+        )
+        lines = lines.merge(
+            first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left"
+        )
     title, is_log = papers.TABLES[name].title, bool((lines["x"] > 0).all())
     drawn = plots.effect(lines, mode=theme.mode(), title=title, x_title=_name(x), x_log=is_log)
     show_figure(drawn, lines, FigureInfo("papers", settings, is_synthetic=is_synthetic))
@@ -140,25 +222,52 @@ def _name(axis: str) -> str:
 def _setting(axis: str, value: float | bool) -> str:
     if axis == "epsilon":
         return epsilon_label(value)
-    return f"{'with' if value else 'without'} {_name(axis)}" if isinstance(value, bool) else f"{_name(axis)} = {value:g}"
+    return (
+        f"{'with' if value else 'without'} {_name(axis)}"
+        if isinstance(value, bool)
+        else f"{_name(axis)} = {value:g}"
+    )
 
 
 def _show(table: pd.DataFrame) -> None:
-    """One row for each learner, and side by side for each ε what the paper printed, what we measured, and the order."""
+    """One row for each learner, and side by side for each ε what the paper printed, what we
+    measured, and the order."""
     values = [name for name in ("published", "measured", "difference", "order") if name in table]
     named = [name for name in map(str, table) if name not in (*values, "epsilon", "seeds")]
     index = [name for name in named if name == "method" or table[name].nunique(dropna=False) > 1]
-    same = {name: str(table[name].iloc[0]) for name in named if name not in index and table[name].iloc[0]}
+    same = {
+        name: str(table[name].iloc[0])
+        for name in named
+        if name not in index and table[name].iloc[0]
+    }
     if same:
-        st.caption(f"In the paper: {', '.join(f'{_name(name)} {plain.text(value)}' for name, value in same.items())}.")
+        st.caption(
+            "In the paper:"
+            f" {', '.join(f'{_name(name)} {plain.text(value)}' for name, value in same.items())}."
+        )
     numbers = {name: 100 * table[name] for name in values if name != "order"}
-    titles = table["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
+    titles = table["method"].map(
+        lambda method: pc.METHODS[method].title if method in pc.METHODS else method
+    )
     table = table.assign(**numbers, method=titles).fillna(dict.fromkeys(index, ""))
     wide = table[index].drop_duplicates()
     for epsilon in sorted(set(table["epsilon"])):
         here = table.loc[table["epsilon"] == epsilon, [*index, *values]].drop_duplicates(index)
-        wide = wide.merge(here.rename(columns={name: f"{epsilon_label(epsilon)}: {_WORDS[name]}" for name in values}), how="left")
-    config: Form = {name: st.column_config.NumberColumn(format="%.1f") for name in map(str, wide) if name.endswith("%")}
+        wide = wide.merge(
+            here.rename(
+                columns={name: f"{epsilon_label(epsilon)}: {_WORDS[name]}" for name in values}
+            ),
+            how="left",
+        )
+    config: Form = {
+        name: st.column_config.NumberColumn(format="%.1f")
+        for name in map(str, wide)
+        if name.endswith("%")
+    }
     config[_name("method")] = st.column_config.TextColumn(width="medium")
-    wide = wide.replace("", None).dropna(axis=1, how="all").rename(columns={name: _name(name) for name in index})
+    wide = (
+        wide.replace("", None)
+        .dropna(axis=1, how="all")
+        .rename(columns={name: _name(name) for name in index})
+    )
     st.dataframe(wide, hide_index=True, key="papers-beside", column_config=config, placeholder="")

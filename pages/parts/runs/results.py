@@ -1,5 +1,5 @@
-"""The cache's runs as a table of settings; the filters are in the link, chosen lines are compared below, and grids leave as YAML
-and shell lines."""
+"""The cache's runs as a table of settings; the filters are in the link, chosen lines are compared
+below, and grids leave as YAML and shell lines."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,7 +10,18 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, local, memory, navigation, plain, shares, theme, words
+from pages.frame import (
+    badges,
+    core,
+    exports,
+    local,
+    memory,
+    navigation,
+    plain,
+    shares,
+    theme,
+    words,
+)
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import AUTO, NONE, PARAMS, PART, RULE, Settings
@@ -21,24 +32,44 @@ from pillar_core.runs import versions as made
 
 
 def grids(runs: pd.DataFrame) -> str:
-    """The runs as grids, one document of YAML per setting, for `python -m pillar_core sweep`; ∞ is a word in it."""
+    """The runs as grids, one document of YAML per setting, for `python -m pillar_core sweep`; ∞ is
+    a word in it."""
     plain_grids = (
-        {name: "inf" if value == float("inf") else value for name, value in grid.items()} for grid in records.grid_of(list(runs["key"]))
+        {name: "inf" if value == float("inf") else value for name, value in grid.items()}
+        for grid in records.grid_of(list(runs["key"]))
     )
-    return "---\n".join(yaml.safe_dump(grid, sort_keys=False, allow_unicode=True) for grid in plain_grids)
+    return "---\n".join(
+        yaml.safe_dump(grid, sort_keys=False, allow_unicode=True) for grid in plain_grids
+    )
 
 
 def command(runs: pd.DataFrame) -> str:
-    """Shell lines that train the runs again, with the versions they were made with and those that are here."""
+    """Shell lines that train the runs again, with the versions they were made with and those that
+    are here."""
     versions = map(made.in_words, records.versions_of(list(runs["key"])) or [{}])
-    lines = [*(f"# made with {packages}" for packages in versions), f"# here are {made.in_words(made.made_with())}"]
+    lines = [
+        *(f"# made with {packages}" for packages in versions),
+        f"# here are {made.in_words(made.made_with())}",
+    ]
     again = "python -m pillar_core sweep runs.yaml --output runs.csv"
     return "\n".join([*lines, "cat > runs.yaml <<'END'", f"{grids(runs)}END", again])
 
 
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
 _MOST_EXPORTED, _MOST_LINKS = 200, 8
-_COLUMNS = ("data", "learner", "k", "epsilon", "mean", "low", "high", "seeds", "epsilon_upper", "public_fraction", "seconds")
+_COLUMNS = (
+    "data",
+    "learner",
+    "k",
+    "epsilon",
+    "mean",
+    "low",
+    "high",
+    "seeds",
+    "epsilon_upper",
+    "public_fraction",
+    "seconds",
+)
 
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
@@ -60,7 +91,16 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     chosen = _table(lines)
     if len(chosen):
         _link(chosen, visible)
-        _compare(chosen, visible, FigureInfo("runs_overlay", settings, seeds=int(chosen["seeds"].min()), is_synthetic=is_synthetic))
+        _compare(
+            chosen,
+            visible,
+            FigureInfo(
+                "runs_overlay",
+                settings,
+                seeds=int(chosen["seeds"].min()),
+                is_synthetic=is_synthetic,
+            ),
+        )
         lines = chosen
     _exports(visible[visible["group"].isin(lines["group"])])
 
@@ -73,19 +113,36 @@ def words_of(line: Any) -> str:
 
 
 def settings_of(keys: Sequence[str]) -> tuple[Settings, str]:
-    """What a link to these runs of one setting holds, and why Curves then shows others ("": it shows these)."""
+    """What a link to these runs of one setting holds, and why Curves then shows others ("": it
+    shows these)."""
     (grid,) = records.grid_of(keys)
     axes, seeds = dict(grid), set(grid["seed"])
     first = axes["seed"] = min(seeds)
     many = next(count for count in itertools.count(1) if first + count not in seeds)
     public = grid.get("public", PART if "public_fraction" in grid else NONE)
     values: dict[str, Any] = {
-        name: grid[name] for name in ("method", "public_fraction", "epsilon", "delta", "relation", "accountant") if name in grid
+        name: grid[name]
+        for name in ("method", "public_fraction", "epsilon", "delta", "relation", "accountant")
+        if name in grid
     }
-    values |= {"data": grid["dataset"], "public": public, "k": grid.get("k", RULE), "seed": first, "seeds": min(many, PARAMS["seeds"].high)}
-    values["backbone"] = AUTO if grid.get("backbone") == splitting.default_backbone(grid["dataset"]) else grid["backbone"]
+    values |= {
+        "data": grid["dataset"],
+        "public": public,
+        "k": grid.get("k", RULE),
+        "seed": first,
+        "seeds": min(many, PARAMS["seeds"].high),
+    }
+    values["backbone"] = (
+        AUTO
+        if grid.get("backbone") == splitting.default_backbone(grid["dataset"])
+        else grid["backbone"]
+    )
     settings, notes = codec.from_query(codec.to_query(Settings(**values)))
-    if more := [f"{name} = {value}" for name, value in grid.items() if name not in (*values, "dataset", "seed")]:
+    if more := [
+        f"{name} = {value}"
+        for name, value in grid.items()
+        if name not in (*values, "dataset", "seed")
+    ]:
         return settings, f"Curves has no control for {', '.join(more)}."
     is_same = notes or core.spec(settings) == sweep.specs_of(axes)[0]
     return settings, " ".join(notes) if is_same else "Curves does not show such a run."
@@ -97,11 +154,17 @@ def _filter_runs(runs: pd.DataFrame) -> pd.DataFrame:
     for column, (name, label) in zip(st.columns(len(FILTERS)), FILTERS.items(), strict=True):
         values = runs[name] if name in runs else pd.Series(index=runs.index, dtype=object)
         texts, options = values.map(_code), dict.fromkeys(values.dropna().sort_values().map(_code))
-        titles = {learner: method.title for learner, method in pc.METHODS.items()} if name == "method" else {}
+        titles = (
+            {learner: method.title for learner, method in pc.METHODS.items()}
+            if name == "method"
+            else {}
+        )
         titles |= dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else {}
         labels = {code: titles.get(code, _word(code)) for code in options}
         with column:
-            chosen = local.choices(f"runs-{name}", labels, [], label=label, are_many=True, placeholder="all")
+            chosen = local.choices(
+                f"runs-{name}", labels, [], label=label, are_many=True, placeholder="all"
+            )
         visible = visible[texts.loc[visible.index].isin(chosen)] if chosen else visible
     return visible
 
@@ -115,11 +178,15 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
     """The settings, best first within a data set, and those that were chosen."""
     lines = lines.sort_values("data", kind="stable")
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
-    visible = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
+    visible = lines.assign(
+        **percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title)
+    )
     for name in {"k", "epsilon", "public_fraction"} & set(visible):
         visible[name] = visible[name].map(_text)
     visible["epsilon_upper"] = visible["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
-    visible = visible[[name for name in _COLUMNS if name in visible and visible[name].notna().any()]]
+    visible = visible[
+        [name for name in _COLUMNS if name in visible and visible[name].notna().any()]
+    ]
     count = f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs"
     st.caption(f"{count}. Choose lines at the left to compare them, and to open them on Curves.")
     event: Any = st.dataframe(
@@ -142,7 +209,12 @@ def _link(chosen: pd.DataFrame, runs: pd.DataFrame) -> None:
             st.caption(plain.text(f"{words_of(line)}: {reason}"))
         else:
             changes = {name: getattr(settings, name) for name in (*codec.PINNED, "controls")}
-            navigation.link("explore", plain.text(f"Open on Curves: {words_of(line)}"), icon=":material/show_chart:", changes=changes)
+            navigation.link(
+                "explore",
+                plain.text(f"Open on Curves: {words_of(line)}"),
+                icon=":material/show_chart:",
+                changes=changes,
+            )
 
 
 def _show_refusals(visible: pd.DataFrame) -> None:
@@ -152,7 +224,10 @@ def _show_refusals(visible: pd.DataFrame) -> None:
         return
     label = f"{int(refused['seeds'].sum()):,} runs were refused, in {len(refused):,} settings"
     with st.expander(label, icon=":material/block:"):
-        st.markdown("The library refused these before or while training; the cache keeps the reason, so a sweep does not try them again.")
+        st.markdown(
+            "The library refused these before or while training; the cache keeps the reason, so a"
+            " sweep does not try them again."
+        )
         table = refused.drop(columns=["dataset"]).dropna(axis=1, how="all")
         table["epsilon"] = table["epsilon"].map(_text)
         config = {"error_message": st.column_config.TextColumn("why", width="large")}
@@ -166,18 +241,34 @@ def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> N
     figure = plots.overlay(rows, chosen, labels=labels, mode=theme.mode())
     show_figure(figure, rows.drop(columns=["group"]).dropna(axis=1, how="all"), info)
     if len(chosen) > 1:
-        differing = [name for name in ("data", *records.AXES[1:]) if name in chosen and chosen[name].map(_text).nunique() > 1]
+        differing = [
+            name
+            for name in ("data", *records.AXES[1:])
+            if name in chosen and chosen[name].map(_text).nunique() > 1
+        ]
         st.markdown("**What differs**")
-        table = chosen[differing].map(_text).T.set_axis([f"{number + 1}" for number in range(len(chosen))], axis=1)
-        st.dataframe(table.rename_axis("setting").reset_index(), hide_index=True, key="runs-differences")
+        table = (
+            chosen[differing]
+            .map(_text)
+            .T.set_axis([f"{number + 1}" for number in range(len(chosen))], axis=1)
+        )
+        st.dataframe(
+            table.rename_axis("setting").reset_index(), hide_index=True, key="runs-differences"
+        )
 
 
 def _exports(runs: pd.DataFrame) -> None:
     with st.expander(f"Export these {len(runs):,} runs", icon=":material/download:"):
         if len(runs) > _MOST_EXPORTED:
-            st.caption(f"The grids hold at most {_MOST_EXPORTED} runs: choose lines or filters to say which.")
+            st.caption(
+                f"The grids hold at most {_MOST_EXPORTED} runs: choose lines or filters to say"
+                " which."
+            )
         few = runs.head(_MOST_EXPORTED)
-        table, plan = shares.charge(lambda: exports.csv(runs)), shares.charge(lambda: grids(few).encode())
+        table, plan = (
+            shares.charge(lambda: exports.csv(runs)),
+            shares.charge(lambda: grids(few).encode()),
+        )
         with st.container(horizontal=True):
             exports.download_buttons("runs", {"CSV": ("csv", table), "YAML": ("yaml", plan)})
         st.caption("The same from a terminal, with the versions at hand:")
@@ -193,7 +284,9 @@ def _code(value: object) -> str:
 
 def _text(value: object) -> str:
     """A value in words for people."""
-    return number_words(value) if isinstance(value, float) and 0 < value < 1 else _word(_code(value))
+    return (
+        number_words(value) if isinstance(value, float) and 0 < value < 1 else _word(_code(value))
+    )
 
 
 def _word(code: str) -> str:

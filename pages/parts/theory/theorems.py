@@ -1,5 +1,6 @@
-"""The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form, and the ranges it states. And its
-playgrounds with known truth: a Gaussian mixture, and disjunctions of random graphs."""
+"""The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form,
+and the ranges it states. And its playgrounds with known truth: a Gaussian mixture, and disjunctions
+of random graphs."""
 
 import math
 from typing import Any, Literal
@@ -21,16 +22,31 @@ from pillar_core.types import Values
 _N = (30, 100, 300, 1000, 3000, 10_000)
 _SEEDS = 3
 _SIMULATED, _COMPUTED = (badges.NON_PRIVATE, badges.SYNTHETIC), (badges.THEORY, badges.SYNTHETIC)
-_mixture = memory.cache(max_entries=32, show_spinner="Training a few dozen models …")(playgrounds.mixture)
-_choices = memory.cache(max_entries=32, show_spinner="Weighing every union of components …")(playgrounds.disjunctions)
+_mixture = memory.cache(max_entries=32, show_spinner="Training a few dozen models …")(
+    playgrounds.mixture
+)
+_choices = memory.cache(max_entries=32, show_spinner="Weighing every union of components …")(
+    playgrounds.disjunctions
+)
 
 
 def mixture(settings: Settings) -> None:
-    """Two Gaussian classes on a line: error measured and predicted, with one public direction and with none."""
+    """Two Gaussian classes on a line: error measured and predicted, with one public direction and
+    with none."""
     words.say("mixture", st.markdown)
-    d, sigma, theta, n_public = local.sliders("mixture.d", "mixture.sigma", "mixture.theta", "mixture.n_public")
+    d, sigma, theta, n_public = local.sliders(
+        "mixture.d", "mixture.sigma", "mixture.theta", "mixture.n_public"
+    )
     epsilon = settings.epsilon
-    drawn = {"d": d, "theta": theta, "sigma": sigma, "n_private": _N, "n_public": n_public, "seeds": _SEEDS, "seed": settings.seed}
+    drawn = {
+        "d": d,
+        "theta": theta,
+        "sigma": sigma,
+        "n_private": _N,
+        "n_public": n_public,
+        "seeds": _SEEDS,
+        "seed": settings.seed,
+    }
     table = _mixture(epsilon=epsilon, **drawn)
     share = float(table[table["projection"] != "none"]["held"].mean())
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
@@ -40,7 +56,15 @@ def mixture(settings: Settings) -> None:
     words.say("mixture_held", rows=n_public, percent=100 * share, missed=1 - share, epsilon=epsilon)
     target = local.slider("mixture.target")
     lines = [
-        (d_, name, theory.rows_needed(error=target, epsilon=epsilon, k=k, theta=theta, sigma=sigma) if math.isfinite(epsilon) else 1.0)
+        (
+            d_,
+            name,
+            (
+                theory.rows_needed(error=target, epsilon=epsilon, k=k, theta=theta, sigma=sigma)
+                if math.isfinite(epsilon)
+                else 1.0
+            ),
+        )
         for d_ in (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
         for name, k in (("first public direction", 1), ("none", d_))
     ]
@@ -49,30 +73,48 @@ def mixture(settings: Settings) -> None:
         figure = plots.rows_against_dimension(needed, mode=theme.mode(), present=d)
         show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
     else:
-        words.say("mixture_out_of_reach", st.info, sigma=sigma, best=100 * best, target=100 * target)
+        words.say(
+            "mixture_out_of_reach", st.info, sigma=sigma, best=100 * best, target=100 * target
+        )
 
 
 def disjunctions(settings: Settings) -> None:
-    """Random graphs: components against unlabelled rows, and what the exponential mechanism then errs."""
+    """Random graphs: components against unlabelled rows, and what the exponential mechanism then
+    errs."""
     words.say("disjunctions", st.markdown)
     first, second, third, fourth = st.columns(4)
     d = local.slider("graph.d", place=first)
     k = local.slider("graph.k", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4], place=second)
     p, n = local.slider("graph.p", place=third), local.slider("graph.n", place=fourth)
     graph = _graph(d, k, p, n, settings.seed)
-    figure = plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode())
+    figure = plots.component_graph(
+        graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode()
+    )
     info = FigureInfo("component_graph", settings, [badges.PUBLIC, badges.SYNTHETIC])
     show_figure(figure, plots.component_table(graph.labels, k=k), info)
-    bound = theory.CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p).value("unlabelled rows", theory.Form.CORRECTED)
+    bound = theory.CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p).value(
+        "unlabelled rows", theory.Form.CORRECTED
+    )
     if math.isinf(bound):
         st.caption("Theorem 2, corrected, promises nothing for so few variables.")
     else:
-        st.caption(f"Theorem 2, corrected, promises two components from {math.ceil(bound):,} unlabelled rows on.")
+        st.caption(
+            f"Theorem 2, corrected, promises two components from {math.ceil(bound):,} unlabelled"
+            " rows on."
+        )
     if graph.count > theory.MOST_COMPONENTS:
         words.say("many_components", st.info, icon="hub", count=graph.count)
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
-    drawn = {"d": d, "k": k, "p": p, "n_private": (5, 10, 20, 50, 100, 200, 500), "n_unlabelled": n, "seeds": 5, "seed": settings.seed}
+    drawn = {
+        "d": d,
+        "k": k,
+        "p": p,
+        "n_private": (5, 10, 20, 50, 100, 200, 500),
+        "n_unlabelled": n,
+        "seeds": 5,
+        "seed": settings.seed,
+    }
     table = _choices(epsilons=epsilons, **drawn)
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
@@ -83,7 +125,13 @@ def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -
     """The closed form between the measured points: columns projection, n_private, predicted."""
     sides = (("first public direction", 1, share), ("none", d, 1.0))
     lines = [
-        (name, n, theory.predicted_error(n_private=n, epsilon=epsilon, k=k, theta=theta, sigma=sigma, held=share_))
+        (
+            name,
+            n,
+            theory.predicted_error(
+                n_private=n, epsilon=epsilon, k=k, theta=theta, sigma=sigma, held=share_
+            ),
+        )
         for name, k, share_ in sides
         for n in geometric_grid(_N[0], _N[-1], 60)
     ]
@@ -92,20 +140,32 @@ def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -
 
 @memory.cache(max_entries=32)
 def _graph(d: int, k: int, p: float, n: int, seed: int) -> ComponentGraph:
-    return theory.component_graph(theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0])
+    return theory.component_graph(
+        theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0]
+    )
 
 
 _ACROSS = 4
-_COLOURS: dict[Form, Literal["gray", "green", "blue"]] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
+_COLOURS: dict[Form, Literal["gray", "green", "blue"]] = {
+    Form.PRINTED: "gray",
+    Form.CORRECTED: "green",
+    Form.DERIVED: "blue",
+}
 
 
 def draw(settings: Settings) -> None:
     """The chosen theorem."""
-    calculator = CALCULATORS[local.select("theorem", {name: calculator.title for name, calculator in CALCULATORS.items()})]
+    calculator = CALCULATORS[
+        local.select(
+            "theorem", {name: calculator.title for name, calculator in CALCULATORS.items()}
+        )
+    ]
     st.markdown(f"**{calculator.says}**")
     st.caption(calculator.source)
     inputs = _inputs(calculator)
-    with failures.show_refusal("These inputs cannot be evaluated.", advice="Change the input that is named."):
+    with failures.show_refusal(
+        "These inputs cannot be evaluated.", advice="Change the input that is named."
+    ):
         outcome = calculator(**inputs)
         _ranges(outcome)
         _values(outcome)
@@ -128,7 +188,9 @@ def _ranges(outcome: Outcome) -> None:
     broken = outcome.violations
     if broken:
         st.warning(
-            "**Outside the theorem's range**, where it promises nothing: " + "; ".join(f"`{line}`" for line in broken) + ".",
+            "**Outside the theorem's range**, where it promises nothing: "
+            + "; ".join(f"`{line}`" for line in broken)
+            + ".",
             icon=":material/rule:",
         )
     else:
@@ -149,11 +211,27 @@ def _values(outcome: Outcome) -> None:
                 for column, item in zip(st.columns(len(values)), values, strict=True):
                     _number(column, item)
                     column.latex(item.latex)
-    table = pd.DataFrame([(item.name, str(item.form), item.value, item.unit, item.is_rate) for item in outcome.values])
+    table = pd.DataFrame(
+        [
+            (item.name, str(item.form), item.value, item.unit, item.is_rate)
+            for item in outcome.values
+        ]
+    )
     with st.expander("Table of all numbers and ranges", icon=":material/table_view:"):
-        st.dataframe(table.set_axis(["quantity", "form", "value", "unit", "rate only"], axis=1), hide_index=True, key="theorem-values")
-        ranges = [(item.words, str(item.form), "holds" if item.holds else "broken") for item in outcome.ranges]
-        st.dataframe(pd.DataFrame(ranges, columns=["range: value", "form", "state"]), hide_index=True, key="theorem-ranges")
+        st.dataframe(
+            table.set_axis(["quantity", "form", "value", "unit", "rate only"], axis=1),
+            hide_index=True,
+            key="theorem-values",
+        )
+        ranges = [
+            (item.words, str(item.form), "holds" if item.holds else "broken")
+            for item in outcome.ranges
+        ]
+        st.dataframe(
+            pd.DataFrame(ranges, columns=["range: value", "form", "state"]),
+            hide_index=True,
+            key="theorem-ranges",
+        )
 
 
 def _number(column: Any, item: Value) -> None:
@@ -161,14 +239,22 @@ def _number(column: Any, item: Value) -> None:
         with st.container(horizontal=True, gap="small"):
             st.badge(str(item.form), color=_COLOURS[item.form])
             if item.is_rate:
-                st.badge("rate", color="orange", help="Constants and logarithms are unknown: only growth and ratios mean anything.")
+                st.badge(
+                    "rate",
+                    color="orange",
+                    help=(
+                        "Constants and logarithms are unknown: only growth and ratios mean"
+                        " anything."
+                    ),
+                )
         st.markdown(f"## {format_number(item.value)} {item.unit}")
         if item.note:
             st.caption(item.note)
 
 
 def format_number(value: float) -> str:
-    """A number for people: three digits, powers of ten for the large and the small, ∞ where no amount will do."""
+    """A number for people: three digits, powers of ten for the large and the small, ∞ where no
+    amount will do."""
     if math.isinf(value):
         return "∞"
     if value == 0 or 0.001 <= abs(value) < 10:
@@ -180,10 +266,18 @@ def format_number(value: float) -> str:
 
 def _curves(inputs: Values, settings: Settings) -> None:
     axis = local.choice("rate-axis")
-    spans = {"k": (1, 2000), "d": (10, 10_000), "gamma": (0.01, 0.9), "epsilon": (0.05, 8), "alpha": (0.01, 0.5)}
+    spans = {
+        "k": (1, 2000),
+        "d": (10, 10_000),
+        "gamma": (0.01, 0.9),
+        "epsilon": (0.05, 8),
+        "alpha": (0.01, 0.5),
+    }
     grid = geometric_grid(*spans[axis], 40)
     xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
-    table = theory.rate_curves(axis, xs, **{name: value for name, value in inputs.items() if name != axis})
+    table = theory.rate_curves(
+        axis, xs, **{name: value for name, value in inputs.items() if name != axis}
+    )
     figure = plots.rates(table, mode=theme.mode(), present=float(inputs[axis]))
     show_figure(figure, table, FigureInfo("rates", settings, [badges.THEORY]))
 

@@ -1,9 +1,11 @@
-"""Disjunctions on two random graphs: boolean rows whose label says which of two groups of variables is active.
+"""Disjunctions on two random graphs: boolean rows whose label says which of two groups of variables
+is active.
 
-Definition 4 of Hu, Pinto, Sanyal & Yang: y ∈ {0, 1} is uniform. With y = 1 an Erdős–Rényi graph on the k variables of the
-disjunction, else one on the other d − k, with edge probability p; variables that are not isolated there are active (1), all
-others 0; where every one is isolated, one drawn uniformly is active. So the disjunction of the k variables is never wrong.
-In closed form, for a group of v variables and r = 1 − p:
+Definition 4 of Hu, Pinto, Sanyal & Yang: y ∈ {0, 1} is uniform. With y = 1 an Erdős–Rényi graph on
+the k variables of the disjunction, else one on the other d − k, with edge probability p; variables
+that are not isolated there are active (1), all others 0; where every one is isolated, one drawn
+uniformly is active. So the disjunction of the k variables is never wrong. In closed form, for a
+group of v variables and r = 1 − p:
 
     P(i active | group)     = 1 − r^(v−1) + r^(v(v−1)/2) / v
     P(i, j active | group)  = 1 − 2 r^(v−1) + r^(2v−3)
@@ -34,11 +36,14 @@ class DisjunctionsSettings:
 def active_probability(variables: int, *, p: float) -> float:
     """P(a given variable is active) in its own group of `variables` ≥ 2, exact."""
     missing = 1.0 - p
-    return float(1.0 - missing ** (variables - 1) + missing ** (variables * (variables - 1) / 2) / variables)
+    return float(
+        1.0 - missing ** (variables - 1) + missing ** (variables * (variables - 1) / 2) / variables
+    )
 
 
 def co_active_probability(variables: int, *, p: float) -> float:
-    """P(two given variables are both active) in their group of `variables` ≥ 2: the p_ij of the component graph, exact."""
+    """P(two given variables are both active) in their group of `variables` ≥ 2: the p_ij of the
+    component graph, exact."""
     missing = 1.0 - p
     return float(1.0 - 2.0 * missing ** (variables - 1) + missing ** (2 * variables - 3))
 
@@ -49,21 +54,37 @@ def _read(settings: DisjunctionsSettings, seed: int, download: bool) -> Dataset:
     if not k <= d - 2:
         raise SettingError(f"k must be at most d − 2 = {d - 2}; got {k}.")
     members = np.sort(rng.stream(seed, "disjunctions", "members").permutation(d)[:k])
-    x_train, y_train = _rows(settings.n, d, members, settings.p, rng.stream(seed, "disjunctions", "train"))
-    x_test, y_test = _rows(settings.n_test, d, members, settings.p, rng.stream(seed, "disjunctions", "test"))
+    x_train, y_train = _rows(
+        settings.n, d, members, settings.p, rng.stream(seed, "disjunctions", "train")
+    )
+    x_test, y_test = _rows(
+        settings.n_test, d, members, settings.p, rng.stream(seed, "disjunctions", "test")
+    )
     known = {
         "members": members,
         "p": settings.p,
         "bayes_accuracy": 1.0,
         "components": 2,
-        "active_probability": {1: active_probability(k, p=settings.p), 0: active_probability(d - k, p=settings.p)},
-        "co_active_probability": {1: co_active_probability(k, p=settings.p), 0: co_active_probability(d - k, p=settings.p)},
-        "p_min": min(co_active_probability(k, p=settings.p), co_active_probability(d - k, p=settings.p)),
+        "active_probability": {
+            1: active_probability(k, p=settings.p),
+            0: active_probability(d - k, p=settings.p),
+        },
+        "co_active_probability": {
+            1: co_active_probability(k, p=settings.p),
+            0: co_active_probability(d - k, p=settings.p),
+        },
+        "p_min": min(
+            co_active_probability(k, p=settings.p), co_active_probability(d - k, p=settings.p)
+        ),
     }
-    return Dataset("disjunctions", x_train, y_train, x_test, y_test, classes=("false", "true"), known=known)
+    return Dataset(
+        "disjunctions", x_train, y_train, x_test, y_test, classes=("false", "true"), known=known
+    )
 
 
-def _rows(n: int, d: int, members: Array, p: float, generator: np.random.Generator) -> tuple[Array, Array]:
+def _rows(
+    n: int, d: int, members: Array, p: float, generator: np.random.Generator
+) -> tuple[Array, Array]:
     labels = generator.integers(0, 2, n)
     labels[:2] = (0, 1)
     x = np.zeros((n, d), dtype=np.float32)
@@ -75,7 +96,8 @@ def _rows(n: int, d: int, members: Array, p: float, generator: np.random.Generat
 
 
 def _active(n: int, variables: int, p: float, generator: np.random.Generator) -> Array:
-    """(n, variables) bool: who is not isolated in a random graph, one graph a row; one at random where all are."""
+    """(n, variables) bool: who is not isolated in a random graph, one graph a row; one at random
+    where all are."""
     left, right = np.triu_indices(variables, 1)
     incidence = np.zeros((len(left), variables), dtype=np.float32)
     incidence[np.arange(len(left)), left] = incidence[np.arange(len(left)), right] = 1

@@ -1,11 +1,14 @@
-"""PILLAR's Example 1: two Gaussian classes on a line, one nuisance direction, and geometry known in closed form.
+"""PILLAR's Example 1: two Gaussian classes on a line, one nuisance direction, and geometry known in
+closed form.
 
-A label y in {−1, 1} is uniform; a row is x = y·μ + θ·u·w* + σ·z with unit vectors μ ⊥ w*, u and z standard normal. θ and
-σ are standard deviations: with the variances that the paper prints, the noise has norm about 3.4 at d = 512 and there is
-no margin. The separating direction is μ (the paper's w* is the nuisance). The second moment has eigenvalues
-1 + σ² (along μ), θ² + σ² (along w*) and σ² (d − 2 times), so with θ < 1:
+A label y in {−1, 1} is uniform; a row is x = y·μ + θ·u·w* + σ·z with unit vectors μ ⊥ w*, u and z
+standard normal. θ and σ are standard deviations: with the variances that the paper prints, the
+noise has norm about 3.4 at d = 512 and there is no margin. The separating direction is μ (the
+paper's w* is the nuisance). The second moment has eigenvalues 1 + σ² (along μ), θ² + σ² (along w*)
+and σ² (d − 2 times), so with θ < 1:
 
-    Δ_1 = 1 − θ²,   Δ_2 = θ²,   Δ_k = 0 beyond;   ξ_k = 0 for μ at every k ≥ 1;   y⟨μ, x⟩ ~ N(1, σ²).
+    Δ_1 = 1 − θ²,   Δ_2 = θ²,   Δ_k = 0 beyond;   ξ_k = 0 for μ at every k ≥ 1;   y⟨μ, x⟩ ~ N(1,
+    σ²).
 """
 
 import dataclasses
@@ -36,7 +39,9 @@ class GaussianMixtureSettings:
     def deviations(self) -> tuple[float, float]:
         """(θ, σ) with the rule filled in."""
         rule = 1 / (2 * math.sqrt(self.d))
-        return rule if self.theta is None else self.theta, rule if self.sigma is None else self.sigma
+        return rule if self.theta is None else self.theta, (
+            rule if self.sigma is None else self.sigma
+        )
 
 
 def eigenvalues(d: int, *, theta: float, sigma: float) -> Array:
@@ -67,8 +72,12 @@ def _read(settings: GaussianMixtureSettings, seed: int, download: bool) -> Datas
     frame = rng.stream(seed, "gaussian_mixture", "directions").standard_normal((settings.d, 2))
     directions, _ = np.linalg.qr(frame)
     mu, nuisance = directions[:, 0], directions[:, 1]
-    x_train, y_train = _rows(settings.n, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "train"))
-    x_test, y_test = _rows(settings.n_test, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "test"))
+    x_train, y_train = _rows(
+        settings.n, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "train")
+    )
+    x_test, y_test = _rows(
+        settings.n_test, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "test")
+    )
     values = eigenvalues(settings.d, theta=theta, sigma=sigma)
     known = {
         "mu": mu,
@@ -83,15 +92,21 @@ def _read(settings: GaussianMixtureSettings, seed: int, download: bool) -> Datas
         "gamma_quantile": QUANTILE,
         "bayes_accuracy": bayes_accuracy(sigma=sigma),
     }
-    return Dataset("gaussian_mixture", x_train, y_train, x_test, y_test, classes=("-1", "1"), known=known)
+    return Dataset(
+        "gaussian_mixture", x_train, y_train, x_test, y_test, classes=("-1", "1"), known=known
+    )
 
 
-def _rows(n: int, mu: Array, nuisance: Array, theta: float, sigma: float, generator: np.random.Generator) -> tuple[Array, Array]:
+def _rows(
+    n: int, mu: Array, nuisance: Array, theta: float, sigma: float, generator: np.random.Generator
+) -> tuple[Array, Array]:
     labels = generator.integers(0, 2, n)
     labels[:2] = (0, 1)
     x = generator.standard_normal((n, len(mu)), dtype=np.float32)
     x *= np.float32(sigma)
-    coefficients = np.stack([2.0 * labels - 1.0, theta * generator.standard_normal(n)], axis=1).astype(np.float32)
+    coefficients = np.stack(
+        [2.0 * labels - 1.0, theta * generator.standard_normal(n)], axis=1
+    ).astype(np.float32)
     x += coefficients @ np.stack([mu, nuisance]).astype(np.float32)
     return x, labels
 

@@ -1,9 +1,10 @@
 """A generator that behaves like deep features of a large image set; synthetic wherever it is shown.
 
-In its own eigenbasis a row is x = (1 − a)·m_y + a·m_y' + t·diag(s)·z: the spectrum is a power law, s_j² ∝ j^−decay; class
-means m live in the leading components, m_cj = separation · s_j · g_cj / (1 + (j/50)^1.2) with g standard normal, cut after
-256; t makes the noise heavy-tailed (Student, 4 degrees of freedom, unit variance); a = 0.8·u^10 moves some rows towards a
-second class y', so that no classifier is perfect. A random rotation hides the basis. The covariance, and so the basis that
+In its own eigenbasis a row is x = (1 − a)·m_y + a·m_y' + t·diag(s)·z: the spectrum is a power law,
+s_j² ∝ j^−decay; class means m live in the leading components, m_cj = separation · s_j · g_cj / (1 +
+(j/50)^1.2) with g standard normal, cut after 256; t makes the noise heavy-tailed (Student, 4
+degrees of freedom, unit variance); a = 0.8·u^10 moves some rows towards a second class y', so that
+no classifier is perfect. A random rotation hides the basis. The covariance, and so the basis that
 principal components estimate, is known: diag(s²) + κ·MᵀM/C with κ from the first two moments of a.
 """
 
@@ -27,7 +28,8 @@ AMBIGUITY, AMBIGUITY_POWER = 0.8, 10
 
 @dataclasses.dataclass(frozen=True)
 class SpikedFeaturesSettings:
-    """Sizes, and the two shapes that matter: how fast the spectrum falls and how far the classes lie apart."""
+    """Sizes, and the two shapes that matter: how fast the spectrum falls and how far the classes
+    lie apart."""
 
     n: int = toml_setting("spiked_features", "n")
     n_test: int = toml_setting("spiked_features", "n_test")
@@ -39,7 +41,8 @@ class SpikedFeaturesSettings:
 
 @dataclasses.dataclass(frozen=True)
 class _Population:
-    """What train and test rows share. `rotation` holds two factors of a Kronecker product and a column order."""
+    """What train and test rows share. `rotation` holds two factors of a Kronecker product and a
+    column order."""
 
     spread: Array
     means: Array
@@ -57,12 +60,23 @@ class _Population:
 
 def _read(settings: SpikedFeaturesSettings, seed: int, download: bool) -> Dataset:
     if settings.n < settings.C:
-        raise SettingError(f"n must be at least C, so that every class has a train row; got n={settings.n}, C={settings.C}.")
+        raise SettingError(
+            f"n must be at least C, so that every class has a train row; got n={settings.n},"
+            f" C={settings.C}."
+        )
     population = _population(settings, seed)
     x_train, y_train = _rows(population, settings.n, rng.stream(seed, "spiked_features", "train"))
     x_test, y_test = _rows(population, settings.n_test, rng.stream(seed, "spiked_features", "test"))
     classes = tuple(f"class {code}" for code in range(settings.C))
-    return Dataset("spiked_features", x_train, y_train, x_test, y_test, classes=classes, known=_known_geometry(population))
+    return Dataset(
+        "spiked_features",
+        x_train,
+        y_train,
+        x_test,
+        y_test,
+        classes=classes,
+        known=_known_geometry(population),
+    )
 
 
 def _population(settings: SpikedFeaturesSettings, seed: int) -> _Population:
@@ -76,7 +90,13 @@ def _population(settings: SpikedFeaturesSettings, seed: int) -> _Population:
     means -= means.mean(axis=0)
     rows = max(size for size in range(1, math.isqrt(settings.d) + 1) if settings.d % size == 0)
     left, right = _rotation(rows, generator), _rotation(settings.d // rows, generator)
-    return _Population(spread.astype(np.float32), means.astype(np.float32), left, right, generator.permutation(settings.d))
+    return _Population(
+        spread.astype(np.float32),
+        means.astype(np.float32),
+        left,
+        right,
+        generator.permutation(settings.d),
+    )
 
 
 def _rotation(size: int, generator: np.random.Generator) -> Array:
@@ -89,7 +109,9 @@ def _rows(population: _Population, n: int, generator: np.random.Generator) -> tu
     labels = generator.permutation(np.arange(n) % classes)
     confused = (labels + generator.integers(1, classes, n)) % classes
     share = (AMBIGUITY * generator.random(n) ** AMBIGUITY_POWER).astype(np.float32)[:, None]
-    tail = np.sqrt((DEGREES_OF_FREEDOM - 2) / (2 * generator.standard_gamma(DEGREES_OF_FREEDOM / 2, n))).astype(np.float32)[:, None]
+    tail = np.sqrt(
+        (DEGREES_OF_FREEDOM - 2) / (2 * generator.standard_gamma(DEGREES_OF_FREEDOM / 2, n))
+    ).astype(np.float32)[:, None]
     x = np.empty((n, d), dtype=np.float32)
     for start in range(0, n, CHUNK):
         part = slice(start, min(start + CHUNK, n))
@@ -103,12 +125,18 @@ def _rows(population: _Population, n: int, generator: np.random.Generator) -> tu
 
 
 def _known_geometry(population: _Population) -> dict[str, Array]:
-    """`eigenvalues` (d,) of the covariance, largest first, `basis` (d, r) of its leading eigenvectors, `class_means` (C, d)."""
-    means, variances = population.means.astype(np.float64), population.spread.astype(np.float64) ** 2
+    """`eigenvalues` (d,) of the covariance, largest first, `basis` (d, r) of its leading
+    eigenvectors, `class_means` (C, d)."""
+    means, variances = (
+        population.means.astype(np.float64),
+        population.spread.astype(np.float64) ** 2,
+    )
     classes, leading = len(means), min(SIGNAL_COMPONENTS, len(variances))
     first, second = AMBIGUITY / (AMBIGUITY_POWER + 1), AMBIGUITY**2 / (2 * AMBIGUITY_POWER + 1)
     kappa = 1 - 2 * first + 2 * second - 2 * (first - second) / (classes - 1)
-    block = np.diag(variances[:leading]) + kappa / classes * means[:, :leading].T @ means[:, :leading]
+    block = (
+        np.diag(variances[:leading]) + kappa / classes * means[:, :leading].T @ means[:, :leading]
+    )
     values, vectors = np.linalg.eigh(block)
     directions = np.zeros((leading, len(variances)), dtype=np.float32)
     directions[:, :leading] = vectors[:, ::-1].T
@@ -116,7 +144,11 @@ def _known_geometry(population: _Population) -> dict[str, Array]:
     eigenvalues = np.concatenate([values[::-1], variances[leading:]])
     factor = 1 - first - first / (classes - 1)
     centres = factor * population.rotate(population.means)
-    return {"eigenvalues": eigenvalues, "basis": population.rotate(directions).T.copy(), "class_means": centres}
+    return {
+        "eigenvalues": eigenvalues,
+        "basis": population.rotate(directions).T.copy(),
+        "class_means": centres,
+    }
 
 
 DATASETS.register(card_of("spiked_features", _read, settings=SpikedFeaturesSettings))

@@ -1,9 +1,10 @@
 """CIFAR-10 and CIFAR-100 as their authors hand them out: pickled batches.
 
-A pickle can run code when it is read. The reader here cannot: it knows two names, numpy's array and its element type, and for
-both it builds plain holders of its own, which accept unsigned bytes and nothing else. So directories that somebody made in this
-layout can be read as safely as the official ones, and no checksum has to stand between a planted file and this process (a
-comparison followed by a reading could be raced; and MD5, all that the source publishes, is not what to build on).
+A pickle can run code when it is read. The reader here cannot: it knows two names, numpy's array and
+its element type, and for both it builds plain holders of its own, which accept unsigned bytes and
+nothing else. So directories that somebody made in this layout can be read as safely as the official
+ones, and no checksum has to stand between a planted file and this process (a comparison followed by
+a reading could be raced; and MD5, all that the source publishes, is not what to build on).
 """
 
 import dataclasses
@@ -25,7 +26,8 @@ PIXELS = 32 * 32 * 3
 
 @dataclasses.dataclass(frozen=True)
 class Version:
-    """Where the rows of one version lie: folder, train and test files, label key, file of class names and its key, and MD5 sums."""
+    """Where the rows of one version lie: folder, train and test files, label key, file of class
+    names and its key, and MD5 sums."""
 
     folder: str
     train: Sequence[str]
@@ -36,7 +38,10 @@ class Version:
     md5: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-VERSIONS = {folder: Version(folder, **fields) for folder, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()}
+VERSIONS = {
+    folder: Version(folder, **fields)
+    for folder, fields in toml_tables(Path(__file__).with_suffix(".toml")).items()
+}
 
 
 def read_cifar(place: Path, version: Version, *, official: bool = False) -> Parts:
@@ -50,12 +55,27 @@ def read_cifar(place: Path, version: Version, *, official: bool = False) -> Part
     for name, expected in version.md5.items() if official else ():
         path = place / name
         if not has(path, f"md5:{expected}"):
-            raise DataError(f"{path} is missing or has another checksum than the source's: delete {place} and fetch it again.")
+            raise DataError(
+                f"{path} is missing or has another checksum than the source's: delete {place} and"
+                " fetch it again."
+            )
     try:
         sides = [_rows(place, files, version) for files in (version.train, version.test)]
         classes = [str(name) for name in _read_batch(place / version.names)[version.names_key]]
-    except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, AttributeError, pickle.UnpicklingError) as error:
-        raise DataError(f"{place} cannot be read as {version.folder} ({error}): files are missing, cut short or another format.") from error
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        EOFError,
+        AttributeError,
+        pickle.UnpicklingError,
+    ) as error:
+        raise DataError(
+            f"{place} cannot be read as {version.folder} ({error}): files are missing, cut short or"
+            " another format."
+        ) from error
     (x_train, y_train), (x_test, y_test) = sides
     return Parts(x_train, y_train, x_test, y_test, classes)
 
@@ -65,7 +85,9 @@ def _rows(place: Path, files: Sequence[str], version: Version) -> tuple[Array, A
     if not present:
         raise DataError(f"{place} holds none of {', '.join(files)}.")
     pairs = [_batch(path, version) for path in present]
-    images = np.concatenate([rows for rows, _ in pairs]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+    images = (
+        np.concatenate([rows for rows, _ in pairs]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+    )
     return np.ascontiguousarray(images), np.concatenate([labels for _, labels in pairs])
 
 
@@ -78,7 +100,8 @@ def _batch(path: Path, version: Version) -> tuple[Array, Array]:
 
 
 class _Holder:
-    """What stands for a numpy array or element type while a pickle is read: the state that it was given, unread."""
+    """What stands for a numpy array or element type while a pickle is read: the state that it was
+    given, unread."""
 
     def __init__(self, *arguments: Any) -> None:
         self.arguments, self.state = arguments, ()
@@ -88,14 +111,22 @@ class _Holder:
 
 
 class _Reader(pickle.Unpickler):
-    """Builds numbers, text, lists, dictionaries and holders; every other name is refused, so nothing can be called."""
+    """Builds numbers, text, lists, dictionaries and holders; every other name is refused, so
+    nothing can be called."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] == "numpy" and name in ("_reconstruct", "_frombuffer", "ndarray", "dtype"):
+        if module.split(".")[0] == "numpy" and name in (
+            "_reconstruct",
+            "_frombuffer",
+            "ndarray",
+            "dtype",
+        ):
             return _Holder
         if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes in protocol 2
             return str.encode
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no image batch needs: refused, it could run code")
+        raise pickle.UnpicklingError(
+            f"it asks for {module}.{name}, which no image batch needs: refused, it could run code"
+        )
 
 
 def _read_batch(path: Path) -> dict[str, Any]:
@@ -109,8 +140,8 @@ def _read_batch(path: Path) -> dict[str, Any]:
 def _array(holder: Any) -> Array:
     """The matrix of unsigned bytes that a holder was given.
 
-    Protocols 2 to 4 set the state (version, shape, element type, Fortran order, bytes); protocol 5 passes (bytes, element
-    type, shape, order).
+    Protocols 2 to 4 set the state (version, shape, element type, Fortran order, bytes); protocol 5
+    passes (bytes, element type, shape, order).
     """
     if not isinstance(holder, _Holder):
         raise ValueError("the image rows are no array")
@@ -119,9 +150,17 @@ def _array(holder: Any) -> Array:
     else:
         content, element, shape, order = holder.arguments
         is_fortran = order == "F"
-    if not isinstance(element, _Holder) or element.arguments[:1] not in (("u1",), ("|u1",), ("uint8",)):
+    if not isinstance(element, _Holder) or element.arguments[:1] not in (
+        ("u1",),
+        ("|u1",),
+        ("uint8",),
+    ):
         raise ValueError("the image rows are no unsigned bytes")
     raw = content.encode("latin1") if isinstance(content, str) else content
-    if not isinstance(raw, bytes | bytearray) or len(shape) != 2 or not all(isinstance(side, int) for side in shape):
+    if (
+        not isinstance(raw, bytes | bytearray)
+        or len(shape) != 2
+        or not all(isinstance(side, int) for side in shape)
+    ):
         raise ValueError("the image rows are no matrix")
     return np.frombuffer(raw, dtype=np.uint8).reshape(shape, order="F" if is_fortran else "C")

@@ -16,12 +16,14 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-"""What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another program."""
+"""What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another
+program."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """One file: its path for people, what opens its bytes, and a stamp that changes with them ("" where there is none).
+    """One file: its path for people, what opens its bytes, and a stamp that changes with them (""
+    where there is none).
 
     `label`, `in_test` and `person` follow from the layout.
     """
@@ -61,8 +63,9 @@ class Member:
 class Layout:
     """Image files with their classes, and notes on what was decided.
 
-    `classes` gives the order of the codes (empty: sorted). Without test images of their own a fifth becomes the test rows.
-    `rows_per_person`: how many images of one person count at most; None where every image is an example of its own.
+    `classes` gives the order of the codes (empty: sorted). Without test images of their own a fifth
+    becomes the test rows. `rows_per_person`: how many images of one person count at most; None
+    where every image is an example of its own.
     """
 
     members: tuple[Member, ...]
@@ -75,7 +78,8 @@ class Layout:
 def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Member]]:
     """The files of a folder or zip, sorted by path, readable while the context is open.
 
-    Raises DataError: neither a folder nor a readable zip, paths that lead out of it, or encrypted files.
+    Raises DataError: neither a folder nor a readable zip, paths that lead out of it, or encrypted
+    files.
     """
     if not isinstance(source, bytes) and place_of(source).is_dir():
         root = place_of(source)
@@ -86,16 +90,23 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     try:
         archive = zipfile.ZipFile(open_source(source))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise DataError(f"the zip cannot be read ({error}): it is damaged or incomplete. Make it again.") from error
+        raise DataError(
+            f"the zip cannot be read ({error}): it is damaged or incomplete. Make it again."
+        ) from error
     with archive:
         yield _zip_members(archive, stamped=not isinstance(source, bytes))
 
 
 def content_key(members: Sequence[Member], *more: str) -> str | None:
-    """A name for what the files hold, from their paths, sizes and times or checksums; None where those are not known."""
+    """A name for what the files hold, from their paths, sizes and times or checksums; None where
+    those are not known."""
     if not all(member.stamp for member in members):
         return None
-    return fingerprint("image files", [(str(member.path), member.stamp, member.label, member.in_test) for member in members], *more)
+    return fingerprint(
+        "image files",
+        [(str(member.path), member.stamp, member.label, member.in_test) for member in members],
+        *more,
+    )
 
 
 def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -> Member:
@@ -105,7 +116,9 @@ def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -
     """
     status = path.stat()
     name = PurePosixPath(path.relative_to(root).as_posix())
-    return Member(name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test)
+    return Member(
+        name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test
+    )
 
 
 def _files(root: Path) -> list[Member]:
@@ -124,7 +137,10 @@ def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=_path_of)
     unsafe = [repr(entry.filename) for entry in entries if _leads_out(_path_of(entry))]
     if unsafe:
-        raise DataError(f"the zip holds paths that lead out of it ({join(unsafe, most=3)}): refused. Make it again inside the folder.")
+        raise DataError(
+            f"the zip holds paths that lead out of it ({join(unsafe, most=3)}): refused. Make it"
+            " again inside the folder."
+        )
     if any(entry.flag_bits & 1 for entry in entries):
         raise DataError("the zip is encrypted: make it again without a password.")
     return [
@@ -152,7 +168,13 @@ def _leads_out(name: str) -> bool:
     return parts[0] in ("", "~") or ".." in parts or (len(parts[0]) == 2 and parts[0][1] == ":")
 
 
-def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
+def complete(
+    members: Sequence[Member],
+    absent: Sequence[object],
+    *,
+    classes: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Layout:
     """The layout of images that a list names, unless more than 1 % of them are not there.
 
     Raises DataError: so many are missing; it names some.
@@ -160,8 +182,12 @@ def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tu
     wanted = len(members) + len(absent)
     if not members or len(absent) > UNREADABLE_SHARE * wanted:
         raise DataError(
-            f"{len(absent)} of {wanted} images that the source's lists name are missing ({join(absent, most=3)}): "
-            "unpack every part of the data set into one folder."
+            f"{len(absent)} of {wanted} images that the source's lists name are missing"
+            f" ({join(absent, most=3)}): unpack every part of the data set into one folder."
         )
-    more = (f"{len(absent)} images that the source's lists name are missing: {join(absent)}.",) if absent else ()
+    more = (
+        (f"{len(absent)} images that the source's lists name are missing: {join(absent)}.",)
+        if absent
+        else ()
+    )
     return Layout(tuple(members), (*notes, *more), classes)

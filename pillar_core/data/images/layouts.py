@@ -1,6 +1,8 @@
-"""Directories as torchvision lays them out: which data set lies there, and how to read it without any network.
+"""Directories as torchvision lays them out: which data set lies there, and how to read it without
+any network.
 
-torchvision parses the sources' own lists and formats; image files are decoded here, one size for a set (see `decoding`).
+torchvision parses the sources' own lists and formats; image files are decoded here, one size for a
+set (see `decoding`).
 """
 
 import dataclasses
@@ -27,10 +29,12 @@ Split = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class TorchvisionLayout:
-    """One class of torchvision: what marks its directory, and the arguments of its train and test parts.
+    """One class of torchvision: what marks its directory, and the arguments of its train and test
+    parts.
 
-    `marker` is a path below torchvision's root. `files` and `labels` are the attributes that list image files and their
-    codes ("" where rows lie in arrays). `version` is set for CIFAR, which is read here. torchvision needs `package` to read it.
+    `marker` is a path below torchvision's root. `files` and `labels` are the attributes that list
+    image files and their codes ("" where rows lie in arrays). `version` is set for CIFAR, which is
+    read here. torchvision needs `package` to read it.
     """
 
     name: str
@@ -52,17 +56,24 @@ NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
 
 
 def recognise(path: Path) -> tuple[TorchvisionLayout, Path] | None:
-    """(layout, torchvision's root) where `path` is that root or the data set's own folder in it, else None."""
-    roots = ((layout, root_of(layout, path)) for layout in LAYOUTS.values()) if path.is_dir() else ()
+    """(layout, torchvision's root) where `path` is that root or the data set's own folder in it,
+    else None."""
+    roots = (
+        ((layout, root_of(layout, path)) for layout in LAYOUTS.values()) if path.is_dir() else ()
+    )
     return next(((layout, root) for layout, root in roots if root is not None), None)
 
 
 def root_of(layout: TorchvisionLayout, path: Path) -> Path | None:
-    """torchvision's root for this layout, if `path` is that, or a folder below it on the way to the marker."""
+    """torchvision's root for this layout, if `path` is that, or a folder below it on the way to the
+    marker."""
     parts = Path(layout.marker).parts
     for depth in range(min(len(parts), len(path.parents)) + 1):
         root = path.parents[depth - 1] if depth else path
-        if path.parts[len(path.parts) - depth :] == parts[:depth] and (root / layout.marker).exists():
+        if (
+            path.parts[len(path.parts) - depth :] == parts[:depth]
+            and (root / layout.marker).exists()
+        ):
             return root
     return None
 
@@ -71,9 +82,11 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
     """The rows below torchvision's `root`: arrays, or image files to decode.
 
     Args:
-        official: compare CIFAR's files with the sums that the source publishes (torchvision compares its own for most sets).
+        official: compare CIFAR's files with the sums that the source publishes (torchvision
+        compares its own for most sets).
 
-    Raises DataError: files are missing, damaged or arranged differently. MissingDependencyError: a package is absent.
+    Raises DataError: files are missing, damaged or arranged differently. MissingDependencyError: a
+    package is absent.
     """
     place = root / layout.marker
     if layout.version is not None:
@@ -81,9 +94,14 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
     with readable(place):
         if not layout.train:
             with folders.listing(place, filename="") as members:
-                return arranging.arrange([member for member in members if member.path.parts[0] not in NO_CLASS])
+                return arranging.arrange(
+                    [member for member in members if member.path.parts[0] not in NO_CLASS]
+                )
         dataset_class = class_of(layout)
-        train, test = ([dataset_class(str(root), **split) for split in splits] for splits in (layout.train, layout.test))
+        train, test = (
+            [dataset_class(str(root), **split) for split in splits]
+            for splits in (layout.train, layout.test)
+        )
         if layout.files:
             return _layout_of_lists(layout, root, train, test)
         names = getattr(train[0], "classes", None)
@@ -101,14 +119,20 @@ def class_of(layout: TorchvisionLayout) -> Any:
     return getattr(torchvision.datasets, layout.torchvision_class)
 
 
-def _layout_of_lists(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[Any]) -> Layout:
+def _layout_of_lists(
+    layout: TorchvisionLayout, root: Path, train: list[Any], test: list[Any]
+) -> Layout:
     members: list[Member] = []
     names = tuple(str(name) for name in getattr(train[0], "classes", ()))
     absent = []
     for in_test, sources in ((False, train), (True, test)):
         for source in sources:
             files = hidden("torchvision", source, layout.files)
-            coded = zip(files, hidden("torchvision", source, layout.labels), strict=True) if layout.labels else files
+            coded = (
+                zip(files, hidden("torchvision", source, layout.labels), strict=True)
+                if layout.labels
+                else files
+            )
             for path, code in coded:
                 if not Path(path).is_file():
                     absent.append(path)
@@ -136,6 +160,12 @@ def _pcam(source: Any) -> tuple[Array, Array]:
     with h5py.File(folder / names["images"][0]) as file:
         rows = file["x"]
         if len(rows) != len(labels):
-            raise DataError(f"{names['images'][0]} holds {len(rows)} images and {names['targets'][0]} {len(labels)} labels.")
-        pieces = (np.ascontiguousarray(rows[start : start + 1024], dtype=np.uint8).data for start in range(0, len(rows), 1024))
+            raise DataError(
+                f"{names['images'][0]} holds {len(rows)} images and {names['targets'][0]}"
+                f" {len(labels)} labels."
+            )
+        pieces = (
+            np.ascontiguousarray(rows[start : start + 1024], dtype=np.uint8).data
+            for start in range(0, len(rows), 1024)
+        )
         return scratch.on_disk(pieces, np.uint8, tuple(rows.shape)), labels

@@ -1,5 +1,5 @@
-"""The user's own images: a npz of uint8 arrays, class folders on disk or in a zip, or a directory as torchvision lays it out; for screening
-without labels, too."""
+"""The user's own images: a npz of uint8 arrays, class folders on disk or in a zip, or a directory
+as torchvision lays it out; for screening without labels, too."""
 
 import collections
 import dataclasses
@@ -24,18 +24,23 @@ from pillar_core.types import Dataset, Progress, ignore_progress
 def load_images(path: str | Path) -> Dataset:
     """The images at `path`: (n, h, w) or (n, h, w, 3) uint8 rows and labels 0 … C − 1.
 
-    A npz holds x_train, y_train and perhaps x_test, y_test, classes (or medmnist's train_images, train_labels …). A folder or
-    zip holds one subfolder per class, under train/ and test/ where there are both; else a stratified fifth becomes the test
-    rows, and the notes say so. Images in no class folders have their classes in a csv inside, or in labels.csv beside the folder.
-    A directory that torchvision would read (MNIST/raw, cifar-10-batches-py, gtsrb …) is read so.
+    A npz holds x_train, y_train and perhaps x_test, y_test, classes (or medmnist's train_images,
+    train_labels …). A folder or zip holds one subfolder per class, under train/ and test/ where
+    there are both; else a stratified fifth becomes the test rows, and the notes say so. Images in
+    no class folders have their classes in a csv inside, or in labels.csv beside the folder. A
+    directory that torchvision would read (MNIST/raw, cifar-10-batches-py, gtsrb …) is read so.
 
-    Raises DataError: unreadable archive, too many files that do not decode, images that are not uint8, one class.
+    Raises DataError: unreadable archive, too many files that do not decode, images that are not
+    uint8, one class.
     """
     return read_images(path)
 
 
-def read_images(source: str | Path | bytes, *, filename: str = "", progress: Progress = ignore_progress) -> Dataset:
-    """`load_images` for a path or for uploaded bytes, whose `filename` then says the format; `progress` counts images."""
+def read_images(
+    source: str | Path | bytes, *, filename: str = "", progress: Progress = ignore_progress
+) -> Dataset:
+    """`load_images` for a path or for uploaded bytes, whose `filename` then says the format;
+    `progress` counts images."""
     name = filename or ("" if isinstance(source, bytes) else str(source))
     if name.lower().endswith(".npz"):
         return checked_images(read_npz(open_source(source)), name=Path(name).stem)
@@ -43,25 +48,33 @@ def read_images(source: str | Path | bytes, *, filename: str = "", progress: Pro
     if known is not None:
         return build(layouts.read(*known), name=Path(name).stem, progress=progress)
     with folders.listing(source, filename=name) as members:
-        if not isinstance(source, bytes) and (table := place_of(source).parent / "labels.csv").is_file():
+        if (
+            not isinstance(source, bytes)
+            and (table := place_of(source).parent / "labels.csv").is_file()
+        ):
             members.append(folders.on_disk(table, table.parent))
         return assemble(arranging.arrange(members), name=Path(name).stem, progress=progress)
 
 
-def build(content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
+def build(
+    content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress
+) -> Dataset:
     """The dataset of what a layout reader found: arrays, or image files still to decode."""
     if isinstance(content, Layout):
         return assemble(content, name=name, seed=seed, progress=progress)
     return checked_images(content, name=name, seed=seed)
 
 
-def assemble(layout: Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress) -> Dataset:
-    """The images of a layout, decoded to one size; without test images of their own, a stratified fifth by `seed`.
+def assemble(
+    layout: Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress
+) -> Dataset:
+    """The images of a layout, decoded to one size; without test images of their own, a stratified
+    fifth by `seed`.
 
     Call it while the files are open: see `folders.listing`.
 
-    Raises DataError: too many files do not decode, no train images, one class. StoreError: no room for the decoded rows on the disk of the
-    cache.
+    Raises DataError: too many files do not decode, no train images, one class. StoreError: no room
+    for the decoded rows on the disk of the cache.
     """
     if not layout.members:
         raise DataError("there are no images with a label.")
@@ -72,11 +85,19 @@ def assemble(layout: Layout, *, name: str, seed: int = 0, progress: Progress = i
     train, test, notes = _sides(members, seed, is_of_persons=layout.rows_per_person is not None)
     pixel_format, more, caveats = decoding.common(formats)
     key = folders.content_key([*train, *test], f"{pixel_format} {decoding.VERSION}")
-    decoded = decoding.decode([[member.picture for member in part] for part in (train, test)], pixel_format, key=key, progress=progress)
+    decoded = decoding.decode(
+        [[member.picture for member in part] for part in (train, test)],
+        pixel_format,
+        key=key,
+        progress=progress,
+    )
     skipped = sorted([*bad, *decoded.skipped])
     if skipped:
         notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {join(skipped)}.")
-    y_train, y_test = (_member_fields(part, keep, "label") for part, keep in zip((train, test), decoded.keep, strict=True))
+    y_train, y_test = (
+        _member_fields(part, keep, "label")
+        for part, keep in zip((train, test), decoded.keep, strict=True)
+    )
     most, of = layout.rows_per_person, _member_fields(train, decoded.keep[0], "person")
     persons = None if most is None else persons_of(of, most, n_rows=len(of))
     x_test = decoded.rows[1] if len(y_test) else None
@@ -87,7 +108,8 @@ def assemble(layout: Layout, *, name: str, seed: int = 0, progress: Progress = i
 
 
 def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = True) -> Dataset:
-    """Image arrays as a dataset; without test rows, and with `divide`, a stratified fifth (by `seed`) becomes them.
+    """Image arrays as a dataset; without test rows, and with `divide`, a stratified fifth (by
+    `seed`) becomes them.
 
     Raises DataError: shapes or types that are no images, or labels that `features` would refuse.
     """
@@ -96,45 +118,89 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
         if rows is not None:
             _check_shape(rows, title)
     if test is not None and test.shape[1:] != train.shape[1:]:
-        raise DataError(f"x_test images must be as large as those of x_train, {train.shape[1:]}; got {test.shape[1:]}. Resize them.")
+        raise DataError(
+            f"x_test images must be as large as those of x_train, {train.shape[1:]}; got"
+            f" {test.shape[1:]}. Resize them."
+        )
     # One column stands for the pixels, so that images and features share one set of label checks.
-    stand_in = [None if rows is None else np.zeros((len(rows), 1), dtype=np.float32) for rows in (train, test)]
+    stand_in = [
+        None if rows is None else np.zeros((len(rows), 1), dtype=np.float32)
+        for rows in (train, test)
+    ]
     divides = divide and test is None and parts.y_train is not None
-    labels = arrays.check(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides)
+    labels = arrays.check(
+        stand_in[0],
+        parts.y_train,
+        stand_in[1],
+        parts.y_test,
+        parts.classes,
+        is_divided_later=divides,
+    )
     y_train, y_test, persons = labels.y_train, labels.y_test, parts.persons
     if divides and y_train is not None:
-        rest, held_out = stratify(y_train, seed=seed, name="images", persons=None if persons is None else persons.of)
-        train, test, y_train, y_test = scratch.take_rows(train, rest), scratch.take_rows(train, held_out), y_train[rest], y_train[held_out]
+        rest, held_out = stratify(
+            y_train, seed=seed, name="images", persons=None if persons is None else persons.of
+        )
+        train, test, y_train, y_test = (
+            scratch.take_rows(train, rest),
+            scratch.take_rows(train, held_out),
+            y_train[rest],
+            y_train[held_out],
+        )
         persons = persons and persons.at(rest)
         notes.append(SET_APART)
     notes += labels.notes
     x_test = None if test is None else _tidy(test)
     rows = (_tidy(train), y_train, x_test, y_test)
-    data = Dataset(name, *rows, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows, persons=persons)
+    data = Dataset(
+        name,
+        *rows,
+        labels.classes,
+        title=name,
+        notes=tuple(notes),
+        stored_rows=parts.stored_rows,
+        persons=persons,
+    )
     return dataclasses.replace(data, caveats=parts.caveats, test_drawn=parts.test_drawn)
 
 
 def _member_fields(part: list[folders.Member], keep: Array, field: str) -> Array:
-    return np.array([getattr(member, field) for member, is_good in zip(part, keep, strict=True) if is_good], dtype=str)
+    return np.array(
+        [getattr(member, field) for member, is_good in zip(part, keep, strict=True) if is_good],
+        dtype=str,
+    )
 
 
 def _sides(
     members: list[folders.Member], seed: int, *, is_of_persons: bool
 ) -> tuple[list[folders.Member], list[folders.Member], tuple[str, ...]]:
-    """(train, test, notes): the sides that the layout names, else a stratified fifth as test rows."""
-    train, test = ([member for member in members if member.in_test is side] for side in (False, True))
+    """(train, test, notes): the sides that the layout names, else a stratified fifth as test
+    rows."""
+    train, test = (
+        [member for member in members if member.in_test is side] for side in (False, True)
+    )
     if not train:
-        raise DataError("the folder has test images but no train images: add a train/ folder with one subfolder per class.")
+        raise DataError(
+            "the folder has test images but no train images: add a train/ folder with one subfolder"
+            " per class."
+        )
     counts = collections.Counter(member.label for member in train)
     single = sorted(label for label, count in counts.items() if count == 1)
     notes = (
-        [f"Classes with one train image each: {join(single)}. If it becomes public, no private row of that class is left."]
+        [
+            f"Classes with one train image each: {join(single)}. If it becomes public, no private"
+            " row of that class is left."
+        ]
         if single
         else []
     )
     if test:
         absent = sorted(set(counts) - {member.label for member in test})
-        notes += [f"No test image of the class {join(absent)}: its accuracy cannot be measured."] if absent else []
+        notes += (
+            [f"No test image of the class {join(absent)}: its accuracy cannot be measured."]
+            if absent
+            else []
+        )
         return train, test, tuple(notes)
     _, codes = np.unique([member.label for member in train], return_inverse=True)
     persons = np.array([member.person for member in train]) if is_of_persons else None
@@ -144,10 +210,20 @@ def _sides(
 
 def _check_shape(rows: Array, title: str) -> None:
     if rows.ndim not in (3, 4) or not rows.size or (rows.ndim == 4 and rows.shape[3] not in (1, 3)):
-        hint = " Move the channels: x.transpose(0, 2, 3, 1)." if rows.ndim == 4 and rows.shape[1] in (1, 3) else ""
-        raise DataError(f"{title} must hold images of shape (n, height, width) or (n, height, width, 3); got {rows.shape}.{hint}")
+        hint = (
+            " Move the channels: x.transpose(0, 2, 3, 1)."
+            if rows.ndim == 4 and rows.shape[1] in (1, 3)
+            else ""
+        )
+        raise DataError(
+            f"{title} must hold images of shape (n, height, width) or (n, height, width, 3); got"
+            f" {rows.shape}.{hint}"
+        )
     if rows.dtype != np.uint8:
-        raise DataError(f"{title} must hold uint8 pixels, 0 … 255; got dtype {rows.dtype}. Scale and round them first.")
+        raise DataError(
+            f"{title} must hold uint8 pixels, 0 … 255; got dtype {rows.dtype}. Scale and round them"
+            " first."
+        )
 
 
 def _tidy(rows: Array) -> Array:
@@ -158,7 +234,8 @@ FEWEST = 2
 
 
 def load_candidate(source: str | Path) -> Dataset:
-    """The images of a npz, folder or zip with labels where it has them, else the same images without any.
+    """The images of a npz, folder or zip with labels where it has them, else the same images
+    without any.
 
     One unreadable file among few is skipped, named and counted in the notes.
 
@@ -167,17 +244,23 @@ def load_candidate(source: str | Path) -> Dataset:
     try:
         return read_images(source)
     except DataError as refusal:
-        parts = _npz_images(source) if str(source).lower().endswith(".npz") else _loose_images(source)
+        parts = (
+            _npz_images(source) if str(source).lower().endswith(".npz") else _loose_images(source)
+        )
         if parts is None:
             raise refusal
     name = Path(source).stem
-    return Dataset(name, parts.x_train, None, title=name, notes=parts.all_notes, persons=parts.persons)
+    return Dataset(
+        name, parts.x_train, None, title=name, notes=parts.all_notes, persons=parts.persons
+    )
 
 
 def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
-    """((n, h, w[, 3]) uint8 images of a folder or zip in the order of their paths, of `shape` where given; notes).
+    """((n, h, w[, 3]) uint8 images of a folder or zip in the order of their paths, of `shape` where
+    given; notes).
 
-    Raises DataError: no images, or one that does not decode: leaving it out would move the labels of the others.
+    Raises DataError: no images, or one that does not decode: leaving it out would move the labels
+    of the others.
     """
     with folders.listing(source, filename=source.name) as members:
         pictures = [member.picture for member in members if member.is_image]
@@ -185,7 +268,9 @@ def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, t
             raise DataError(f"{source} holds no images.")
         shared, notes, _ = decoding.common(decoding.pixel_formats(pictures))
         if shape is not None:
-            shared = dataclasses.replace(shared, height=shape[0], width=shape[1], colour=len(shape) == 3)
+            shared = dataclasses.replace(
+                shared, height=shape[0], width=shape[1], colour=len(shape) == 3
+            )
         decoded = decoding.decode([pictures], shared, key=None)
     if decoded.skipped:
         bad = f"{len(decoded.skipped)} images do not decode: {join(decoded.skipped)}"
@@ -199,7 +284,11 @@ def _npz_images(source: str | Path) -> Parts | None:
     except DataError:
         return None
     rows = np.asarray(parts.x_train)
-    if rows.dtype != np.uint8 or not (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3)) or not len(rows):
+    if (
+        rows.dtype != np.uint8
+        or not (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3))
+        or not len(rows)
+    ):
         return None
     return Parts(rows, notes=("Taken without labels.",), persons=parts.persons)
 
@@ -211,10 +300,23 @@ def _loose_images(source: str | Path) -> Parts | None:
         broken: list[decoding.Picture] = []
         for picture in (member.picture for member in members if member.is_image):
             pixel_format = decoding.format_of(picture)
-            (good if pixel_format and decoding.pixels(picture, pixel_format) is not None else broken).append(picture)
+            (
+                good
+                if pixel_format and decoding.pixels(picture, pixel_format) is not None
+                else broken
+            ).append(picture)
         if len(good) < FEWEST or len(broken) > len(good):
             return None
         shared, notes, caveats = decoding.common(decoding.pixel_formats(good))
         rows = decoding.decode([good], shared, key=None).rows[0]
-    skipped = (f"{len(broken)} files do not decode and were skipped: {join([picture.path for picture in broken])}.",) if broken else ()
+    skipped = (
+        (
+            (
+                f"{len(broken)} files do not decode and were skipped:"
+                f" {join([picture.path for picture in broken])}."
+            ),
+        )
+        if broken
+        else ()
+    )
     return Parts(rows, notes=("Taken without labels.", *notes, *skipped), caveats=caveats)

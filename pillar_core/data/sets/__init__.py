@@ -1,6 +1,7 @@
 """The real data sets, those that come with the library first: importing one registers its cards.
 
-The order of the imports is the order of every list: embedded ones, well-known images, medical images, fine-grained classes, tables, hubs.
+The order of the imports is the order of every list: embedded ones, well-known images, medical
+images, fine-grained classes, tables, hubs.
 """
 
 # isort: off

@@ -1,10 +1,11 @@
 """Real sets that come with the library, and two that come with scikit-learn.
 
-Parts of Fashion-MNIST, PneumoniaMNIST and MNIST are read by the reader of a user's own npz, docstrings as a table of texts; rows,
-sources and licences: `data/embedded/README.md`. Those of scikit-learn have no test rows: a stratified fifth is set apart, by the seed.
-digits: 1,797 real 8 × 8 scans of 17 grey levels, 0 … 16; here they are uint8 images with level g stored as round(g · 255 / 16), which is
-one-to-one. breast_cancer: 569 real patients, 30 measurements of cell nuclei in their own units, which differ by four orders of
-magnitude: standardise.
+Parts of Fashion-MNIST, PneumoniaMNIST and MNIST are read by the reader of a user's own npz,
+docstrings as a table of texts; rows, sources and licences: `data/embedded/README.md`. Those of
+scikit-learn have no test rows: a stratified fifth is set apart, by the seed. digits: 1,797 real 8 ×
+8 scans of 17 grey levels, 0 … 16; here they are uint8 images with level g stored as round(g · 255 /
+16), which is one-to-one. breast_cancer: 569 real patients, 30 measurements of cell nuclei in their
+own units, which differ by four orders of magnitude: standardise.
 """
 
 import dataclasses
@@ -26,7 +27,8 @@ from pillar_core.types import Dataset
 
 FOLDER = Path(__file__).resolve().parents[1] / "embedded"
 PARTS = {"fashion_mnist_2k": ("fashion_mnist", 2000)}
-"""Sets that are the first train rows of another one, with all its test rows: what a smaller data holder has."""
+"""Sets that are the first train rows of another one, with all its test rows: what a smaller data
+holder has."""
 NAMES = (*PARTS, "fashion_mnist", "pneumonia_mnist", "mnist")
 TEXTS = ("scipy_docs", "library_docs", "python_docs")
 
@@ -37,15 +39,22 @@ def _reader(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
     def read(settings: NoSettings, seed: int, download: bool) -> Dataset:
         rows = read_npz(FOLDER / f"{file}.npz")
         labels = None if rows.y_train is None else rows.y_train[:n_train]
-        return checked_images(dataclasses.replace(rows, x_train=rows.x_train[:n_train], y_train=labels), name=name)
+        return checked_images(
+            dataclasses.replace(rows, x_train=rows.x_train[:n_train], y_train=labels), name=name
+        )
 
     return read
 
 
 def whole_of(name: str) -> str:
-    """The set whose rows these are: of a part the whole one, of one that counts persons the one that it names."""
+    """The set whose rows these are: of a part the whole one, of one that counts persons the one
+    that it names."""
     base = PARTS.get(name, (name,))[0]
-    return base.partition(":")[0] if base in DATASETS and DATASETS[base].rows_per_person is not None else base
+    return (
+        base.partition(":")[0]
+        if base in DATASETS and DATASETS[base].rows_per_person is not None
+        else base
+    )
 
 
 for _name in NAMES:
@@ -54,21 +63,34 @@ for _name in NAMES:
 
 @functools.cache
 def _of_scikit_learn(file: str, skipped: int) -> Array:
-    """(n, d + 1) float64, labels last, of a file that the package holds; importing scikit-learn takes seconds."""
-    path = importlib.metadata.distribution("scikit-learn").locate_file(f"sklearn/datasets/data/{file}")
+    """(n, d + 1) float64, labels last, of a file that the package holds; importing scikit-learn
+    takes seconds."""
+    path = importlib.metadata.distribution("scikit-learn").locate_file(
+        f"sklearn/datasets/data/{file}"
+    )
     return np.loadtxt(str(path), delimiter=",", skiprows=skipped)
 
 
 def _digits(_: NoSettings, seed: int, download: bool) -> Dataset:
     numbers = _of_scikit_learn("digits.csv.gz", 0)
     images = np.rint(numbers[:, :-1].reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
-    return with_test_rows(Dataset("digits", images, numbers[:, -1].astype(np.int64), classes=tuple(map(str, range(10)))), seed=seed)
+    return with_test_rows(
+        Dataset(
+            "digits", images, numbers[:, -1].astype(np.int64), classes=tuple(map(str, range(10)))
+        ),
+        seed=seed,
+    )
 
 
 def _breast_cancer(_: NoSettings, seed: int, download: bool) -> Dataset:
     numbers = _of_scikit_learn("breast_cancer.csv", 1)
-    rows, labels = np.ascontiguousarray(numbers[:, :-1], dtype=np.float32), numbers[:, -1].astype(np.int64)
-    return with_test_rows(Dataset("breast_cancer", rows, labels, classes=("malignant", "benign")), seed=seed)
+    rows, labels = (
+        np.ascontiguousarray(numbers[:, :-1], dtype=np.float32),
+        numbers[:, -1].astype(np.int64),
+    )
+    return with_test_rows(
+        Dataset("breast_cancer", rows, labels, classes=("malignant", "benign")), seed=seed
+    )
 
 
 DATASETS.register(card_of("digits", _digits, settings=NoSettings))
@@ -79,10 +101,20 @@ DATASETS.register(card_of("breast_cancer", _breast_cancer, settings=NoSettings))
 def _encoded(name: str) -> Dataset:
     """The texts of a set and their numbers, which take a second and no seed changes."""
     with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
-        texts, labels = file["texts"].tobytes().decode().split("\n"), file["classes"][file["labels"]]
+        texts, labels = (
+            file["texts"].tobytes().decode().split("\n"),
+            file["classes"][file["labels"]],
+        )
     columns = (Column(objects.TEXT, TEXT, 0),)
-    rows = raw.public_features(objects.table_of_texts(texts, labels), Recipe("label", columns=columns), name=name)
-    return Dataset(name, rows.x_train, rows.y_train, **{field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names")})
+    rows = raw.public_features(
+        objects.table_of_texts(texts, labels), Recipe("label", columns=columns), name=name
+    )
+    return Dataset(
+        name,
+        rows.x_train,
+        rows.y_train,
+        **{field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names")},
+    )
 
 
 def _reader_of_texts(name: str) -> Callable[[NoSettings, int, bool], Dataset]:

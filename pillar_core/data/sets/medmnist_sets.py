@@ -1,7 +1,8 @@
-"""Medical images of MedMNIST by name: `medmnist:pneumoniamnist`, `medmnist:dermamnist` …, 28 × 28 pixels as published.
+"""Medical images of MedMNIST by name: `medmnist:pneumoniamnist`, `medmnist:dermamnist` …, 28 × 28
+pixels as published.
 
-The package medmnist knows checksums and addresses; the npz is read here, without pickle. Validation images are left out: the
-split carves its own.
+The package medmnist knows checksums and addresses; the npz is read here, without pickle. Validation
+images are left out: the split carves its own.
 """
 
 import dataclasses
@@ -21,7 +22,11 @@ from pillar_core.registry import toml_tables, unknown_name
 from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
-NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:") and not name.endswith("*")]
+NAMES = [
+    name.removeprefix(f"{PREFIX}:")
+    for name in toml_tables(FACTS)
+    if name.startswith(f"{PREFIX}:") and not name.endswith("*")
+]
 
 
 def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
@@ -33,11 +38,20 @@ def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
     info: dict[str, Any] = INFO[name]
     checksum = f"md5:{info['MD5']}"
     if download:
-        fetch = functools.partial(downloading.get, info["url"], path, checksum=checksum, size=card.n_bytes)
+        fetch = functools.partial(
+            downloading.get, info["url"], path, checksum=checksum, size=card.n_bytes
+        )
         card.fill(path.parent, fetch, is_there=lambda: downloading.has(path, checksum))
     elif not downloading.has(path, checksum):
-        state = "has another checksum than the source's: it is damaged, half fetched, or another file" if path.is_file() else "is not there"
-        raise DataError(f"{path} {state}. {card.how_to_get(settings.root)} A npz of your own goes through load_images.")
+        state = (
+            "has another checksum than the source's: it is damaged, half fetched, or another file"
+            if path.is_file()
+            else "is not there"
+        )
+        raise DataError(
+            f"{path} {state}. {card.how_to_get(settings.root)} A npz of your own goes through"
+            " load_images."
+        )
     parts = read_npz(path)
     names = [str(info["label"][str(code)]) for code in range(len(info["label"]))]
     if name == "chestmnist":
@@ -47,10 +61,20 @@ def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
 
 def _one_label(parts: Parts, names: list[str], how: str) -> Dataset:
     findings = Findings([FINDINGS.get(name, name) for name in names], how)
-    sides = [findings.of(np.asarray(labels, dtype=bool)) for labels in (parts.y_train, parts.y_test)]
-    rows = [np.asarray(images)[keep] for images, (_, keep) in zip((parts.x_train, parts.x_test), sides, strict=True)]
+    sides = [
+        findings.of(np.asarray(labels, dtype=bool)) for labels in (parts.y_train, parts.y_test)
+    ]
+    rows = [
+        np.asarray(images)[keep]
+        for images, (_, keep) in zip((parts.x_train, parts.x_test), sides, strict=True)
+    ]
     single = Parts(
-        rows[0], sides[0][0], rows[1], sides[1][0], findings.classes, findings.notes(sum(int((~keep).sum()) for _, keep in sides))
+        rows[0],
+        sides[0][0],
+        rows[1],
+        sides[1][0],
+        findings.classes,
+        findings.notes(sum(int((~keep).sum()) for _, keep in sides)),
     )
     return images.checked_images(single, name="chestmnist")
 
@@ -65,7 +89,9 @@ def _family(name: str) -> DatasetCard:
     if member in NAMES:
         return _card(member)
     if member.endswith("3d"):
-        raise UnknownNameError(f"{name!r} holds volumes, not images; the two-dimensional sets are {', '.join(NAMES)}.")
+        raise UnknownNameError(
+            f"{name!r} holds volumes, not images; the two-dimensional sets are {', '.join(NAMES)}."
+        )
     raise unknown_name("dataset of medmnist", member.lower(), NAMES)
 
 

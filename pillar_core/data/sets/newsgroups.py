@@ -1,6 +1,8 @@
-"""20 newsgroups: posts of 1993 by group, split by date; the tar file that scikit-learn fetches, too, read without its pickled copy.
+"""20 newsgroups: posts of 1993 by group, split by date; the tar file that scikit-learn fetches,
+too, read without its pickled copy.
 
-A post is what follows its headers, which name the group. Quotes and signatures stay, and both may name people.
+A post is what follows its headers, which name the group. Quotes and signatures stay, and both may
+name people.
 """
 
 import tarfile
@@ -24,7 +26,10 @@ def _read(settings: RootSettings, seed: int, download: bool) -> Dataset:
     place, card, facts = places.home(NAME, settings.root), DATASETS[NAME], toml_tables(FILES)[NAME]
     path = place if place.is_file() else place / ARCHIVE
     if download:
-        get = lambda: downloading.get(facts["address"], path, checksum=facts["checksum"], size=card.n_bytes)  # noqa: E731
+
+        def get() -> None:
+            downloading.get(facts["address"], path, checksum=facts["checksum"], size=card.n_bytes)
+
         card.fill(place, get, is_there=path.is_file)
     if not path.is_file():
         raise DataError(f"{place} lacks {ARCHIVE}. {card.how_to_get(settings.root)}")
@@ -34,14 +39,27 @@ def _read(settings: RootSettings, seed: int, download: bool) -> Dataset:
             folder, group = PurePosixPath(member.name).parts[-3:-1] if member.isfile() else ("", "")
             side = folder.rpartition("-")[2]
             if side in sides and (file := archive.extractfile(member)) is not None:
-                sides[side].append((group, file.read().decode("latin-1").replace("\r\n", "\n").partition("\n\n")[2]))
+                sides[side].append(
+                    (
+                        group,
+                        file.read().decode("latin-1").replace("\r\n", "\n").partition("\n\n")[2],
+                    )
+                )
     if not all(sides.values()):
-        raise DataError(f"{path} holds no posts below folders of train and test rows: it is another file.")
+        raise DataError(
+            f"{path} holds no posts below folders of train and test rows: it is another file."
+        )
     posts = sides["train"] + sides["test"]
     recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
-    rows = raw.public_features(objects.table_of_texts([text for _, text in posts], [group for group, _ in posts]), recipe, name=NAME)
+    rows = raw.public_features(
+        objects.table_of_texts([text for _, text in posts], [group for group, _ in posts]),
+        recipe,
+        name=NAME,
+    )
     x, y, n_train = rows.x_train, np.asarray(rows.y_train), len(sides["train"])
-    fields = {field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names", "notes")}
+    fields = {
+        field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names", "notes")
+    }
     return Dataset(NAME, x[:n_train], y[:n_train], x[n_train:], y[n_train:], **fields)
 
 

@@ -1,7 +1,8 @@
 """Tables of OpenML by name or number: `openml:guillermo`, `openml:riccardo`, `openml:41159` …
 
-scikit-learn fetches them and compares checksums; a fetched table lies in the same place, in its cache. By hand: the csv or parquet
-file of the table. OpenML has no test rows: a stratified fifth is set apart, by the seed.
+scikit-learn fetches them and compares checksums; a fetched table lies in the same place, in its
+cache. By hand: the csv or parquet file of the table. OpenML has no test rows: a stratified fifth is
+set apart, by the seed.
 """
 
 import functools
@@ -34,21 +35,36 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
     card = DATASETS[f"{PREFIX}:{table}"]
     place = places.home(card.name, settings.root)
     candidates = [place, *(place / f"{table}{ending}" for ending in ENDINGS)]
-    path = next((path for path in candidates if path.is_file() and path.suffix.lower() in ENDINGS), None)
+    path = next(
+        (path for path in candidates if path.is_file() and path.suffix.lower() in ENDINGS), None
+    )
     if path is not None:
         with places.readable(path):
             x, y, notes = _from_file(path)
     else:
         number = _cached_number(place, table)
         if number is None and not download:
-            raise DataError(f"{place} holds neither {table}.csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
+            raise DataError(
+                f"{place} holds neither {table}.csv or .parquet nor a fetched copy."
+                f" {card.how_to_get(settings.root)}"
+            )
         if number is None:
-            card.fill(place, lambda: _fetch(place, table), is_there=lambda: _cached_number(place, table) is not None)
+            card.fill(
+                place,
+                lambda: _fetch(place, table),
+                is_there=lambda: _cached_number(place, table) is not None,
+            )
             number = _cached_number(place, table)
         with places.readable(place):
             x, y, notes = _from_frame(_fetch(place, table if number is None else str(number)))
     checked = arrays.check(x, y, is_divided_later=True)
-    data = Dataset(table, checked.x_train, checked.y_train, classes=checked.classes, notes=(*notes, *checked.notes))
+    data = Dataset(
+        table,
+        checked.x_train,
+        checked.y_train,
+        classes=checked.classes,
+        notes=(*notes, *checked.notes),
+    )
     return with_test_rows(data, seed=seed)
 
 
@@ -56,7 +72,11 @@ def _from_file(path: Path) -> tuple[Any, Any, tuple[str, ...]]:
     parts = parts_of(frame_of(path, path.suffix.lower()))
     if parts.x_test is None:
         return parts.x_train, parts.y_train, parts.notes
-    return np.concatenate([parts.x_train, parts.x_test]), np.concatenate([parts.y_train, parts.y_test]), ()
+    return (
+        np.concatenate([parts.x_train, parts.x_test]),
+        np.concatenate([parts.y_train, parts.y_test]),
+        (),
+    )
 
 
 def _fetch(place: Path, table: str) -> Any:
@@ -68,8 +88,12 @@ def _fetch(place: Path, table: str) -> Any:
     try:
         with warnings.catch_warnings(), downloading.for_openml(place):
             warnings.filterwarnings("ignore", "Invalid cache")  # what it takes a broken line for
-            return fetch_openml(**chosen, data_home=str(place), as_frame=True, parser="pandas", n_retries=1)
-    except ValueError:  # a checksum that differs, or what is no table: reading it again would fetch it again
+            return fetch_openml(
+                **chosen, data_home=str(place), as_frame=True, parser="pandas", n_retries=1
+            )
+    except (
+        ValueError
+    ):  # a checksum that differs, or what is no table: reading it again would fetch it again
         shutil.rmtree(place / "openml", ignore_errors=True)
         raise
 
@@ -83,7 +107,8 @@ def _from_frame(bunch: Any) -> tuple[Any, Any, tuple[str, ...]]:
 
 
 def _cached_number(place: Path, table: str) -> int | None:
-    """The number of the table, if every file that reading it needs lies in scikit-learn's cache; else None, so no network is touched."""
+    """The number of the table, if every file that reading it needs lies in scikit-learn's cache;
+    else None, so no network is touched."""
     number = int(table) if table.isdecimal() else NUMBERS.get(table)
     host = place / "openml" / "openml.org"
     api = host / "api" / "v1" / "json" / "data"
@@ -111,7 +136,8 @@ def _family(name: str) -> DatasetCard:
     table = name.removeprefix(f"{PREFIX}:")
     if not NAME.fullmatch(table) or ".." in table:
         raise UnknownNameError(
-            f"an OpenML table is called by its name or number, such as {PREFIX}:guillermo or {PREFIX}:41159; got {name!r}."
+            f"an OpenML table is called by its name or number, such as {PREFIX}:guillermo or"
+            f" {PREFIX}:41159; got {name!r}."
         )
     return _card(table)
 

@@ -1,7 +1,9 @@
-"""Data sets of torchvision by name: `torchvision:cifar10`, `torchvision:gtsrb` …; the name is the class's, in small letters.
+"""Data sets of torchvision by name: `torchvision:cifar10`, `torchvision:gtsrb` …; the name is the
+class's, in small letters.
 
-torchvision says which files to fetch and compares their checksums, `downloading` gets them, `layouts` reads them. A folder or zip of
-class folders (train/ and test/) is accepted in place of torchvision's layout.
+torchvision says which files to fetch and compares their checksums, `downloading` gets them,
+`layouts` reads them. A folder or zip of class folders (train/ and test/) is accepted in place of
+torchvision's layout.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,11 @@ from pillar_core.registry import toml_tables, unknown_name
 from pillar_core.types import Dataset
 
 PREFIX = "torchvision"
-NAMES = [name.removeprefix(f"{PREFIX}:") for name in toml_tables(FACTS) if name.startswith(f"{PREFIX}:") and not name.endswith("*")]
+NAMES = [
+    name.removeprefix(f"{PREFIX}:")
+    for name in toml_tables(FACTS)
+    if name.startswith(f"{PREFIX}:") and not name.endswith("*")
+]
 
 
 def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], Dataset]:
@@ -49,7 +55,12 @@ def _fetch(layout: TorchvisionLayout, place: Path, size: int | None) -> None:
         if layout.version is not None:  # torchvision's class would unpickle what it fetched
             from torchvision.datasets.utils import download_and_extract_archive
 
-            download_and_extract_archive(dataset_class.url, str(place), filename=dataset_class.filename, md5=dataset_class.tgz_md5)
+            download_and_extract_archive(
+                dataset_class.url,
+                str(place),
+                filename=dataset_class.filename,
+                md5=dataset_class.tgz_md5,
+            )
             return
         for split in (*layout.train, *layout.test) or ({},):
             dataset_class(str(place), download=True, **split)

@@ -1,4 +1,5 @@
-"""Extraction as a job: a data set's images through a backbone, into the store, where every page and run finds the features."""
+"""Extraction as a job: a data set's images through a backbone, into the store, where every page and
+run finds the features."""
 
 from pillar_core.arrays import Json
 from pillar_core.backbones import is_ready, revision
@@ -12,25 +13,38 @@ KIND = "extract"
 
 
 def specification(dataset: str, backbone: str) -> dict[str, Json]:
-    """What to submit for a data set's features, by names; other weights under the backbone's name make it another job."""
-    features: dict[str, Json] = {"dataset": dataset, "dataset_settings": {}, "backbone": backbone, "revision": revision(backbone)}
+    """What to submit for a data set's features, by names; other weights under the backbone's name
+    make it another job."""
+    features: dict[str, Json] = {
+        "dataset": dataset,
+        "dataset_settings": {},
+        "backbone": backbone,
+        "revision": revision(backbone),
+    }
     return {"kind": KIND} | features | {"device": "auto", "batch_size": 64}
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
     """The size of the features and the notes on them; the features themselves are in the store.
 
-    Raises Cancelled: asked to stop; the batches before are kept, and the job goes on from there. DataError: what was named holds features
-    already.
+    Raises Cancelled: asked to stop; the batches before are kept, and the job goes on from there.
+    DataError: what was named holds features already.
     """
     progress(0, 1, "reading the images")
     dataset = uploads.load_rows(str(task["dataset"]), task["dataset_settings"])
     if not isinstance(dataset, Dataset):
         raise DataError(f"{task['dataset']} holds features already: there is nothing to extract.")
     how: Task = {"device": str(task["device"]), "batch_size": int(task["batch_size"])}
-    features = through_backbone(dataset, str(task["backbone"]), progress=progress, cancelled=cancelled, **how)
+    features = through_backbone(
+        dataset, str(task["backbone"]), progress=progress, cancelled=cancelled, **how
+    )
     n_test = 0 if features.x_test is None else len(features.x_test)
-    return {"n_train": len(features.x_train), "n_test": n_test, "width": features.d, "notes": list(features.notes)}
+    return {
+        "n_train": len(features.x_train),
+        "n_test": n_test,
+        "width": features.d,
+        "notes": list(features.notes),
+    }
 
 
 def cached(payload: Task) -> dict[str, Json] | None:

@@ -1,4 +1,5 @@
-"""Fetching as a job: files of a data set and of weights from their sources; then the features, as a job of their own."""
+"""Fetching as a job: files of a data set and of weights from their sources; then the features, as a
+job of their own."""
 
 from pillar_core.arrays import Json
 from pillar_core.backbones import BACKBONES
@@ -13,7 +14,8 @@ KIND = "fetch"
 
 
 def specification(dataset: str, *, backbone: str | None = None) -> dict[str, Json]:
-    """What to submit to have a data set here, the weights of a backbone (None: `backbone_of` it), and the features."""
+    """What to submit to have a data set here, the weights of a backbone (None: `backbone_of` it),
+    and the features."""
     return {"kind": KIND, "dataset": dataset, "backbone": backbone or backbone_of(dataset)}
 
 
@@ -26,7 +28,8 @@ def backbone_of(dataset: str) -> str | None:
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
     """The rows that came, and the id of the job that extracts their features ("": none does).
 
-    Raises Cancelled: asked to stop; what came is kept, and the job goes on from there. DataError: as `uploads.load_rows`.
+    Raises Cancelled: asked to stop; what came is kept, and the job goes on from there. DataError:
+    as `uploads.load_rows`.
     """
     name, backbone = str(task["dataset"]), task["backbone"]
     with downloading.report_progress(progress, cancelled):
@@ -34,14 +37,20 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, J
         if backbone and BACKBONES[backbone].needs_fetching:
             with downloading.for_hub():
                 BACKBONES[backbone].weights_file(network=True)
-    follows = api.submit(extraction.specification(name, str(backbone))) if backbone and isinstance(data, Dataset) and data.is_images else ""
+    follows = (
+        api.submit(extraction.specification(name, str(backbone)))
+        if backbone and isinstance(data, Dataset) and data.is_images
+        else ""
+    )
     return {"n_train": len(data.x_train), "extraction": follows}
 
 
 def cached(payload: Task) -> dict[str, Json] | None:
     """An answer where the files are here already."""
     name, backbone = str(payload["dataset"]), payload["backbone"]
-    is_here = (uploads.is_name(name) or DATASETS[name].is_here()) and not (backbone and BACKBONES[backbone].needs_fetching)
+    is_here = (uploads.is_name(name) or DATASETS[name].is_here()) and not (
+        backbone and BACKBONES[backbone].needs_fetching
+    )
     return {"n_train": None, "extraction": ""} if is_here else None
 
 

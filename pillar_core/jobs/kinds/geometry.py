@@ -1,4 +1,5 @@
-"""Separators as a job: groups of pairs side by side, weights into the store, so that pages draw at once."""
+"""Separators as a job: groups of pairs side by side, weights into the store, so that pages draw at
+once."""
 
 from pillar_core import geometry as geo
 from pillar_core import store
@@ -19,10 +20,17 @@ def run_separators(task: Task, progress: Progress, cancelled: StopRequested) -> 
     if store.default().has("arrays", key):
         return key
     rows = geometry.rows_of_payload(task)
-    pairs, space = [(int(a), int(b)) for a, b in task["pairs"]], rows.space(standardise=bool(task["standardise"]))
+    pairs, space = (
+        [(int(a), int(b)) for a, b in task["pairs"]],
+        rows.space(standardise=bool(task["standardise"])),
+    )
     weight = float(task["regularisation"])
-    separators = geo.separators(rows, pairs, space=space, regularisation=weight, progress=progress, cancelled=cancelled)
-    store.default().put_arrays(key, weights=separators.weights, offsets=separators.offsets, converged=separators.converged)
+    separators = geo.separators(
+        rows, pairs, space=space, regularisation=weight, progress=progress, cancelled=cancelled
+    )
+    store.default().put_arrays(
+        key, weights=separators.weights, offsets=separators.offsets, converged=separators.converged
+    )
     return key
 
 
@@ -33,5 +41,12 @@ def cached_separators(payload: Task) -> list[str] | None:
 
 
 JOB_KINDS.register(
-    JobKind("separators", "Separators of classes", run_separators, split_separators, cached_separators, is_for_visitors=True)
+    JobKind(
+        "separators",
+        "Separators of classes",
+        run_separators,
+        split_separators,
+        cached_separators,
+        is_for_visitors=True,
+    )
 )

@@ -1,4 +1,5 @@
-"""Sweeps as jobs: a grid cut into tasks that each share one split and learner; records go into the store as they finish."""
+"""Sweeps as jobs: a grid cut into tasks that each share one split and learner; records go into the
+store as they finish."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,8 @@ from pillar_core.runs import sweep
 from pillar_core.types import Progress, RunSpec, StopRequested
 
 TASK_CELLS = 24
-"""Cells of one task, and of one batched call: many enough to train together, few enough that another job's work need not wait long."""
+"""Cells of one task, and of one batched call: many enough to train together, few enough that
+another job's work need not wait long."""
 SMALL_TASK_CELLS, MANY_CELLS = 8, 64
 """Pieces are put together up to the first where the grid has the second or more."""
 Answer = str | dict[str, Json]
@@ -23,12 +25,17 @@ def split(payload: Task) -> list[Task]:
 
     Raises SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
-    pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
+    pieces = [
+        group[start : start + TASK_CELLS]
+        for group in _groups(payload)
+        for start in range(0, len(group), TASK_CELLS)
+    ]
     return [{"cells": [spec.form for spec in specs]} for specs in _pack(pieces)]
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
-    """The record of each spec, in JSON form. Raises Cancelled: asked to stop; the batches before are kept."""
+    """The record of each spec, in JSON form. Raises Cancelled: asked to stop; the batches before
+    are kept."""
     specs = [RunSpec(**form) for form in task["cells"]]
     records: list[dict[str, Json]] = []
     for batch in _batches(specs):
@@ -41,24 +48,35 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[s
 
 
 def keep(task: Task, records: Sequence[dict[str, Json]]) -> list[Answer]:
-    """For each spec the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
+    """For each spec the key of its record in this store, or a refusal that the store does not keep
+    as {"cell": …, "error": …}."""
     cache, answers = store.default(), []
     for form, record in zip(task["cells"], records, strict=True):
         key = sweep.run_key(RunSpec(**form), rows=record.get("rows", {}))
-        is_there = sweep.is_kept(record) and (cache.has("record", key) or cache.remember_json("record", key, record))
+        is_there = sweep.is_kept(record) and (
+            cache.has("record", key) or cache.remember_json("record", key, record)
+        )
         answers.append(key if is_there else record)
     return answers
 
 
 def needs(task: Task) -> list[Asked]:
     """The private rows of each spec, and the public ones where these are another set."""
-    names = [(form["data"]["dataset"], form["data"]["backbone"], form["data"]["dataset_settings"]) for form in task["cells"]]
-    names += [(form["split"]["public"], form["data"]["backbone"], {}) for form in task["cells"] if form["split"].get("public")]
+    names = [
+        (form["data"]["dataset"], form["data"]["backbone"], form["data"]["dataset_settings"])
+        for form in task["cells"]
+    ]
+    names += [
+        (form["split"]["public"], form["data"]["backbone"], {})
+        for form in task["cells"]
+        if form["split"].get("public")
+    ]
     return names
 
 
 def cached(payload: Task) -> list[list[str]] | None:
-    """The whole answer when every record is in the store, else None; rows in files are read by the tasks, so None there.
+    """The whole answer when every record is in the store, else None; rows in files are read by the
+    tasks, so None there.
 
     Raises SettingError: as `split`.
     """
@@ -73,7 +91,8 @@ def cached(payload: Task) -> list[list[str]] | None:
 
 
 def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
-    """Small pieces of a large grid put together, so that handing out a task costs little beside its specs."""
+    """Small pieces of a large grid put together, so that handing out a task costs little beside its
+    specs."""
     if sum(map(len, pieces)) < MANY_CELLS:
         return pieces
     packed: list[list[RunSpec]] = []
@@ -86,8 +105,11 @@ def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
 
 
 def _batches(specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
-    """What one call can train: specs that follow each other and share split and learner, at most `TASK_CELLS`."""
-    for _, members in itertools.groupby(specs, key=lambda spec: fingerprint(spec.data, spec.split, spec.method)):
+    """What one call can train: specs that follow each other and share split and learner, at most
+    `TASK_CELLS`."""
+    for _, members in itertools.groupby(
+        specs, key=lambda spec: fingerprint(spec.data, spec.split, spec.method)
+    ):
         group = list(members)
         yield from (group[start : start + TASK_CELLS] for start in range(0, len(group), TASK_CELLS))
 
@@ -102,8 +124,22 @@ def _groups(payload: Mapping[str, Json]) -> list[list[RunSpec]]:
         if max(len(sizes), sum(sizes) / 2000) > mode.limit("cells"):
             mode.refuse("cells")
     if any(spec.seed is None for group in groups for spec in group):
-        raise SettingError("a sweep needs known seeds: a run without one may not be kept. Give `seed` whole numbers.")
+        raise SettingError(
+            "a sweep needs known seeds: a run without one may not be kept. Give `seed` whole"
+            " numbers."
+        )
     return [sorted(group, key=lambda spec: spec.settings.get("k") or 0) for group in groups]
 
 
-JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached, is_for_visitors=True, keep=keep, needs=needs))
+JOB_KINDS.register(
+    JobKind(
+        "sweep",
+        "Sweep over a grid",
+        run,
+        split=split,
+        cached=cached,
+        is_for_visitors=True,
+        keep=keep,
+        needs=needs,
+    )
+)

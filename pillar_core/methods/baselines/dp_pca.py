@@ -1,13 +1,17 @@
-"""DP-PCA: a share of the budget buys the private rows' principal components, the rest buys noisy descent in them.
+"""DP-PCA: a share of the budget buys the private rows' principal components, the rest buys noisy
+descent in them.
 
-The second moment Σ_i u_i u_iᵀ of rows clipped to norm 1 (after standardising and centring, which are public) gets i.i.d.
-Gaussian noise in every entry and is then symmetrised (Analyze Gauss); its top k eigenvectors are the projection.
+The second moment Σ_i u_i u_iᵀ of rows clipped to norm 1 (after standardising and centring, which
+are public) gets i.i.d. Gaussian noise in every entry and is then symmetrised (Analyze Gauss); its
+top k eigenvectors are the projection.
 
-Guarantee: one row moves the second moment by ‖u uᵀ‖_F ≤ 1 when added or removed, by √2 when replaced (both are positive
-semidefinite). The share's noise is calibrated to that share of ε alone at the same δ, then the descent's noise so that both
-together cost (ε, δ). Everything after the first release is a fixed row-wise map. Without public rows the moment is
-uncentred: a private mean would cost too. Source: Dwork, Talwar, Thakurta & Zhang 2014; the DP-PCA baseline of PILLAR, App. B.
-Cost: one pass over the rows for the d × d moment, shared by all runs, and one eigendecomposition a run.
+Guarantee: one row moves the second moment by ‖u uᵀ‖_F ≤ 1 when added or removed, by √2 when
+replaced (both are positive semidefinite). The share's noise is calibrated to that share of ε alone
+at the same δ, then the descent's noise so that both together cost (ε, δ). Everything after the
+first release is a fixed row-wise map. Without public rows the moment is uncentred: a private mean
+would cost too. Source: Dwork, Talwar, Thakurta & Zhang 2014; the DP-PCA baseline of PILLAR, App. B.
+Cost: one pass over the rows for the d × d moment, shared by all runs, and one eigendecomposition a
+run.
 """
 
 import dataclasses
@@ -38,7 +42,8 @@ REPLACE_ONE_FACTOR = math.sqrt(2.0)
 CHUNK_ROWS = 4096
 
 K_PER_FEATURE = 0.25
-"""At small budgets the moment's noise hides most directions, so few components lose signal: k is at least d/4."""
+"""At small budgets the moment's noise hides most directions, so few components lose signal: k is at
+least d/4."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,17 +57,29 @@ class DpPcaSettings(PillarSettings):
 
 def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
     """One release of the second moment, then the descent."""
-    moment = events.gaussian(float(settings.pca_noise_multiplier or 0.0), replace_one_factor=REPLACE_ONE_FACTOR)
+    moment = events.gaussian(
+        float(settings.pca_noise_multiplier or 0.0), replace_one_factor=REPLACE_ONE_FACTOR
+    )
     return events.compose(moment, descent.cost(settings, facts))
 
 
-def resolve_schedule(settings: DpPcaSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[DpPcaSettings]:
-    """Fills `steps`, and the moment's noise from the share of the budget (or from the noise, where that was set)."""
+def resolve_schedule(
+    settings: DpPcaSettings, facts: PublicFacts, budget: PrivacyBudget | None
+) -> Plan[DpPcaSettings]:
+    """Fills `steps`, and the moment's noise from the share of the budget (or from the noise, where
+    that was set)."""
     plan = rules.resolve_schedule(settings, facts, budget)
     if settings.pca_noise_multiplier is not None:
         return plan
-    noise = _share_of_noise(plan.settings, facts) if budget is None else _share_of_budget(settings.share, budget)
-    why = f"pca_noise_multiplier = {noise:.4g}: what {settings.share:.0%} of the budget buys by itself."
+    noise = (
+        _share_of_noise(plan.settings, facts)
+        if budget is None
+        else _share_of_budget(settings.share, budget)
+    )
+    why = (
+        f"pca_noise_multiplier = {noise:.4g}: what {settings.share:.0%} of the budget buys by"
+        " itself."
+    )
     return Plan(dataclasses.replace(plan.settings, pca_noise_multiplier=noise), (*plan.why, why))
 
 
@@ -70,11 +87,14 @@ def _share_of_budget(share: float, budget: PrivacyBudget) -> float:
     if math.isinf(budget.epsilon):
         return 0.0
     part = dataclasses.replace(budget, epsilon=share * budget.epsilon)
-    return calibrate(lambda noise: events.gaussian(noise, replace_one_factor=REPLACE_ONE_FACTOR), part)
+    return calibrate(
+        lambda noise: events.gaussian(noise, replace_one_factor=REPLACE_ONE_FACTOR), part
+    )
 
 
 def _share_of_noise(settings: DpPcaSettings, facts: PublicFacts) -> float:
-    """The noise at which the moment has `share` of the whole μ: μ₁ = share·μ and μ₂ = √(1 − share²)·μ."""
+    """The noise at which the moment has `share` of the whole μ: μ₁ = share·μ and μ₂ = √(1 −
+    share²)·μ."""
     mu = rules.noise_scale(settings, facts)
     return 0.0 if math.isinf(mu) else math.sqrt(1.0 - settings.share**2) / (settings.share * mu)
 
@@ -86,13 +106,17 @@ def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan
     least = max(1, round(K_PER_FEATURE * facts.d))
     k = max(least, rules.default_k(rules.noise_scale(settings, facts) * facts.n_private, facts.d))
     plan = rules.resolve_projection(dataclasses.replace(settings, k=k), facts, k_ceiling=facts.d)
-    return Plan(plan.settings, (f"k = {k}: at least a quarter of the {facts.d} features.", *plan.why))
+    return Plan(
+        plan.settings, (f"k = {k}: at least a quarter of the {facts.d} features.", *plan.why)
+    )
 
 
 def second_moment(view: View, transform: Transform) -> "torch.Tensor":
-    """(d, d) int64 Σ u uᵀ of private rows mapped by `transform` and clipped to norm 1, in units of 1/SUM_UNITS.
+    """(d, d) int64 Σ u uᵀ of private rows mapped by `transform` and clipped to norm 1, in units of
+    1/SUM_UNITS.
 
-    u is ROW_UNITS times the row in whole numbers, of it alone, with ‖u‖ ≤ ROW_UNITS, so ‖u uᵀ‖ ≤ SUM_UNITS; all sums are exact.
+    u is ROW_UNITS times the row in whole numbers, of it alone, with ‖u‖ ≤ ROW_UNITS, so ‖u uᵀ‖ ≤
+    SUM_UNITS; all sums are exact.
     """
     d, ids = view.facts.d, np.arange(len(view.x)) if view.rows is None else view.rows
     exact.refuse(len(ids), d, exact.SUM_UNITS)
@@ -100,7 +124,10 @@ def second_moment(view: View, transform: Transform) -> "torch.Tensor":
     with threads_for(CHUNK_ROWS * d**2):
         for start in range(0, len(ids), CHUNK_ROWS):
             rows = transform.rows(view.x, ids[start : start + CHUNK_ROWS]).astype(np.float64)
-            rows *= ((exact.ROW_UNITS - math.sqrt(d) / 2 - 1) / np.maximum(np.sqrt(sum_by_halves(np.square(rows))), 1.0))[:, None]
+            rows *= (
+                (exact.ROW_UNITS - math.sqrt(d) / 2 - 1)
+                / np.maximum(np.sqrt(sum_by_halves(np.square(rows))), 1.0)
+            )[:, None]
             np.rint(rows, out=rows)
             rows[np.square(rows).sum(axis=1) > exact.ROW_UNITS**2] = 0.0
             total += (rows.T @ rows).astype(np.int64)
@@ -115,12 +142,15 @@ def release_moment(moment: "torch.Tensor", mechanism: GaussianMechanism) -> "tor
 
 
 def top_directions(moment: "torch.Tensor", k: int) -> Array:
-    """(d, k) float32 eigenvectors of the symmetric part of `moment`, by falling eigenvalue, largest coordinate positive."""
+    """(d, k) float32 eigenvectors of the symmetric part of `moment`, by falling eigenvalue, largest
+    coordinate positive."""
     from scipy.linalg import eigh
 
     symmetric = ((moment + moment.T) / 2).numpy()
     d = len(symmetric)
-    _, vectors = eigh(symmetric, subset_by_index=[d - k, d - 1], overwrite_a=True, check_finite=False)
+    _, vectors = eigh(
+        symmetric, subset_by_index=[d - k, d - 1], overwrite_a=True, check_finite=False
+    )
     vectors = vectors[:, ::-1]
     signs = np.sign(np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0))
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
@@ -136,9 +166,23 @@ def fit_many(view: View, runs: list[Run[DpPcaSettings]]) -> Iterator[TrainResult
         yield _fit(settings, view, moment, plain, streams, ledger)
 
 
-def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Transform, streams: Streams, ledger: Ledger) -> TrainResult:
+def _fit(
+    settings: DpPcaSettings,
+    view: View,
+    moment: "torch.Tensor",
+    plain: Transform,
+    streams: Streams,
+    ledger: Ledger,
+) -> TrainResult:
     noise = float(settings.pca_noise_multiplier or 0.0)
-    mechanism = GaussianMechanism(noise, 1.0, streams.secret("second moment"), ledger, REPLACE_ONE_FACTOR, label="second moment")
+    mechanism = GaussianMechanism(
+        noise,
+        1.0,
+        streams.secret("second moment"),
+        ledger,
+        REPLACE_ONE_FACTOR,
+        label="second moment",
+    )
     directions = top_directions(release_moment(moment, mechanism), int(settings.k or 0))
     transform = dataclasses.replace(plain, projection=directions, normalise=settings.normalise)
     prepared = view.apply(transform)

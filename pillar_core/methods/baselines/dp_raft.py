@@ -1,11 +1,14 @@
-"""DP-RAFT: full-batch noisy gradient descent with momentum 0.9 from zero weights, no bias, and a linear rule for the step size.
+"""DP-RAFT: full-batch noisy gradient descent with momentum 0.9 from zero weights, no bias, and a
+linear rule for the step size.
 
-Two learners share this file: `dp_raft` on all features (or on k public directions, where k is given) and `dp_raft_pillar`,
-which always projects and takes k by rule. The linear scaling rule says that rate × steps grows in proportion to the budget:
-here η·T_eff = min(μN, 160·C), with T_eff the steps that momentum really takes, so nothing is tuned and nothing is paid.
+Two learners share this file: `dp_raft` on all features (or on k public directions, where k is
+given) and `dp_raft_pillar`, which always projects and takes k by rule. The linear scaling rule says
+that rate × steps grows in proportion to the budget: here η·T_eff = min(μN, 160·C), with T_eff the
+steps that momentum really takes, so nothing is tuned and nothing is paid.
 
-Guarantee: that of noisy gradient descent on (public-mapped) rows: each step releases a sum of gradients clipped to the clip
-norm; momentum acts on what was released. Source: Panda et al. 2022 (DP-RAFT), PILLAR App. B-F. Cost: as NoisyGD.
+Guarantee: that of noisy gradient descent on (public-mapped) rows: each step releases a sum of
+gradients clipped to the clip norm; momentum acts on what was released. Source: Panda et al. 2022
+(DP-RAFT), PILLAR App. B-F. Cost: as NoisyGD.
 """
 
 import dataclasses
@@ -38,7 +41,8 @@ Raft = TypeVar("Raft", bound=DpRaftSettings)
 
 
 def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan[DpRaftSettings]:
-    """Fills the rate, so that the path is as long as plain descent's; k stays as it is (None: all features)."""
+    """Fills the rate, so that the path is as long as plain descent's; k stays as it is (None: all
+    features)."""
     if settings.k is not None:
         rules.check_k(settings.k, rules.public_rank(facts))
     return _fill_rate(Plan(settings), facts)
@@ -49,8 +53,15 @@ def _fill_rate(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
     if settings.learning_rate is not None:
         return plan
     steps = require(settings.steps, "steps")
-    rate = rules.descent_rate(settings, facts, dimensions=settings.k) * steps / rules.effective_steps(steps, settings.momentum)
-    why = f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the budget, momentum counted in."
+    rate = (
+        rules.descent_rate(settings, facts, dimensions=settings.k)
+        * steps
+        / rules.effective_steps(steps, settings.momentum)
+    )
+    why = (
+        f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the"
+        " budget, momentum counted in."
+    )
     return Plan(dataclasses.replace(settings, learning_rate=rate), (*plan.why, why))
 
 
@@ -60,7 +71,14 @@ def uses(settings: Values) -> PublicUse:
 
 
 METHODS.register(
-    descent.learner("dp_raft", DpRaftSettings, fit_many, resolve_hyperparameters, public_statistics=rules.projection_statistics, uses=uses)
+    descent.learner(
+        "dp_raft",
+        DpRaftSettings,
+        fit_many,
+        resolve_hyperparameters,
+        public_statistics=rules.projection_statistics,
+        uses=uses,
+    )
 )
 
 METHODS.register(

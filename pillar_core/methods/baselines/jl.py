@@ -1,8 +1,10 @@
-"""JL: a random Gaussian projection to k dimensions, then DP-SGD; the projection knows nothing about the data.
+"""JL: a random Gaussian projection to k dimensions, then DP-SGD; the projection knows nothing about
+the data.
 
-Guarantee: the projection is public randomness, drawn before and apart from the private rows; the rest is DP-SGD on the
-projected rows, clipped after projection. Source: the JL baseline of PILLAR (Nguyen, Ullman & Zakynthinou 2020; scikit-learn's
-scaling N(0, 1/k)). Cost: one projection, then k-dimensional steps.
+Guarantee: the projection is public randomness, drawn before and apart from the private rows; the
+rest is DP-SGD on the projected rows, clipped after projection. Source: the JL baseline of PILLAR
+(Nguyen, Ullman & Zakynthinou 2020; scikit-learn's scaling N(0, 1/k)). Cost: one projection, then
+k-dimensional steps.
 """
 
 import numpy as np
@@ -18,12 +20,19 @@ def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
     """Private rows in k random directions, after the shared preprocessing."""
     k, d = int(settings.k or 0), view.facts.d
     plain = view.moments(standardise=settings.standardise, centre=settings.centre)
-    matrix = streams.public("jl").standard_normal((d, k)).astype(np.float32) / np.float32(np.sqrt(k))
+    matrix = streams.public("jl").standard_normal((d, k)).astype(np.float32) / np.float32(
+        np.sqrt(k)
+    )
     return view.apply(Transform(*plain, matrix, settings.normalise))
 
 
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING), per_seed=True)
 
 METHODS.register(
-    descent.learner("jl", PillarSettings, fit_many, lambda settings, facts: rules.resolve_projection(settings, facts, k_ceiling=facts.d))
+    descent.learner(
+        "jl",
+        PillarSettings,
+        fit_many,
+        lambda settings, facts: rules.resolve_projection(settings, facts, k_ceiling=facts.d),
+    )
 )

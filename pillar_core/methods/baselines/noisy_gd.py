@@ -1,7 +1,8 @@
 """NoisyGD: full-batch gradient descent with Gaussian noise and exact Gaussian accounting.
 
-Guarantee: T releases of the full clipped sum, μ = √T/σ exactly (Proposition 2 prints ρ = T²/(2σ²); it is T/(2σ²)).
-Source: Golatkar et al., AdaMix, Algorithm 1 ("fully private"). Cost: two matrix products over all rows a step.
+Guarantee: T releases of the full clipped sum, μ = √T/σ exactly (Proposition 2 prints ρ = T²/(2σ²);
+it is T/(2σ²)). Source: Golatkar et al., AdaMix, Algorithm 1 ("fully private"). Cost: two matrix
+products over all rows a step.
 """
 
 import dataclasses
@@ -30,6 +31,10 @@ class NoisyGdSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-fit_many: FitMany[NoisyGdSettings] = descent.fit_many_with(descent.all_features, descent.PREPROCESSING)
+fit_many: FitMany[NoisyGdSettings] = descent.fit_many_with(
+    descent.all_features, descent.PREPROCESSING
+)
 
-METHODS.register(descent.learner("noisy_gd", NoisyGdSettings, fit_many, rules.resolve_hyperparameters))
+METHODS.register(
+    descent.learner("noisy_gd", NoisyGdSettings, fit_many, rules.resolve_hyperparameters)
+)

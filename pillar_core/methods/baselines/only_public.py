@@ -1,7 +1,8 @@
-"""Only-public: the linear head trained on the labelled public rows alone, the floor that private rows must lift.
+"""Only-public: the linear head trained on the labelled public rows alone, the floor that private
+rows must lift.
 
-Guarantee: ε = 0, for no private row is read. Source: the Only-Public baseline of Golatkar et al., AdaMix.
-Cost: some tens of gradients over the public rows.
+Guarantee: ε = 0, for no private row is read. Source: the Only-Public baseline of Golatkar et al.,
+AdaMix. Cost: some tens of gradients over the public rows.
 """
 
 import numpy as np
@@ -20,12 +21,28 @@ def cost(settings: mixed.PublicHeadSettings, facts: PublicFacts) -> DpEvent:
     return compose()
 
 
-def fit(settings: mixed.PublicHeadSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+def fit(
+    settings: mixed.PublicHeadSettings, view: View, streams: Streams, ledger: Ledger
+) -> TrainResult:
     """The penalised maximum-likelihood head of the public rows."""
-    transform = Transform(*view.moments(standardise=settings.standardise, centre=settings.centre), None, settings.normalise)
+    transform = Transform(
+        *view.moments(standardise=settings.standardise, centre=settings.centre),
+        None,
+        settings.normalise,
+    )
     z_public = transform(view.x_public)
     weights = mixed.public_head_of(settings, view, Prepared(z_public[:0], z_public, transform))
-    return TrainResult(LinearClassifier(transform, weights, np.zeros(weights.shape[1], dtype=np.float32)))
+    return TrainResult(
+        LinearClassifier(transform, weights, np.zeros(weights.shape[1], dtype=np.float32))
+    )
 
 
-METHODS.register(Method(**words_of("only_public"), settings=mixed.PublicHeadSettings, cost=cost, fit=fit, budget_setting=None))
+METHODS.register(
+    Method(
+        **words_of("only_public"),
+        settings=mixed.PublicHeadSettings,
+        cost=cost,
+        fit=fit,
+        budget_setting=None,
+    )
+)

@@ -1,14 +1,18 @@
-"""DP-LS: noisy class sums, solved against the second moment of public rows: least squares that pays for its right side alone.
+"""DP-LS: noisy class sums, solved against the second moment of public rows: least squares that pays
+for its right side alone.
 
-θ_c = (N·S + λI)⁻¹ b̃_c, where S is the public rows' mean second moment, b_c the sum of class c's private unit rows and b̃_c its noisy
-release. The published DP-LS also releases the private rows' second moments, one of all rows and one a class, d × d numbers
-each; here public rows give S for nothing, so that all of the budget is left for d × C numbers. A class's own second moment is
-taken for its share of S, which scales every θ_c alike.
+θ_c = (N·S + λI)⁻¹ b̃_c, where S is the public rows' mean second moment, b_c the sum of class c's
+private unit rows and b̃_c its noisy release. The published DP-LS also releases the private rows'
+second moments, one of all rows and one a class, d × d numbers each; here public rows give S for
+nothing, so that all of the budget is left for d × C numbers. A class's own second moment is taken
+for its share of S, which scales every θ_c alike.
 
-Guarantee: rows have norm at most 1 (`within_unit_ball`; one that is not finite adds 0), so a row moves the sums by at most 1 under
-add/remove and 2 under replace-one, which the opposite row of the same class attains. One Gaussian release, exact; S, N and λ are
-public. Source: Mehta, Krichene, Thakurta, Kurakin & Cutkosky 2022 (arXiv 2211.13403: abstract and published code); public second
-moments: Cao & Zhang 2025 (arXiv 2508.18037: abstract). Cost: one sum over the rows, one d × d solve.
+Guarantee: rows have norm at most 1 (`within_unit_ball`; one that is not finite adds 0), so a row
+moves the sums by at most 1 under add/remove and 2 under replace-one, which the opposite row of the
+same class attains. One Gaussian release, exact; S, N and λ are public. Source: Mehta, Krichene,
+Thakurta, Kurakin & Cutkosky 2022 (arXiv 2211.13403: abstract and published code); public second
+moments: Cao & Zhang 2025 (arXiv 2508.18037: abstract). Cost: one sum over the rows, one d × d
+solve.
 """
 
 import dataclasses
@@ -65,11 +69,17 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
     moment = second_moment(prepared.z_public, facts.n_private)
     for settings, streams, ledger in runs:
         noise = settings.noise_multiplier or 0.0
-        mechanism = GaussianMechanism(noise, 1.0, streams.secret("noise"), ledger, label="class sums")
+        mechanism = GaussianMechanism(
+            noise, 1.0, streams.secret("noise"), ledger, label="class sums"
+        )
         released = sums.release(mechanism)
         ridge = settings.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
         weights = np.linalg.solve(moment + ridge * np.eye(len(moment)), released.numpy().T)
-        classifier = LinearClassifier(prepared.transform, weights.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
+        classifier = LinearClassifier(
+            prepared.transform,
+            weights.astype(np.float32),
+            np.zeros(facts.n_classes, dtype=np.float32),
+        )
         yield TrainResult(classifier)
 
 

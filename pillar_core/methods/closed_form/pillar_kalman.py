@@ -1,22 +1,28 @@
-"""PILLAR Kalman: a few noisy residual sums in the public eigenbasis, each taken for as much as its noise leaves of it.
+"""PILLAR Kalman: a few noisy residual sums in the public eigenbasis, each taken for as much as its
+noise leaves of it.
 
-Features are f(x) = λ^(−g)-weighted public coordinates of x, of norm at most 1 in the first K directions, u. Release t is the sum of
-u ⊗ (onehot − softmax) over the private rows, residuals clipped, under Gaussian noise. There is no step size: each coordinate of the
-head moves by its information over its precision, a diagonal Kalman (Newton) step whose curvature comes from public rows and whose
-prior is fitted to the first release by maximum likelihood. At the end the head is drawn towards its own softmax on the unlabelled
-public rows, once. Nothing is set per run: K = (10/C)^(1/3)·(μN)^(2/3) follows from the noise, and directions that say nothing shrink.
-A small first release tells how much of the private rows' spread lies in the public directions. Where it is far less than of public
-rows' own, these come from elsewhere, and the sums that follow are of all features and move the head by plain descent.
+Features are f(x) = λ^(−g)-weighted public coordinates of x, of norm at most 1 in the first K
+directions, u. Release t is the sum of u ⊗ (onehot − softmax) over the private rows, residuals
+clipped, under Gaussian noise. There is no step size: each coordinate of the head moves by its
+information over its precision, a diagonal Kalman (Newton) step whose curvature comes from public
+rows and whose prior is fitted to the first release by maximum likelihood. At the end the head is
+drawn towards its own softmax on the unlabelled public rows, once. Nothing is set per run: K =
+(10/C)^(1/3)·(μN)^(2/3) follows from the noise, and directions that say nothing shrink. A small
+first release tells how much of the private rows' spread lies in the public directions. Where it is
+far less than of public rows' own, these come from elsewhere, and the sums that follow are of all
+features and move the head by plain descent.
 
-Guarantee: private rows enter through the check and the T sums alone. A row adds (p, ‖p‖²)/√2 to the check, p its unit row in public
-directions, of norm at most 1 and clipped there. Given all that was released before, one row adds u ⊗ clip(R) of Frobenius
-norm at most c_t, whatever head, basis and curvature are (norms in float64, a clip behind them; a row that is not finite adds 0), so
-release t moves by c_t under add/remove and by 2c_t under replace-one, which u′ = −u with the same label attains. The c_t and noise
-multipliers are fixed beforehand; T Gaussian releases, composed adaptively (Dong, Roth & Su 2022). Public size. Everything else reads
-releases, public rows, N and C.
-Heuristic: that the step is a posterior's holds for a linearised, diagonal model with fresh sampling noise in each release.
-Source: ours, after PILLAR (Pinto et al.); empirical Bayes (Efron & Morris 1973); Kalman 1960; docs/methods/pillar_kalman.md.
-Cost: T passes over the private rows in K directions; the eigendecomposition is shared with PILLAR.
+Guarantee: private rows enter through the check and the T sums alone. A row adds (p, ‖p‖²)/√2 to the
+check, p its unit row in public directions, of norm at most 1 and clipped there. Given all that was
+released before, one row adds u ⊗ clip(R) of Frobenius norm at most c_t, whatever head, basis and
+curvature are (norms in float64, a clip behind them; a row that is not finite adds 0), so release t
+moves by c_t under add/remove and by 2c_t under replace-one, which u′ = −u with the same label
+attains. The c_t and noise multipliers are fixed beforehand; T Gaussian releases, composed
+adaptively (Dong, Roth & Su 2022). Public size. Everything else reads releases, public rows, N and
+C. Heuristic: that the step is a posterior's holds for a linearised, diagonal model with fresh
+sampling noise in each release. Source: ours, after PILLAR (Pinto et al.); empirical Bayes (Efron &
+Morris 1973); Kalman 1960; docs/methods/pillar_kalman.md. Cost: T passes over the private rows in K
+directions; the eigendecomposition is shared with PILLAR.
 """
 
 from __future__ import annotations
@@ -34,7 +40,13 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, cross_entropy_residuals, exact
-from pillar_core.engine.gradient import bounded_logits, clipped_residuals, row_sum, squared_lengths, squared_residuals
+from pillar_core.engine.gradient import (
+    bounded_logits,
+    clipped_residuals,
+    row_sum,
+    squared_lengths,
+    squared_residuals,
+)
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
@@ -55,29 +67,38 @@ CHECK_ERROR, LARGEST_CHECK = 0.03, 0.05
 """The check's standard deviation that is paid for, and the largest share of μ² that it gets."""
 MOST_COMPARED = 1000
 FITS, CHANCE, MOST_ASKED = 0.7, 2.0, 0.75
-"""Public directions are used where private rows have this share of the spread that public rows have there. A smaller share than
-this multiple of what random directions hold, or than MOST_ASKED, shows public rows without a shape. Private rows with less are not
-centred, either."""
+"""Public directions are used where private rows have this share of the spread that public rows have
+there. A smaller share than this multiple of what random directions hold, or than MOST_ASKED, shows
+public rows without a shape. Private rows with less are not centred, either."""
 FEWEST_STEPS, MOMENTUM = 10, 0.9
 LEAST_FIT = 0.8
-"""Share of the head's own softmax that a fit on public rows must explain before the head is drawn towards it."""
+"""Share of the head's own softmax that a fit on public rows must explain before the head is drawn
+towards it."""
 PRIOR_VARIANCES = 2.0 ** np.arange(-8.0, 13.75, 0.5)
 TINY = 1e-12
 ROUNDING = 2.0**-40
 LOGITS_AT_ONCE = 1 << 22
 """Bounds the memory of a pass over the private rows."""
-KNOWN = "share of each direction's precision that is not the prior's, after the first sum and after all"
-ELSEWHERE = "The check says that the private rows spread elsewhere than the public ones: all features are used, without a projection."
+KNOWN = (
+    "share of each direction's precision that is not the prior's, after the first sum and after all"
+)
+ELSEWHERE = (
+    "The check says that the private rows spread elsewhere than the public ones: all features are"
+    " used, without a projection."
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class KalmanSettings:
-    """Constants of the rule; none needs to be moved. l2_clip_norm is in units of √(C/(C − 1)); the first release has one of its own."""
+    """Constants of the rule; none needs to be moved. l2_clip_norm is in units of √(C/(C − 1)); the
+    first release has one of its own."""
 
     k: int | None = params.setting(params.K, none_means="all, weighted")
     steps: int | None = params.setting(params.STEPS, high=1_000, help="Noisy residual sums.")
     first_share: float = toml_setting("pillar_kalman", "first_share")
-    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.4, help="Clip norm after the first sum, times √(C/(C − 1)).")
+    l2_clip_norm: float = params.setting(
+        params.L2_CLIP_NORM, default=0.4, help="Clip norm after the first sum, times √(C/(C − 1))."
+    )
     whitening: float = toml_setting("pillar_kalman", "whitening")
     distillation: float = toml_setting("pillar_kalman", "distillation")
     check: bool = toml_setting("pillar_kalman", "check")
@@ -86,7 +107,8 @@ class KalmanSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """Rows in public directions, of norm at most 1 in the first k columns: `public` (m, K′) float64; `private` (n, k) float32."""
+    """Rows in public directions, of norm at most 1 in the first k columns: `public` (m, K′)
+    float64; `private` (n, k) float32."""
 
     private: torch.Tensor
     public: Array
@@ -95,15 +117,25 @@ class Features:
 
 
 def check_share(settings: KalmanSettings, facts: PublicFacts) -> float:
-    """Share of μ² that the check gets: what brings its standard deviation to CHECK_ERROR, within LARGEST_CHECK."""
-    if not settings.check or facts.n_public < 20:  # public rows that it takes for telling what to expect
+    """Share of μ² that the check gets: what brings its standard deviation to CHECK_ERROR, within
+    LARGEST_CHECK."""
+    if (
+        not settings.check or facts.n_public < 20
+    ):  # public rows that it takes for telling what to expect
         return 0.0
-    return min(2.0 * (float(settings.noise_multiplier or 0.0) / (CHECK_ERROR * facts.n_private)) ** 2, LARGEST_CHECK)
+    return min(
+        2.0 * (float(settings.noise_multiplier or 0.0) / (CHECK_ERROR * facts.n_private)) ** 2,
+        LARGEST_CHECK,
+    )
 
 
 def noise_multipliers(settings: KalmanSettings, share: float = 0.0) -> list[float]:
-    """σ_t of each sum, together worth 1 − share of `noise_multiplier`'s 1/σ²: σ/√α, then σ√((T − 1)/(1 − α))."""
-    total, steps = float(settings.noise_multiplier or 0.0) / math.sqrt(1.0 - share), require(settings.steps, "steps")
+    """σ_t of each sum, together worth 1 − share of `noise_multiplier`'s 1/σ²: σ/√α, then σ√((T −
+    1)/(1 − α))."""
+    total, steps = (
+        float(settings.noise_multiplier or 0.0) / math.sqrt(1.0 - share),
+        require(settings.steps, "steps"),
+    )
     if steps == 1:
         return [total]
     later = total * math.sqrt((steps - 1) / (1.0 - settings.first_share))
@@ -113,49 +145,81 @@ def noise_multipliers(settings: KalmanSettings, share: float = 0.0) -> list[floa
 def clip_norms(settings: KalmanSettings, n_classes: int) -> list[float]:
     """c_t of each release: the first is the residual's own norm at a head of zeros."""
     ratio = n_classes / (n_classes - 1)
-    return [math.sqrt(1.0 / ratio), *[settings.l2_clip_norm * math.sqrt(ratio)] * (require(settings.steps, "steps") - 1)]
+    return [
+        math.sqrt(1.0 / ratio),
+        *[settings.l2_clip_norm * math.sqrt(ratio)] * (require(settings.steps, "steps") - 1),
+    ]
 
 
 def cost(settings: KalmanSettings, facts: PublicFacts) -> DpEvent:
     """The check, where it is bought, then T Gaussian releases, the first with less noise."""
     share = check_share(settings, facts)
     check = [float(settings.noise_multiplier or 0.0) / math.sqrt(share)] if share > 0 else []
-    return events.compose(*(events.gaussian(multiplier) for multiplier in (*check, *noise_multipliers(settings, share))))
+    return events.compose(
+        *(
+            events.gaussian(multiplier)
+            for multiplier in (*check, *noise_multipliers(settings, share))
+        )
+    )
 
 
-def directions_fit(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger) -> tuple[bool, bool]:
-    """(whether private rows spread in the public directions as public rows do, whether these are better than random ones), from
-    one noisy sum."""
-    share, k, n_private = check_share(settings, view.facts), require(settings.k, "k"), view.facts.n_private
+def directions_fit(
+    settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
+) -> tuple[bool, bool]:
+    """(whether private rows spread in the public directions as public rows do, whether these are
+    better than random ones), from one noisy sum."""
+    share, k, n_private = (
+        check_share(settings, view.facts),
+        require(settings.k, "k"),
+        view.facts.n_private,
+    )
     if share == 0:
         return True, True
     multiplier = float(settings.noise_multiplier or 0.0) / math.sqrt(share)
-    mechanism = GaussianMechanism(multiplier, 1.0, stream, ledger, label="spread in public directions")
+    mechanism = GaussianMechanism(
+        multiplier, 1.0, stream, ledger, label="spread in public directions"
+    )
     if mechanism.is_exact:
-        whole = view.memo.get(("private spread in whole numbers", k), lambda: integer_spread_sum(*private_coordinates(view, k)))
+        whole = view.memo.get(
+            ("private spread in whole numbers", k),
+            lambda: integer_spread_sum(*private_coordinates(view, k)),
+        )
         drawn = mechanism.release_integers(whole, exact.SUM_UNITS).numpy()
     else:
-        total = view.memo.get(("private spread", k), lambda: spread_sum(*private_coordinates(view, k)))
+        total = view.memo.get(
+            ("private spread", k), lambda: spread_sum(*private_coordinates(view, k))
+        )
         drawn = mechanism.release(torch.from_numpy(total)).numpy()
     means, std = math.sqrt(2.0) * drawn / n_private, math.sqrt(2.0) * multiplier / n_private
     spread = float(means[-1] - (means[:-1] ** 2).sum() + k * std**2)
     standardise, _ = view.resolve(None, True)
-    expected, shape = view.memo.get(("spread", k), lambda: expected_spread(view.x_public, k, standardise=standardise, block=view.block))
+    expected, shape = view.memo.get(
+        ("spread", k),
+        lambda: expected_spread(view.x_public, k, standardise=standardise, block=view.block),
+    )
     chance = CHANCE * k / view.facts.d
     error = std + math.sqrt(2.0 * k) * std**2
-    return shape >= min(chance, MOST_ASKED) and spread >= FITS * expected - error, chance > 0.5 or spread >= chance
+    return (
+        shape >= min(chance, MOST_ASKED) and spread >= FITS * expected - error,
+        chance > 0.5 or spread >= chance,
+    )
 
 
 def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
-    """((n, k) float32 centred private rows in public directions, (n,) float64 squared norms of the whole rows)."""
+    """((n, k) float32 centred private rows in public directions, (n,) float64 squared norms of the
+    whole rows)."""
     rows = view.prepare(standardise=None, centre=True, normalise=False).z
     coordinates = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
-    parts = [rows[start : start + CHUNK_ROWS].astype(np.float64) for start in range(0, len(rows), CHUNK_ROWS)]
+    parts = [
+        rows[start : start + CHUNK_ROWS].astype(np.float64)
+        for start in range(0, len(rows), CHUNK_ROWS)
+    ]
     return coordinates, np.concatenate([sum_by_halves(np.square(part)) for part in parts])
 
 
 def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
-    """(m, k + 1) float64 rows (p, ‖p‖²)/√2, p = coordinates/√squares, some at a time; without those that are not finite."""
+    """(m, k + 1) float64 rows (p, ‖p‖²)/√2, p = coordinates/√squares, some at a time; without those
+    that are not finite."""
     size = rows_at_once(coordinates.shape[1] + 1)
     for start in range(0, len(coordinates), size):
         part = slice(start, start + size)
@@ -177,12 +241,20 @@ def spread_sum(coordinates: Array, squares: Array) -> Array:
     total = np.zeros(coordinates.shape[1] + 1)
     for moved in spread_rows(coordinates, squares):
         lengths = np.sqrt((moved**2).sum(axis=1))
-        total += (moved * (np.minimum(1.0, (1.0 - ROUNDING) / np.maximum(lengths, TINY)) * (lengths < math.inf))[:, None]).sum(axis=0)
+        total += (
+            moved
+            * (
+                np.minimum(1.0, (1.0 - ROUNDING) / np.maximum(lengths, TINY)) * (lengths < math.inf)
+            )[:, None]
+        ).sum(axis=0)
     return total
 
 
-def expected_spread(x: Array, k: int, *, standardise: bool, block: slice | None = None) -> tuple[float, float]:
-    """(the same mean for public rows (m, d): one half in the directions of the other; its share of what all directions hold)."""
+def expected_spread(
+    x: Array, k: int, *, standardise: bool, block: slice | None = None
+) -> tuple[float, float]:
+    """(the same mean for public rows (m, d): one half in the directions of the other; its share of
+    what all directions hold)."""
     half, rest = x[::2][:MOST_COMPARED], x[1::2][:MOST_COMPARED]
     if not np.ptp(half, axis=0).any():
         return 0.0, 0.0
@@ -198,24 +270,39 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     k = require(settings.k, "k")
     basis = view.basis(standardise=None, centre=True)
     width = max(k, min(PUBLIC_DIRECTIONS, basis.rank))
-    scale = np.maximum(basis.eigenvalues[:width], TINY * basis.eigenvalues[0]) ** -settings.whitening
+    scale = (
+        np.maximum(basis.eigenvalues[:width], TINY * basis.eigenvalues[0]) ** -settings.whitening
+    )
     projection = (basis.vectors[:, :width] * scale).astype(np.float32)
     public = Transform(basis.mean, basis.scale, projection)(view.x_public).astype(np.float64)
-    floor = max(float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)), float(np.finfo(np.float32).tiny))
+    floor = max(
+        float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)),
+        float(np.finfo(np.float32).tiny),
+    )
     known = shorten_rows(public, k, floor)
     private = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
     for start in range(0, len(private), rows_at_once(k)):
         part = slice(start, start + rows_at_once(k))
         private[part] = shorten_rows(private[part] * scale[:k], k, floor)
-    return Features(torch.from_numpy(private), known, k, Transform(basis.mean, basis.scale, projection, normalise=True))
+    return Features(
+        torch.from_numpy(private),
+        known,
+        k,
+        Transform(basis.mean, basis.scale, projection, normalise=True),
+    )
 
 
 def shorten_rows(rows: Array, k: int, floor: float) -> Array:
-    """(n, K′) float64 rows over max(norm of the first k entries, floor); a row of zero or infinite norm there is all zeros."""
+    """(n, K′) float64 rows over max(norm of the first k entries, floor); a row of zero or infinite
+    norm there is all zeros."""
     with np.errstate(over="ignore"):
         norms = np.sqrt(sum_by_halves(np.square(rows[:, :k])))
     usable = (norms > 0) & np.isfinite(norms)
-    return np.asarray(np.where(usable[:, None], rows / np.where(usable, np.maximum(norms, floor), 1.0)[:, None], 0.0))
+    return np.asarray(
+        np.where(
+            usable[:, None], rows / np.where(usable, np.maximum(norms, floor), 1.0)[:, None], 0.0
+        )
+    )
 
 
 def rows_at_once(width: int) -> int:
@@ -227,28 +314,39 @@ softmax = functools.partial(special.softmax, axis=1)
 """(m, C) shares of each class of logits (m, C)."""
 
 
-def residual_sum(features: Features, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float) -> torch.Tensor:
-    """(C, K) float64 sum over the private rows u of clip(onehot − softmax) ⊗ u. lengths: (n,) squared norms of u; head: (K′, C)."""
+def residual_sum(
+    features: Features, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float
+) -> torch.Tensor:
+    """(C, K) float64 sum over the private rows u of clip(onehot − softmax) ⊗ u. lengths: (n,)
+    squared norms of u; head: (K′, C)."""
     rows = features.private
     weights = torch.from_numpy(head[: rows.shape[1]].T.astype(np.float32))
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
     for start in range(0, len(rows), rows_at_once(len(weights))):
         part = slice(start, start + rows_at_once(len(weights)))
-        residuals = cross_entropy_residuals(bounded_logits(rows[part], lengths[part], weights[None]), labels[part])
+        residuals = cross_entropy_residuals(
+            bounded_logits(rows[part], lengths[part], weights[None]), labels[part]
+        )
         squared = squared_residuals(residuals, 1) * lengths[part]
-        total -= row_sum(clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part])
+        total -= row_sum(
+            clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part]
+        )
     return total
 
 
 def prior_precision(evidence: Array, curvature: Array, std: float) -> float:
-    """1/τ², τ² the likeliest variance of the head's entries given the first release. evidence: (K, C); curvature: (K,)."""
+    """1/τ², τ² the likeliest variance of the head's entries given the first release. evidence: (K,
+    C); curvature: (K,)."""
     squares = (evidence**2).sum(axis=1) / (evidence.shape[1] - 1)
     variances = PRIOR_VARIANCES[:, None] * curvature**2 + curvature + std**2
-    return float(1.0 / PRIOR_VARIANCES[np.argmin((np.log(variances) + squares / variances).sum(axis=1))])
+    return float(
+        1.0 / PRIOR_VARIANCES[np.argmin((np.log(variances) + squares / variances).sum(axis=1))]
+    )
 
 
 def expected_curvature(features: Features, head: Array, clip: float, n_private: int) -> Array:
-    """(K,) how much a unit of each coordinate moves a residual sum of N rows like the public ones, clip included."""
+    """(K,) how much a unit of each coordinate moves a residual sum of N rows like the public ones,
+    clip included."""
     u, p = features.public[:, : features.k], softmax(features.public @ head)
     squares = (p**2).sum(axis=1)
     norms = np.sqrt(np.maximum(1.0 - 2.0 * p + squares[:, None], TINY))
@@ -258,7 +356,8 @@ def expected_curvature(features: Features, head: Array, clip: float, n_private: 
 
 
 def distil(head: Array, public: Array, weight: float) -> Array:
-    """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of its own class shares on the public rows."""
+    """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of its own class
+    shares on the public rows."""
     logits = public @ head
     logits -= logits.mean(axis=1, keepdims=True)
     shares = softmax(logits)
@@ -268,7 +367,10 @@ def distil(head: Array, public: Array, weight: float) -> Array:
     size = float((answers**2).sum())
     if ((wanted - answers) ** 2).sum() > (1.0 - LEAST_FIT) * (wanted**2).sum():
         return head
-    return np.asarray((1.0 - weight) * head + weight * (float((logits * answers).sum()) / size if size > 0 else 0.0) * fitted)
+    return np.asarray(
+        (1.0 - weight) * head
+        + weight * (float((logits * answers).sum()) / size if size > 0 else 0.0) * fitted
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -287,28 +389,50 @@ class Releases:
         return exact.integer_rows(self.features.private.numpy())
 
     def next(self, head: Array, multiplier: float, clip: float) -> Array:
-        """(K, C) float64 noisy sum at `head`, each row less its mean over classes, as all residuals are."""
-        mechanism = GaussianMechanism(multiplier, clip, self.stream, self.ledger, label="residual sum")
+        """(K, C) float64 noisy sum at `head`, each row less its mean over classes, as all residuals
+        are."""
+        mechanism = GaussianMechanism(
+            multiplier, clip, self.stream, self.ledger, label="residual sum"
+        )
         if mechanism.is_exact:
             state = torch.from_numpy(head[: self.features.private.shape[1]].T.copy())[None]
             sums = exact.clipped_sum(self.whole_rows, self.labels, state, [clip])[0]
             drawn = mechanism.release_integers(-sums, self.whole_rows.sensitivity).numpy().T
         else:
-            drawn = mechanism.release(residual_sum(self.features, self.lengths, self.labels, head, clip)).double().numpy().T
+            drawn = (
+                mechanism.release(
+                    residual_sum(self.features, self.lengths, self.labels, head, clip)
+                )
+                .double()
+                .numpy()
+                .T
+            )
         return np.asarray(drawn - drawn.mean(axis=1, keepdims=True))
 
 
-def learn(settings: KalmanSettings, features: Features, view: View, stream: Stream, ledger: Ledger) -> TrainResult:
+def learn(
+    settings: KalmanSettings, features: Features, view: View, stream: Stream, ledger: Ledger
+) -> TrainResult:
     """T releases, each followed by a step of the head; then the public rows."""
     n_private, n_classes, k = view.facts.n_private, view.facts.n_classes, features.k
-    u, head, precision = features.public[:, :k], np.zeros((features.public.shape[1], n_classes)), np.zeros(k)
+    u, head, precision = (
+        features.public[:, :k],
+        np.zeros((features.public.shape[1], n_classes)),
+        np.zeros(k),
+    )
     known: list[Array] = []
-    releases = Releases(features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger)
+    releases = Releases(
+        features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger
+    )
     multipliers = noise_multipliers(settings, check_share(settings, view.facts))
-    for step, (multiplier, clip) in enumerate(zip(multipliers, clip_norms(settings, n_classes), strict=True)):
+    for step, (multiplier, clip) in enumerate(
+        zip(multipliers, clip_norms(settings, n_classes), strict=True)
+    ):
         evidence, std = releases.next(head, multiplier, clip), multiplier * clip
         if step == 0:
-            curvature = np.maximum(n_private * np.einsum("ij,ij->j", u, u) / (len(u) * n_classes), TINY)
+            curvature = np.maximum(
+                n_private * np.einsum("ij,ij->j", u, u) / (len(u) * n_classes), TINY
+            )
             prior = prior_precision(evidence, curvature, std)
             precision += prior
         else:
@@ -318,32 +442,54 @@ def learn(settings: KalmanSettings, features: Features, view: View, stream: Stre
         head[:k] += (share / precision)[:, None] * evidence
         known.append(1.0 - prior / precision)
     weights = distil(head, features.public, settings.distillation).astype(np.float32)
-    note = f"Effective dimension {known[-1].sum():.1f} of {k} directions: weights are shares of precision that are not the prior's."
-    classifier = LinearClassifier(features.transform, weights, np.zeros(n_classes, dtype=np.float32))
+    note = (
+        f"Effective dimension {known[-1].sum():.1f} of {k} directions: weights are shares of"
+        " precision that are not the prior's."
+    )
+    classifier = LinearClassifier(
+        features.transform, weights, np.zeros(n_classes, dtype=np.float32)
+    )
     return TrainResult(classifier, {KNOWN: ((known[0], known[-1]), Provenance.PRIVATE)}, (note,))
 
 
-def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger, *, centre: bool) -> TrainResult:
-    """The same releases of all features, the head moved by DP-SGD's rule: steps as long as their shares of μ², or with DP-RAFT's momentum
-    where the budget pays for more than the fewest."""
-    facts, prepared = view.facts, view.prepare(standardise=None if centre else False, centre=centre, normalise=True)
+def descend(
+    settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger, *, centre: bool
+) -> TrainResult:
+    """The same releases of all features, the head moved by DP-SGD's rule: steps as long as their
+    shares of μ², or with DP-RAFT's momentum where the budget pays for more than the fewest."""
+    facts, prepared = (
+        view.facts,
+        view.prepare(standardise=None if centre else False, centre=centre, normalise=True),
+    )
     rows = torch.from_numpy(prepared.z)
     features = Features(rows, np.zeros((0, facts.d)), facts.d, prepared.transform)
-    releases = Releases(features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger)
+    releases = Releases(
+        features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger
+    )
     head = np.zeros((facts.d, facts.n_classes))
     noise = float(settings.noise_multiplier or 0.0)
     path = rules.path_length(1.0 / noise if noise > 0 else math.inf, facts)
     steps = require(settings.steps, "steps")
     momentum, velocity = 0.0, np.zeros_like(head)
-    shares = [settings.first_share, *[(1.0 - settings.first_share) / (steps - 1)] * (steps - 1)] if steps > 1 else [1.0]
+    shares = (
+        [settings.first_share, *[(1.0 - settings.first_share) / (steps - 1)] * (steps - 1)]
+        if steps > 1
+        else [1.0]
+    )
     if steps > FEWEST_STEPS:
         momentum, shares = MOMENTUM, [1.0 / rules.effective_steps(steps, MOMENTUM)] * steps
     multipliers = noise_multipliers(settings, check_share(settings, facts))
-    for share, multiplier, clip in zip(shares, multipliers, clip_norms(settings, facts.n_classes), strict=True):
-        rate = min(path * share, rules.LARGEST_RATE_PER_DIMENSION * facts.d) / (facts.n_private * clip)
+    for share, multiplier, clip in zip(
+        shares, multipliers, clip_norms(settings, facts.n_classes), strict=True
+    ):
+        rate = min(path * share, rules.LARGEST_RATE_PER_DIMENSION * facts.d) / (
+            facts.n_private * clip
+        )
         velocity = momentum * velocity + rate * releases.next(head, multiplier, clip)
         head += velocity
-    classifier = LinearClassifier(prepared.transform, head.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
+    classifier = LinearClassifier(
+        prepared.transform, head.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32)
+    )
     return TrainResult(classifier, notes=(ELSEWHERE,))
 
 
@@ -362,14 +508,22 @@ def fit_many(view: View, runs: list[Run[KalmanSettings]]) -> Iterator[TrainResul
 
 
 def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Plan[KalmanSettings]:
-    """Fills `k` from the noise. Raises DataError for an explicit k above the rank of the public rows."""
+    """Fills `k` from the noise. Raises DataError for an explicit k above the rank of the public
+    rows."""
     ceiling, noise = rules.public_rank(facts), float(settings.noise_multiplier or 0.0)
     rules.check_k(settings.k, ceiling)
     if settings.k is not None:
         return Plan(settings)
-    wanted = (10.0 / facts.n_classes) ** (1 / 3) * (facts.n_private / noise) ** (2 / 3) if noise > 0 else math.inf
+    wanted = (
+        (10.0 / facts.n_classes) ** (1 / 3) * (facts.n_private / noise) ** (2 / 3)
+        if noise > 0
+        else math.inf
+    )
     k = min(ceiling, max(FEWEST_DIRECTIONS, round(min(wanted, ceiling))))
-    why = f"k = {k}: (10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank; directions that say little shrink."
+    why = (
+        f"k = {k}: (10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank;"
+        " directions that say little shrink."
+    )
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
 
@@ -378,7 +532,9 @@ METHODS.register(
         **words_of("pillar_kalman"),
         settings=KalmanSettings,
         cost=cost,
-        public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
+        public_statistics=lambda settings, view: {
+            "public_rank": view.basis(standardise=None, centre=True).rank
+        },
         fit_many=fit_many,
         resolve_schedule=functools.partial(rules.resolve_schedule, fewest=FEWEST_STEPS),
         resolve_hyperparameters=resolve_hyperparameters,

@@ -1,14 +1,18 @@
-"""One-shot PILLAR: one noisy release of class sums in the public eigenbasis; the whole classifier is computed from it.
+"""One-shot PILLAR: one noisy release of class sums in the public eigenbasis; the whole classifier
+is computed from it.
 
-u_i = unit(diag(λ_j^−g) A_kᵀ (x_i − m)) with public mean, eigenvalues and directions; S = Σ_i (u_i, c₀) e_{y_i}ᵀ + noise.
-From S, without further cost: noisy class counts, class means, how much of each coordinate's spread is signal (by moments),
-and a Gaussian classifier whose means are shrunk by that share and whose variances carry what the noise leaves uncertain.
-No steps, no step size, no clip norm.
+u_i = unit(diag(λ_j^−g) A_kᵀ (x_i − m)) with public mean, eigenvalues and directions; S = Σ_i (u_i,
+c₀) e_{y_i}ᵀ + noise. From S, without further cost: noisy class counts, class means, how much of
+each coordinate's spread is signal (by moments), and a Gaussian classifier whose means are shrunk by
+that share and whose variances carry what the noise leaves uncertain. No steps, no step size, no
+clip norm.
 
-Guarantee: adding or removing one row moves S by ‖(u, c₀)‖ ≤ Δ = √(1 + c₀²); replacing one by max(2, √(2(1 + c₀²))): the
-first within a class, where c₀ cancels, the second across two classes. unit(0) = 0. Public size. One Gaussian release, exact.
-Source: ours, after PILLAR (Pinto et al.) and empirical Bayes shrinkage (James & Stein 1961; Efron & Morris 1973).
-Cost: one projection and one sum over the rows; the eigendecomposition of the public rows is shared with PILLAR.
+Guarantee: adding or removing one row moves S by ‖(u, c₀)‖ ≤ Δ = √(1 + c₀²); replacing one by max(2,
+√(2(1 + c₀²))): the first within a class, where c₀ cancels, the second across two classes. unit(0) =
+0. Public size. One Gaussian release, exact. Source: ours, after PILLAR (Pinto et al.) and empirical
+   Bayes shrinkage (James & Stein 1961; Efron & Morris 1973).
+Cost: one projection and one sum over the rows; the eigendecomposition of the public rows is shared
+with PILLAR.
 """
 
 import dataclasses
@@ -35,16 +39,19 @@ from pillar_core.splits.transform import unit_rows
 from pillar_core.types import PublicFacts, TrainResult
 
 SMALLEST_WITHIN_SHARE = 0.5
-"""The within-class variance of a coordinate is kept above this share of its public variance: 0.05 … 1 were measured on
-four real sets (docs/methods/pillar_one_shot.md); real classes are not Gaussian, and trusting their tight spread hurts."""
+"""The within-class variance of a coordinate is kept above this share of its public variance: 0.05 …
+1 were measured on four real sets (docs/methods/pillar_one_shot.md); real classes are not Gaussian,
+and trusting their tight spread hurts."""
 SMALLEST_VARIANCE = 1e-12
 K_FACTOR = 0.75
-"""k = ¾(μN)^(2/3): somewhat above descent's k, because shrinkage drops what a coordinate does not say."""
+"""k = ¾(μN)^(2/3): somewhat above descent's k, because shrinkage drops what a coordinate does not
+say."""
 
 
 @dataclasses.dataclass(frozen=True)
 class OneShotSettings:
-    """What one release needs: a dimension, a power of the eigenvalues, and the weight of the class counts."""
+    """What one release needs: a dimension, a power of the eigenvalues, and the weight of the class
+    counts."""
 
     k: int | None = params.setting(params.K)
     whitening: float = toml_setting("pillar_one_shot", "whitening")
@@ -66,21 +73,28 @@ def replace_one_factor(count_weight: float) -> float:
 
 def cost(settings: OneShotSettings, facts: PublicFacts) -> DpEvent:
     """One Gaussian release."""
-    return events.gaussian(_noise(settings), replace_one_factor=replace_one_factor(settings.count_weight))
+    return events.gaussian(
+        _noise(settings), replace_one_factor=replace_one_factor(settings.count_weight)
+    )
 
 
 def project(settings: OneShotSettings, view: View) -> Prepared:
     """Private and public rows in k public directions, scaled by λ^−g, then of unit norm."""
     basis = view.basis(standardise=settings.standardise, centre=settings.centre)
-    prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=False, k=settings.k)
+    prepared = view.prepare(
+        standardise=settings.standardise, centre=settings.centre, normalise=False, k=settings.k
+    )
     scale = basis.eigenvalues[: settings.k] ** -settings.whitening
     projection = basis.vectors[:, : settings.k] * scale
-    transform = Transform(prepared.transform.mean, prepared.transform.scale, projection, normalise=True)
+    transform = Transform(
+        prepared.transform.mean, prepared.transform.scale, projection, normalise=True
+    )
     return Prepared(unit_rows(prepared.z, scale), unit_rows(prepared.z_public, scale), transform)
 
 
 def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> "torch.Tensor":
-    """(C, k + 1) float64 sums over each class's rows of (u, c₀), without the last column where c₀ = 0."""
+    """(C, k + 1) float64 sums over each class's rows of (u, c₀), without the last column where c₀ =
+    0."""
     sums = torch.zeros((n_classes, z.shape[1]), dtype=torch.float64)
     rows, labels = torch.from_numpy(z), torch.from_numpy(y)
     for start in range(0, len(rows), SUM_ROWS):
@@ -94,7 +108,8 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> "t
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sums:
-    """The class sums of unit rows z (n, k) with labels y, made once each way: in floating point, and in whole numbers for releases."""
+    """The class sums of unit rows z (n, k) with labels y, made once each way: in floating point,
+    and in whole numbers for releases."""
 
     z: Array
     y: Array
@@ -107,15 +122,22 @@ class Sums:
 
     @cached_property
     def _exact(self) -> "torch.Tensor":
-        return exact.class_sums(self.z, self.y, n_classes=self.n_classes, count_weight=self.count_weight)
+        return exact.class_sums(
+            self.z, self.y, n_classes=self.n_classes, count_weight=self.count_weight
+        )
 
     def release(self, mechanism: GaussianMechanism) -> "torch.Tensor":
         """(C, k + 1) float64 noisy sums, as `class_sums`."""
-        return mechanism.release_integers(self._exact, exact.SUM_UNITS) if mechanism.is_exact else mechanism.release(self._fast)
+        return (
+            mechanism.release_integers(self._exact, exact.SUM_UNITS)
+            if mechanism.is_exact
+            else mechanism.release(self._fast)
+        )
 
 
 def class_counts(noisy: Array | None, *, std: float, n_private: int, n_classes: int) -> Array:
-    """(C,) float64 class counts: noisy ones set to add up to N and shrunk towards N/C by their own share of noise.
+    """(C,) float64 class counts: noisy ones set to add up to N and shrunk towards N/C by their own
+    share of noise.
 
     noisy: (C,) counts with noise of standard deviation `std`, or None: N/C is assumed.
     """
@@ -125,14 +147,19 @@ def class_counts(noisy: Array | None, *, std: float, n_private: int, n_classes: 
     apart = noisy - noisy.mean()
     spread = float((apart**2).sum()) / (n_classes - 1)
     share = max(0.0, 1.0 - std**2 / spread) if spread > 0 else 0.0
-    return np.asarray(np.maximum(even + share * apart, 0.05 * even))  # noisy class counts are kept above this share of N/C
+    return np.asarray(
+        np.maximum(even + share * apart, 0.05 * even)
+    )  # noisy class counts are kept above this share of N/C
 
 
-def classifier_of(sums: Array, counts: Array, *, std: float, z_public: Array) -> tuple[Array, Array]:
+def classifier_of(
+    sums: Array, counts: Array, *, std: float, z_public: Array
+) -> tuple[Array, Array]:
     """(weights (k, C), bias (C,)) float32 of the predictive Gaussian classifier.
 
-    sums: (C, k) noisy class sums with noise of standard deviation `std`; counts: (C,); z_public: (m, k) public rows.
-    With equal counts the moments are τ² = C/(C−1)·mean_c M² − ν²; else classes count by n_c², their precision.
+    sums: (C, k) noisy class sums with noise of standard deviation `std`; counts: (C,); z_public:
+    (m, k) public rows. With equal counts the moments are τ² = C/(C−1)·mean_c M² − ν²; else classes
+    count by n_c², their precision.
     """
     share_of_class = counts / counts.sum()
     noise = (std / counts) ** 2
@@ -146,15 +173,20 @@ def classifier_of(sums: Array, counts: Array, *, std: float, z_public: Array) ->
     variance = within[:, None] + keep * noise
     shrunk = keep * means
     weights = shrunk / variance
-    bias = np.log(share_of_class) - 0.5 * (shrunk * weights + np.log(variance)).sum(axis=0) - (centre * weights).sum(axis=0)
+    bias = (
+        np.log(share_of_class)
+        - 0.5 * (shrunk * weights + np.log(variance)).sum(axis=0)
+        - (centre * weights).sum(axis=0)
+    )
     return weights.astype(np.float32), bias.astype(np.float32)
 
 
 def _between(means: Array, noise: Array, share_of_class: Array) -> Array:
     """(k,) τ² ≥ 0: the variance of class means over classes, unbiased before it is cut at 0.
 
-    means: (k, C) noisy means less their count-weighted mean M̄ = Σ p_c M_c, noise (C,) their noise variances. With
-    independent means of variance τ² + ν_c², E[(M_c − M̄)²] = (τ² + ν_c²)(1 − 2p_c) + Σ_b p_b²(τ² + ν_b²).
+    means: (k, C) noisy means less their count-weighted mean M̄ = Σ p_c M_c, noise (C,) their noise
+    variances. With independent means of variance τ² + ν_c², E[(M_c − M̄)²] = (τ² + ν_c²)(1 − 2p_c)
+    + Σ_b p_b²(τ² + ν_b²).
     """
     p = share_of_class
     precision = p**2 / (p**2).sum()
@@ -165,7 +197,8 @@ def _between(means: Array, noise: Array, share_of_class: Array) -> Array:
 
 @group_runs("k", "whitening", "count_weight", "standardise", "centre")
 def fit_many(view: View, runs: list[Run[OneShotSettings]]) -> Iterator[TrainResult]:
-    """Every run releases the same sums with its own noise; runs that agree on the projection share it."""
+    """Every run releases the same sums with its own noise; runs that agree on the projection share
+    it."""
     first = runs[0][0]
     prepared = project(first, view)
     release = Sums(prepared.z, view.y, view.facts.n_classes, first.count_weight).release
@@ -177,16 +210,37 @@ def fit_many(view: View, runs: list[Run[OneShotSettings]]) -> Iterator[TrainResu
 def mechanism(settings: OneShotSettings, stream: Stream, ledger: Ledger) -> GaussianMechanism:
     """What releases the class sums."""
     weight = settings.count_weight
-    return GaussianMechanism(_noise(settings), sensitivity(weight), stream, ledger, replace_one_factor(weight), label="class sums")
+    return GaussianMechanism(
+        _noise(settings),
+        sensitivity(weight),
+        stream,
+        ledger,
+        replace_one_factor(weight),
+        label="class sums",
+    )
 
 
-def head(settings: OneShotSettings, released: Array, prepared: Prepared, facts: PublicFacts) -> LinearClassifier:
-    """The classifier from released sums (C, width + 1), of whose `width` directions it reads the first `settings.k`."""
-    width, weight, std = prepared.z.shape[1], settings.count_weight, _noise(settings) * sensitivity(settings.count_weight)
+def head(
+    settings: OneShotSettings, released: Array, prepared: Prepared, facts: PublicFacts
+) -> LinearClassifier:
+    """The classifier from released sums (C, width + 1), of whose `width` directions it reads the
+    first `settings.k`."""
+    width, weight, std = (
+        prepared.z.shape[1],
+        settings.count_weight,
+        _noise(settings) * sensitivity(settings.count_weight),
+    )
     k = width if settings.k is None else min(settings.k, width)
     noisy = released[:, width] / weight if weight > 0 else None
-    counts = class_counts(noisy, std=std / weight if weight > 0 else 0.0, n_private=facts.n_private, n_classes=facts.n_classes)
-    weights, bias = classifier_of(released[:, :k], counts, std=std, z_public=prepared.z_public[:, :k])
+    counts = class_counts(
+        noisy,
+        std=std / weight if weight > 0 else 0.0,
+        n_private=facts.n_private,
+        n_classes=facts.n_classes,
+    )
+    weights, bias = classifier_of(
+        released[:, :k], counts, std=std, z_public=prepared.z_public[:, :k]
+    )
     return LinearClassifier(prepared.transform, np.pad(weights, ((0, width - k), (0, 0))), bias)
 
 
@@ -198,8 +252,15 @@ def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Pl
     noise = _noise(settings)
     path_length = facts.n_private / noise if noise > 0 else math.inf
     ceiling = rules.public_rank(facts)
-    k = ceiling if math.isinf(path_length) else min(max(round(K_FACTOR * path_length ** (2 / 3)), rules.SMALLEST_K), ceiling)
-    why = f"k = {k}: three quarters of (μN)^(2/3) with μN = {path_length:,.0f}, at least {rules.SMALLEST_K} and at most the rank."
+    k = (
+        ceiling
+        if math.isinf(path_length)
+        else min(max(round(K_FACTOR * path_length ** (2 / 3)), rules.SMALLEST_K), ceiling)
+    )
+    why = (
+        f"k = {k}: three quarters of (μN)^(2/3) with μN = {path_length:,.0f}, at least"
+        f" {rules.SMALLEST_K} and at most the rank."
+    )
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
 

@@ -1,12 +1,15 @@
-"""Second-phase pre-training: chosen parameters are trained on labelled public images first, and by DP-SGD on private ones then.
+"""Second-phase pre-training: chosen parameters are trained on labelled public images first, and by
+DP-SGD on private ones then.
 
-W_PT, the network's start, is followed by θ₀: a parameter-efficient choice (named layers, biases, low-rank additions, or all)
-trained by Adam on public images. If the public classes are the private ones the head goes along, else it starts again from 0.
+W_PT, the network's start, is followed by θ₀: a parameter-efficient choice (named layers, biases,
+low-rank additions, or all) trained by Adam on public images. If the public classes are the private
+ones the head goes along, else it starts again from 0.
 
-Guarantee: the public phase sees public rows alone; then every step releases one sum of rows' gradients, each clipped to
-l2_clip_norm over all trained parameters together, on a Poisson sample at q = batch_size / n_private; add/remove or replace-one
-by the accountant, exact composition. Source: Gu, Kamath & Wu, gsd, section 5, Tables 3 and 11 to 13, appendix B.
-Cost: that of private fine-tuning, and public_epochs passes over the public images.
+Guarantee: the public phase sees public rows alone; then every step releases one sum of rows'
+gradients, each clipped to l2_clip_norm over all trained parameters together, on a Poisson sample at
+q = batch_size / n_private; add/remove or replace-one by the accountant, exact composition. Source:
+Gu, Kamath & Wu, gsd, section 5, Tables 3 and 11 to 13, appendix B. Cost: that of private
+fine-tuning, and public_epochs passes over the public images.
 """
 
 import dataclasses
@@ -28,7 +31,8 @@ from pillar_core.splits import View
 from pillar_core.types import PublicUse, TrainResult, Values
 
 SHORT_STEPS = 0.1
-"""Measured on three real sets: longer private steps add more noise than they learn after a good start (docs/methods/second_phase.md)."""
+"""Measured on three real sets: longer private steps add more noise than they learn after a good
+start (docs/methods/second_phase.md)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +53,8 @@ def uses(settings: Values) -> PublicUse:
 def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The network after its public epochs and its private steps.
 
-    Raises SettingError where only the head is trained and the public classes are others, so that the public phase would be lost.
+    Raises SettingError where only the head is trained and the public classes are others, so that
+    the public phase would be lost.
     """
     design = deep.design(settings, view, n_classes=view.facts.n_classes)
     module, _, form = design.build(seed=streams.seed)
@@ -58,15 +63,31 @@ def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Led
     return deep.fit_privately(settings, view, streams, ledger, design, module, form)
 
 
-def _public_state(settings: SecondPhaseSettings, private_design: Design, view: View, streams: Streams) -> "dict[str, torch.Tensor]":
-    """The state after the public phase, computed once a split and seed; without the head where the public classes are others."""
+def _public_state(
+    settings: SecondPhaseSettings, private_design: Design, view: View, streams: Streams
+) -> "dict[str, torch.Tensor]":
+    """The state after the public phase, computed once a split and seed; without the head where the
+    public classes are others."""
     where = training_device()
-    public = (settings.public_epochs, settings.public_learning_rate, settings.public_batch_size, min(settings.copies, 1), settings.mirror)
+    public = (
+        settings.public_epochs,
+        settings.public_learning_rate,
+        settings.public_batch_size,
+        min(settings.copies, 1),
+        settings.mirror,
+    )
     if view.public_classes and settings.trainable == "head":
-        raise SettingError("trainable must be more than the head: the public classes are others, so the head starts again after them.")
+        raise SettingError(
+            "trainable must be more than the head: the public classes are others, so the head"
+            " starts again after them."
+        )
 
     def make() -> "dict[str, torch.Tensor]":
-        design = dataclasses.replace(private_design, n_classes=len(view.public_classes)) if view.public_classes else private_design
+        design = (
+            dataclasses.replace(private_design, n_classes=len(view.public_classes))
+            if view.public_classes
+            else private_design
+        )
         module, head, form = design.build(seed=streams.seed)
         y = view.y_public if view.y_public is not None else np.empty(0, dtype=np.int64)
         public_phase(
@@ -80,9 +101,17 @@ def _public_state(settings: SecondPhaseSettings, private_design: Design, view: V
             streams=streams,
         )
         state = {name: value.cpu() for name, value in module.state_dict().items()}
-        return {name: value for name, value in state.items() if not view.public_classes or not name.startswith(head + ".")}
+        return {
+            name: value
+            for name, value in state.items()
+            if not view.public_classes or not name.startswith(head + ".")
+        }
 
-    return make() if streams.seed is None else view.memo.get(("second phase", private_design, public, streams.seed, str(where)), make)
+    return (
+        make()
+        if streams.seed is None
+        else view.memo.get(("second phase", private_design, public, streams.seed, str(where)), make)
+    )
 
 
 METHODS.register(deep.learner("second_phase", SecondPhaseSettings, fit, uses=uses))

@@ -1,9 +1,11 @@
-"""Disjunction: public rows tell which variables go together, the exponential mechanism picks a union of such components.
+"""Disjunction: public rows tell which variables go together, the exponential mechanism picks a
+union of such components.
 
-Guarantee: components come from public rows. Each private row scores 1 for every union that labels it rightly and 0 for the
-others, so the range over candidates of one row is 1 and the choice with probability ∝ exp(score/scale) is pure (1/scale)-DP
-(add/remove; twice that under replace-one). Source: Hu, Pinto, Sanyal & Yang, Semi-private learning, section 3.1 and
-appendix B.1. Cost: 2^Z candidates for Z components, of at most 14.
+Guarantee: components come from public rows. Each private row scores 1 for every union that labels
+it rightly and 0 for the others, so the range over candidates of one row is 1 and the choice with
+probability ∝ exp(score/scale) is pure (1/scale)-DP (add/remove; twice that under replace-one).
+Source: Hu, Pinto, Sanyal & Yang, Semi-private learning, section 3.1 and appendix B.1. Cost: 2^Z
+candidates for Z components, of at most 14.
 """
 
 import dataclasses
@@ -24,7 +26,8 @@ from pillar_core.types import PublicFacts, SemiPrivateSplit, TrainResult
 
 MOST_COMPONENTS = 14
 ACTIVE = 0.5
-"""A feature above this counts as active: every private row then has a label under every candidate."""
+"""A feature above this counts as active: every private row then has a label under every
+candidate."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,25 +43,35 @@ def cost(settings: DisjunctionSettings, facts: PublicFacts) -> DpEvent:
 
 
 def components(x_public: Array) -> Array:
-    """(Z, d) bool: the variables of each component of the public co-activity graph, in the order of their first variable.
+    """(Z, d) bool: the variables of each component of the public co-activity graph, in the order of
+    their first variable.
 
-    Variables that no public row activates are on their own and left out: the public rows say nothing about them.
-    Raises DataError for rows that are not boolean, no active variable, or more components than candidates can be listed for.
+    Variables that no public row activates are on their own and left out: the public rows say
+    nothing about them. Raises DataError for rows that are not boolean, no active variable, or more
+    components than candidates can be listed for.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
     if not np.isin(x_public, (0.0, 1.0)).all():
-        raise DataError("disjunction needs boolean features, 0 or 1, and these public rows have others; dataset 'disjunctions' fits.")
+        raise DataError(
+            "disjunction needs boolean features, 0 or 1, and these public rows have others; dataset"
+            " 'disjunctions' fits."
+        )
     together = x_public.T @ x_public
     seen = np.flatnonzero(np.diagonal(together) > 0)
     if not len(seen):
-        raise DataError("no variable is active in any public row, so they show no component; bring other public rows.")
-    count, labels = connected_components(csr_matrix(together[np.ix_(seen, seen)] > 0), directed=False)
+        raise DataError(
+            "no variable is active in any public row, so they show no component; bring other public"
+            " rows."
+        )
+    count, labels = connected_components(
+        csr_matrix(together[np.ix_(seen, seen)] > 0), directed=False
+    )
     if count > MOST_COMPONENTS:
         raise DataError(
-            f"the public rows leave {count} components, and more than {MOST_COMPONENTS} make too many unions to choose from; "
-            "more public rows join them."
+            f"the public rows leave {count} components, and more than {MOST_COMPONENTS} make too"
+            " many unions to choose from; more public rows join them."
         )
     members = np.zeros((count, x_public.shape[1]), dtype=bool)
     members[labels, seen] = True
@@ -68,7 +81,10 @@ def components(x_public: Array) -> Array:
 def unsupported_reason(split: SemiPrivateSplit) -> str:
     """Why these data do not fit, from the public list of classes and the public rows alone."""
     if split.features.n_classes != 2:
-        return f"tells two classes apart and these data have {split.features.n_classes}; dataset 'disjunctions' fits"
+        return (
+            f"tells two classes apart and these data have {split.features.n_classes}; dataset"
+            " 'disjunctions' fits"
+        )
     boolean = bool(np.isin(split.public_x, (0.0, 1.0)).all())
     return "" if boolean else "needs boolean features, 0 or 1; dataset 'disjunctions' fits"
 
@@ -83,14 +99,19 @@ def fit(settings: DisjunctionSettings, view: View, streams: Streams, ledger: Led
     parts = components(view.x_public)
     x = view.x if view.rows is None else view.x[view.rows]
     scores = right_rows(x, view.y, parts)
-    mechanism = ExponentialMechanism(_epsilon(settings), 1, streams.secret("choice"), ledger, label="choice of a disjunction")
+    mechanism = ExponentialMechanism(
+        _epsilon(settings), 1, streams.secret("choice"), ledger, label="choice of a disjunction"
+    )
     members = union(parts, mechanism.choose(scores))
     weights = np.stack([np.zeros_like(members), members], axis=1).astype(np.float32)
-    return TrainResult(LinearClassifier(Transform(), weights, np.array([ACTIVE, 0.0], dtype=np.float32)))
+    return TrainResult(
+        LinearClassifier(Transform(), weights, np.array([ACTIVE, 0.0], dtype=np.float32))
+    )
 
 
 def union(parts: Array, candidate: int) -> Array:
-    """(d,) bool: the variables of candidate 0 … 2^Z − 1, whose bits say which components it holds."""
+    """(d,) bool: the variables of candidate 0 … 2^Z − 1, whose bits say which components it
+    holds."""
     chosen = (candidate >> np.arange(len(parts))) & 1
     return np.asarray((parts & chosen.astype(bool)[:, None]).any(axis=0))
 

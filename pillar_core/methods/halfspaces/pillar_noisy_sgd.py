@@ -1,10 +1,13 @@
-"""PILLAR with Noisy-SGD: several noisy halfspaces on public components, and the exponential mechanism picks one.
+"""PILLAR with Noisy-SGD: several noisy halfspaces on public components, and the exponential
+mechanism picks one.
 
-Guarantee: the base runs and the choice get half the budget each (as printed, both get all of it, so that the whole costs 2ε).
-Base runs: per step one Gaussian release of the joint clipped gradient over the one-versus-rest halfspaces. Choice: the score
-is minus the summed loss; on unit rows and the unit ball one row's losses spread by at most 1/ln 2 (logistic) or 1 + L (hinge)
-over candidates, whatever the data are. Variant "as_printed" takes n² steps on one uniform row each and is charged by its own
-theorem, never as Poisson. Source: PILLAR, Algorithm 1 with Algorithm 2. Cost: ⌈log 1/β⌉ times two matrix products a step.
+Guarantee: the base runs and the choice get half the budget each (as printed, both get all of it, so
+that the whole costs 2ε). Base runs: per step one Gaussian release of the joint clipped gradient
+over the one-versus-rest halfspaces. Choice: the score is minus the summed loss; on unit rows and
+the unit ball one row's losses spread by at most 1/ln 2 (logistic) or 1 + L (hinge) over candidates,
+whatever the data are. Variant "as_printed" takes n² steps on one uniform row each and is charged by
+its own theorem, never as Poisson. Source: PILLAR, Algorithm 1 with Algorithm 2. Cost: ⌈log 1/β⌉
+times two matrix products a step.
 """
 
 import dataclasses
@@ -16,7 +19,16 @@ import numpy as np
 from pillar_core import ledger as events
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
-from pillar_core.engine.halfspaces import HalfspaceHead, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
+from pillar_core.engine.halfspaces import (
+    HalfspaceHead,
+    Loss,
+    hinge,
+    logistic,
+    losses,
+    problems,
+    targets,
+    train_halfspaces,
+)
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
@@ -32,7 +44,8 @@ from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, T
 PRINTED_STEPS = 3_000_000
 """Single-row steps, over all runs, that the printed algorithm may take: about half a minute."""
 ROUNDING = 1e-6
-"""Unit rows and weights have norm 1 to a few 1e-7, which widens the range of losses by no more than this fraction."""
+"""Unit rows and weights have norm 1 to a few 1e-7, which widens the range of losses by no more than
+this fraction."""
 UNITS = 2.0**32
 """Of a loss of 1, to which scores are rounded."""
 
@@ -57,13 +70,20 @@ def runs(settings: PillarNoisySgdSettings) -> int:
 
 def loss_of(settings: PillarNoisySgdSettings) -> Loss:
     """The loss, with the scaled hinge's slope 1/(0.9·γ₀·(1 − ξ₀))."""
-    return logistic() if settings.loss == "cross_entropy" else hinge(1 / (0.9 * settings.margin * (1 - settings.xi)))
+    return (
+        logistic()
+        if settings.loss == "cross_entropy"
+        else hinge(1 / (0.9 * settings.margin * (1 - settings.xi)))
+    )
 
 
-def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[PillarNoisySgdSettings]:
+def resolve_schedule(
+    settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None
+) -> Plan[PillarNoisySgdSettings]:
     """Fills `steps`, `choice_epsilon` and `runs_delta`.
 
-    Raises SettingError for neither a budget nor choice_epsilon, or more printed steps than can be taken.
+    Raises SettingError for neither a budget nor choice_epsilon, or more printed steps than can be
+    taken.
     """
     why: list[str] = []
     printed = settings.variant == "as_printed"
@@ -74,13 +94,21 @@ def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budge
         settings, why = plan.settings, list(plan.why)
     if settings.choice_epsilon is None:
         if budget is None:
-            raise SettingError("choice_epsilon must be given where epsilon is not: there is no budget to take half of.")
+            raise SettingError(
+                "choice_epsilon must be given where epsilon is not: there is no budget to take"
+                " half of."
+            )
         factor = 4 if budget.relation is NeighboringRelation.REPLACE_ONE else 2
         settings = dataclasses.replace(settings, choice_epsilon=budget.epsilon / factor)
-        why.append(f"choice_epsilon = {settings.choice_epsilon:.4g}: half of the budget (the choice costs twice that under replace-one).")
+        why.append(
+            f"choice_epsilon = {settings.choice_epsilon:.4g}: half of the budget (the choice costs"
+            " twice that under replace-one)."
+        )
     if printed and settings.runs_delta is None:
         if budget is None:
-            raise SettingError("runs_delta must be given where epsilon is not: there is no budget to take half of.")
+            raise SettingError(
+                "runs_delta must be given where epsilon is not: there is no budget to take half of."
+            )
         settings = dataclasses.replace(settings, runs_delta=budget.delta / 2)
         why.append(f"runs_delta = {number_words(budget.delta / 2, 3)}: half of δ.")
     return Plan(settings, tuple(why))
@@ -90,8 +118,14 @@ def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
     """The base runs and one choice."""
     choice = exponential(float(settings.choice_epsilon or math.nan))
     if settings.variant == "as_printed":
-        run = printed_event(settings.noise_multiplier or 0.0, n_private=facts.n_private, delta=_run_delta(settings, facts))
-        return events.compose(events.repeat(run, runs(settings) * problems(facts.n_classes)), choice)
+        run = printed_event(
+            settings.noise_multiplier or 0.0,
+            n_private=facts.n_private,
+            delta=_run_delta(settings, facts),
+        )
+        return events.compose(
+            events.repeat(run, runs(settings) * problems(facts.n_classes)), choice
+        )
     plan = halfspaces.plan_of(settings, facts, loss_of(settings))
     step = events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability)
     return events.compose(events.repeat(step, runs(settings) * plan.steps), choice)
@@ -99,21 +133,35 @@ def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
 
 @group_runs("k", "standardise", "centre", "variant", "loss", "margin", "xi")
 def fit_many(view: View, heads: list[Run[PillarNoisySgdSettings]]) -> Iterator[TrainResult]:
-    """The chosen halfspaces of every head; heads that agree on rows and loss are trained together."""
+    """The chosen halfspaces of every head; heads that agree on rows and loss are trained
+    together."""
     first = heads[0][0]
     prepared, loss = halfspaces.project(first, view), loss_of(first)
     printed = first.variant == "as_printed"
-    candidates = [_printed_runs(*settings, prepared, view, loss) for settings in heads] if printed else _runs(heads, prepared, view, loss)
-    margin = f"The scaled hinge assumes a margin γ₀ = {first.margin:g} and ξ₀ = {first.xi:g} of the private rows, unchecked."
+    candidates = (
+        [_printed_runs(*settings, prepared, view, loss) for settings in heads]
+        if printed
+        else _runs(heads, prepared, view, loss)
+    )
+    margin = (
+        f"The scaled hinge assumes a margin γ₀ = {first.margin:g} and ξ₀ = {first.xi:g} of the"
+        " private rows, unchecked."
+    )
     notes = (margin,) if first.loss == "scaled_hinge" else ()
     for (settings, streams, ledger), weights in zip(heads, candidates, strict=True):
         scores = -losses(prepared.z, view.y, weights, loss, n_classes=view.facts.n_classes)
         spread = math.ceil(loss.spread * (1 + ROUNDING) * UNITS) + 2  # of two sums' four halves
-        choice = ExponentialMechanism(float(settings.choice_epsilon or math.nan), spread, streams.secret("choice"), ledger)
-        yield halfspaces.result_of(weights[choice.choose(np.rint(scores * UNITS).astype(np.int64))], prepared, notes)
+        choice = ExponentialMechanism(
+            float(settings.choice_epsilon or math.nan), spread, streams.secret("choice"), ledger
+        )
+        yield halfspaces.result_of(
+            weights[choice.choose(np.rint(scores * UNITS).astype(np.int64))], prepared, notes
+        )
 
 
-def _runs(group: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: View, loss: Loss) -> "list[torch.Tensor]":
+def _runs(
+    group: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: View, loss: Loss
+) -> "list[torch.Tensor]":
     """(runs, P, k) candidates of every head; each run draws noise and samples of its own."""
     heads = [
         HalfspaceHead(
@@ -131,7 +179,12 @@ def _runs(group: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: Vi
 
 
 def _printed_runs(
-    settings: PillarNoisySgdSettings, streams: Streams, ledger: Ledger, prepared: Prepared, view: View, loss: Loss
+    settings: PillarNoisySgdSettings,
+    streams: Streams,
+    ledger: Ledger,
+    prepared: Prepared,
+    view: View,
+    loss: Loss,
 ) -> "torch.Tensor":
     """(runs, P, k) candidates, one printed run for each halfspace of each candidate."""
     signs, rows = targets(view.y, view.facts.n_classes).numpy(), prepared.z.astype(np.float64)
@@ -139,7 +192,11 @@ def _printed_runs(
     def slope(margin: float) -> float:
         return float(loss.slope(torch.tensor(margin, dtype=torch.float64)))
 
-    noise, delta, every = float(settings.noise_multiplier or 0.0), _run_delta(settings, view.facts), []
+    noise, delta, every = (
+        float(settings.noise_multiplier or 0.0),
+        _run_delta(settings, view.facts),
+        [],
+    )
     for run in range(runs(settings)):
         for problem, row_signs in enumerate(signs):
             noisy, drawn = (streams.secret(f"{use}/{run}/{problem}") for use in ("noise", "draws"))
@@ -148,16 +205,22 @@ def _printed_runs(
     return torch.from_numpy(np.stack(every).astype(np.float32)).view(runs(settings), len(signs), -1)
 
 
-def _fill_printed_steps(settings: PillarNoisySgdSettings, facts: PublicFacts) -> PillarNoisySgdSettings:
+def _fill_printed_steps(
+    settings: PillarNoisySgdSettings, facts: PublicFacts
+) -> PillarNoisySgdSettings:
     steps = runs(settings) * problems(facts.n_classes) * facts.n_private**2
     if steps > PRINTED_STEPS:
         raise SettingError(
-            f"variant 'as_printed' takes n² single-row steps a run, {steps:.3g} in all with n = {facts.n_private:,}, and stops at "
-            f"{PRINTED_STEPS:,}; take fewer private rows, or variant 'poisson'."
+            f"variant 'as_printed' takes n² single-row steps a run, {steps:.3g} in all with n ="
+            f" {facts.n_private:,}, and stops at {PRINTED_STEPS:,}; take fewer private rows, or"
+            " variant 'poisson'."
         )
     if settings.batch_size is not None or settings.steps not in (None, facts.n_private**2):
         got = f"got {settings.steps}, {settings.batch_size}"
-        raise SettingError(f"steps and batch_size are fixed at n² and one row by variant 'as_printed': leave them out; {got}.")
+        raise SettingError(
+            "steps and batch_size are fixed at n² and one row by variant 'as_printed': leave them"
+            f" out; {got}."
+        )
     return dataclasses.replace(settings, steps=facts.n_private**2)
 
 

@@ -1,10 +1,11 @@
-"""Semi-private halfspace: public principal components, then a noisy halfspace in few dimensions with the ramp loss.
+"""Semi-private halfspace: public principal components, then a noisy halfspace in few dimensions
+with the ramp loss.
 
-Guarantee: public rows decide the projection; per step one Gaussian release of Σ clip(joint gradient over the one-versus-rest
-halfspaces), so C classes cost what one release costs. Source: Hu, Pinto, Sanyal & Yang, Semi-private learning via low dimensional
-structures, section 3.2 (its analysis borrows that of convex losses, and the ramp loss is not convex: no error bound is
-claimed here). Cost: two matrix
-products over the batch a step.
+Guarantee: public rows decide the projection; per step one Gaussian release of Σ clip(joint gradient
+over the one-versus-rest halfspaces), so C classes cost what one release costs. Source: Hu, Pinto,
+Sanyal & Yang, Semi-private learning via low dimensional structures, section 3.2 (its analysis
+borrows that of convex losses, and the ramp loss is not convex: no error bound is claimed here).
+Cost: two matrix products over the batch a step.
 """
 
 import dataclasses
@@ -36,9 +37,18 @@ def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
 def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[TrainResult]:
     """The halfspaces of every head; heads that agree on rows and margin are trained together."""
     prepared, loss = halfspaces.project(runs[0][0], view), ramp(runs[0][0].margin)
-    plans, where = [halfspaces.plan_of(settings, view.facts, loss) for settings, _, _ in runs], str(training_device())
+    plans, where = (
+        [halfspaces.plan_of(settings, view.facts, loss) for settings, _, _ in runs],
+        str(training_device()),
+    )
     heads = [
-        HalfspaceHead(plan, streams.secret("noise", device=where), streams.sampling(), ledger, streams.identity)
+        HalfspaceHead(
+            plan,
+            streams.secret("noise", device=where),
+            streams.sampling(),
+            ledger,
+            streams.identity,
+        )
         for plan, (_, streams, ledger) in zip(plans, runs, strict=True)
     ]
     trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)

@@ -1,4 +1,5 @@
-"""Settings, cost and training that the gradient-descent learners share: they differ in how rows are prepared."""
+"""Settings, cost and training that the gradient-descent learners share: they differ in how rows are
+prepared."""
 
 import dataclasses
 import math
@@ -69,7 +70,8 @@ class DescentSettings(StepSettings):
 
 
 def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private (all rows where batch_size is None).
+    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private (all rows where
+    batch_size is None).
 
     With random allocation: the passes that T steps begin, each charged whole.
     """
@@ -78,10 +80,16 @@ def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:
 
 
 def cost_of_steps(plan: HeadPlan, noise_multiplier: float) -> DpEvent:
-    """The plan's steps, each one Gaussian release of the rows in its batch, at this noise multiplier."""
+    """The plan's steps, each one Gaussian release of the rows in its batch, at this noise
+    multiplier."""
     if plan.steps_of_pass > 1:
-        return events.repeat(events.allocation_pass(noise_multiplier, plan.steps_of_pass), math.ceil(plan.steps / plan.steps_of_pass))
-    return events.repeat(events.subsample(events.gaussian(noise_multiplier), plan.sampling_probability), plan.steps)
+        return events.repeat(
+            events.allocation_pass(noise_multiplier, plan.steps_of_pass),
+            math.ceil(plan.steps / plan.steps_of_pass),
+        )
+    return events.repeat(
+        events.subsample(events.gaussian(noise_multiplier), plan.sampling_probability), plan.steps
+    )
 
 
 def is_allocated(settings: object) -> bool:
@@ -90,7 +98,8 @@ def is_allocated(settings: object) -> bool:
 
 
 def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
-    """The engine's plan for settings whose rules have been applied; for `cost`, which has no rate yet, the rate is 0."""
+    """The engine's plan for settings whose rules have been applied; for `cost`, which has no rate
+    yet, the rate is 0."""
     return HeadPlan(
         steps=require(settings.steps, "steps"),
         learning_rate=settings.learning_rate or 0.0,
@@ -106,9 +115,14 @@ def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
 
 
 def fit_many_with(
-    prepare: Prepare[Descent], shared: Sequence[str], *, per_seed: bool = False, optimiser: OptimiserOf[Descent] | None = None
+    prepare: Prepare[Descent],
+    shared: Sequence[str],
+    *,
+    per_seed: bool = False,
+    optimiser: OptimiserOf[Descent] | None = None,
 ) -> FitMany[Descent]:
-    """`fit_many` of a learner of linear heads that start from zero; as `fit_many_by`, planned by `plan_of`."""
+    """`fit_many` of a learner of linear heads that start from zero; as `fit_many_by`, planned by
+    `plan_of`."""
     return fit_many_by(plan_of, prepare, shared, per_seed=per_seed, optimiser=optimiser)
 
 
@@ -122,10 +136,12 @@ def fit_many_by(
     optimiser: OptimiserOf[S] | None = None,
     finishing: Callable[[Array, S, HeadGroup], Array] | None = None,
 ) -> FitMany[S]:
-    """`fit_many` of a learner of linear heads; heads whose settings agree on `shared` share rows and start.
+    """`fit_many` of a learner of linear heads; heads whose settings agree on `shared` share rows
+    and start.
 
-    per_seed: rows, start or optimiser draw public randomness, so only heads of one seed share them. start, optimiser: zeros and
-    `heavy_ball` unless given. finishing(weights, settings, group) → weights: what public rows do to the released head in the end.
+    per_seed: rows, start or optimiser draw public randomness, so only heads of one seed share them.
+    start, optimiser: zeros and `heavy_ball` unless given. finishing(weights, settings, group) →
+    weights: what public rows do to the released head in the end.
     """
 
     @group_runs(*shared, per_seed=per_seed)
@@ -133,10 +149,22 @@ def fit_many_by(
         settings, streams = [head for head, _, _ in runs], runs[0][1]
         group = HeadGroup(view, prepare(settings[0], view, streams), streams)
         n_classes = view.facts.n_classes
-        initial = None if start is None else (start(settings[0], group), np.zeros(n_classes, dtype=np.float32))
-        heads = [Head(plan(head, view.facts), stream, ledger, initial) for head, stream, ledger in runs]
-        of_positions = None if optimiser is None else lambda positions, state: optimiser([settings[p] for p in positions], group, state)
-        trained = train_heads(group.prepared.z, view.y, heads, n_classes=n_classes, optimiser=of_positions)
+        initial = (
+            None
+            if start is None
+            else (start(settings[0], group), np.zeros(n_classes, dtype=np.float32))
+        )
+        heads = [
+            Head(plan(head, view.facts), stream, ledger, initial) for head, stream, ledger in runs
+        ]
+        of_positions = (
+            None
+            if optimiser is None
+            else lambda positions, state: optimiser([settings[p] for p in positions], group, state)
+        )
+        trained = train_heads(
+            group.prepared.z, view.y, heads, n_classes=n_classes, optimiser=of_positions
+        )
         for head, (weights, bias) in zip(settings, trained, strict=True):
             final = weights if finishing is None else finishing(weights, head, group)
             yield TrainResult(LinearClassifier(group.prepared.transform, final, bias))
@@ -146,7 +174,9 @@ def fit_many_by(
 
 def all_features(settings: HasPreprocessing, view: View, streams: Streams) -> Prepared:
     """All features, after the shared preprocessing."""
-    return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
+    return view.prepare(
+        standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise
+    )
 
 
 PREPROCESSING = ("standardise", "centre", "normalise")
@@ -160,6 +190,11 @@ def learner(
     **others: Any,
 ) -> Method[Descent]:
     """A learner of linear heads by this descent; `others`: further fields of `Method`."""
-    usual: dict[str, Any] = {"resolve_schedule": rules.resolve_schedule, "resolve_hyperparameters": resolve_hyperparameters}
+    usual: dict[str, Any] = {
+        "resolve_schedule": rules.resolve_schedule,
+        "resolve_hyperparameters": resolve_hyperparameters,
+    }
     usual |= {"is_head_descent": True, "is_exact": True, "version": 2}
-    return Method(settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others)
+    return Method(
+        settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others
+    )

@@ -1,5 +1,7 @@
-"""The settings that shared rules read. A learner without one of them has a class variable in its place
-(`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting and enters no key."""
+"""The settings that shared rules read. A learner without one of them has a class variable in its
+place (`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting and
+enters no key.
+"""
 
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -13,7 +15,8 @@ DECLARED = Path(__file__).parents[1] / "settings.toml"
 
 
 def toml_setting(group: str, name: str, **changes: Any) -> Any:
-    """The dataclass field of a setting in settings.toml, under a learner or a group of learners, with `changes`."""
+    """The dataclass field of a setting in settings.toml, under a learner or a group of learners,
+    with `changes`."""
     return params.setting(params.param_from(name, toml_tables(DECLARED)[group][name]), **changes)
 
 
@@ -90,7 +93,11 @@ class HasProjectedDescent(HasDescent, HasDimension, Protocol):
 
 
 def require(value: V | None, name: str) -> V:
-    """The value of a setting that a rule or the budget has filled. Raises SettingError where it is still None."""
+    """The value of a setting that a rule or the budget has filled. Raises SettingError where it is
+    still None."""
     if value is None:
-        raise SettingError(f"{name} is not known yet: the learner's rules and the budget fill it before its cost is computed.")
+        raise SettingError(
+            f"{name} is not known yet: the learner's rules and the budget fill it before its cost"
+            " is computed."
+        )
     return value

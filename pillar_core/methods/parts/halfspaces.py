@@ -1,4 +1,5 @@
-"""What the halfspace learners share: projected unit rows, default k and step size, one head as a classifier."""
+"""What the halfspace learners share: projected unit rows, default k and step size, one head as a
+classifier."""
 
 import dataclasses
 import math
@@ -37,7 +38,11 @@ class HalfspaceSettings:
     batch_size: int | None = params.setting(params.BATCH_SIZE)
     learning_rate: float | None = params.setting(RATE)
     l2_clip_norm: float = params.setting(
-        params.L2_CLIP_NORM, help="Largest norm of a row's joint gradient over all halfspaces, in units of the loss's Lipschitz constant."
+        params.L2_CLIP_NORM,
+        help=(
+            "Largest norm of a row's joint gradient over all halfspaces, in units of the loss's"
+            " Lipschitz constant."
+        ),
     )
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
@@ -49,7 +54,9 @@ H = TypeVar("H", bound=HalfspaceSettings)
 
 def project(settings: HalfspaceSettings, view: View) -> Prepared:
     """Private rows in the first k public principal directions, at unit norm."""
-    return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True, k=settings.k)
+    return view.prepare(
+        standardise=settings.standardise, centre=settings.centre, normalise=True, k=settings.k
+    )
 
 
 def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[H]:
@@ -64,25 +71,45 @@ def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
     reach = rules.noise_scale(settings, facts) * facts.n_private
     if settings.k is None:
         k = rules.default_k(reach, rules.public_rank(facts))
-        why.append(f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least {rules.SMALLEST_K} and at most the rank.")
+        why.append(
+            f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least"
+            f" {rules.SMALLEST_K} and at most the rank."
+        )
         settings = dataclasses.replace(settings, k=k)
     if settings.learning_rate is None:
         per_step = require(settings.noise_multiplier, "noise_multiplier") / (
             facts.n_private * rules.sampling_probability(settings.batch_size, facts)
         )
-        rate = STEP / (settings.l2_clip_norm * math.sqrt(1 + problems(facts.n_classes) * require(settings.k, "k") * per_step**2))
-        why.append(f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at most; step t takes it over √t.")
+        rate = STEP / (
+            settings.l2_clip_norm
+            * math.sqrt(1 + problems(facts.n_classes) * require(settings.k, "k") * per_step**2)
+        )
+        why.append(
+            f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at"
+            " most; step t takes it over √t."
+        )
         settings = dataclasses.replace(settings, learning_rate=rate)
     return Plan(settings, tuple(why))
 
 
 def plan_of(settings: HalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
     """The engine's plan for settings whose rules have been applied."""
-    steps, rate, noise = int(settings.steps or 0), settings.learning_rate or 0.0, settings.noise_multiplier or 0.0
-    return HalfspacePlan(steps, rate, noise, settings.l2_clip_norm, facts.n_private, settings.batch_size, loss=loss)
+    steps, rate, noise = (
+        int(settings.steps or 0),
+        settings.learning_rate or 0.0,
+        settings.noise_multiplier or 0.0,
+    )
+    return HalfspacePlan(
+        steps, rate, noise, settings.l2_clip_norm, facts.n_private, settings.batch_size, loss=loss
+    )
 
 
-def result_of(halfspaces: "torch.Tensor", prepared: Prepared, notes: tuple[str, ...] = ()) -> TrainResult:
+def result_of(
+    halfspaces: "torch.Tensor", prepared: Prepared, notes: tuple[str, ...] = ()
+) -> TrainResult:
     """Halfspaces (P, k) as a linear classifier."""
     weights = class_weights(halfspaces.numpy())
-    return TrainResult(LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)), notes=notes)
+    return TrainResult(
+        LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)),
+        notes=notes,
+    )

@@ -1,8 +1,10 @@
-"""Settings, cost and training that the learners with labelled public rows share: they differ in their step.
+"""Settings, cost and training that the learners with labelled public rows share: they differ in
+their step.
 
-A private row enters clipped sums alone; public rows enter as they are. The step rule gives the noise its scale: with
-μ = q·√T/σ and m public rows, the steps together have a path length of μN · μN/(μN + m) clip norms, at most 160·C, so that a weight
-gathers at most one unit of noise and the less, the more the public rows know already (measured in docs/papers.md).
+A private row enters clipped sums alone; public rows enter as they are. The step rule gives the
+noise its scale: with μ = q·√T/σ and m public rows, the steps together have a path length of μN ·
+μN/(μN + m) clip norms, at most 160·C, so that a weight gathers at most one unit of noise and the
+less, the more the public rows know already (measured in docs/papers.md).
 """
 
 from __future__ import annotations
@@ -27,7 +29,13 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import FitMany, Method, Plan, words_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import HasBatch, HasPreprocessing, HasRate, require, toml_setting
+from pillar_core.methods.parts.fields import (
+    HasBatch,
+    HasPreprocessing,
+    HasRate,
+    require,
+    toml_setting,
+)
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
@@ -76,7 +84,13 @@ class MixedSettings(PublicHeadSettings):
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-SHARED = (*descent.PREPROCESSING, "public_weight_decay", "public_steps", "public_learning_rate", "initialisation")
+SHARED = (
+    *descent.PREPROCESSING,
+    "public_weight_decay",
+    "public_steps",
+    "public_learning_rate",
+    "initialisation",
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -91,7 +105,9 @@ class PublicRows:
     def of(cls, group: descent.HeadGroup) -> PublicRows:
         """The public rows of a view that shows their labels."""
         z = torch.from_numpy(group.prepared.z_public).to(training_device())
-        return cls(z, torch.from_numpy(labels_of(group.view)).to(training_device()), squared_lengths(z))
+        return cls(
+            z, torch.from_numpy(labels_of(group.view)).to(training_device()), squared_lengths(z)
+        )
 
     @property
     def count(self) -> int:
@@ -110,17 +126,37 @@ def cost(settings: HasBatch, facts: PublicFacts) -> DpEvent:
 
 
 def plan_of(settings: HasBatch, facts: PublicFacts) -> HeadPlan:
-    """The engine's plan for settings whose steps and noise are known; the learner's step names clip norms and rates itself."""
-    steps, noise = require(settings.steps, "steps"), require(settings.noise_multiplier, "noise_multiplier")
+    """The engine's plan for settings whose steps and noise are known; the learner's step names clip
+    norms and rates itself."""
+    steps, noise = (
+        require(settings.steps, "steps"),
+        require(settings.noise_multiplier, "noise_multiplier"),
+    )
     allocated = descent.is_allocated(settings)
-    return HeadPlan(steps, 0.0, noise, 1.0, facts.n_private, batch_size=settings.batch_size, bias=False, is_allocated=allocated)
+    return HeadPlan(
+        steps,
+        0.0,
+        noise,
+        1.0,
+        facts.n_private,
+        batch_size=settings.batch_size,
+        bias=False,
+        is_allocated=allocated,
+    )
 
 
-def resolve_short_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[Steps]:
+def resolve_short_schedule(
+    settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None
+) -> Plan[Steps]:
     """Fills `steps` of a learner that moves by the public mean gradient."""
     if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
         return rules.resolve_schedule(settings, facts, budget)
-    why = (f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not to overshoot.",)
+    why = (
+        (
+            f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not"
+            " to overshoot."
+        ),
+    )
     return Plan(params.replace_settings(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
 
 
@@ -134,7 +170,12 @@ def rate_words(settings: HasRate, facts: PublicFacts) -> tuple[str, ...]:
     if settings.learning_rate is not None:
         return ()
     length = path_length(settings, facts)
-    return (f"learning_rate: {length:,.4g} / (steps × clip norm) on the mean gradient: min(μN · μN/(μN + m), 160·C) over all steps.",)
+    return (
+        (
+            f"learning_rate: {length:,.4g} / (steps × clip norm) on the mean gradient: min(μN ·"
+            " μN/(μN + m), 160·C) over all steps."
+        ),
+    )
 
 
 def path_length(settings: HasBatch, facts: PublicFacts) -> float:
@@ -145,9 +186,14 @@ def path_length(settings: HasBatch, facts: PublicFacts) -> float:
 
 
 def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
-    """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip norms (H,)."""
+    """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip
+    norms (H,)."""
     rates = [
-        head.learning_rate if head.learning_rate is not None else path_length(head, facts) / (require(head.steps, "steps") * float(clip[h]))
+        (
+            head.learning_rate
+            if head.learning_rate is not None
+            else path_length(head, facts) / (require(head.steps, "steps") * float(clip[h]))
+        )
         for h, head in enumerate(settings)
     ]
     return per_head(rates, clip)
@@ -155,37 +201,55 @@ def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tens
 
 def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
     """(H,) percentile `wanted[h]` of norms (H, m)."""
-    return torch.stack([torch.quantile(row, share / 100.0) for row, share in zip(norms, wanted, strict=True)])
+    return torch.stack(
+        [torch.quantile(row, share / 100.0) for row, share in zip(norms, wanted, strict=True)]
+    )
 
 
 def clip_norms(norms: torch.Tensor, settings: Sequence[HasPublicClip]) -> torch.Tensor:
-    """(H,) clip norms: those set, else each head's percentile of the public norms (H, m), at least SMALLEST_CLIP."""
+    """(H,) clip norms: those set, else each head's percentile of the public norms (H, m), at least
+    SMALLEST_CLIP."""
     by_public = percentiles(norms, [head.clip_percentile for head in settings])
-    fixed = torch.tensor([math.nan if head.l2_clip_norm is None else head.l2_clip_norm for head in settings], device=norms.device)
+    fixed = torch.tensor(
+        [math.nan if head.l2_clip_norm is None else head.l2_clip_norm for head in settings],
+        device=norms.device,
+    )
     return torch.where(fixed.isnan(), by_public, fixed).clamp(min=SMALLEST_CLIP)
 
 
 def public_start(settings: MixedSettings, group: descent.HeadGroup) -> Array:
     """(k, C) float32 starting weights: the head of the public rows, or zeros."""
     if settings.initialisation == "zero":
-        return np.zeros((group.prepared.z_public.shape[1], group.view.facts.n_classes), dtype=np.float32)
+        return np.zeros(
+            (group.prepared.z_public.shape[1], group.view.facts.n_classes), dtype=np.float32
+        )
     return public_head_of(settings, group.view, group.prepared)
 
 
 def public_head_of(settings: PublicHeadSettings, view: View, prepared: Prepared) -> Array:
-    """(k, C) float32 head of the public rows, by L-BFGS or, where public_learning_rate is set, by plain descent.
+    """(k, C) float32 head of the public rows, by L-BFGS or, where public_learning_rate is set, by
+    plain descent.
 
     Raises SettingError for a public_learning_rate at which descent diverges.
     """
     z, y, classes = prepared.z_public, labels_of(view), view.facts.n_classes
-    rate, decay, steps = settings.public_learning_rate, settings.public_weight_decay, settings.public_steps
+    rate, decay, steps = (
+        settings.public_learning_rate,
+        settings.public_weight_decay,
+        settings.public_steps,
+    )
     if rate is None:
         key = "public head", fingerprint(z, y, classes, decay, steps)
-        return view.memo.get(key, lambda: public_head(z, y, n_classes=classes, weight_decay=decay, steps=steps)).copy()
-    head = descended_head(z, y, n_classes=classes, learning_rate=rate, steps=steps, weight_decay=decay)
+        return view.memo.get(
+            key, lambda: public_head(z, y, n_classes=classes, weight_decay=decay, steps=steps)
+        ).copy()
+    head = descended_head(
+        z, y, n_classes=classes, learning_rate=rate, steps=steps, weight_decay=decay
+    )
     if not np.isfinite(np.linalg.norm(head)):
         raise SettingError(
-            f"public_learning_rate must be so low that descent on the public rows stays finite; got {rate:g}. Lower it, or leave it out."
+            "public_learning_rate must be so low that descent on the public rows stays finite; got"
+            f" {rate:g}. Lower it, or leave it out."
         )
     return head
 
@@ -208,12 +272,23 @@ def learner(
     per_seed: bool = False,
     **others: Any,
 ) -> Method[Rated]:
-    """A learner that moves by `optimiser`, from the public rows' head unless `start` is given; as `descent.fit_many_by`.
+    """A learner that moves by `optimiser`, from the public rows' head unless `start` is given; as
+    `descent.fit_many_by`.
 
     others: further fields of `Method`.
     """
-    how: dict[str, Any] = {"start": start or public_start, "optimiser": optimiser, "finishing": finishing, "per_seed": per_seed}
+    how: dict[str, Any] = {
+        "start": start or public_start,
+        "optimiser": optimiser,
+        "finishing": finishing,
+        "per_seed": per_seed,
+    }
     fit_many: FitMany[Rated] = descent.fit_many_by(plan_of, descent.all_features, shared, **how)
-    usual: dict[str, Any] = {"resolve_schedule": rules.resolve_schedule, "resolve_hyperparameters": resolve_hyperparameters}
+    usual: dict[str, Any] = {
+        "resolve_schedule": rules.resolve_schedule,
+        "resolve_hyperparameters": resolve_hyperparameters,
+    }
     usual |= {"public_use": PublicUse.LABELLED, "is_exact": True, "version": 2}
-    return Method(settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others)
+    return Method(
+        settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others
+    )

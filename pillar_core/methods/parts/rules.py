@@ -1,10 +1,12 @@
-"""Default settings from public facts and the budget alone, so that nothing is tuned on private data.
+"""Default settings from public facts and the budget alone, so that nothing is tuned on private
+data.
 
-Full-batch noisy descent on unit rows, clip 0.4, zero start, no bias. In the noise's own scale, μ = q·√T/σ (for full
-batches the Gaussian-DP parameter under add/remove), the rules, measured on real features in docs/papers.md, are:
-T = 50μ steps within 5 … 40; step size η = min((½ + μ)μN, μN, 160·C)/T on the mean gradient, so that the noise that
-accumulates in each weight is half a unit for small budgets and at most one, and at most 4k, so that it does not overshoot
-in few dimensions; k = 0.65(μN)^(2/3).
+Full-batch noisy descent on unit rows, clip 0.4, zero start, no bias. In the noise's own scale, μ =
+q·√T/σ (for full batches the Gaussian-DP parameter under add/remove), the rules, measured on real
+features in docs/papers.md, are: T = 50μ steps within 5 … 40; step size η = min((½ + μ)μN, μN,
+160·C)/T on the mean gradient, so that the noise that accumulates in each weight is half a unit for
+small budgets and at most one, and at most 4k, so that it does not overshoot in few dimensions; k =
+0.65(μN)^(2/3).
 """
 
 import math
@@ -14,7 +16,14 @@ from pillar_core import params
 from pillar_core.accounting import mu_of
 from pillar_core.errors import DataError
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.fields import HasBatch, HasChosenDimension, HasDescent, HasMoments, HasProjectedDescent, require
+from pillar_core.methods.parts.fields import (
+    HasBatch,
+    HasChosenDimension,
+    HasDescent,
+    HasMoments,
+    HasProjectedDescent,
+    require,
+)
 from pillar_core.splits import View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 
@@ -32,7 +41,12 @@ Projected = TypeVar("Projected", bound=HasProjectedDescent)
 
 
 def resolve_schedule(
-    settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None, *, steps_per_mu: float = STEPS_PER_MU, fewest: int = FEWEST_STEPS
+    settings: Steps,
+    facts: PublicFacts,
+    budget: PrivacyBudget | None,
+    *,
+    steps_per_mu: float = STEPS_PER_MU,
+    fewest: int = FEWEST_STEPS,
 ) -> Plan[Steps]:
     """Fills `steps`, at least `fewest` where there is noise."""
     if settings.steps is not None:
@@ -44,12 +58,18 @@ def resolve_schedule(
     else:
         mu = gaussian_mu(budget)
         steps = round(min(max(steps_per_mu * mu, fewest), MOST_STEPS))
-        reason = f"{steps_per_mu:g} μ within {fewest} … {MOST_STEPS}, with μ = {mu:.3g} of the budget; more steps share the same budget"
+        reason = (
+            f"{steps_per_mu:g} μ within {fewest} … {MOST_STEPS}, with μ = {mu:.3g} of the budget;"
+            " more steps share the same budget"
+        )
     return Plan(params.replace_settings(settings, steps=steps), (f"steps = {steps}: {reason}.",))
 
 
-def resolve_projection(settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[Projected]:
-    """Fills `k` (at most `k_ceiling`, else the public rank) and `learning_rate`, from the noise solved.
+def resolve_projection(
+    settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None
+) -> Plan[Projected]:
+    """Fills `k` (at most `k_ceiling`, else the public rank) and `learning_rate`, from the noise
+    solved.
 
     Raises DataError for an explicit k above that.
     """
@@ -58,16 +78,27 @@ def resolve_projection(settings: Projected, facts: PublicFacts, *, k_ceiling: in
     return Plan(with_rate.settings, plan.why + with_rate.why)
 
 
-def resolve_hyperparameters(settings: Descent, facts: PublicFacts, *, dimensions: int | None = None) -> Plan[Descent]:
-    """Fills `learning_rate` from the noise solved, for heads in so many dimensions (None: all features)."""
+def resolve_hyperparameters(
+    settings: Descent, facts: PublicFacts, *, dimensions: int | None = None
+) -> Plan[Descent]:
+    """Fills `learning_rate` from the noise solved, for heads in so many dimensions (None: all
+    features)."""
     if settings.learning_rate is not None:
         return Plan(settings)
     rate = descent_rate(settings, facts, dimensions=dimensions) * (1.0 - settings.momentum)
-    reason = "min((½ + μ)μN, μN, 160·C)/(steps × clip norm), so a weight gathers half to one unit of noise, and at most 4 k"
-    return Plan(params.replace_settings(settings, learning_rate=rate), (f"learning_rate = {rate:.4g}: {reason}.",))
+    reason = (
+        "min((½ + μ)μN, μN, 160·C)/(steps × clip norm), so a weight gathers half to one unit of"
+        " noise, and at most 4 k"
+    )
+    return Plan(
+        params.replace_settings(settings, learning_rate=rate),
+        (f"learning_rate = {rate:.4g}: {reason}.",),
+    )
 
 
-def resolve_k(settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[Projected]:
+def resolve_k(
+    settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None
+) -> Plan[Projected]:
     """Fills `k` alone; as `resolve_projection`."""
     ceiling = k_ceiling or public_rank(facts)
     check_k(settings.k, ceiling)
@@ -75,14 +106,19 @@ def resolve_k(settings: Projected, facts: PublicFacts, *, k_ceiling: int | None 
         return Plan(settings)
     path_length = noise_scale(settings, facts) * facts.n_private
     k = default_k(path_length, ceiling)
-    why = f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most the rank."
+    why = (
+        f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most"
+        " the rank."
+    )
     return Plan(params.replace_settings(settings, k=k), (why,))
 
 
 def descent_rate(settings: HasDescent, facts: PublicFacts, *, dimensions: int | None) -> float:
     """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
     rate = path_length(noise_scale(settings, facts), facts) / require(settings.steps, "steps")
-    return float(min(rate, LARGEST_RATE_PER_DIMENSION * (dimensions or facts.d)) / settings.l2_clip_norm)
+    return float(
+        min(rate, LARGEST_RATE_PER_DIMENSION * (dimensions or facts.d)) / settings.l2_clip_norm
+    )
 
 
 def path_length(mu: float, facts: PublicFacts) -> float:
@@ -91,18 +127,23 @@ def path_length(mu: float, facts: PublicFacts) -> float:
 
 
 def effective_steps(steps: int, momentum: float) -> float:
-    """Σ_t (1 − m^t)/(1 − m): the path length of T unit gradients under heavy-ball momentum m, in units of the rate."""
+    """Σ_t (1 − m^t)/(1 − m): the path length of T unit gradients under heavy-ball momentum m, in
+    units of the rate."""
     return (steps - momentum * (1.0 - momentum**steps) / (1.0 - momentum)) / (1.0 - momentum)
 
 
 def check_k(k: int | None, ceiling: int) -> None:
     """Refuses an explicit k above what the rows span. Raises DataError, naming the largest k."""
     if k is not None and k > ceiling:
-        raise DataError(f"k must be at most {ceiling}, the directions that there are; got {k}. Lower k or bring more public rows.")
+        raise DataError(
+            f"k must be at most {ceiling}, the directions that there are; got {k}. Lower k or bring"
+            " more public rows."
+        )
 
 
 def gaussian_mu(budget: PrivacyBudget) -> float:
-    """μ such that μ-GDP is (ε, δ)-DP, in units of the clip norm: halved under replace-one, whose clipped sums move by 2."""
+    """μ such that μ-GDP is (ε, δ)-DP, in units of the clip norm: halved under replace-one, whose
+    clipped sums move by 2."""
     mu = mu_of(budget.epsilon, budget.delta)
     return mu / 2 if budget.relation is NeighboringRelation.REPLACE_ONE else mu
 
@@ -122,7 +163,9 @@ def sampling_probability(batch_size: int | None, facts: PublicFacts) -> float:
 
 def public_statistics(settings: HasMoments, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k."""
-    return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
+    return {
+        "public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank
+    }
 
 
 def projection_statistics(settings: HasChosenDimension, view: View) -> dict[str, int | float]:
@@ -131,7 +174,8 @@ def projection_statistics(settings: HasChosenDimension, view: View) -> dict[str,
 
 
 def public_rank(facts: PublicFacts) -> int:
-    """The rank of the public rows, where it was measured, else the most that m centred rows of d features can have."""
+    """The rank of the public rows, where it was measured, else the most that m centred rows of d
+    features can have."""
     return int(facts.extra.get("public_rank", min(facts.d, max(facts.n_public - 1, 1))))
 
 

@@ -1,11 +1,14 @@
-"""What PATE and private-kNN share: private rows vote on public rows, the noisy votes teach a student that sees public rows only.
+"""What PATE and private-kNN share: private rows vote on public rows, the noisy votes teach a
+student that sees public rows only.
 
-One query's votes (C,) move by at most √2 in L2 norm when one voter changes its mind, whichever relation makes it: so a query
-is a Gaussian release with sensitivity √2 under both, and `noise_multiplier` is the votes' noise in units of √2.
+One query's votes (C,) move by at most √2 in L2 norm when one voter changes its mind, whichever
+relation makes it: so a query is a Gaussian release with sensitivity √2 under both, and
+`noise_multiplier` is the votes' noise in units of √2.
 
-Rows in k public directions are each a function of itself alone to the last bit (`Transform.rows`). Where a vote or a neighbour hangs on a
-comparison, a row that comes or goes could else move more than one of them. Here rows are multiples of 2⁻¹⁵ of a public power of two, so
-that their squared distances are exact in float64 as well.
+Rows in k public directions are each a function of itself alone to the last bit (`Transform.rows`).
+Where a vote or a neighbour hangs on a comparison, a row that comes or goes could else move more
+than one of them. Here rows are multiples of 2⁻¹⁵ of a public power of two, so that their squared
+distances are exact in float64 as well.
 """
 
 import dataclasses
@@ -46,7 +49,9 @@ class VotingSettings:
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
-    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER, help="Noise of a query's votes, in units of √2.")
+    noise_multiplier: float | None = params.setting(
+        params.NOISE_MULTIPLIER, help="Noise of a query's votes, in units of √2."
+    )
 
 
 V = TypeVar("V", bound=VotingSettings)
@@ -67,11 +72,15 @@ def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | No
     if settings.queries is not None:
         return Plan(settings)
     n_queries = queries_of(settings, facts)
-    return Plan(dataclasses.replace(settings, queries=n_queries), (f"queries = {n_queries}: all public rows, at most {MOST_QUERIES:,}.",))
+    return Plan(
+        dataclasses.replace(settings, queries=n_queries),
+        (f"queries = {n_queries}: all public rows, at most {MOST_QUERIES:,}.",),
+    )
 
 
 def project(settings: VotingSettings, view: View) -> Prepared:
-    """Private and public rows in k public directions, each independent of all others to the last bit; made once a split."""
+    """Private and public rows in k public directions, each independent of all others to the last
+    bit; made once a split."""
     values = {name: getattr(settings, name) for name in ROWS}
     return view.memo.get(("exact rows", *values.values()), lambda: exact_rows(view, **values))
 
@@ -82,13 +91,16 @@ def query_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -
 
 
 def stable_ids(view: View) -> Array:
-    """(n,) int64 each private row's own number, which no other row's presence changes: its place in the loaded rows."""
+    """(n,) int64 each private row's own number, which no other row's presence changes: its place in
+    the loaded rows."""
     return np.arange(len(view.x), dtype=np.int64) if view.rows is None else view.rows
 
 
 def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> GaussianMechanism:
     """The release of one query's votes."""
-    mechanism = GaussianMechanism(noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes")
+    mechanism = GaussianMechanism(
+        noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes"
+    )
     if mechanism.is_exact:
         exact.refuse(1, 1, exact.SUM_UNITS)
     return mechanism
@@ -96,7 +108,9 @@ def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> G
 
 def release_votes(mechanism: GaussianMechanism, votes: Array) -> Array:
     """(m, C) float64 noisy votes (m, C), one release a row."""
-    return np.stack([mechanism.release_counts(row).numpy() for row in torch.from_numpy(votes.astype(np.int64))])
+    return np.stack(
+        [mechanism.release_counts(row).numpy() for row in torch.from_numpy(votes.astype(np.int64))]
+    )
 
 
 def noise_std(mechanism: GaussianMechanism) -> float:
@@ -104,20 +118,28 @@ def noise_std(mechanism: GaussianMechanism) -> float:
     return mechanism.noise_multiplier * mechanism.l2_clip_norm
 
 
-def student(z_queries: Array, noisy: Array, prepared: Prepared, *, learns: str, mechanism: GaussianMechanism) -> TrainResult:
-    """The student of noisy votes (m, C) on public rows z_asked (m, k): post-processing of what `mechanism` released."""
+def student(
+    z_queries: Array, noisy: Array, prepared: Prepared, *, learns: str, mechanism: GaussianMechanism
+) -> TrainResult:
+    """The student of noisy votes (m, C) on public rows z_asked (m, k): post-processing of what
+    `mechanism` released."""
     if learns == "votes":
         weights, bias = shrunk_regression(z_queries, noisy, noise_std=noise_std(mechanism))
     else:
-        weights, bias = cross_validated_ridge(z_queries, np.eye(noisy.shape[1])[noisy.argmax(axis=1)])
+        weights, bias = cross_validated_ridge(
+            z_queries, np.eye(noisy.shape[1])[noisy.argmax(axis=1)]
+        )
     return TrainResult(LinearClassifier(prepared.transform, weights, bias))
 
 
 STEP = 2.0**-15
 
 
-def exact_rows(view: View, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int) -> Prepared:
-    """Private and public rows as `View.prepare` makes them, on the grid of STEP. z, z_public: (n, k), (m, k) float32.
+def exact_rows(
+    view: View, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int
+) -> Prepared:
+    """Private and public rows as `View.prepare` makes them, on the grid of STEP. z, z_public: (n,
+    k), (m, k) float32.
 
     Raises DataError for k above the rank of the public rows, or no public rows.
     """
@@ -129,4 +151,6 @@ def exact_rows(view: View, *, standardise: bool | None, centre: bool | None, nor
 
 
 def _on_grid(z: Array, limit: float) -> Array:
-    return np.asarray((np.rint(np.clip(z / limit, -1.0, 1.0) / STEP) * (STEP * limit)).astype(np.float32))
+    return np.asarray(
+        (np.rint(np.clip(z / limit, -1.0, 1.0) / STEP) * (STEP * limit)).astype(np.float32)
+    )

@@ -1,1 +1,2 @@
-"""Learners that labelled public rows guide: by a start, a reference, a scale, a clip norm or a subspace of gradients."""
+"""Learners that labelled public rows guide: by a start, a reference, a scale, a clip norm or a
+subspace of gradients."""

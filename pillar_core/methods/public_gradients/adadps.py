@@ -1,13 +1,16 @@
-"""AdaDPS: private gradients scaled, entry by entry, by what labelled public rows say about each entry's size; then clipped.
+"""AdaDPS: private gradients scaled, entry by entry, by what labelled public rows say about each
+entry's size; then clipped.
 
-ν is the mean, over public minibatches, of the squared public gradient at the current weights; a private row's gradient is
-divided by √(ν + ε_c) and clipped. The scaling is normalised by a public constant so that public rows keep their mean squared
-gradient norm: the clip norm and the step size then mean the same as without it, and a large ε_c is DP-SGD.
+ν is the mean, over public minibatches, of the squared public gradient at the current weights; a
+private row's gradient is divided by √(ν + ε_c) and clipped. The scaling is normalised by a public
+constant so that public rows keep their mean squared gradient norm: the clip norm and the step size
+then mean the same as without it, and a large ε_c is DP-SGD.
 
-Guarantee: the scaling is a function of public rows and of released weights; rows are clipped after it, so each step is a
-Gaussian release of a clipped sum (clipping before would let norms grow by the scaling). No bias, so that every entry is
-scaled. Source: Li, Zaheer, Reddi & Smith 2022 (AdaDPS with public data). The published code shuffles batches and accounts
-them as Poisson samples; here they are Poisson samples. Cost: DP-SGD's and one more product for the norms.
+Guarantee: the scaling is a function of public rows and of released weights; rows are clipped after
+it, so each step is a Gaussian release of a clipped sum (clipping before would let norms grow by the
+scaling). No bias, so that every entry is scaled. Source: Li, Zaheer, Reddi & Smith 2022 (AdaDPS
+with public data). The published code shuffles batches and accounts them as Poisson samples; here
+they are Poisson samples. Cost: DP-SGD's and one more product for the norms.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from pillar_core.methods.parts.fields import toml_setting
 
 SMALLEST = 1e-30
 CONDITIONER_FACTOR = 10.0
-"""Measured on four real sets: no scaling beat plain DP-SGD there, mild scaling loses least (docs/methods/adadps.md)."""
+"""Measured on four real sets: no scaling beat plain DP-SGD there, mild scaling loses least
+(docs/methods/adadps.md)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,10 +44,17 @@ class AdaDpsSettings(descent.StepSettings):
     refresh: int = toml_setting("adadps", "refresh")
 
 
-def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """(C, k) √D = 1/√(ν + ε_c), times the constant that keeps the public rows' mean squared gradient norm."""
+def public_scaling(
+    settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """(C, k) √D = 1/√(ν + ε_c), times the constant that keeps the public rows' mean squared
+    gradient norm."""
     moment = gradient_second_moment(z, labels, weights, batch_size=settings.public_batch_size)
-    added = CONDITIONER_FACTOR * float(moment.mean()) if settings.conditioner is None else settings.conditioner
+    added = (
+        CONDITIONER_FACTOR * float(moment.mean())
+        if settings.conditioner is None
+        else settings.conditioner
+    )
     squares = 1.0 / (moment + max(added, SMALLEST))
     residuals = head_residuals(z, labels, weights)
     plain = (residuals.square().sum(0) * z.square().sum(1)).mean()
@@ -51,11 +62,17 @@ def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tens
     return torch.sqrt(squares * (plain / scaled.clamp(min=SMALLEST)))
 
 
-def preconditioned_descent(settings: Sequence[AdaDpsSettings], group: descent.HeadGroup, state: torch.Tensor) -> Step:
-    """Descent with momentum on sums of gradients that are scaled by what the public rows say, every `refresh` steps anew."""
+def preconditioned_descent(
+    settings: Sequence[AdaDpsSettings], group: descent.HeadGroup, state: torch.Tensor
+) -> Step:
+    """Descent with momentum on sums of gradients that are scaled by what the public rows say, every
+    `refresh` steps anew."""
     facts = group.view.facts
     z, labels = (rows.to(state.device) for rows in _public_rows(group))
-    descend, scaling = heavy_ball([descent.plan_of(head, facts) for head in settings], state), torch.ones_like(state)
+    descend, scaling = (
+        heavy_ball([descent.plan_of(head, facts) for head in settings], state),
+        torch.ones_like(state),
+    )
 
     def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
         for h, head in enumerate(settings):

@@ -1,11 +1,14 @@
-"""AdaMix: start from the public rows' head, clip at a public percentile, project on public gradients, step on both kinds of rows.
+"""AdaMix: start from the public rows' head, clip at a public percentile, project on public
+gradients, step on both kinds of rows.
 
-Guarantee: per step one Gaussian release of Σ clip_τ(g_i) over all private rows (μ = √T/σ exactly). Clip norm τ_t, subspace
-and the public rows' gradient come from public rows and released weights. The noise is drawn before the projection: UᵀN has
-the law of the paper's noise N(0, σ²τ²) in P×C coordinates, and projecting is post-processing. Corrections: ρ = T/(2σ²), not
-T²/(2σ²); the total public gradient has at most C − 1 left singular vectors, so past them the basis is completed by the public
-rows' principal directions. Source: Golatkar et al., AdaMix, Algorithm 2 and section 3.3 (start from class names).
-Cost: two matrix products over all rows a step, and one thin QR where a projection is on.
+Guarantee: per step one Gaussian release of Σ clip_τ(g_i) over all private rows (μ = √T/σ exactly).
+Clip norm τ_t, subspace and the public rows' gradient come from public rows and released weights.
+The noise is drawn before the projection: UᵀN has the law of the paper's noise N(0, σ²τ²) in P×C
+coordinates, and projecting is post-processing. Corrections: ρ = T/(2σ²), not T²/(2σ²); the total
+public gradient has at most C − 1 left singular vectors, so past them the basis is completed by the
+public rows' principal directions. Source: Golatkar et al., AdaMix, Algorithm 2 and section 3.3
+(start from class names). Cost: two matrix products over all rows a step, and one thin QR where a
+projection is on.
 """
 
 import dataclasses
@@ -29,16 +32,20 @@ from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, Values
 
 ROOM = 4
-"""Projected only where public rows span at least this many times the dimensions that the noise allows: fewer lose signal."""
+"""Projected only where public rows span at least this many times the dimensions that the noise
+allows: fewer lose signal."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AdamixSettings(mixed.MixedSettings):
-    """AdaMix and its ablations; learning_rate and weight_decay are on the scale of sums over rows, as in the paper."""
+    """AdaMix and its ablations; learning_rate and weight_decay are on the scale of sums over rows,
+    as in the paper."""
 
     batch_size: ClassVar[None] = None
     learning_rate: float | None = params.setting(
-        params.LEARNING_RATE, help="Step size on the summed gradient of public and private rows.", none_means=mixed.RATE_RULE
+        params.LEARNING_RATE,
+        help="Step size on the summed gradient of public and private rows.",
+        none_means=mixed.RATE_RULE,
     )
     initialisation: str = toml_setting(
         "mixed",
@@ -49,27 +56,47 @@ class AdamixSettings(mixed.MixedSettings):
     k: int | None = params.setting(params.K)
     adaptive_clip: bool = toml_setting("adamix", "adaptive_clip")
     clip_percentile: float = toml_setting("mixed", "clip_percentile")
-    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, help="Clip norm where adaptive_clip is off.")
+    l2_clip_norm: float = params.setting(
+        params.L2_CLIP_NORM, help="Clip norm where adaptive_clip is off."
+    )
     projection: bool = toml_setting("adamix", "projection")
     weight_decay: float = toml_setting("adamix", "weight_decay")
     text_scale: float = toml_setting("adamix", "text_scale")
 
 
-def both_kinds(settings: Sequence[AdamixSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
+def both_kinds(
+    settings: Sequence[AdamixSettings], group: descent.HeadGroup, state: "torch.Tensor"
+) -> Step:
     """w ← w − η(G_pub + U Uᵀ G̃_priv + λw), on sums."""
-    public, facts, directions = mixed.PublicRows.of(group), group.view.facts, public_directions(settings, group.view)
+    public, facts, directions = (
+        mixed.PublicRows.of(group),
+        group.view.facts,
+        public_directions(settings, group.view),
+    )
     percentiles = [head.clip_percentile for head in settings]
-    fixed = torch.tensor([0.0 if head.adaptive_clip else head.l2_clip_norm for head in settings], device=state.device)
-    by_rule = torch.tensor([head.learning_rate is None for head in settings], device=state.device)[:, None, None]
+    fixed = torch.tensor(
+        [0.0 if head.adaptive_clip else head.l2_clip_norm for head in settings], device=state.device
+    )
+    by_rule = torch.tensor([head.learning_rate is None for head in settings], device=state.device)[
+        :, None, None
+    ]
     decays = per_head([head.weight_decay for head in settings], state)
     longest = longest_public_rate(settings[0], group.view)
 
     def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
         norms, public_sum, _ = public.gradients(state)
-        clip = torch.where(fixed > 0, fixed, mixed.percentiles(norms, percentiles)).clamp(min=SMALLEST_CLIP)
+        clip = torch.where(fixed > 0, fixed, mixed.percentiles(norms, percentiles)).clamp(
+            min=SMALLEST_CLIP
+        )
         released = noisy_sum(state, Clipping(clip))
-        bases = [subspace(head, gradient, directions) for head, gradient in zip(settings, public_sum, strict=True)]
-        parts = [part if basis is None else (part @ basis) @ basis.T for part, basis in zip(released, bases, strict=True)]
+        bases = [
+            subspace(head, gradient, directions)
+            for head, gradient in zip(settings, public_sum, strict=True)
+        ]
+        parts = [
+            part if basis is None else (part @ basis) @ basis.T
+            for part, basis in zip(released, bases, strict=True)
+        ]
         rates = mixed.mean_rates(settings, facts, clip)
         stable = torch.where(by_rule, (longest / rates).clamp(max=1.0), 1.0)
         moved = stable * public_sum + torch.stack(parts) + decays * state
@@ -79,13 +106,17 @@ def both_kinds(settings: Sequence[AdamixSettings], group: descent.HeadGroup, sta
 
 
 def longest_public_rate(settings: mixed.MixedSettings, view: View) -> float:
-    """The step size on the mean gradient beyond which the public rows' own gradients, which nothing clips, overshoot: 4N/(mλ).
+    """The step size on the mean gradient beyond which the public rows' own gradients, which nothing
+    clips, overshoot: 4N/(mλ).
 
-    λ is the share of their first direction, as large as the second moment of unit rows; half of it bounds the loss's curvature. The rule's
-    step grows without limit as the clip norm falls, that is where public rows are fitted well.
+    λ is the share of their first direction, as large as the second moment of unit rows; half of it
+    bounds the loss's curvature. The rule's step grows without limit as the clip norm falls, that is
+    where public rows are fitted well.
     """
     values = view.basis(standardise=settings.standardise, centre=settings.centre).eigenvalues
-    return float(4.0 * view.facts.n_private / max(view.facts.n_public, 1) * values.sum() / values[0])
+    return float(
+        4.0 * view.facts.n_private / max(view.facts.n_public, 1) * values.sum() / values[0]
+    )
 
 
 def public_directions(settings: Sequence[AdamixSettings], view: View) -> "torch.Tensor | None":
@@ -96,26 +127,37 @@ def public_directions(settings: Sequence[AdamixSettings], view: View) -> "torch.
     return torch.from_numpy(basis.vectors).to(training_device())
 
 
-def subspace(settings: AdamixSettings, public_sum: "torch.Tensor", directions: "torch.Tensor | None") -> "torch.Tensor | None":
+def subspace(
+    settings: AdamixSettings, public_sum: "torch.Tensor", directions: "torch.Tensor | None"
+) -> "torch.Tensor | None":
     """(d, k) orthonormal directions that a step keeps of the released sum (C, d), None for all."""
-    if not settings.projection or settings.k is None or settings.k >= public_sum.shape[1] or directions is None:
+    if (
+        not settings.projection
+        or settings.k is None
+        or settings.k >= public_sum.shape[1]
+        or directions is None
+    ):
         return None
     return gradient_subspace(public_sum, directions, settings.k)
 
 
 def start(settings: AdamixSettings, group: descent.HeadGroup) -> Array:
-    """(d, C) starting weights: the public rows' head, β times the unit encodings of the class names, or zeros."""
+    """(d, C) starting weights: the public rows' head, β times the unit encodings of the class
+    names, or zeros."""
     if settings.initialisation != "text":
         return mixed.public_start(settings, group)
     text = _text(settings, group.view)
     lengths = np.linalg.norm(text, axis=1, keepdims=True)
-    return np.ascontiguousarray((settings.text_scale * text / np.where(lengths > 0, lengths, 1.0)).T.astype(np.float32))
+    return np.ascontiguousarray(
+        (settings.text_scale * text / np.where(lengths > 0, lengths, 1.0)).T.astype(np.float32)
+    )
 
 
 def public_statistics(settings: AdamixSettings, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k.
 
-    Raises DataError, SettingError for a start from class names that this split or preprocessing does not allow.
+    Raises DataError, SettingError for a start from class names that this split or preprocessing
+    does not allow.
     """
     if settings.initialisation == "text":
         _text(settings, view)
@@ -130,13 +172,20 @@ def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Pla
     rank = rules.public_rank(facts)
     why = list(mixed.rate_words(settings, facts))
     if settings.k is not None and rank < settings.k != facts.d:
-        raise SettingError(f"k must be at most {rank}, the rank of the public rows, or {facts.d} for no projection; got {settings.k}.")
+        raise SettingError(
+            f"k must be at most {rank}, the rank of the public rows, or {facts.d} for no"
+            f" projection; got {settings.k}."
+        )
     if settings.projection and settings.k is None:
         reach = rules.noise_scale(settings, facts) * facts.n_private
         wanted = facts.d if math.isinf(reach) else max(rules.SMALLEST_K, round(reach ** (2 / 3)))
         k = wanted if ROOM * wanted <= rank else facts.d
         rule = f"(μN)^(2/3) with μN = {reach:,.0f} is {wanted}"
-        outcome = "projected" if k == wanted else f"not projected, for that asks for a public rank of {ROOM * wanted}"
+        outcome = (
+            "projected"
+            if k == wanted
+            else f"not projected, for that asks for a public rank of {ROOM * wanted}"
+        )
         why.append(f"k = {k}: {rule}; {outcome}; the public rank is {rank}.")
         settings = dataclasses.replace(settings, k=k)
     return Plan(settings, tuple(why))
@@ -144,9 +193,15 @@ def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Pla
 
 def _text(settings: AdamixSettings, view: View) -> Array:
     if view.text_embeddings is None:
-        raise DataError("initialisation='text' needs text embeddings of the class names; pass text_embeddings to split.")
+        raise DataError(
+            "initialisation='text' needs text embeddings of the class names; pass text_embeddings"
+            " to split."
+        )
     if settings.standardise or settings.centre:
-        raise SettingError("standardise and centre must be false with initialisation='text': class names are encoded as raw features are.")
+        raise SettingError(
+            "standardise and centre must be false with initialisation='text': class names are"
+            " encoded as raw features are."
+        )
     return view.text_embeddings
 
 

@@ -1,10 +1,12 @@
-"""AdaMix as its theorems take it: one public pass, then noisy descent on the penalised sum, averaged, without clipping.
+"""AdaMix as its theorems take it: one public pass, then noisy descent on the penalised sum,
+averaged, without clipping.
 
-Guarantee: rows have unit norm, so a row's cross-entropy gradient has norm at most L = √2 (‖softmax − onehot‖ ≤ √2): the sum
-over private rows needs no clip, and L is stated as its sensitivity (the clip at √2 only bounds rounding). ρ = TL²/(2σ²),
-μ = √(2ρ) = √T/multiplier. Corrections: the regulariser's gradient λ(w − w_ref) is missing in print; ρ = T²L²/(2σ²) is a typo;
-Theorem 3's λ is √(2dL²/(ρ‖w* − w_ref‖²)). Source: Golatkar et al., AdaMix, Algorithm 3 and Theorems 3 and 4.
-Cost: two matrix products over all rows a step.
+Guarantee: rows have unit norm, so a row's cross-entropy gradient has norm at most L = √2 (‖softmax
+− onehot‖ ≤ √2): the sum over private rows needs no clip, and L is stated as its sensitivity (the
+clip at √2 only bounds rounding). ρ = TL²/(2σ²), μ = √(2ρ) = √T/multiplier. Corrections: the
+regulariser's gradient λ(w − w_ref) is missing in print; ρ = T²L²/(2σ²) is a typo; Theorem 3's λ is
+√(2dL²/(ρ‖w* − w_ref‖²)). Source: Golatkar et al., AdaMix, Algorithm 3 and Theorems 3 and 4. Cost:
+two matrix products over all rows a step.
 """
 
 import dataclasses
@@ -42,8 +44,11 @@ class AdamixTheorySettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-def averaged_descent(settings: Sequence[AdamixTheorySettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
-    """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref))), w_ref the start; the last step returns Σ 2t/(T(T + 1)) w_t."""
+def averaged_descent(
+    settings: Sequence[AdamixTheorySettings], group: descent.HeadGroup, state: "torch.Tensor"
+) -> Step:
+    """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref))), w_ref the start; the last step
+    returns Σ 2t/(T(T + 1)) w_t."""
     public, reference, average = mixed.PublicRows.of(group), state, torch.zeros_like(state)
     steps = int(settings[0].steps or 0)
     decay = per_head([require(head.regularisation, "regularisation") for head in settings], state)
@@ -57,40 +62,64 @@ def averaged_descent(settings: Sequence[AdamixTheorySettings], group: descent.He
         gradient = noisy_sum(state, Clipping(clip)) + public_sum + decay * (state - reference)
         moved = state - 2.0 / (decay * (number + 2)) * gradient
         lengths: torch.Tensor = torch.linalg.vector_norm(moved, dim=(1, 2), keepdim=True)
-        return average if number == steps - 1 else moved * (radius / lengths.clamp(min=1e-30)).clamp(max=1.0)
+        return (
+            average
+            if number == steps - 1
+            else moved * (radius / lengths.clamp(min=1e-30)).clamp(max=1.0)
+        )
 
     return step
 
 
-def resolve_schedule(settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[AdamixTheorySettings]:
+def resolve_schedule(
+    settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None
+) -> Plan[AdamixTheorySettings]:
     """Fills `steps` and `strong_convexity`."""
     why: list[str] = []
     if settings.strong_convexity is None:
         settings = dataclasses.replace(settings, strong_convexity=1.0 / max(facts.n_public, 1))
-        why.append(f"strong_convexity = {settings.strong_convexity:.3g}: one over the public rows, an assumption about the population.")
+        why.append(
+            f"strong_convexity = {settings.strong_convexity:.3g}: one over the public rows, an"
+            " assumption about the population."
+        )
     if settings.steps is None:
         settings = dataclasses.replace(settings, steps=STEPS)
-        why.append(f"steps = {STEPS}: the bound falls in T at equal privacy, and beyond this accuracy hardly moves.")
+        why.append(
+            f"steps = {STEPS}: the bound falls in T at equal privacy, and beyond this accuracy"
+            " hardly moves."
+        )
     return Plan(settings, tuple(why))
 
 
-def resolve_hyperparameters(settings: AdamixTheorySettings, facts: PublicFacts) -> Plan[AdamixTheorySettings]:
-    """Fills `regularisation`: Theorem 3's λ, or the one that balances its 1/T term where that is larger."""
+def resolve_hyperparameters(
+    settings: AdamixTheorySettings, facts: PublicFacts
+) -> Plan[AdamixTheorySettings]:
+    """Fills `regularisation`: Theorem 3's λ, or the one that balances its 1/T term where that is
+    larger."""
     if settings.regularisation is not None:
         return Plan(settings)
     distance = 2.0 * settings.radius
     mu = rules.noise_scale(settings, facts)
-    theorem = 0.0 if math.isinf(mu) else math.sqrt(4.0 * facts.d * facts.n_classes) * LIPSCHITZ / (mu * distance)
+    theorem = (
+        0.0
+        if math.isinf(mu)
+        else math.sqrt(4.0 * facts.d * facts.n_classes) * LIPSCHITZ / (mu * distance)
+    )
     balance = math.sqrt(8.0 / float(settings.steps or 1)) * facts.n_private * LIPSCHITZ / distance
     value = max(theorem, balance)
-    why = f"regularisation = {value:.4g}: the larger of √(2dL²/(ρr²)) = {theorem:.4g} and √8·NL/(√T·r) = {balance:.4g}, r = {distance:g}."
+    why = (
+        f"regularisation = {value:.4g}: the larger of √(2dL²/(ρr²)) = {theorem:.4g} and"
+        f" √8·NL/(√T·r) = {balance:.4g}, r = {distance:g}."
+    )
     return Plan(dataclasses.replace(settings, regularisation=value), (why,))
 
 
 def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) -> Array:
-    """(d, C) float32 last iterate from zero of one pass over the public rows in a random order: the start, and what is pulled back to.
+    """(d, C) float32 last iterate from zero of one pass over the public rows in a random order: the
+    start, and what is pulled back to.
 
-    Step t is 2/(c(t + 1)) long, c the strong convexity of the population risk, and ends in ‖W‖ ≤ radius.
+    Step t is 2/(c(t + 1)) long, c the strong convexity of the population risk, and ends in ‖W‖ ≤
+    radius.
     """
     labels, convexity = mixed.labels_of(group.view), float(settings.strong_convexity or math.nan)
     rows = group.prepared.z_public.astype(np.float64)

@@ -1,10 +1,11 @@
 """DOPE-SGD: clip what a private gradient differs from the public mean by, not the gradient itself.
 
-Guarantee: per step one Gaussian release of Σ clip(g_i − g_pub), over a batch where batch_size is set.
-g_pub is a public constant of the step, so a row present or absent moves the sum by at most the clip norm, and a replaced
-one by twice that. The step is g_pub + released/(q·N): |batch| · g_pub is never added back, for the size of a batch is
-private. Source: Nasr et al., Effectively Using Public Data in Privacy Preserving Machine Learning, ICML 2023 (the clipping;
-not its generative models). Cost: three matrix products over the batch a step, ‖r⊗z − G‖² = ‖r‖²‖z‖² − 2rᵀGz + ‖G‖².
+Guarantee: per step one Gaussian release of Σ clip(g_i − g_pub), over a batch where batch_size is
+set. g_pub is a public constant of the step, so a row present or absent moves the sum by at most the
+clip norm, and a replaced one by twice that. The step is g_pub + released/(q·N): |batch| · g_pub is
+never added back, for the size of a batch is private. Source: Nasr et al., Effectively Using Public
+Data in Privacy Preserving Machine Learning, ICML 2023 (the clipping; not its generative models).
+Cost: three matrix products over the batch a step, ‖r⊗z − G‖² = ‖r‖²‖z‖² − 2rᵀGz + ‖G‖².
 """
 
 import dataclasses
@@ -30,8 +31,11 @@ class DopeSgdSettings(PdaDpmdSettings):
     )
 
 
-def differences(settings: Sequence[DopeSgdSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
-    """w ← w − η (g_pub + released / (q·N)): how far rows lie from the public mean gradient is clipped and released."""
+def differences(
+    settings: Sequence[DopeSgdSettings], group: descent.HeadGroup, state: "torch.Tensor"
+) -> Step:
+    """w ← w − η (g_pub + released / (q·N)): how far rows lie from the public mean gradient is
+    clipped and released."""
     public, facts = mixed.PublicRows.of(group), group.view.facts
     expected = mixed.plan_of(settings[0], facts).expected_rows
 
@@ -39,12 +43,20 @@ def differences(settings: Sequence[DopeSgdSettings], group: descent.HeadGroup, s
         norms, public_sum, residuals = public.gradients(state)
         mean = public_sum / public.count
         inner = (mean.reshape(-1, mean.shape[2]) @ public.z.T).view_as(residuals)
-        squared = norms.square() - 2 * (residuals * inner).sum(1) + mean.square().sum((1, 2))[:, None]
+        squared = (
+            norms.square() - 2 * (residuals * inner).sum(1) + mean.square().sum((1, 2))[:, None]
+        )
         clip = mixed.clip_norms(squared.clamp_(min=0.0).sqrt_(), settings)
         released = noisy_sum(state, Clipping(clip, reference=mean))
-        return state - mixed.mean_rates(settings, facts, clip) * (public_sum / public.count + released / expected)
+        return state - mixed.mean_rates(settings, facts, clip) * (
+            public_sum / public.count + released / expected
+        )
 
     return step
 
 
-METHODS.register(mixed.learner("dope_sgd", DopeSgdSettings, differences, resolve_schedule=mixed.resolve_short_schedule))
+METHODS.register(
+    mixed.learner(
+        "dope_sgd", DopeSgdSettings, differences, resolve_schedule=mixed.resolve_short_schedule
+    )
+)

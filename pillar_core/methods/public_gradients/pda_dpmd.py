@@ -1,9 +1,11 @@
-"""PDA-DPMD: noised private gradients first, public gradients more and more: mirror descent in its first-order form.
+"""PDA-DPMD: noised private gradients first, public gradients more and more: mirror descent in its
+first-order form.
 
-Guarantee: per step one Gaussian release of the clipped sum, over a batch where batch_size is set; public gradients
-are added after the noise. With K the number of steps, step t moves along α_t · (noised private mean) + (1 − α_t) · (public
-mean), α_t = cos(πt/2K). Source: Amid et al., ICML 2022, first-order approximation, as used for public-data selection (GSD,
-appendix D.3). Cost: two matrix products over the batch and over the public rows a step.
+Guarantee: per step one Gaussian release of the clipped sum, over a batch where batch_size is set;
+public gradients are added after the noise. With K the number of steps, step t moves along α_t ·
+(noised private mean) + (1 − α_t) · (public mean), α_t = cos(πt/2K). Source: Amid et al., ICML 2022,
+first-order approximation, as used for public-data selection (GSD, appendix D.3). Cost: two matrix
+products over the batch and over the public rows a step.
 """
 
 import dataclasses
@@ -25,13 +27,18 @@ class PdaDpmdSettings(mixed.MixedSettings):
     batch_size: int | None = params.setting(params.BATCH_SIZE)
     sampling: str = params.setting(params.SAMPLING)
     l2_clip_norm: float | None = params.setting(
-        params.L2_CLIP_NORM, default=None, none_means="clip_percentile of public gradient norms, each step"
+        params.L2_CLIP_NORM,
+        default=None,
+        none_means="clip_percentile of public gradient norms, each step",
     )
     clip_percentile: float = toml_setting("mixed", "clip_percentile")
 
 
-def mirror_descent(settings: Sequence[PdaDpmdSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
-    """w ← w − η (α_t g_priv + (1 − α_t) g_pub), on means; rows are clipped at the public rows' percentile."""
+def mirror_descent(
+    settings: Sequence[PdaDpmdSettings], group: descent.HeadGroup, state: "torch.Tensor"
+) -> Step:
+    """w ← w − η (α_t g_priv + (1 − α_t) g_pub), on means; rows are clipped at the public rows'
+    percentile."""
     public, facts = mixed.PublicRows.of(group), group.view.facts
     expected, steps = mixed.plan_of(settings[0], facts).expected_rows, settings[0].steps
 
@@ -39,10 +46,17 @@ def mirror_descent(settings: Sequence[PdaDpmdSettings], group: descent.HeadGroup
         norms, public_sum, _ = public.gradients(state)
         clip = mixed.clip_norms(norms, settings)
         alpha = math.cos(math.pi * number / (2 * steps)) if steps else 1.0
-        mean = alpha * noisy_sum(state, Clipping(clip)) / expected + (1 - alpha) * public_sum / public.count
+        mean = (
+            alpha * noisy_sum(state, Clipping(clip)) / expected
+            + (1 - alpha) * public_sum / public.count
+        )
         return state - mixed.mean_rates(settings, facts, clip) * mean
 
     return step
 
 
-METHODS.register(mixed.learner("pda_dpmd", PdaDpmdSettings, mirror_descent, resolve_schedule=mixed.resolve_short_schedule))
+METHODS.register(
+    mixed.learner(
+        "pda_dpmd", PdaDpmdSettings, mirror_descent, resolve_schedule=mixed.resolve_short_schedule
+    )
+)

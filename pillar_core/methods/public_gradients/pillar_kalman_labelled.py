@@ -1,11 +1,14 @@
-"""PILLAR Kalman with labelled public rows: from their head, AdaMix's steps on all features, with one small clip norm and no projection.
+"""PILLAR Kalman with labelled public rows: from their head, AdaMix's steps on all features, with
+one small clip norm and no projection.
 
-Few labelled rows show few directions, and their own head fits them well. So a projection on them loses signal, and a clip norm
-that is a percentile of their gradients says nothing of private ones. The steps together are as long as the noise allows.
+Few labelled rows show few directions, and their own head fits them well. So a projection on them
+loses signal, and a clip norm that is a percentile of their gradients says nothing of private ones.
+The steps together are as long as the noise allows.
 
-Guarantee: per step one Gaussian release of Σ clip(g_i) over all private rows at a fixed clip norm (μ = √T/σ). Start, step sizes and
-the public rows' gradient read public rows, released weights, N and C. Source: ours, after AdaMix (Golatkar et al.); measured in
-docs/papers.md. Cost: two matrix products over all rows a step.
+Guarantee: per step one Gaussian release of Σ clip(g_i) over all private rows at a fixed clip norm
+(μ = √T/σ). Start, step sizes and the public rows' gradient read public rows, released weights, N
+and C. Source: ours, after AdaMix (Golatkar et al.); measured in docs/papers.md. Cost: two matrix
+products over all rows a step.
 """
 
 import dataclasses
@@ -28,7 +31,9 @@ class LabelledSettings(mixed.MixedSettings):
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.1)
 
 
-def both_kinds(settings: Sequence[LabelledSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
+def both_kinds(
+    settings: Sequence[LabelledSettings], group: descent.HeadGroup, state: "torch.Tensor"
+) -> Step:
     """w ← w − η(G_pub + G̃_priv)/N, the public part no longer than its curvature allows."""
     public, n_private = mixed.PublicRows.of(group), group.view.facts.n_private
     clip = torch.tensor([head.l2_clip_norm for head in settings], device=state.device)

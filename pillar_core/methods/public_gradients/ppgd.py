@@ -1,8 +1,9 @@
 """PPGD: a private model whose clip norm public rows decide, then a public fit that is held near it.
 
-Guarantee: per step one Gaussian release of the clipped sum (μ = √T/σ); the clip norm is the public rows' mean gradient norm
-at released weights, and the last fit reads public rows and the released model alone. Source: Wang & Zhou, AAAI 2020 (PPSGD),
-with full batches as in Golatkar et al., AdaMix, section 4. Cost: two matrix products over all rows a step.
+Guarantee: per step one Gaussian release of the clipped sum (μ = √T/σ); the clip norm is the public
+rows' mean gradient norm at released weights, and the last fit reads public rows and the released
+model alone. Source: Wang & Zhou, AAAI 2020 (PPSGD), with full batches as in Golatkar et al.,
+AdaMix, section 4. Cost: two matrix products over all rows a step.
 """
 
 import dataclasses
@@ -32,14 +33,18 @@ class PpgdSettings(mixed.MixedSettings):
     reuse: float | None = toml_setting("ppgd", "reuse")
 
 
-def clipped_by_public(settings: Sequence[PpgdSettings], group: descent.HeadGroup, state: "torch.Tensor") -> Step:
+def clipped_by_public(
+    settings: Sequence[PpgdSettings], group: descent.HeadGroup, state: "torch.Tensor"
+) -> Step:
     """w ← w − η · released / N, rows clipped at the public rows' mean gradient norm."""
     public, facts = mixed.PublicRows.of(group), group.view.facts
 
     def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         norms, _, _ = public.gradients(state)
         clip = norms.mean(dim=1).clamp(min=SMALLEST_CLIP)
-        return state - mixed.mean_rates(settings, facts, clip) / facts.n_private * noisy_sum(state, Clipping(clip))
+        return state - mixed.mean_rates(settings, facts, clip) / facts.n_private * noisy_sum(
+            state, Clipping(clip)
+        )
 
     return step
 
@@ -65,4 +70,12 @@ def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[
     return Plan(settings, why)
 
 
-METHODS.register(mixed.learner("ppgd", PpgdSettings, clipped_by_public, finishing=reuse, resolve_hyperparameters=resolve_hyperparameters))
+METHODS.register(
+    mixed.learner(
+        "ppgd",
+        PpgdSettings,
+        clipped_by_public,
+        finishing=reuse,
+        resolve_hyperparameters=resolve_hyperparameters,
+    )
+)

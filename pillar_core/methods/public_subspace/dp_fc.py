@@ -1,12 +1,15 @@
-"""DP-FC: noisy descent on the logistic loss, each step divided by the features' second moment in place of the Hessian.
+"""DP-FC: noisy descent on the logistic loss, each step divided by the features' second moment in
+place of the Hessian.
 
-θ ← θ − η·(G + λI)⁻¹·(Σ clip(g_i) + noise), G the second moment of all rows. The published learner releases G of the private rows once;
-by default G is here N times the public rows' mean second moment, which costs nothing, and `covariance=private` is the published form.
+θ ← θ − η·(G + λI)⁻¹·(Σ clip(g_i) + noise), G the second moment of all rows. The published learner
+releases G of the private rows once; by default G is here N times the public rows' mean second
+moment, which costs nothing, and `covariance=private` is the published form.
 
-Guarantee: T full-batch Gaussian releases of sums of gradients clipped to l2_clip_norm (moved by that under add/remove, by twice
-that under replace-one). With private covariance one more, of Σ u uᵀ over rows of norm at most 1: ‖u uᵀ‖_F ≤ 1, √2 under replace-one
-(both are positive semidefinite), at the same noise multiplier; its symmetric, positive part is post-processing. Public size.
-Source: Mehta, Krichene, Thakurta, Kurakin & Cutkosky 2022 (arXiv 2211.13403: abstract and published code).
+Guarantee: T full-batch Gaussian releases of sums of gradients clipped to l2_clip_norm (moved by
+that under add/remove, by twice that under replace-one). With private covariance one more, of Σ u uᵀ
+over rows of norm at most 1: ‖u uᵀ‖_F ≤ 1, √2 under replace-one (both are positive semidefinite), at
+the same noise multiplier; its symmetric, positive part is post-processing. Public size. Source:
+Mehta, Krichene, Thakurta, Kurakin & Cutkosky 2022 (arXiv 2211.13403: abstract and published code).
 Cost: two matrix products over the rows and one in d × d a step, one d × d inverse.
 """
 
@@ -33,7 +36,8 @@ from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, TrainResult
 
 STEP_PER_CLASS = 0.25
-"""At a head of zeros the loss curves by at most 1/C in each direction, so C would be Newton's step: a quarter of it was measured best."""
+"""At a head of zeros the loss curves by at most 1/C in each direction, so C would be Newton's step:
+a quarter of it was measured best."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +51,9 @@ class DpFcSettings:
     covariance: str = toml_setting("dp_fc", "covariance")
     ridge: float | None = toml_setting("dp_ls", "ridge")
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="")
-    learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means="a quarter of the number of classes")
+    learning_rate: float | None = params.setting(
+        params.LEARNING_RATE, none_means="a quarter of the number of classes"
+    )
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.5)
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
@@ -55,19 +61,31 @@ class DpFcSettings:
 
 
 def cost(settings: DpFcSettings, facts: PublicFacts) -> DpEvent:
-    """The second moment, where it is of private rows, then T clipped sums at the same noise multiplier."""
-    moment = events.gaussian(settings.noise_multiplier or 0.0, replace_one_factor=dp_pca.REPLACE_ONE_FACTOR)
-    return events.compose(*([moment] if settings.covariance == "private" else []), descent.cost(settings, facts))
+    """The second moment, where it is of private rows, then T clipped sums at the same noise
+    multiplier."""
+    moment = events.gaussian(
+        settings.noise_multiplier or 0.0, replace_one_factor=dp_pca.REPLACE_ONE_FACTOR
+    )
+    return events.compose(
+        *([moment] if settings.covariance == "private" else []), descent.cost(settings, facts)
+    )
 
 
 def fit(settings: DpFcSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The head after T preconditioned steps from zero."""
     facts, noise = view.facts, settings.noise_multiplier or 0.0
-    prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True)
+    prepared = view.prepare(
+        standardise=settings.standardise, centre=settings.centre, normalise=True
+    )
     moment = _moment(settings, view, prepared, streams, ledger)
-    ridge = settings.ridge or max(dp_ls.RIDGE_PER_NOISE * noise * settings.l2_clip_norm, dp_ls.SMALLEST_RIDGE * facts.n_private)
+    ridge = settings.ridge or max(
+        dp_ls.RIDGE_PER_NOISE * noise * settings.l2_clip_norm,
+        dp_ls.SMALLEST_RIDGE * facts.n_private,
+    )
     rate = settings.learning_rate or STEP_PER_CLASS * facts.n_classes
-    divided = torch.from_numpy((rate * np.linalg.inv(moment + ridge * np.eye(len(moment)))).astype(np.float32))
+    divided = torch.from_numpy(
+        (rate * np.linalg.inv(moment + ridge * np.eye(len(moment)))).astype(np.float32)
+    )
 
     def start(positions: Sequence[int], state: "torch.Tensor") -> Step:
         inverse = divided.to(state.device)
@@ -78,18 +96,30 @@ def fit(settings: DpFcSettings, view: View, streams: Streams, ledger: Ledger) ->
         return step
 
     head = Head(descent.plan_of(settings, facts), streams, ledger)
-    [(weights, bias)] = train_heads(prepared.z, view.y, [head], n_classes=facts.n_classes, optimiser=start)
+    [(weights, bias)] = train_heads(
+        prepared.z, view.y, [head], n_classes=facts.n_classes, optimiser=start
+    )
     return TrainResult(LinearClassifier(prepared.transform, weights, bias))
 
 
-def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Streams, ledger: Ledger) -> Array:
-    """(d, d) float64 positive semidefinite: of public rows at the size of the private set, or of private rows under noise."""
+def _moment(
+    settings: DpFcSettings, view: View, prepared: Prepared, streams: Streams, ledger: Ledger
+) -> Array:
+    """(d, d) float64 positive semidefinite: of public rows at the size of the private set, or of
+    private rows under noise."""
     if settings.covariance == "public":
         return dp_ls.second_moment(prepared.z_public, view.facts.n_private)
     mechanism = GaussianMechanism(
-        settings.noise_multiplier or 0.0, 1.0, streams.secret("second moment"), ledger, dp_pca.REPLACE_ONE_FACTOR, label="second moment"
+        settings.noise_multiplier or 0.0,
+        1.0,
+        streams.secret("second moment"),
+        ledger,
+        dp_pca.REPLACE_ONE_FACTOR,
+        label="second moment",
     )
-    released = dp_pca.release_moment(dp_pca.second_moment(view, prepared.transform), mechanism).numpy()
+    released = dp_pca.release_moment(
+        dp_pca.second_moment(view, prepared.transform), mechanism
+    ).numpy()
     values, vectors = np.linalg.eigh((released + released.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 

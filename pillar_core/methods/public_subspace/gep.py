@@ -1,19 +1,24 @@
-"""GEP: private gradients split on a basis of public gradients; the part inside and the part outside are noised separately.
+"""GEP: private gradients split on a basis of public gradients; the part inside and the part outside
+are noised separately.
 
-Each step, k directions of the public rows' gradients at the current weights (labels drawn at random, or the rows' own) make
-the basis. A private row's embedding (k numbers) is clipped to C₁, its residual to C₂ < C₁; both sums get noise in proportion
-to their clip norms and are added up again. Most of the gradient lies inside, so most of the noise has k places only.
+Each step, k directions of the public rows' gradients at the current weights (labels drawn at
+random, or the rows' own) make the basis. A private row's embedding (k numbers) is clipped to C₁,
+its residual to C₂ < C₁; both sums get noise in proportion to their clip norms and are added up
+again. Most of the gradient lies inside, so most of the noise has k places only.
 
-A row's gradient is r ⊗ z and a basis vector a combination Σ_l A_lj r_l ⊗ z_l of m anchors, so the embedding of a row is
-c = Aᵀ[(r_l·r)(z_l·z)]_l and its residual has squared norm ‖r‖²‖z‖² − ‖c‖²: an n × m product, never n × (d·C). That difference must not be
-below the true one, and A has entries up to 1e3 times those of a well-conditioned basis: all of it is float64. (In float32 a row that lies
+A row's gradient is r ⊗ z and a basis vector a combination Σ_l A_lj r_l ⊗ z_l of m anchors, so the
+embedding of a row is c = Aᵀ[(r_l·r)(z_l·z)]_l and its residual has squared norm ‖r‖²‖z‖² − ‖c‖²: an
+n × m product, never n × (d·C). That difference must not be below the true one, and A has entries up
+to 1e3 times those of a well-conditioned basis: all of it is float64. (In float32 a row that lies
 almost wholly in the basis left with twice the clip norm.)
 
-Guarantee: basis and anchors are functions of public rows, public randomness and released weights. A step is one joint
-Gaussian release of two sums with sensitivities C₁ and C₂ from one Poisson sample, charged as one Gaussian at
-1/σ² = 1/σ₁² + 1/σ₂²: equal shares mean σ₁ = σ₂ = √2 σ. The residual's noise has the parameter's dimension.
-Source: Yu, Zhang, Chen & Liu 2021 (GEP); gsd, Algorithm 2. The published code charged two releases as less than they are, and
-sampled by shuffling. Cost: one (n, m) product of private with anchor rows, once; n·m·(C + k) a step."""
+Guarantee: basis and anchors are functions of public rows, public randomness and released weights. A
+step is one joint Gaussian release of two sums with sensitivities C₁ and C₂ from one Poisson sample,
+charged as one Gaussian at 1/σ² = 1/σ₁² + 1/σ₂²: equal shares mean σ₁ = σ₂ = √2 σ. The residual's
+noise has the parameter's dimension. Source: Yu, Zhang, Chen & Liu 2021 (GEP); gsd, Algorithm 2. The
+published code charged two releases as less than they are, and sampled by shuffling. Cost: one (n,
+m) product of private with anchor rows, once; n·m·(C + k) a step.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,13 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, heavy_ball, training_device
-from pillar_core.engine.gradient import SUM_ROWS, clip_factors, row_sum, squared_lengths, squared_residuals
+from pillar_core.engine.gradient import (
+    SUM_ROWS,
+    clip_factors,
+    row_sum,
+    squared_lengths,
+    squared_residuals,
+)
 from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
@@ -45,13 +56,15 @@ from pillar_core.types import PublicFacts, TrainResult
 
 CHUNK_ROWS = 2048
 RESIDUAL_MARGIN = 1e-6
-"""Added to a residual's squared norm, as a share of the gradient's, before clipping: the rows' squared norms are float32 (6e-8), an
-embedding is off by 1e-9 of the gradient's norm, V is orthonormal to 1e-7 or so."""
+"""Added to a residual's squared norm, as a share of the gradient's, before clipping: the rows'
+squared norms are float32 (6e-8), an embedding is off by 1e-9 of the gradient's norm, V is
+orthonormal to 1e-7 or so."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AnchorBasis:
-    """V = Σ_l A_l r_l ⊗ z_l. residuals: (C, m); z: (m, d); float32; coefficients A: (m, k) float64."""
+    """V = Σ_l A_l r_l ⊗ z_l. residuals: (C, m); z: (m, d); float32; coefficients A: (m, k)
+    float64."""
 
     residuals: torch.Tensor
     z: torch.Tensor
@@ -73,10 +86,11 @@ def embedded_sums(
     embedding_clip: float,
     residual_clip: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(Σ clip(c_i), Σ clip(g_i − V c_i)): (k,) and (C, d) float64; the residual is that of the unclipped embedding.
+    """(Σ clip(c_i), Σ clip(g_i − V c_i)): (k,) and (C, d) float64; the residual is that of the
+    unclipped embedding.
 
-    z: (n, d) float32; squared_rows: (n,) its rows' squared norms; products: (n, m) float64, z · basis.zᵀ; labels: (n,) int64;
-    weights: (C, d). A row with a norm that is not finite adds 0.
+    z: (n, d) float32; squared_rows: (n,) its rows' squared norms; products: (n, m) float64, z ·
+    basis.zᵀ; labels: (n,) int64; weights: (C, d). A row with a norm that is not finite adds 0.
     """
     clips = torch.tensor([embedding_clip, residual_clip], dtype=torch.float64, device=z.device)
     embedding = torch.zeros(basis.coefficients.shape[1], dtype=torch.float64, device=z.device)
@@ -97,8 +111,11 @@ def embedded_sums(
     return embedding, total - basis.expand(unclipped)
 
 
-def part_factors(rows: torch.Tensor, squared_norms: torch.Tensor, clips: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Clip factors (n,) of embeddings and of residuals, float64. rows: (n, k) embeddings; squared_norms: (n,) of gradients; clips: (2,)."""
+def part_factors(
+    rows: torch.Tensor, squared_norms: torch.Tensor, clips: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Clip factors (n,) of embeddings and of residuals, float64. rows: (n, k) embeddings;
+    squared_norms: (n,) of gradients; clips: (2,)."""
     inside = rows.square().sum(1)
     outside = (squared_norms - inside).clamp_(min=0) + RESIDUAL_MARGIN * squared_norms
     inner, outer = clip_factors(torch.stack([inside, outside]), clips, terms=rows.shape[1])
@@ -107,46 +124,61 @@ def part_factors(rows: torch.Tensor, squared_norms: torch.Tensor, clips: torch.T
 
 @dataclasses.dataclass(frozen=True)
 class GepSettings(descent.StepSettings):
-    """DP-SGD's settings without a bias, the size of the basis, and how clip and noise are shared."""
+    """DP-SGD's settings without a bias, the size of the basis, and how clip and noise are
+    shared."""
 
     bias: ClassVar[bool] = False
     k: int | None = params.setting(params.K, help="Directions of the basis.")
     anchors: int = toml_setting("gep", "anchors")
     residual_clip_ratio: float = toml_setting("gep", "residual_clip_ratio")
     embedding_share: float = toml_setting("gep", "embedding_share")
-    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, help="Largest L2 norm of one row's embedding.")
-    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER, help="Noise of a step's two releases together.")
+    l2_clip_norm: float = params.setting(
+        params.L2_CLIP_NORM, help="Largest L2 norm of one row's embedding."
+    )
+    noise_multiplier: float | None = params.setting(
+        params.NOISE_MULTIPLIER, help="Noise of a step's two releases together."
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class GepLabelledSettings(GepSettings):
-    """Anchors with their own labels say more about private gradients, so less needs to be kept outside the basis."""
+    """Anchors with their own labels say more about private gradients, so less needs to be kept
+    outside the basis."""
 
     residual_clip_ratio: float = toml_setting("gep", "residual_clip_ratio", default=0.1)
 
 
 def noise_multipliers(settings: GepSettings) -> tuple[float, float]:
-    """(σ₁, σ₂) of embedding and residual, each in units of its own clip norm: 1/σ₁² = share/σ², 1/σ₂² = (1 − share)/σ²."""
+    """(σ₁, σ₂) of embedding and residual, each in units of its own clip norm: 1/σ₁² = share/σ²,
+    1/σ₂² = (1 − share)/σ²."""
     noise = float(settings.noise_multiplier or 0.0)
-    return noise / math.sqrt(settings.embedding_share), noise / math.sqrt(1.0 - settings.embedding_share)
+    return noise / math.sqrt(settings.embedding_share), noise / math.sqrt(
+        1.0 - settings.embedding_share
+    )
 
 
 def cost(settings: GepSettings, facts: PublicFacts) -> DpEvent:
     """T joint Gaussian releases, each on a batch."""
-    return descent.cost_of_steps(descent.plan_of(settings, facts), events.joint_noise_multiplier(noise_multipliers(settings)))
+    return descent.cost_of_steps(
+        descent.plan_of(settings, facts), events.joint_noise_multiplier(noise_multipliers(settings))
+    )
 
 
 def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan[GepSettings]:
     """Fills k and the rate from the noise. Raises DataError for k above the number of anchors."""
     most = min(settings.anchors, facts.n_public)
     if settings.k is not None and settings.k > most:
-        raise DataError(f"k must be at most {most}, the anchors there are; got {settings.k}. Lower k, or raise anchors or public rows.")
+        raise DataError(
+            f"k must be at most {most}, the anchors there are; got {settings.k}. Lower k, or raise"
+            " anchors or public rows."
+        )
     return rules.resolve_projection(settings, facts, k_ceiling=most)
 
 
 @dataclasses.dataclass(frozen=True)
 class _AnchoredRows:
-    """What a run needs of the data: private rows and labels, anchors, and products of both with the anchors, (n, m) and (m, m)."""
+    """What a run needs of the data: private rows and labels, anchors, and products of both with the
+    anchors, (n, m) and (m, m)."""
 
     z: torch.Tensor
     squared: torch.Tensor
@@ -167,33 +199,55 @@ def fit_many(view: View, runs: list[Run[GepSettings]]) -> Iterator[TrainResult]:
         yield _fit(settings, prepared, rows, view.facts, streams, ledger)
 
 
-def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams: Streams) -> _AnchoredRows:
-    """The anchors are a random choice of public rows; their labels are their own, or drawn where the method sees none."""
+def _with_anchors(
+    settings: GepSettings, prepared: Prepared, view: View, streams: Streams
+) -> _AnchoredRows:
+    """The anchors are a random choice of public rows; their labels are their own, or drawn where
+    the method sees none."""
     generator = streams.public("anchors")
     chosen = generator.permutation(len(prepared.z_public))[: settings.anchors]
     drawn = generator.integers(view.facts.n_classes, size=len(chosen))
     labels = drawn if view.y_public is None else view.y_public[chosen]
     where = training_device()
-    z, anchors = torch.from_numpy(prepared.z).to(where), torch.from_numpy(prepared.z_public[chosen]).to(where)
+    z, anchors = (
+        torch.from_numpy(prepared.z).to(where),
+        torch.from_numpy(prepared.z_public[chosen]).to(where),
+    )
     with threads_for(z.numel() * len(anchors)):
         wide = anchors.double()
         products = torch.cat([part.double() @ wide.T for part in torch.split(z, SUM_ROWS)])
         anchor_products = (wide @ wide.T).cpu().numpy()
     return _AnchoredRows(
-        z, squared_lengths(z), torch.from_numpy(view.y).to(where), anchors, torch.from_numpy(labels).to(where), products, anchor_products
+        z,
+        squared_lengths(z),
+        torch.from_numpy(view.y).to(where),
+        anchors,
+        torch.from_numpy(labels).to(where),
+        products,
+        anchor_products,
     )
 
 
 def _fit(
-    settings: GepSettings, prepared: Prepared, rows: _AnchoredRows, facts: PublicFacts, streams: Streams, ledger: Ledger
+    settings: GepSettings,
+    prepared: Prepared,
+    rows: _AnchoredRows,
+    facts: PublicFacts,
+    streams: Streams,
+    ledger: Ledger,
 ) -> TrainResult:
     plan = descent.plan_of(settings, facts)
     clips = (plan.l2_clip_norm, plan.l2_clip_norm * settings.residual_clip_ratio)
     where = rows.z.device
     noise = streams.secret("noise", device=str(where))
-    mechanisms = [GaussianMechanism(sigma, clip, noise, ledger) for sigma, clip in zip(noise_multipliers(settings), clips, strict=True)]
+    mechanisms = [
+        GaussianMechanism(sigma, clip, noise, ledger)
+        for sigma, clip in zip(noise_multipliers(settings), clips, strict=True)
+    ]
     probability = plan.sampling_probability
-    batches = Batches(probability, plan.steps_of_pass, len(rows.z), streams.secret("sampling"), [ledger])
+    batches = Batches(
+        probability, plan.steps_of_pass, len(rows.z), streams.secret("sampling"), [ledger]
+    )
     weights = torch.zeros((facts.n_classes, rows.z.shape[1]), device=where)
     descend = heavy_ball([plan], weights[None])
     with threads_for(2 * probability * rows.z.numel() * facts.n_classes):
@@ -201,12 +255,27 @@ def _fit(
             basis = _basis(rows, weights, int(settings.k or 0))
             with batches.next() as indices:
                 picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
-                z, squared, products, labels = (part[picked] for part in (rows.z, rows.squared, rows.products, rows.labels))
-                sums = embedded_sums(z, squared, products, labels, weights, basis, embedding_clip=clips[0], residual_clip=clips[1])
-                embedding, residual = release_joint(sums, mechanisms, label="embedding and residual")
+                z, squared, products, labels = (
+                    part[picked] for part in (rows.z, rows.squared, rows.products, rows.labels)
+                )
+                sums = embedded_sums(
+                    z,
+                    squared,
+                    products,
+                    labels,
+                    weights,
+                    basis,
+                    embedding_clip=clips[0],
+                    residual_clip=clips[1],
+                )
+                embedding, residual = release_joint(
+                    sums, mechanisms, label="embedding and residual"
+                )
             weights = descend(weights[None], (basis.expand(embedding) + residual).float()[None])[0]
     learned = np.ascontiguousarray(weights.T.cpu().numpy())
-    classifier = LinearClassifier(prepared.transform, learned, np.zeros(len(weights), dtype=np.float32))
+    classifier = LinearClassifier(
+        prepared.transform, learned, np.zeros(len(weights), dtype=np.float32)
+    )
     return TrainResult(classifier)
 
 
@@ -214,7 +283,9 @@ def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
     residuals = head_residuals(rows.anchors, rows.anchor_labels, weights)
     gram = rank_one_gram(residuals.cpu(), rows.anchor_products)
     if not np.isfinite(gram).all():
-        raise DataError("the public rows' gradients are not finite. Training diverged: lower the learning rate.")
+        raise DataError(
+            "the public rows' gradients are not finite. Training diverged: lower the learning rate."
+        )
     coefficients = anchor_coefficients(gram, k)
     return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).to(residuals.device))
 
@@ -229,4 +300,6 @@ _GEP = Method(
 )
 
 METHODS.register(_GEP)
-METHODS.register(dataclasses.replace(_GEP, **words_of("gep_labelled"), settings=GepLabelledSettings))
+METHODS.register(
+    dataclasses.replace(_GEP, **words_of("gep_labelled"), settings=GepLabelledSettings)
+)

@@ -1,15 +1,19 @@
-"""Prototypes (DPPL-Public): for each class the exponential mechanism picks public rows that its private rows resemble.
+"""Prototypes (DPPL-Public): for each class the exponential mechanism picks public rows that its
+private rows resemble.
 
-A private row of class c gives each public row its cosine similarity, clipped to [low, high]; public row j is chosen for class c with
-probability ∝ exp(ε·Σ/(high − low)). A class is as well served as its own rows are many; the rows of others do not drown it.
-Several rows a class are picked one after the other, each at its share of ε; their mean direction stands for the class.
+A private row of class c gives each public row its cosine similarity, clipped to [low, high]; public
+row j is chosen for class c with probability ∝ exp(ε·Σ/(high − low)). A class is as well served as
+its own rows are many; the rows of others do not drown it. Several rows a class are picked one after
+the other, each at its share of ε; their mean direction stands for the class.
 
-Guarantee: pure ε-DP under add/remove. The C choices of one round are one choice of a tuple whose score is the sum over classes: a
-row enters its own class's scores alone, with numbers in [0, R], R = high − low, so it spreads the tuples' scores by at most R, and by
-2R where it is replaced (2ε). Given a tuple's classes, choices are independent. Rounds compose. Similarities are products of rows of
-whole numbers, each made of one row alone, so they and their sums are exact. low, high, candidates are public.
-Source: Wahdany, Jagielski, Dziedzic & Boenisch 2024 (arXiv 2406.08039: abstract, the authors' method page); the choice of several by
-shares of ε is ours, for the page does not prove its top-K. Cost: one product of private and public rows.
+Guarantee: pure ε-DP under add/remove. The C choices of one round are one choice of a tuple whose
+score is the sum over classes: a row enters its own class's scores alone, with numbers in [0, R], R
+= high − low, so it spreads the tuples' scores by at most R, and by 2R where it is replaced (2ε).
+Given a tuple's classes, choices are independent. Rounds compose. Similarities are products of rows
+of whole numbers, each made of one row alone, so they and their sums are exact. low, high,
+candidates are public. Source: Wahdany, Jagielski, Dziedzic & Boenisch 2024 (arXiv 2406.08039:
+abstract, the authors' method page); the choice of several by shares of ε is ours, for the page does
+not prove its top-K. Cost: one product of private and public rows.
 """
 
 import dataclasses
@@ -59,14 +63,25 @@ def rounds(settings: PrototypesSettings, facts: PublicFacts) -> int:
     return min(require(settings.prototypes, "prototypes"), facts.n_public)
 
 
-def resolve_schedule(settings: PrototypesSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[PrototypesSettings]:
+def resolve_schedule(
+    settings: PrototypesSettings, facts: PublicFacts, budget: PrivacyBudget | None
+) -> Plan[PrototypesSettings]:
     """Fills how many prototypes a class has."""
     if settings.prototypes is not None:
         return Plan(settings)
-    epsilon = budget.epsilon if budget is not None else 1 / settings.noise_scale if settings.noise_scale else math.inf
+    epsilon = (
+        budget.epsilon
+        if budget is not None
+        else 1 / settings.noise_scale
+        if settings.noise_scale
+        else math.inf
+    )
     wanted = min(epsilon * facts.n_private / (BUDGET_PER_ROW * facts.n_classes), MOST_PROTOTYPES)
     count = min(max(1, round(wanted)), facts.n_public)
-    why = f"prototypes = {count}: εN/(20·C), within 1 … {MOST_PROTOTYPES}; each choice pays its share of ε."
+    why = (
+        f"prototypes = {count}: εN/(20·C), within 1 … {MOST_PROTOTYPES}; each choice pays its share"
+        " of ε."
+    )
     return Plan(dataclasses.replace(settings, prototypes=count), (why,))
 
 
@@ -76,31 +91,51 @@ def in_units(z: Array) -> Array:
 
 
 def scores(z: Array, y: Array, z_public: Array, *, n_classes: int, low: int, high: int) -> Array:
-    """(C, m) int64 sums over each class's rows of similarity − low, clipped to [0, high − low]. z: (n, k), z_public: (m, k) unit rows."""
+    """(C, m) int64 sums over each class's rows of similarity − low, clipped to [0, high − low]. z:
+    (n, k), z_public: (m, k) unit rows."""
     exact.refuse(len(z), z.shape[1], high - low)
     total, candidates = np.zeros((n_classes, len(z_public)), dtype=np.int64), in_units(z_public)
     for start in range(0, len(z), CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
-        np.add.at(total, y[part], (np.clip(in_units(z[part]) @ candidates.T, low, high) - low).astype(np.int64))
+        np.add.at(
+            total,
+            y[part],
+            (np.clip(in_units(z[part]) @ candidates.T, low, high) - low).astype(np.int64),
+        )
     return total
 
 
 def similarity_range(z_public: Array, settings: PrototypesSettings) -> tuple[int, int]:
-    """(low, high): percentiles of the similarities among public rows; from −1 to 1 where these are all alike."""
+    """(low, high): percentiles of the similarities among public rows; from −1 to 1 where these are
+    all alike."""
     similarities = (in_units(z_public) @ in_units(z_public).T)[~np.eye(len(z_public), dtype=bool)]
-    low, high = np.percentile(similarities, [settings.low_percentile, settings.high_percentile]) if len(similarities) else (0.0, 0.0)
-    return (round(low), round(high)) if round(high) > round(low) else (-(ROW_UNITS**2), ROW_UNITS**2)
+    low, high = (
+        np.percentile(similarities, [settings.low_percentile, settings.high_percentile])
+        if len(similarities)
+        else (0.0, 0.0)
+    )
+    return (
+        (round(low), round(high)) if round(high) > round(low) else (-(ROW_UNITS**2), ROW_UNITS**2)
+    )
 
 
 def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The classes' mean chosen directions as weights."""
     facts = view.facts
-    prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True)
+    prepared = view.prepare(
+        standardise=settings.standardise, centre=settings.centre, normalise=True
+    )
     low, high = similarity_range(prepared.z_public, settings)
-    class_scores = scores(prepared.z, view.y, prepared.z_public, n_classes=facts.n_classes, low=low, high=high)
+    class_scores = scores(
+        prepared.z, view.y, prepared.z_public, n_classes=facts.n_classes, low=low, high=high
+    )
     left = np.tile(np.arange(len(prepared.z_public)), (facts.n_classes, 1))
     mechanism = ExponentialMechanism(
-        _epsilon_per_round(settings), high - low, streams.secret("choice"), ledger, label="choice of prototypes"
+        _epsilon_per_round(settings),
+        high - low,
+        streams.secret("choice"),
+        ledger,
+        label="choice of prototypes",
     )
     sums = np.zeros((facts.n_classes, prepared.z.shape[1]))
     for _ in range(rounds(settings, facts)):
@@ -108,11 +143,25 @@ def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledg
         sums += prepared.z_public[np.take_along_axis(left, places[:, None], axis=1)[:, 0]]
         left = left[np.arange(left.shape[1]) != places[:, None]].reshape(facts.n_classes, -1)
     weights = np.ascontiguousarray(unit_rows(sums.astype(np.float32)).T)
-    return TrainResult(LinearClassifier(prepared.transform, weights, np.zeros(facts.n_classes, dtype=np.float32)))
+    return TrainResult(
+        LinearClassifier(prepared.transform, weights, np.zeros(facts.n_classes, dtype=np.float32))
+    )
 
 
 def _epsilon_per_round(settings: PrototypesSettings) -> float:
-    return 1 / (settings.noise_scale * require(settings.prototypes, "prototypes")) if settings.noise_scale else math.inf
+    return (
+        1 / (settings.noise_scale * require(settings.prototypes, "prototypes"))
+        if settings.noise_scale
+        else math.inf
+    )
 
 
-METHODS.register(Method(**words_of("prototypes"), settings=PrototypesSettings, cost=cost, fit=fit, resolve_schedule=resolve_schedule))
+METHODS.register(
+    Method(
+        **words_of("prototypes"),
+        settings=PrototypesSettings,
+        cost=cost,
+        fit=fit,
+        resolve_schedule=resolve_schedule,
+    )
+)

@@ -1,15 +1,19 @@
-"""The paid choice: private rows say which public set to take, within ε, and the learner is trained with the rest of it.
+"""The paid choice: private rows say which public set to take, within ε, and the learner is trained
+with the rest of it.
 
-One Gaussian release of the private rows' class sums, around a centre that public rows fix, with `SHARE` of μ². All else is read off it:
-the class signal that each set's directions keep, and that of all features, which decides whether no public set is taken.
+One Gaussian release of the private rows' class sums, around a centre that public rows fix, with
+`SHARE` of μ². All else is read off it: the class signal that each set's directions keep, and that
+of all features, which decides whether no public set is taken.
 
-Guarantee: (ε, δ) for choice and training together, the same whatever is chosen. A row enters one column of the sums with norm at most 1, so
-they are one Gaussian of √SHARE·μ (a replaced row 2, a person with m rows m). Each set's training is solved before the choice and refused
-unless all its releases are Gaussians of at most √(1 − SHARE)·μ together, so that one Gaussian of that μ dominates it whichever it is
-(Dong, Roth & Su 2022, Corollary 3.3, Theorem 3.2): curves that cross could not be charged by the one that was chosen. Public size. Exact.
-The backbone costs nothing: it is a function of labelled public rows, the budget and the numbers of private rows and classes, which
-neighbours share, as `blind` leaves nothing else. So the argument holds for each backbone, and for the one that is taken.
-Source: ours; rule and shares measured in docs/public_data.md.
+Guarantee: (ε, δ) for choice and training together, the same whatever is chosen. A row enters one
+column of the sums with norm at most 1, so they are one Gaussian of √SHARE·μ (a replaced row 2, a
+person with m rows m). Each set's training is solved before the choice and refused unless all its
+releases are Gaussians of at most √(1 − SHARE)·μ together, so that one Gaussian of that μ dominates
+it whichever it is (Dong, Roth & Su 2022, Corollary 3.3, Theorem 3.2): curves that cross could not
+be charged by the one that was chosen. Public size. Exact. The backbone costs nothing: it is a
+function of labelled public rows, the budget and the numbers of private rows and classes, which
+neighbours share, as `blind` leaves nothing else. So the argument holds for each backbone, and for
+the one that is taken. Source: ours; rule and shares measured in docs/public_data.md.
 """
 
 import dataclasses
@@ -32,30 +36,56 @@ from pillar_core.numerics import round_up
 from pillar_core.rng import Streams
 from pillar_core.runs.loading import load_features, read
 from pillar_core.runs.run import RunPlan, run_many, solve
-from pillar_core.runs.splitting import beside, is_known, load_named_features, match_private, public_features
+from pillar_core.runs.splitting import (
+    beside,
+    is_known,
+    load_named_features,
+    match_private,
+    public_features,
+)
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
 from pillar_core.studies.advice import prediction
 from pillar_core.studies.advice.prediction import NONE, OWN, Prediction, kind_of, predict
-from pillar_core.studies.advice.simulation import blind, can_play, mean_play, metric_of, with_own_classes
+from pillar_core.studies.advice.simulation import (
+    blind,
+    can_play,
+    mean_play,
+    metric_of,
+    with_own_classes,
+)
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning import guarantee_of, refuse_more_than
-from pillar_core.types import Dataset, FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
+from pillar_core.types import (
+    Dataset,
+    FeatureSet,
+    Guarantee,
+    NeighboringRelation,
+    PrivacyBudget,
+    RunRecord,
+    SemiPrivateSplit,
+)
 
 SHARE = 0.2
 """Of μ² that the choice spends."""
 ROOM = 1e-9
 """What μ is lowered by, so that no rounding passes ε."""
 CLEAR = 20.0
-"""Standard deviations of noise that the signal of all features must reach before no public set is taken: below, projecting was ahead."""
+"""Standard deviations of noise that the signal of all features must reach before no public set is
+taken: below, projecting was ahead."""
 NEAR = 0.15
-"""Share of that signal which a set like the private rows keeps: 0.33 to 0.73 where measured, and 0.05 at most from elsewhere."""
-CHOSEN_WITHIN = "the public set was chosen on private rows by one noisy sum that ε counts, the learner from public rows alone"
+"""Share of that signal which a set like the private rows keeps: 0.33 to 0.73 where measured, and
+0.05 at most from elsewhere."""
+CHOSEN_WITHIN = (
+    "the public set was chosen on private rows by one noisy sum that ε counts, the learner from"
+    " public rows alone"
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none"; `expected`: what was predicted of it."""
+    """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none";
+    `expected`: what was predicted of it."""
 
     public: str
     backbone: str | None
@@ -90,8 +120,13 @@ class Choice:
     def sentence(self) -> str:
         """The choice in one sentence."""
         upper = round_up(self.guarantee.epsilon.upper)
-        public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
-        return f"Use {public}, {METHODS[self.method].title}; {self.expected.words}. ε ≤ {upper} covers the choice and this training."
+        public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(
+            self.public, f"*{self.public}* as public data"
+        )
+        return (
+            f"Use {public}, {METHODS[self.method].title}; {self.expected.words}. ε ≤ {upper} covers"
+            " the choice and this training."
+        )
 
 
 def choose(
@@ -105,18 +140,21 @@ def choose(
     methods: Sequence[str] | None = None,
     seed: int | None = 0,
 ) -> Choice:
-    """The public set that suits the private rows, asked of these within (ε, δ), and the model that was trained with it.
+    """The public set that suits the private rows, asked of these within (ε, δ), and the model that
+    was trained with it.
 
-    private: what `load_features` takes, or a split, whose public rows are then a candidate by the name "own". candidates: public sets by
-    name, or a list of sets (their names say which), of registered names or of files. No public rows, "none", are always one. backbones:
-    what all images may go through; of several, the one is taken whose learners do best when they are played on labelled public rows, which
-    costs no ε; the first unless it is clear. methods: learners to take from, by default those that free advice prefers. seed: as in `run`;
-    None draws secret noise.
+    private: what `load_features` takes, or a split, whose public rows are then a candidate by the
+    name "own". candidates: public sets by name, or a list of sets (their names say which), of
+    registered names or of files. No public rows, "none", are always one. backbones: what all images
+    may go through; of several, the one is taken whose learners do best when they are played on
+    labelled public rows, which costs no ε; the first unless it is clear. methods: learners to take
+    from, by default those that free advice prefers. seed: as in `run`; None draws secret noise.
 
     Guarantee: see the module; `Choice.guarantee`.
-    Raises DataError: private rows without labels, or candidates none of which fits. BudgetError, SettingError: a budget, relation or name
-    that cannot be, or weights that are not here. UnsupportedError: ε = ∞, backbones for rows that are no images, or a learner that is no
-    full Gaussian run.
+    Raises DataError: private rows without labels, or candidates none of which fits. BudgetError,
+    SettingError: a budget, relation or name that cannot be, or weights that are not here.
+    UnsupportedError: ε = ∞, backbones for rows that are no images, or a learner that is no full
+    Gaussian run.
     """
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
@@ -130,35 +168,83 @@ def choose(
         for each in names:
             identity_of(each)
         candidates = {name: _images(data, name) for name, data in _named(candidates).items()}
-        private = private if isinstance(private, SemiPrivateSplit) else _images(private, "the private rows")
+        private = (
+            private
+            if isinstance(private, SemiPrivateSplit)
+            else _images(private, "the private rows")
+        )
         backbone, reason = _rehearsed(private, candidates, names, after, methods, seed or 0)
         rehearsal.append(reason)
     sides, refused = _sides(private, candidates, backbone)
     alone = sides[NONE]
     metric = metric_of(*sides.values())
-    firsts = {name: _learner(name, blind(rows), after, methods, seed or 0, metric) for name, rows in sides.items()}
-    trainings = {name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()}
+    firsts = {
+        name: _learner(name, blind(rows), after, methods, seed or 0, metric)
+        for name, rows in sides.items()
+    }
+    trainings = {
+        name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()
+    }
     for plan in trainings.values():
         refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
-    factor, most = 2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0, alone.rows_per_person or 1
+    factor, most = (
+        (2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0),
+        alone.rows_per_person or 1,
+    )
     noise_multiplier = _noise_of_choice(total, factor * most)
-    identity = fingerprint("choice", noise_multiplier, [rows.fingerprint for rows in sides.values()])
+    identity = fingerprint(
+        "choice", noise_multiplier, [rows.fingerprint for rows in sides.values()]
+    )
     name, is_near, why = _choose_set(sides, noise_multiplier, Streams(seed, identity))
     record = run_many([trainings[name]], sides[name])[0]
-    spent = compose(events.of_person(events.gaussian(noise_multiplier), most), events.gaussian(factor / rest))
+    spent = compose(
+        events.of_person(events.gaussian(noise_multiplier), most), events.gaussian(factor / rest)
+    )
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
-    guarantee = guarantee_of(spent, delta, "auto", assumptions, alone.rows_per_person, budget.relation)
+    guarantee = guarantee_of(
+        spent, delta, "auto", assumptions, alone.rows_per_person, budget.relation
+    )
     title = METHODS[record.method].title
-    public_choice = f"the backbone {backbone} and the learner {title}" if rehearsal else f"the learner {title}"
-    named_choice = f"the public set {uploads.title_of(name)!r} was chosen on private rows, {public_choice} from public rows alone"
-    record = dataclasses.replace(record, guarantee=dataclasses.replace(guarantee, paid_choice=named_choice))
+    public_choice = (
+        f"the backbone {backbone} and the learner {title}" if rehearsal else f"the learner {title}"
+    )
+    named_choice = (
+        f"the public set {uploads.title_of(name)!r} was chosen on private rows, {public_choice}"
+        " from public rows alone"
+    )
+    record = dataclasses.replace(
+        record, guarantee=dataclasses.replace(guarantee, paid_choice=named_choice)
+    )
     first, kind = firsts[name], kind_of(sides[name])
-    if kind in ("labelled", "unlabelled") and not is_near:  # what holds for rows like the private ones does not hold for these
-        first = predict(name, "pillar_kalman", blind(sides[name]), after, seed or 0, metric, "foreign")
-    price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
+    if (
+        kind in ("labelled", "unlabelled") and not is_near
+    ):  # what holds for rows like the private ones does not hold for these
+        first = predict(
+            name, "pillar_kalman", blind(sides[name]), after, seed or 0, metric, "foreign"
+        )
+    price = (
+        f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among"
+        f" {len(sides)}, the rest into training"
+    )
     left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
-    reasons = (why, *rehearsal, *first.narrower, price, prediction.held_words(first.held), *left_out)
-    return Choice(name, backbone, record.method, record.settings, first.state(record), sides[name], first, reasons)
+    reasons = (
+        why,
+        *rehearsal,
+        *first.narrower,
+        price,
+        prediction.held_words(first.held),
+        *left_out,
+    )
+    return Choice(
+        name,
+        backbone,
+        record.method,
+        record.settings,
+        first.state(record),
+        sides[name],
+        first,
+        reasons,
+    )
 
 
 def _noise_of_choice(mu: float, moves: float) -> float:
@@ -173,25 +259,39 @@ def _named(candidates: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
 def _sides(
     private: Any, candidates: Mapping[str, Any] | Sequence[str], backbone: str | None
 ) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
-    """The same private rows beside each candidate and beside none, by name; and why other candidates do not fit."""
+    """The same private rows beside each candidate and beside none, by name; and why other
+    candidates do not fit."""
     named = _named(candidates)
     sides, refused = dict[str, SemiPrivateSplit](), dict[str, str]()
     if isinstance(private, SemiPrivateSplit):
         if private.settings.get("public") is not None:
-            raise SettingError("the split's public rows were brought from elsewhere: split without them, and name them as a candidate.")
-        private = private if backbone in (None, private.features.backbone) else _through(private, backbone)
+            raise SettingError(
+                "the split's public rows were brought from elsewhere: split without them, and name"
+                " them as a candidate."
+            )
+        private = (
+            private
+            if backbone in (None, private.features.backbone)
+            else _through(private, backbone)
+        )
         sides |= {OWN: private} if len(private.public_x) else {}
     else:
         private = split_of(_features(private, backbone))
     rows, alone = private.features, splits.beside(private, None)
     if reserved := sorted({OWN, NONE} & {*named}):
         raise SettingError(
-            f"{reserved[0]!r} stands for {'a part of the private rows' if reserved[0] == OWN else 'no public rows'}; rename it."
+            f"{reserved[0]!r} stands for"
+            f" {'a part of the private rows' if reserved[0] == OWN else 'no public rows'};"
+            " rename it."
         )
     if rows.y_train is None:
-        raise DataError(f"{rows.name!r} has no labels, which a choice needs; bring labels of the private rows.")
+        raise DataError(
+            f"{rows.name!r} has no labels, which a choice needs; bring labels of the private rows."
+        )
     for name, data in named.items():
-        try:  # by what is public alone: a set that private rows rule out, because they are in it, ends the choice
+        # by what is public alone: a set that private rows rule out, because they are in it, ends
+        # the choice
+        try:
             public = data if isinstance(data, FeatureSet) else _features(data, backbone, rows)
             blind(alone, match_private(public, rows)[0])
         except DataError as problem:
@@ -200,7 +300,10 @@ def _sides(
             sides[name] = beside(private, public)
     if not sides:
         raise DataError(
-            *([f"{uploads.title_of(name)}: {why}" for name, why in refused.items()] or ["name at least one public set to choose from."])
+            *(
+                [f"{uploads.title_of(name)}: {why}" for name, why in refused.items()]
+                or ["name at least one public set to choose from."]
+            )
         )
     sides[NONE] = alone
     return sides, refused
@@ -214,23 +317,58 @@ def _rehearsed(
     methods: Sequence[str] | None,
     seed: int,
 ) -> tuple[str, str]:
-    """The backbone through which learners do best on labelled public rows, and why: rows drawn from the private set where there are any,
-    else each candidate in its classes, where the first backbone stays unless another is above it by `MARGIN`. Guarantee: as `blind`."""
+    """The backbone through which learners do best on labelled public rows, and why: rows drawn from
+    the private set where there are any, else each candidate in its classes, where the first
+    backbone stays unless another is above it by `MARGIN`. Guarantee: as `blind`.
+    """
     reached = dict[str, dict[str, float]]()
     for backbone in backbones:
-        sides = {name: blind(rows) for name, rows in _sides(private, candidates, backbone)[0].items()}
+        sides = {
+            name: blind(rows) for name, rows in _sides(private, candidates, backbone)[0].items()
+        }
         plays = {name: with_own_classes(rows) for name, rows in sides.items()}
-        named = [OWN] if OWN in plays and can_play(plays[OWN]) else [name for name, rows in plays.items() if can_play(rows)]
-        learners = {name: _learner(name, sides[name], budget, methods, seed, "").method for name in named}
-        reached[backbone] = {name: mean_play(learners[name], plays[name], budget, seed) for name in named}
-    common = [name for name in reached[backbones[0]] if all(name in of_set for of_set in reached.values())]
+        named = (
+            [OWN]
+            if OWN in plays and can_play(plays[OWN])
+            else [name for name, rows in plays.items() if can_play(rows)]
+        )
+        learners = {
+            name: _learner(name, sides[name], budget, methods, seed, "").method for name in named
+        }
+        reached[backbone] = {
+            name: mean_play(learners[name], plays[name], budget, seed) for name in named
+        }
+    common = [
+        name for name in reached[backbones[0]] if all(name in of_set for of_set in reached.values())
+    ]
     if not common:
-        return backbones[0], f"no candidate has labels enough to rehearse on, so the first backbone was taken: {backbones[0]}"
-    means = {backbone: float(np.mean([of_set[name] for name in common])) for backbone, of_set in reached.items()}
-    shares = ", ".join(f"{backbone} {100 * means[backbone]:.0f} %" for backbone in sorted(means, key=lambda name: -means[name]))
-    best, needed = max(means, key=lambda name: means[name]), 0.0 if common == [OWN] else prediction.MARGIN
+        return (
+            backbones[0],
+            (
+                "no candidate has labels enough to rehearse on, so the first backbone was taken:"
+                f" {backbones[0]}"
+            ),
+        )
+    means = {
+        backbone: float(np.mean([of_set[name] for name in common]))
+        for backbone, of_set in reached.items()
+    }
+    shares = ", ".join(
+        f"{backbone} {100 * means[backbone]:.0f} %"
+        for backbone in sorted(means, key=lambda name: -means[name])
+    )
+    best, needed = (
+        max(means, key=lambda name: means[name]),
+        (0.0 if common == [OWN] else prediction.MARGIN),
+    )
     best = best if means[best] > means[backbones[0]] + needed else backbones[0]
-    return best, f"free: learners played on labelled public rows ({', '.join(common)}): {shares}; {best} was taken"
+    return (
+        best,
+        (
+            f"free: learners played on labelled public rows ({', '.join(common)}): {shares}; {best}"
+            " was taken"
+        ),
+    )
 
 
 def _images(source: Any, name: str) -> Dataset:
@@ -241,7 +379,10 @@ def _images(source: Any, name: str) -> Dataset:
         rows = source if isinstance(source, FeatureSet | Dataset) else read(source)
     images = rows.images if isinstance(rows, FeatureSet) else rows
     if images is None or not images.is_images or len(images.x_train) != len(rows.x_train):
-        raise UnsupportedError(f"several backbones need images, and {name} holds none: pass data sets of images, or name one backbone.")
+        raise UnsupportedError(
+            f"several backbones need images, and {name} holds none: pass data sets of images, or"
+            " name one backbone."
+        )
     labels = {name: getattr(rows, name) for name in ("y_train", "y_test", "classes", "persons")}
     return dataclasses.replace(images, **labels)
 
@@ -249,58 +390,104 @@ def _images(source: Any, name: str) -> Dataset:
 def _through(split: SemiPrivateSplit, backbone: str) -> SemiPrivateSplit:
     """The split with the same rows in each role, its images through another backbone."""
     features = load_features(_images(split.features, "the split"), backbone)
-    public = np.setdiff1d(np.arange(len(features.x_train)), np.concatenate([split.private, split.validation]))
+    public = np.setdiff1d(
+        np.arange(len(features.x_train)), np.concatenate([split.private, split.validation])
+    )
     if len(split.public_x) and not np.array_equal(split.features.x_train[public], split.public_x):
-        raise UnsupportedError("several backbones need to know which rows are public: split the images without persons or imbalance.")
+        raise UnsupportedError(
+            "several backbones need to know which rows are public: split the images without persons"
+            " or imbalance."
+        )
     public = public[: len(split.public_x)]
-    return dataclasses.replace(split, features=features, public_x=features.x_train[public], text_embeddings=None, memo=Memo())
+    return dataclasses.replace(
+        split,
+        features=features,
+        public_x=features.x_train[public],
+        text_embeddings=None,
+        memo=Memo(),
+    )
 
 
 def _features(source: Any, backbone: str | None, private: FeatureSet | None = None) -> FeatureSet:
     if isinstance(source, str) and is_known(source):
         return load_named_features(source, backbone)
-    return load_features(source, backbone) if private is None else public_features(source, private, backbone)
+    return (
+        load_features(source, backbone)
+        if private is None
+        else public_features(source, private, backbone)
+    )
 
 
 def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
     """The private rows of a split, with their labels, as a set of their own."""
     features, rows = split.features, split.private
     labels = None if features.y_train is None else features.y_train[rows]
-    return dataclasses.replace(features, x_train=features.x_train[rows], y_train=labels, persons=None, images=None)
+    return dataclasses.replace(
+        features, x_train=features.x_train[rows], y_train=labels, persons=None, images=None
+    )
 
 
-def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: Sequence[str] | None, seed: int, metric: str) -> Prediction:
+def _learner(
+    name: str,
+    rows: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    methods: Sequence[str] | None,
+    seed: int,
+    metric: str,
+) -> Prediction:
     """The learner for one public set, from public rows alone."""
     kind = kind_of(rows)
     known = prediction.FITTED[kind]["learners"]
     if methods is None and kind == "foreign":
         return predict(name, "pillar_kalman", rows, budget, seed, metric)
-    predictions = [predict(name, method, rows, budget, seed, metric) for method in known if methods is None or method in methods]
+    predictions = [
+        predict(name, method, rows, budget, seed, metric)
+        for method in known
+        if methods is None or method in methods
+    ]
     if methods is None:
         return prediction.preferred_prediction(predictions, rows)
     if predictions:
         return max(predictions, key=lambda prediction: prediction.middle)
     able = [method for method in methods if not obstacle(METHODS[method], rows)]
     if not able:
-        raise SettingError(f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that does.")
+        raise SettingError(
+            f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that"
+            " does."
+        )
     return Prediction(name, able[0], (0.0, 1.0), 0.5, metric, n_classes=rows.facts.n_classes)
 
 
-def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> RunPlan:
+def _training(
+    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None
+) -> RunPlan:
     spends = {} if METHODS[method].budget_setting is None else {"epsilon": budget.epsilon}
-    return solve(method, rows, **spends, delta=budget.delta, relation=str(budget.relation), seed=seed)
+    return solve(
+        method, rows, **spends, delta=budget.delta, relation=str(budget.relation), seed=seed
+    )
 
 
-def _choose_set(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, streams: Streams) -> tuple[str, bool, str]:
-    """(the name of the choice, whether its rows look like the private ones, why), from one release of the private rows' class sums."""
+def _choose_set(
+    sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, streams: Streams
+) -> tuple[str, bool, str]:
+    """(the name of the choice, whether its rows look like the private ones, why), from one release
+    of the private rows' class sums."""
     public = {name: rows.public_x for name, rows in sides.items() if name != NONE}
     centre = class_signal.public_centre(list(public.values()))
-    bases = {name: class_signal.Candidate.of(class_signal.unit(x[: class_signal.ROWS], centre)) for name, x in public.items()}
+    bases = {
+        name: class_signal.Candidate.of(class_signal.unit(x[: class_signal.ROWS], centre))
+        for name, x in public.items()
+    }
     alone = sides[NONE]
     noise = streams.secret("choice")
     private = _private_rows(alone)
     release = class_signal.release_class_sums(
-        private, alone.facts.n_private, centre, noise_multiplier=noise_multiplier, noise=noise, ledger=Ledger()
+        private,
+        alone.facts.n_private,
+        centre,
+        noise_multiplier=noise_multiplier,
+        noise=noise,
+        ledger=Ledger(),
     )
     signals = {name: float(class_signal.signal(release, basis)[0]) for name, basis in bases.items()}
     best = max(signals, key=lambda name: signals[name])
@@ -309,10 +496,24 @@ def _choose_set(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, 
     total_signal = float(np.square(apart).sum()) - places * release.noise_std**2
     clear = total_signal / (math.sqrt(2 * places) * release.noise_std**2)
     share = signals[best] * release.n**2 / private.n_classes / total_signal
-    strength = f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's noise"
+    strength = (
+        f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's"
+        " noise"
+    )
     kept = f"{share:.0%}, the most" if share <= 1 else "the most, around a mean like theirs"
     if clear < CLEAR:
-        return best, best == OWN, f"{strength}, too little to do without directions: {best} keeps the most of it"
+        return (
+            best,
+            best == OWN,
+            f"{strength}, too little to do without directions: {best} keeps the most of it",
+        )
     if best != OWN and share < NEAR:
-        return NONE, False, f"{strength}, and {best}, the best set, keeps {share:.0%} of it: all features keep more"
+        return (
+            NONE,
+            False,
+            (
+                f"{strength}, and {best}, the best set, keeps {share:.0%} of it: all features keep"
+                " more"
+            ),
+        )
     return best, True, f"{strength}, of which {best} keeps {kept}"

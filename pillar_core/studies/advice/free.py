@@ -1,4 +1,5 @@
-"""Which learner and which public set to take, and what accuracy to expect, before any private row is read."""
+"""Which learner and which public set to take, and what accuracy to expect, before any private row
+is read."""
 
 import bisect
 import dataclasses
@@ -16,11 +17,31 @@ from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
 from pillar_core.runs.splitting import match_private, public_features
 from pillar_core.studies.advice import simulation
-from pillar_core.studies.advice.prediction import BASIS, FITTED, MARGIN, NONE, OWN, Prediction, held_words, in_order, kind_of, predict
-from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, SemiPrivateSplit
+from pillar_core.studies.advice.prediction import (
+    BASIS,
+    FITTED,
+    MARGIN,
+    NONE,
+    OWN,
+    Prediction,
+    held_words,
+    in_order,
+    kind_of,
+    predict,
+)
+from pillar_core.types import (
+    Dataset,
+    FeatureSet,
+    NeighboringRelation,
+    PrivacyBudget,
+    SemiPrivateSplit,
+)
 
 ASK = "Let your rows choose the public set (paid, within ε). "
-UNKNOWN = "which public set is like the private rows cannot be known for nothing: the paid choice asks them within ε, or state it"
+UNKNOWN = (
+    "which public set is like the private rows cannot be known for nothing: the paid choice asks"
+    " them within ε, or state it"
+)
 FREE = "free: ε = 0, for no private and no test row was read"
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
@@ -30,9 +51,11 @@ BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 class Advice:
     """What to do first: a hypothesis, which a measurement may contradict.
 
-    `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or None where nobody knows which candidate
-    is like the private rows; `expected` is then the prediction without public rows. `predictions` are those of all learners and candidates
-    that were weighed, in the order of the rule: the named set first, in each set the learner to name with it. `price`: what asking cost.
+    `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or
+    None where nobody knows which candidate is like the private rows; `expected` is then the
+    prediction without public rows. `predictions` are those of all learners and candidates that were
+    weighed, in the order of the rule: the named set first, in each set the learner to name with it.
+    `price`: what asking cost.
     """
 
     expected: Prediction
@@ -76,33 +99,59 @@ def advise(
     target_accuracy: float | None = None,
     seed: int = 0,
 ) -> Advice:
-    """The learner that should reach most within (ε, δ), with which public set where that can be known, and how much that is.
+    """The learner that should reach most within (ε, δ), with which public set where that can be
+    known, and how much that is.
 
-    candidates: public sets by name (their train rows), or a list of sets, whose names say which, instead of the split's own public rows;
-    "own" is a part of the private set.
-    alike: names of those that you state to be like the private rows, "own" where the split's public rows were brought from elsewhere. Of
-    other sets nobody knows without asking private rows (`choose`), so none of them is named.
-    target_accuracy: in [0, 1]; then ε is the smallest of `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
+    candidates: public sets by name (their train rows), or a list of sets, whose names say which,
+    instead of the split's own public rows; "own" is a part of the private set.
+    alike: names of those that you state to be like the private rows, "own" where the split's public
+    rows were brought from elsewhere. Of other sets nobody knows without asking private rows
+    (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of
+    `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
 
-    Guarantee: only the numbers of private rows, features and classes, the budget, public rows and their labels are read; private and test
-    rows can be any. It is a prediction, measured on other data sets (docs/public_data.md), and right for rows like the public ones.
-    Raises DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be, or an unknown name.
+    Guarantee: only the numbers of private rows, features and classes, the budget, public rows and
+    their labels are read; private and test rows can be any. It is a prediction, measured on other
+    data sets (docs/public_data.md), and right for rows like the public ones. Raises DataError: no
+    candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be, or an
+    unknown name.
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     sides, refused = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
-        raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
+        raise SettingError(
+            f"alike names {', '.join(strangers)}, which is no candidate; candidates are"
+            f" {', '.join({*sides} - {NONE})}."
+        )
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
-    of_sets = (*_transfers(sides, seed or 0), *(f"{name} is left out: {why}" for name, why in refused.items()))
-    at = functools.cache(lambda epsilon: _advise(sides, known, dataclasses.replace(budget, epsilon=float(epsilon)), seed or 0, of_sets))
+    of_sets = (
+        *_transfers(sides, seed or 0),
+        *(f"{name} is left out: {why}" for name, why in refused.items()),
+    )
+    at = functools.cache(
+        lambda epsilon: _advise(
+            sides, known, dataclasses.replace(budget, epsilon=float(epsilon)), seed or 0, of_sets
+        )
+    )
     return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
 
 
-def _advise(sides: Mapping[str, SemiPrivateSplit], known: set[str], budget: PrivacyBudget, seed: int, of_sets: tuple[str, ...]) -> Advice:
+def _advise(
+    sides: Mapping[str, SemiPrivateSplit],
+    known: set[str],
+    budget: PrivacyBudget,
+    seed: int,
+    of_sets: tuple[str, ...],
+) -> Advice:
     metric = simulation.metric_of(*sides.values())
     ranked = {
-        name: in_order([predict(name, method, rows, budget, seed, metric) for method in FITTED[kind_of(rows)]["learners"]], rows)
+        name: in_order(
+            [
+                predict(name, method, rows, budget, seed, metric)
+                for method in FITTED[kind_of(rows)]["learners"]
+            ],
+            rows,
+        )
         for name, rows in sides.items()
     }
     alone = ranked[NONE][0]
@@ -117,34 +166,49 @@ def _advise(sides: Mapping[str, SemiPrivateSplit], known: set[str], budget: Priv
         *((UNKNOWN,) if is_unknown else ()),
         *best.narrower,
         held_words(best.held),
-        f"with {rows.facts.n_private:,} private rows, each class's signal is about {weight:,.3g} times the noise at ε = {budget.epsilon:g}",
+        (
+            f"with {rows.facts.n_private:,} private rows, each class's signal is about"
+            f" {weight:,.3g} times the noise at ε = {budget.epsilon:g}"
+        ),
         *_grounds(best, rows, ranked[best.public], alone),
         *of_sets,
     )
     public = {OWN: "the public rows at hand"}.get(best.public, f"*{best.public}*")
     every = tuple(prediction for name in names for prediction in ranked[name])
     advice = Advice(best, named, budget.epsilon, "", reasons, FREE, every)
-    return dataclasses.replace(advice, sentence=(ASK if is_unknown else "") + headline(advice, public))
+    return dataclasses.replace(
+        advice, sentence=(ASK if is_unknown else "") + headline(advice, public)
+    )
 
 
 def headline(advice: Advice, public: str) -> str:
-    """What to do, and why; then what to expect. public: what people call the set that the advice names."""
+    """What to do, and why; then what to expect. public: what people call the set that the advice
+    names."""
     expected, of_public = advice.expected, _of_public_rows(advice.expected, advice.predictions)
     if not METHODS[advice.method].is_private:
-        first = f"You need no private row: {public} alone should reach more than any learner that spends ε."
+        first = (
+            f"You need no private row: {public} alone should reach more than any learner that"
+            " spends ε."
+        )
     else:
         use = "Without public rows, take" if advice.public is None else "Use no public rows,"
         use = use if expected.public == NONE else f"Use {public} as public data,"
         first = f"{use} {_title(expected)}: {_why(advice)}."
         if of_public and of_public.middle >= expected.middle:
-            may = f"You may need no private row: rehearsals put public rows alone at {100 * of_public.middle:.0f} %, without any ε."
+            may = (
+                "You may need no private row: rehearsals put public rows alone at"
+                f" {100 * of_public.middle:.0f} %, without any ε."
+            )
             first = f"{may} To spend ε, {first[:1].lower()}{first[1:]}"
     return f"{first} {expected.words[:1].upper()}{expected.words[1:]} at ε = {advice.epsilon:g}."
 
 
 def level(advice: Advice) -> float | None:
-    """What rehearsals must say of another learner for it to be named in the place of AdaMix; None where they choose none."""
-    same = {each.method: each for each in advice.predictions if each.public == advice.expected.public}
+    """What rehearsals must say of another learner for it to be named in the place of AdaMix; None
+    where they choose none."""
+    same = {
+        each.method: each for each in advice.predictions if each.public == advice.expected.public
+    }
     return same["adamix"].middle + MARGIN if advice.expected.source == "labelled" else None
 
 
@@ -152,12 +216,21 @@ def _why(advice: Advice) -> str:
     points = f"{100 * MARGIN:.0f} points ahead"
     if advice.method != "adamix" and level(advice) is not None:
         return f"rehearsals put it more than {points} of AdaMix"
-    return "it did best on other data sets" + (f", and no other is {points} in rehearsals" if level(advice) is not None else "")
+    return "it did best on other data sets" + (
+        f", and no other is {points} in rehearsals" if level(advice) is not None else ""
+    )
 
 
 def _of_public_rows(best: Prediction, predictions: Sequence[Prediction]) -> Prediction | None:
     """The prediction of public rows alone, of the same set as `best`."""
-    return next((each for each in predictions if (each.public, each.method) == (best.public, "only_public")), None)
+    return next(
+        (
+            each
+            for each in predictions
+            if (each.public, each.method) == (best.public, "only_public")
+        ),
+        None,
+    )
 
 
 def _title(prediction: Prediction) -> str:
@@ -165,29 +238,56 @@ def _title(prediction: Prediction) -> str:
 
 
 def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
-    """The advice at the smallest budget that should reach the target; at the largest, with a reason, where none does."""
-    low = bisect.bisect_left(BUDGETS[:-1], True, key=lambda epsilon: at(epsilon).predicted >= target)
+    """The advice at the smallest budget that should reach the target; at the largest, with a
+    reason, where none does."""
+    low = bisect.bisect_left(
+        BUDGETS[:-1], True, key=lambda epsilon: at(epsilon).predicted >= target
+    )
     advice = at(BUDGETS[low])
     if advice.predicted >= target:
         return dataclasses.replace(
-            advice, reasons=(f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}", *advice.reasons)
+            advice,
+            reasons=(
+                f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}",
+                *advice.reasons,
+            ),
         )
-    missed = f"no ε up to {BUDGETS[-1]:g} should reach {target:.0%}: bring more private rows, or public rows that are nearer"
+    missed = (
+        f"no ε up to {BUDGETS[-1]:g} should reach {target:.0%}: bring more private rows, or public"
+        " rows that are nearer"
+    )
     return dataclasses.replace(advice, reasons=(missed, *advice.reasons))
 
 
-def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
-    """By name, the split without its rows beside each candidate, and beside none; and why others do not fit."""
+def _sides(
+    split: SemiPrivateSplit, candidates: Mapping[str, Any] | None
+) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
+    """By name, the split without its rows beside each candidate, and beside none; and why others do
+    not fit."""
     blind = simulation.blind(split)
-    nothing = {NONE: dataclasses.replace(blind, public_x=blind.public_x[:0], public_y=None, other_y=None, other_classes=(), memo=Memo())}
+    nothing = {
+        NONE: dataclasses.replace(
+            blind,
+            public_x=blind.public_x[:0],
+            public_y=None,
+            other_y=None,
+            other_classes=(),
+            memo=Memo(),
+        )
+    }
     if not candidates:
         return {OWN: blind} | nothing if len(split.public_x) else nothing, {}
     if NONE in candidates:
-        raise SettingError(f"a candidate cannot be named {NONE!r}, which stands for no public rows; give it another name.")
+        raise SettingError(
+            f"a candidate cannot be named {NONE!r}, which stands for no public rows; give it"
+            " another name."
+        )
     sides, refused = {}, {}
     for name, data in candidates.items():
         try:
-            sides[name] = simulation.blind(split, match_private(public_features(data, split.features), split.features)[0])
+            sides[name] = simulation.blind(
+                split, match_private(public_features(data, split.features), split.features)[0]
+            )
         except DataError as problem:
             refused[name] = str(problem)
     if not sides:
@@ -195,42 +295,78 @@ def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tup
     return sides | nothing, refused
 
 
-def _grounds(best: Prediction, rows: SemiPrivateSplit, of_set: list[Prediction], alone: Prediction) -> tuple[str, ...]:
-    """Why this learner, how sure, and how much better than guessing. alone: the prediction without public rows."""
-    next_words = ", ".join(f"{_title(prediction)}: {100 * prediction.middle:.0f} %" for prediction in of_set[1:3])
-    like_public = "" if best.public == NONE else ". It holds if private rows look like the public ones"
+def _grounds(
+    best: Prediction, rows: SemiPrivateSplit, of_set: list[Prediction], alone: Prediction
+) -> tuple[str, ...]:
+    """Why this learner, how sure, and how much better than guessing. alone: the prediction without
+    public rows."""
+    next_words = ", ".join(
+        f"{_title(prediction)}: {100 * prediction.middle:.0f} %" for prediction in of_set[1:3]
+    )
+    like_public = (
+        "" if best.public == NONE else ". It holds if private rows look like the public ones"
+    )
     words = [f"predicted from {BASIS[best.source]}{like_public}", f"others predicted: {next_words}"]
     if (of_public := _of_public_rows(best, of_set)) is not None and best is not of_public:
-        gain, unread = 100 * (best.middle - of_public.middle), f"{_title(of_public)}, predicted: {100 * of_public.middle:.0f} %"
+        gain, unread = (
+            100 * (best.middle - of_public.middle),
+            f"{_title(of_public)}, predicted: {100 * of_public.middle:.0f} %",
+        )
         words.append(
             f"it should gain {gain:z.1f} points over using no private row ({unread})"
             if gain > 0
-            else f"using no private row was rehearsed as high ({unread}); on other data sets {_title(best)} then ended about 1 point ahead"
+            else (
+                f"using no private row was rehearsed as high ({unread}); on other data sets"
+                f" {_title(best)} then ended about 1 point ahead"
+            )
         )
     if best.public != NONE and alone.middle > best.middle:
         words.append(
-            f"no public rows ({_title(alone)}, predicted: {100 * alone.middle:.0f} %) come before a set like yours only where their whole "
-            "range lies above it"
+            f"no public rows ({_title(alone)}, predicted: {100 * alone.middle:.0f} %) come before a"
+            " set like yours only where their whole range lies above it"
         )
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         is_balanced = best.metric == "accuracy"
         guess = share if is_balanced else 1 / rows.facts.n_classes
-        same = "" if is_balanced else f", which is {100 * guess:.0f} % balanced accuracy (each class counts alike)"
-        words.append(f"guessing the most common class of the public rows scores {100 * share:.0f} % on them{same}")
+        same = (
+            ""
+            if is_balanced
+            else f", which is {100 * guess:.0f} % balanced accuracy (each class counts alike)"
+        )
+        words.append(
+            f"guessing the most common class of the public rows scores {100 * share:.0f} % on"
+            f" them{same}"
+        )
         if best.middle <= guess:
             words.append("no learner is predicted to beat guessing at this ε")
     return tuple(words)
 
 
 def _transfers(sides: Mapping[str, SemiPrivateSplit], seed: int) -> tuple[str, ...]:
-    """How well labelled public sets carry over to each other, best first; empty where fewer than two have labels."""
+    """How well labelled public sets carry over to each other, best first; empty where fewer than
+    two have labels."""
     labelled = {name: rows for name, rows in sides.items() if kind_of(rows) == "labelled"}
     if len(labelled) < 2:
         return ()
     means = {
-        name: float(np.mean([simulation.transfer(rows, labelled[target], seed) for target in labelled if target != name]))
+        name: float(
+            np.mean(
+                [
+                    simulation.transfer(rows, labelled[target], seed)
+                    for target in labelled
+                    if target != name
+                ]
+            )
+        )
         for name, rows in labelled.items()
     }
-    shares = ", ".join(f"{name} {100 * means[name]:.0f} %" for name in sorted(means, key=lambda name: -means[name]))
-    return (f"a head trained on one labelled public set, balanced accuracy on the others: {shares}; this tells nothing of private rows",)
+    shares = ", ".join(
+        f"{name} {100 * means[name]:.0f} %" for name in sorted(means, key=lambda name: -means[name])
+    )
+    return (
+        (
+            f"a head trained on one labelled public set, balanced accuracy on the others: {shares};"
+            " this tells nothing of private rows"
+        ),
+    )

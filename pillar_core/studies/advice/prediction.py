@@ -1,4 +1,5 @@
-"""What a learner with a public set should reach, from public facts and public rows alone, and which learner to name with it."""
+"""What a learner with a public set should reach, from public facts and public rows alone, and which
+learner to name with it."""
 
 import dataclasses
 import math
@@ -18,7 +19,8 @@ OWN, NONE = "own", "none"
 IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
 """Of a metric after a number of percent."""
 MARGIN = 0.05
-"""By how much plays must put another learner above AdaMix: measured regret is least there (docs/public_data.md)."""
+"""By how much plays must put another learner above AdaMix: measured regret is least there
+(docs/public_data.md)."""
 FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
 FEW_A_CLASS = 8
@@ -30,7 +32,10 @@ BASIS = {
     "labelled, few": f"rehearsals on fewer than {FEW_A_CLASS} labelled public rows a class",
     "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
     "none": "the sizes alone, by a table fitted on other data sets",
-    "foreign": "the sizes alone, by a table fitted on public rows of other classes: those, and rows that were made up, help little",
+    "foreign": (
+        "the sizes alone, by a table fitted on public rows of other classes: those, and rows that"
+        " were made up, help little"
+    ),
     "": "nothing: this learner was not measured on other data sets",
 }
 FITTED: Mapping[str, Any] = toml_tables(Path(__file__).with_name("fitted.toml"))
@@ -38,11 +43,13 @@ FITTED: Mapping[str, Any] = toml_tables(Path(__file__).with_name("fitted.toml"))
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What one learner with one public set should reach on rows like the public ones: `middle` and a range around it, in [0, 1].
+    """What one learner with one public set should reach on rows like the public ones: `middle` and
+    a range around it, in [0, 1].
 
-    `held`: on how many of how many data sets such a range held in every run, each set left out of the fit in turn.
-    `metric`: "balanced_accuracy" in the place of accuracy unless public labels say that no class has more than 60 % of the rows.
-    `source`: what it was predicted from, as `kind_of`, "labelled, few" below `FEW_A_CLASS`, or "" where nothing was measured.
+    `held`: on how many of how many data sets such a range held in every run, each set left out of
+    the fit in turn. `metric`: "balanced_accuracy" in the place of accuracy unless public labels say
+    that no class has more than 60 % of the rows. `source`: what it was predicted from, as
+    `kind_of`, "labelled, few" below `FEW_A_CLASS`, or "" where nothing was measured.
     """
 
     public: str
@@ -62,9 +69,14 @@ class Prediction:
 
     @property
     def range_words(self) -> str:
-        """The prediction with its range, in percent, and the metric where it is not accuracy, with what guessing reaches."""
+        """The prediction with its range, in percent, and the metric where it is not accuracy, with
+        what guessing reaches."""
         low, high = (100 * end for end in self.accuracy)
-        guess = f" (guessing: {100 / self.n_classes:.0f} %)" if IN_WORDS[self.metric] or not self.is_useful else ""
+        guess = (
+            f" (guessing: {100 / self.n_classes:.0f} %)"
+            if IN_WORDS[self.metric] or not self.is_useful
+            else ""
+        )
         return f"{100 * self.middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[self.metric]}{guess}"
 
     @property
@@ -72,69 +84,133 @@ class Prediction:
         """What to expect, or why nothing can be said."""
         if self.is_useful:
             return f"expect {self.range_words}"
-        why = "is too wide a range" if self.accuracy[0] > 1 / self.n_classes else "does not exclude guessing"
+        why = (
+            "is too wide a range"
+            if self.accuracy[0] > 1 / self.n_classes
+            else "does not exclude guessing"
+        )
         return f"no useful prediction, because {self.range_words} {why}"
 
     @property
     def narrower(self) -> tuple[str, ...]:
         """What would say more, where the range says nothing."""
         near = 100 * FITTED["labelled"]["range"]["error"]
-        labels = f"{FEW_A_CLASS} labelled public rows of each class, like yours (± {near:.0f} points), or "
+        labels = (
+            f"{FEW_A_CLASS} labelled public rows of each class, like yours (± {near:.0f}"
+            " points), or "
+        )
         more = "" if self.source == "labelled" else labels
-        return () if self.is_useful else (f"what would tell: {more}a private test of the trained model",)
+        return (
+            ()
+            if self.is_useful
+            else (f"what would tell: {more}a private test of the trained model",)
+        )
 
     def state(self, record: RunRecord) -> RunRecord:
-        """The record of such a training, its statement saying what was expected of it, and from what."""
+        """The record of such a training, its statement saying what was expected of it, and from
+        what."""
         low, high = self.accuracy
-        numbers = {"metric": self.metric, "predicted": self.middle, "low": low, "high": high, "is_useful": self.is_useful}
+        numbers = {
+            "metric": self.metric,
+            "predicted": self.middle,
+            "low": low,
+            "high": high,
+            "is_useful": self.is_useful,
+        }
         metric = "" if IN_WORDS[self.metric] else " accuracy"
-        words, source = f"{self.range_words}{metric}" if self.is_useful else self.words, f"predicted from {BASIS[self.source]}"
-        return expecting(record, f"{words}; {source}. {held_words(self.held).capitalize()}", numbers | {"source": source})
+        words, source = (
+            (f"{self.range_words}{metric}" if self.is_useful else self.words),
+            f"predicted from {BASIS[self.source]}",
+        )
+        return expecting(
+            record,
+            f"{words}; {source}. {held_words(self.held).capitalize()}",
+            numbers | {"source": source},
+        )
 
 
 def held_words(counts: tuple[int, int]) -> str:
-    """How far a range can be relied on: a count of data sets, for so few carry no level in percent."""
+    """How far a range can be relied on: a count of data sets, for so few carry no level in
+    percent."""
     inside, n_sets = counts
-    return f"the range held on {inside} of {n_sets} data sets that the fit had not seen" if n_sets else "no range was measured"
+    return (
+        f"the range held on {inside} of {n_sets} data sets that the fit had not seen"
+        if n_sets
+        else "no range was measured"
+    )
 
 
 def kind_of(rows: SemiPrivateSplit) -> str:
-    """Of public rows: "foreign", as those are that were made up, "labelled", "unlabelled" or "none"."""
+    """Of public rows: "foreign", as those are that were made up, "labelled", "unlabelled" or
+    "none"."""
     if rows.other_y is not None or rows.public_name == raw.MADE_UP_NAME:
         return "foreign"
-    return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
+    return (
+        "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
+    )
 
 
-def predict(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, metric: str, kind: str = "") -> Prediction:
-    """What one learner of the fitted table should reach with these public rows. Guarantee: as `advise`, for rows without private ones."""
+def predict(
+    name: str,
+    method: str,
+    rows: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    seed: int,
+    metric: str,
+    kind: str = "",
+) -> Prediction:
+    """What one learner of the fitted table should reach with these public rows. Guarantee: as
+    `advise`, for rows without private ones."""
     kind = kind or kind_of(rows)
-    sizes = {"plays": simulation.mean_play(method, rows, budget, seed)} if kind == "labelled" else {}
+    sizes = (
+        {"plays": simulation.mean_play(method, rows, budget, seed)} if kind == "labelled" else {}
+    )
     if kind == "unlabelled":
-        sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
+        sizes = {
+            "directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))
+        }
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
-    share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
+    share = 1 / (
+        1
+        + math.exp(
+            -sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())
+        )
+    )
     is_few = _is_few(rows) and "few" in FITTED[kind]
     measured = FITTED[kind]["few" if is_few else "range"]
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
     source = "labelled, few" if is_few and kind == "labelled" else kind
-    return Prediction(name, method, ends, share, metric, (measured["inside"], len(measured["sets"])), source, rows.facts.n_classes)
+    return Prediction(
+        name,
+        method,
+        ends,
+        share,
+        metric,
+        (measured["inside"], len(measured["sets"])),
+        source,
+        rows.facts.n_classes,
+    )
 
 
 def in_order(predictions: list[Prediction], rows: SemiPrivateSplit) -> list[Prediction]:
-    """Of one public set's predictions first that of the learner to name, then the others, best first."""
+    """Of one public set's predictions first that of the learner to name, then the others, best
+    first."""
     first = preferred_prediction(predictions, rows)
     return sorted(predictions, key=lambda prediction: (prediction is not first, -prediction.middle))
 
 
 def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
-    """Of one public set's predictions the learner that did best on other data sets, unless plays put another clearly above it."""
+    """Of one public set's predictions the learner that did best on other data sets, unless plays
+    put another clearly above it."""
     by_method = {prediction.method: prediction for prediction in predictions}
     if kind_of(rows) == "none":
         return by_method["dp_raft"]
     if kind_of(rows) == "foreign":
         return by_method["dp_sgd" if rows.other_y is not None else "pillar_kalman"]
     if "adamix" not in by_method:
-        return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0])
+        return by_method.get(
+            "pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0]
+        )
     first, best = by_method["adamix"], max(predictions, key=lambda prediction: prediction.middle)
     is_clear = best.middle > first.middle + MARGIN and not _is_few(rows)
     return best if is_clear else first

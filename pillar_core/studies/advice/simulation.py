@@ -1,4 +1,5 @@
-"""What public rows say about a learner before any private row is read: plays of it on labelled public rows, and their spectrum."""
+"""What public rows say about a learner before any private row is read: plays of it on labelled
+public rows, and their spectrum."""
 
 import dataclasses
 import math
@@ -19,7 +20,8 @@ HELD_OUT = 0.25
 ROWS_PLAYED, FEWEST_PLAYS, MOST_PLAYS = 400, 2, 8
 """Public rows that all plays together should hold, and how many plays at least and at most."""
 PLAYED = Memo(256)
-"""Means by what they hang on: advice, a rehearsal of backbones and a choice ask for the same plays."""
+"""Means by what they hang on: advice, a rehearsal of backbones and a choice ask for the same
+plays."""
 MOST_ROWS = 2_000
 UNBALANCED = 0.6
 """Share of one class above which always saying it looks like learning."""
@@ -28,12 +30,20 @@ ROWS_A_CLASS = 4
 
 
 def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPrivateSplit:
-    """`split` without its rows: sizes, classes and public rows alone; those of `public` where another set is tried.
+    """`split` without its rows: sizes, classes and public rows alone; those of `public` where
+    another set is tried.
 
-    Guarantee: nothing that is computed from what comes back depends on a private, validation or test row.
+    Guarantee: nothing that is computed from what comes back depends on a private, validation or
+    test row.
     """
     features = split.features
-    nothing = FeatureSet(np.zeros((1, features.d), dtype=np.float32), np.zeros(1, dtype=np.int64), None, None, features.classes)
+    nothing = FeatureSet(
+        np.zeros((1, features.d), dtype=np.float32),
+        np.zeros(1, dtype=np.int64),
+        None,
+        None,
+        features.classes,
+    )
     tried = split if public is None else split_features(nothing, public=public)
     return dataclasses.replace(
         tried,
@@ -53,46 +63,73 @@ def with_own_classes(rows: SemiPrivateSplit) -> SemiPrivateSplit:
     if rows.other_y is None:
         return rows
     features = dataclasses.replace(rows.features, classes=rows.other_classes)
-    return dataclasses.replace(rows, features=features, public_y=rows.other_y, other_y=None, other_classes=(), memo=Memo())
+    return dataclasses.replace(
+        rows, features=features, public_y=rows.other_y, other_y=None, other_classes=(), memo=Memo()
+    )
 
 
 def can_play(rows: SemiPrivateSplit) -> bool:
     """Whether public rows carry labels enough for a play."""
-    return rows.public_y is not None and len(rows.public_x) >= ROWS_A_CLASS * rows.features.n_classes and np.ptp(rows.public_y) > 0
+    return (
+        rows.public_y is not None
+        and len(rows.public_x) >= ROWS_A_CLASS * rows.features.n_classes
+        and np.ptp(rows.public_y) > 0
+    )
 
 
 def metric_of(*sides: SemiPrivateSplit) -> str:
-    """What predictions are said in: accuracy where there are public labels, of which no set has more than `UNBALANCED` of one class."""
+    """What predictions are said in: accuracy where there are public labels, of which no set has
+    more than `UNBALANCED` of one class."""
     labels = [rows.public_y for rows in sides if rows.public_y is not None and len(rows.public_y)]
-    is_balanced = bool(labels) and all(np.bincount(each).max() <= UNBALANCED * len(each) for each in labels)
+    is_balanced = bool(labels) and all(
+        np.bincount(each).max() <= UNBALANCED * len(each) for each in labels
+    )
     return "accuracy" if is_balanced else "balanced_accuracy"
 
 
 def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
-    """Mean `metric_of` on held-out public rows of `method` trained on the other public rows, signal against noise kept as it will be.
+    """Mean `metric_of` on held-out public rows of `method` trained on the other public rows, signal
+    against noise kept as it will be.
 
-    n rows play the N private ones: the noise multiplier is n/N of the real one, so that μn stays μN. A learner without public labels has
-    the same rows as its public ones; else half of the rows start it; one that reads public rows alone has them all.
+    n rows play the N private ones: the noise multiplier is n/N of the real one, so that μn stays
+    μN. A learner without public labels has the same rows as its public ones; else half of the rows
+    start it; one that reads public rows alone has them all.
     """
 
     spent = budget if METHODS[method].is_private else None
 
     def played() -> float:
         epsilon = None if spent is None else spent.epsilon
-        real = solve(method, rows, epsilon=epsilon, delta=budget.delta, relation=str(budget.relation))
-        parts = rows.memo.get(("plays", seed, real.method.public_use, spent is None), lambda: _parts_of_plays(real.method, rows, seed))
-        return float(np.mean([_play(real, rows, part, seed + play) for play, part in enumerate(parts)]))
+        real = solve(
+            method, rows, epsilon=epsilon, delta=budget.delta, relation=str(budget.relation)
+        )
+        parts = rows.memo.get(
+            ("plays", seed, real.method.public_use, spent is None),
+            lambda: _parts_of_plays(real.method, rows, seed),
+        )
+        return float(
+            np.mean([_play(real, rows, part, seed + play) for play, part in enumerate(parts)])
+        )
 
     return PLAYED.get((method, rows.fingerprint, spent, seed), played)
 
 
 def transfer(source: SemiPrivateSplit, target: SemiPrivateSplit, seed: int) -> float:
-    """Balanced accuracy, on the public rows of `target`, of a head that the labelled public rows of `source` trained."""
-    rows, tests = (rng.stream(seed, "transfer").permutation(len(side.public_x))[:MOST_ROWS] for side in (source, target))
-    x_test, y_test = target.public_x[tests], None if target.public_y is None else target.public_y[tests]
+    """Balanced accuracy, on the public rows of `target`, of a head that the labelled public rows of
+    `source` trained."""
+    rows, tests = (
+        rng.stream(seed, "transfer").permutation(len(side.public_x))[:MOST_ROWS]
+        for side in (source, target)
+    )
+    x_test, y_test = (
+        target.public_x[tests],
+        (None if target.public_y is None else target.public_y[tests]),
+    )
     public = _features(source, rows, None)
     parts = split_features(dataclasses.replace(public, x_test=x_test, y_test=y_test), public=public)
-    return float(run_many([solve("only_public", parts, seed=seed)], parts)[0].metrics["balanced_accuracy"])
+    return float(
+        run_many([solve("only_public", parts, seed=seed)], parts)[0].metrics["balanced_accuracy"]
+    )
 
 
 def effective_directions(rows: SemiPrivateSplit) -> float:
@@ -112,7 +149,10 @@ def regressors(facts: PublicFacts, mu: float, sizes: Mapping[str, float]) -> dic
         "scarcity": math.sqrt(facts.n_classes / max(facts.n_public, 1)),
         "classes": math.log(facts.n_classes),
     }
-    return terms | {name: math.log(size) if name == "directions" else logit(size) for name, size in sizes.items()}
+    return terms | {
+        name: math.log(size) if name == "directions" else logit(size)
+        for name, size in sizes.items()
+    }
 
 
 def logit(share: float) -> float:
@@ -123,15 +163,27 @@ def logit(share: float) -> float:
 
 def _play(real: RunPlan, rows: SemiPrivateSplit, parts: SemiPrivateSplit, seed: int) -> float:
     settings = {
-        name: value for name, value in dataclasses.asdict(real.settings).items() if name not in ("batch_size", "k", "noise_multiplier")
+        name: value
+        for name, value in dataclasses.asdict(real.settings).items()
+        if name not in ("batch_size", "k", "noise_multiplier")
     }
     if real.method.is_private:
-        settings["noise_multiplier"] = real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
-    return float(run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].metrics.get(metric_of(rows)) or 0.0)
+        settings["noise_multiplier"] = (
+            real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
+        )
+    return float(
+        run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].metrics.get(
+            metric_of(rows)
+        )
+        or 0.0
+    )
 
 
-def _parts_of_plays(method: Method[Any], rows: SemiPrivateSplit, seed: int) -> list[SemiPrivateSplit]:
-    """The public rows as private, public and test rows of each play; the same for all learners that use public rows alike."""
+def _parts_of_plays(
+    method: Method[Any], rows: SemiPrivateSplit, seed: int
+) -> list[SemiPrivateSplit]:
+    """The public rows as private, public and test rows of each play; the same for all learners that
+    use public rows alike."""
     plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
     return [_parts(method, rows, seed + play) for play in range(plays)]
 
@@ -141,11 +193,20 @@ def _parts(method: Method[Any], rows: SemiPrivateSplit, seed: int) -> SemiPrivat
     n_held_out = max(1, round(HELD_OUT * len(order)))
     test, train = order[:n_held_out], order[n_held_out:]
     half, is_labelled = len(train) // 2, method.public_use is PublicUse.LABELLED
-    public, private = (train[:half], train[half:]) if method.is_private and is_labelled else (train, train)
-    return split_features(_features(rows, private, test), public=_features(rows, public, None, is_labelled=is_labelled))
+    public, private = (
+        (train[:half], train[half:]) if method.is_private and is_labelled else (train, train)
+    )
+    return split_features(
+        _features(rows, private, test),
+        public=_features(rows, public, None, is_labelled=is_labelled),
+    )
 
 
-def _features(rows: SemiPrivateSplit, train: Array, test: Array | None, *, is_labelled: bool = True) -> FeatureSet:
+def _features(
+    rows: SemiPrivateSplit, train: Array, test: Array | None, *, is_labelled: bool = True
+) -> FeatureSet:
     x, y = rows.public_x, np.asarray(rows.public_y)
     x_test, y_test = (None, None) if test is None else (x[test], y[test])
-    return FeatureSet(x[train], y[train] if is_labelled else None, x_test, y_test, rows.features.classes)
+    return FeatureSet(
+        x[train], y[train] if is_labelled else None, x_test, y_test, rows.features.classes
+    )

@@ -1,4 +1,5 @@
-"""Check my run: the certified ε of somebody's training with another library, what that library says, and what to change."""
+"""Check my run: the certified ε of somebody's training with another library, what that library
+says, and what to change."""
 
 from pillar_core.studies.check.formulas import LIBRARIES, SAMPLERS, Reported
 from pillar_core.studies.check.run import RunCheck, check_run, sampler_of

@@ -1,4 +1,5 @@
-"""What libraries of private training count: their formulas, the noise that they solve for, and why their ε is not the certified one."""
+"""What libraries of private training count: their formulas, the noise that they solve for, and why
+their ε is not the certified one."""
 
 import dataclasses
 import math
@@ -13,12 +14,18 @@ from pillar_core.types import EpsilonBounds, NeighboringRelation, Values
 
 RELATIONS = tuple(str(relation) for relation in NeighboringRelation)
 SAMPLERS = {**TITLES, "weighted": "Weighted batches"}
-LIBRARIES = {"opacus": "Opacus", "tensorflow_privacy": "TensorFlow Privacy", "fastdp": "fastDP", "jax_privacy": "JAX-Privacy"}
+LIBRARIES = {
+    "opacus": "Opacus",
+    "tensorflow_privacy": "TensorFlow Privacy",
+    "fastdp": "fastDP",
+    "jax_privacy": "JAX-Privacy",
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Reported:
-    """The ε that a library's formula gives for these numbers, add/remove, and why it is not the certified one."""
+    """The ε that a library's formula gives for these numbers, add/remove, and why it is not the
+    certified one."""
 
     library: str
     epsilon: float
@@ -26,24 +33,36 @@ class Reported:
 
 
 def formula_of(reading: Reading) -> str:
-    """Which formula a script's library counts with; where that is not read, the one that asks for the least noise."""
-    silent, least = {"opacus": ("prv", "gdp"), "fastdp": ("rdp", "glw"), "jax_privacy": ("pld", "pld")}.get(reading.library, ("rdp", "rdp"))
-    return least if "accountant" in reading.hidden else str(reading.values.get("accountant", silent))
+    """Which formula a script's library counts with; where that is not read, the one that asks for
+    the least noise."""
+    silent, least = {
+        "opacus": ("prv", "gdp"),
+        "fastdp": ("rdp", "glw"),
+        "jax_privacy": ("pld", "pld"),
+    }.get(reading.library, ("rdp", "rdp"))
+    return (
+        least if "accountant" in reading.hidden else str(reading.values.get("accountant", silent))
+    )
 
 
 def library_epsilon(formula: str, noise: float, poisson: Values) -> float:
     """ε of Poisson samples under add/remove as that formula has it."""
     if formula == "rdp":
         return usual_epsilon(noise, **poisson)
-    return accounting.epsilon_of_gaussian(noise, **poisson, accountant="gdp" if formula == "gdp" else "auto").upper
+    return accounting.epsilon_of_gaussian(
+        noise, **poisson, accountant="gdp" if formula == "gdp" else "auto"
+    ).upper
 
 
 SOLVED = 1e-4
 """To this share a library's own curve is solved; it may itself stop at the lower end."""
 
 
-def solve_noise(values: Values, share: float, steps: int, sampler: str, reading: Reading, problems: list[str]) -> float | None:
-    """The noise for the target ε, the least that the script's library may solve it to; without a library, as the sampler needs it."""
+def solve_noise(
+    values: Values, share: float, steps: int, sampler: str, reading: Reading, problems: list[str]
+) -> float | None:
+    """The noise for the target ε, the least that the script's library may solve it to; without a
+    library, as the sampler needs it."""
     target, delta = values["epsilon"], values["delta"]
     poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
     if not reading.library:
@@ -52,20 +71,31 @@ def solve_noise(values: Values, share: float, steps: int, sampler: str, reading:
     if formula not in ("rdp", "gdp"):
         return tight
     low, high = 1e-3, 1.0
-    while library_epsilon(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high:
+    while (
+        library_epsilon(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high
+    ):
         low, high = high, 2 * high
-    high = _bisect_noise(lambda noise: library_epsilon(formula, noise, poisson), target, low, high, tolerance=SOLVED) / (1 + SOLVED)
+    high = _bisect_noise(
+        lambda noise: library_epsilon(formula, noise, poisson), target, low, high, tolerance=SOLVED
+    ) / (1 + SOLVED)
     if high < LEAST_NOISE:  # the library's own curve is not called there
         return min(high, tight)
     if high > 2 * tight:
         floor = -math.log(delta) / USUAL_ORDERS[-1]
-        numbers = {"high": high, "order": USUAL_ORDERS[-1], "floor": floor, "tight": tight, "target": target}
+        numbers = {
+            "high": high,
+            "order": USUAL_ORDERS[-1],
+            "floor": floor,
+            "tight": tight,
+            "target": target,
+        }
         problems.append(SAID["floor"].format(library=LIBRARIES[reading.library], **numbers))
     return high
 
 
 def noise_for(target: float, sampler: str, run: Values) -> float | None:
-    """The least noise, to 0.1 % from above, whose certified ε under add/remove is within `target`; None where no bound is known."""
+    """The least noise, to 0.1 % from above, whose certified ε under add/remove is within `target`;
+    None where no bound is known."""
     if sampler == "weighted":
         return None
     if sampler == "poisson":
@@ -80,30 +110,56 @@ def noise_for(target: float, sampler: str, run: Values) -> float | None:
     return _bisect_noise(upper, target, max(low, high / 2), high, tolerance=1e-3)
 
 
-def _bisect_noise(epsilon_at: Callable[[float], float], target: float, low: float, high: float, *, tolerance: float) -> float:
-    """The noise between `low` and `high`, which meets the target, where `epsilon_at` falls to it: from above, to a share `tolerance`."""
+def _bisect_noise(
+    epsilon_at: Callable[[float], float],
+    target: float,
+    low: float,
+    high: float,
+    *,
+    tolerance: float,
+) -> float:
+    """The noise between `low` and `high`, which meets the target, where `epsilon_at` falls to it:
+    from above, to a share `tolerance`."""
     while high > low * (1 + tolerance):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if epsilon_at(middle) > target else (low, middle)
     return high
 
 
-def reported_by(reading: Reading, counted: Values, certified: EpsilonBounds | None) -> tuple[Reported, ...]:
+def reported_by(
+    reading: Reading, counted: Values, certified: EpsilonBounds | None
+) -> tuple[Reported, ...]:
     """What the script's library, or the usual ones, would say of these numbers."""
-    noise, share, steps, delta = (counted[name] for name in ("noise_multiplier", "sampling_probability", "steps", "delta"))
+    noise, share, steps, delta = (
+        counted[name] for name in ("noise_multiplier", "sampling_probability", "steps", "delta")
+    )
     poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
-    titles = {"prv": "PRV or PLD (Opacus, JAX-Privacy)", "rdp": "Rényi (TensorFlow Privacy, fastDP)"}
+    titles = {
+        "prv": "PRV or PLD (Opacus, JAX-Privacy)",
+        "rdp": "Rényi (TensorFlow Privacy, fastDP)",
+    }
     if reading.library:
         formula = formula_of(reading)
         titles = {formula: f"{LIBRARIES[reading.library]} ({formula.upper()})"}
     values = {formula: library_epsilon(formula, noise, poisson) for formula in titles}
-    return tuple(Reported(name, values[key], _why(key, values[key], counted["sampler"], certified)) for key, name in titles.items())
+    return tuple(
+        Reported(name, values[key], _why(key, values[key], counted["sampler"], certified))
+        for key, name in titles.items()
+    )
 
 
 def _why(formula: str, value: float, sampler: str, certified: EpsilonBounds | None) -> str:
-    name, share = "no_bound" if sampler != "poisson" else formula if formula in ("gdp", "rdp") else "same", 0.0
+    name, share = (
+        ("no_bound" if sampler != "poisson" else formula if formula in ("gdp", "rdp") else "same"),
+        0.0,
+    )
     if name == "rdp":
         if certified is None or not certified.upper > 0:
             return str(SAID["why"]["relation"])
         share = 100 * (value / certified.upper - 1)
-    return " ".join((SAID["why"][name].format(sampler=SAMPLERS[sampler].lower(), share=share), SAID["why"]["relation"]))
+    return " ".join(
+        (
+            SAID["why"][name].format(sampler=SAMPLERS[sampler].lower(), share=share),
+            SAID["why"]["relation"],
+        )
+    )

@@ -1,4 +1,5 @@
-"""One run of noisy steps checked: what is certified under both relations, what the usual formulas say of it, and what to change."""
+"""One run of noisy steps checked: what is certified under both relations, what the usual formulas
+say of it, and what to change."""
 
 import dataclasses
 import math
@@ -10,7 +11,14 @@ from pillar_core import accounting, checks
 from pillar_core.accounting.gaussian_runs import batches, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.numerics import number_words
-from pillar_core.studies.check.formulas import RELATIONS, SAMPLERS, Reported, noise_for, reported_by, solve_noise
+from pillar_core.studies.check.formulas import (
+    RELATIONS,
+    SAMPLERS,
+    Reported,
+    noise_for,
+    reported_by,
+    solve_noise,
+)
 from pillar_core.studies.check.script import Reading, Value, read_script
 from pillar_core.studies.check.words import ALTERNATIVES, FIELDS, LIMITS, SAID
 from pillar_core.types import EpsilonBounds, Form, Values
@@ -18,9 +26,11 @@ from pillar_core.types import EpsilonBounds, Form, Values
 
 @dataclasses.dataclass(frozen=True)
 class RunCheck:
-    """What is certified of a run with the numbers `counted`, the solved noise among them, that meets the `conditions`.
+    """What is certified of a run with the numbers `counted`, the solved noise among them, that
+    meets the `conditions`.
 
-    `epsilon` and `known` (what is proven) are by relation; no ε where none is proven or a number lacks.
+    `epsilon` and `known` (what is proven) are by relation; no ε where none is proven or a number
+    lacks.
     """
 
     counted: Values
@@ -45,14 +55,17 @@ def check_run(
     sampler: str | None = None,
     script: str | None = None,
 ) -> RunCheck:
-    """What is certified of a training run with clipped, noised sums, what libraries say of it, and what to change.
+    """What is certified of a training run with clipped, noised sums, what libraries say of it, and
+    what to change.
 
-    Numbers that are None come from `script`, the text of a Python script or configuration, which is read and never run; without either,
-    batches are Poisson samples. What neither says is asked for in `problems`.
+    Numbers that are None come from `script`, the text of a Python script or configuration, which is
+    read and never run; without either, batches are Poisson samples. What neither says is asked for
+    in `problems`.
 
-    Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in `counted` that meets the `conditions`. A
-    script is a source of numbers and no evidence: that it is such a run is the caller's claim.
-    Raises SettingError: a number outside its range, both steps and epochs, or both noise_multiplier and epsilon.
+    Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in
+    `counted` that meets the `conditions`. A script is a source of numbers and no evidence: that it
+    is such a run is the caller's claim. Raises SettingError: a number outside its range, both steps
+    and epochs, or both noise_multiplier and epsilon.
     """
     if None not in (steps, epochs) or None not in (noise_multiplier, epsilon):
         raise SettingError("give steps or epochs, and noise_multiplier or epsilon, not both.")
@@ -68,7 +81,9 @@ def check_run(
         missing.append("Say how batches are drawn (sampler).")
     drawn_by, of_script = sampler_of(reading, sampler), sampler_of(reading)
     if reading.library and drawn_by != of_script:
-        problems.append(f"The script's batches are {of_script}, you said {drawn_by}: yours was counted.")
+        problems.append(
+            f"The script's batches are {of_script}, you said {drawn_by}: yours was counted."
+        )
     if missing:
         return _refused_check(values | {"sampler": drawn_by}, (*missing, *problems))
     try:
@@ -78,24 +93,37 @@ def check_run(
         raise
     except (ArithmeticError, ValueError):
         return _refused_check(
-            values | {"sampler": drawn_by}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems)
+            values | {"sampler": drawn_by},
+            ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems),
         )
     is_read = bool(reading.library) and any(check.epsilon.values())
-    return dataclasses.replace(check, problems=(SAID["read"], *check.problems)) if is_read else check
+    return (
+        dataclasses.replace(check, problems=(SAID["read"], *check.problems)) if is_read else check
+    )
 
 
 def _merge_numbers(said_by_caller: Mapping[str, Value], reading: Reading) -> tuple[Form, list[str]]:
-    """Values by field, the caller's before the script's, and what does not fit. The noise that a script takes or solves stays its own."""
+    """Values by field, the caller's before the script's, and what does not fit. The noise that a
+    script takes or solves stays its own."""
     values: Form = {name: value for name, value in said_by_caller.items() if value is not None}
     problems = list(reading.unread)
     if "epsilon" in values and {"noise_multiplier", "epsilon"} & set(reading.values):
-        problems.append(f"Your ε = {values.pop('epsilon'):g} was not counted: the script says its noise itself.")
+        problems.append(
+            f"Your ε = {values.pop('epsilon'):g} was not counted: the script says its noise itself."
+        )
     for name in FIELDS:
         value = reading.values.get(name)
         if value is None or _is_answered(name, values):
-            of_script = value * _batches_a_step(reading) if name == "batch_size" and isinstance(value, int) else value
+            of_script = (
+                value * _batches_a_step(reading)
+                if name == "batch_size" and isinstance(value, int)
+                else value
+            )
             if of_script is not None and name in values and values[name] != of_script:
-                problems.append(f"The script says {name} = {of_script}, you said {values[name]}: yours was counted.")
+                problems.append(
+                    f"The script says {name} = {of_script}, you said {values[name]}: yours was"
+                    " counted."
+                )
             continue
         values[name] = value
     if reading.library == "fastdp" and "delta" not in values and "n" in values:
@@ -123,23 +151,38 @@ def sampler_of(reading: Reading, sampler: str | None = None) -> str:
         return sampler or "poisson"
     if "sampler" in reading.values:
         return str(reading.values["sampler"])
-    draws_itself = {"opacus": reading.values.get("poisson_sampling", True), "jax_privacy": reading.values.get("poisson_sampling", False)}
+    draws_itself = {
+        "opacus": reading.values.get("poisson_sampling", True),
+        "jax_privacy": reading.values.get("poisson_sampling", False),
+    }
     is_known = "poisson_sampling" not in reading.hidden  # else the worst that it can be
-    return "poisson" if is_known and draws_itself.get(reading.library, False) is True else "shuffled"
+    return (
+        "poisson" if is_known and draws_itself.get(reading.library, False) is True else "shuffled"
+    )
 
 
 def _missing(values: Values, reading: Reading) -> list[str]:
-    missing = [f"Say {words}." for name, words in SAID["asked"].items() if not _is_answered(name, values)]
+    missing = [
+        f"Say {words}." for name, words in SAID["asked"].items() if not _is_answered(name, values)
+    ]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
         missing.append("Give the clip norm (l2_clip_norm), or say that there is one.")
     if "gradient_accumulation_steps" in reading.hidden:
-        missing.append("How many batches one noisy step sums over is not read: write it into the script as a number.")
+        missing.append(
+            "How many batches one noisy step sums over is not read: write it into the script as a"
+            " number."
+        )
     if missing:
         return missing
     if values["batch_size"] > values["n"]:
-        return [f"A batch of {values['batch_size']:,} rows cannot come from n = {values['n']:,}: which is wrong?"]
+        return [
+            f"A batch of {values['batch_size']:,} rows cannot come from n = {values['n']:,}: which"
+            " is wrong?"
+        ]
     share, longest = _share(values, reading), reading.values.get("epochs")
-    if isinstance(longest, int | float) and _steps(values, share) < _steps({"epochs": longest}, share):
+    if isinstance(longest, int | float) and _steps(values, share) < _steps(
+        {"epochs": longest}, share
+    ):
         return [f"The script trains for {longest:g} epochs, and you said less: which is wrong?"]
     return []
 
@@ -149,7 +192,11 @@ def _share(values: Values, reading: Reading) -> float:
     share: float = values["batch_size"] / values["n"]
     if reading.library == "opacus":  # it draws and counts with 1 / len(data_loader)
         may_drop = reading.values.get("drop_last") is True or "drop_last" in reading.hidden
-        share = 1 / (values["n"] // values["batch_size"] if may_drop else -(-values["n"] // values["batch_size"]))
+        share = 1 / (
+            values["n"] // values["batch_size"]
+            if may_drop
+            else -(-values["n"] // values["batch_size"])
+        )
     return share
 
 
@@ -157,11 +204,17 @@ def _steps(values: Values, share: float) -> int:
     return int(values.get("steps") or max(1, math.ceil(values["epochs"] / share * (1 - 1e-12))))
 
 
-def _solve_target(values: Values, sampler: str, reading: Reading, problems: list[str]) -> float | None:
+def _solve_target(
+    values: Values, sampler: str, reading: Reading, problems: list[str]
+) -> float | None:
     """The noise for the target ε: for a script's, with its own batch, δ and length."""
     target_run = dict(values)
     if "epsilon" in reading.values:
-        target_run |= {name: reading.values[name] for name in ("n", "batch_size", "delta") if name in reading.values}
+        target_run |= {
+            name: reading.values[name]
+            for name in ("n", "batch_size", "delta")
+            if name in reading.values
+        }
         if "batch_size" in reading.values:
             target_run["batch_size"] *= _batches_a_step(reading)
         if reading.library == "fastdp":
@@ -172,13 +225,17 @@ def _solve_target(values: Values, sampler: str, reading: Reading, problems: list
     share = _share(target_run, reading)
     steps = _steps(target_run, share)
     if reading.library == "opacus" and not target_run.get("steps"):
-        steps = max(1, int(target_run["epochs"] / share))  # as it does: of some lengths one less than run
+        steps = max(
+            1, int(target_run["epochs"] / share)
+        )  # as it does: of some lengths one less than run
     return solve_noise(target_run, share, steps, sampler, reading, problems)
 
 
 def _refused_check(counted: Values, problems: tuple[str, ...]) -> RunCheck:
     reason = "Nothing is certified: see the problems."
-    return RunCheck(counted, dict.fromkeys(RELATIONS), dict.fromkeys(RELATIONS, reason), (), problems, ())
+    return RunCheck(
+        counted, dict.fromkeys(RELATIONS), dict.fromkeys(RELATIONS, reason), (), problems, ()
+    )
 
 
 def _certify_run(values: Form, sampler: str, reading: Reading, problems: list[str]) -> RunCheck:
@@ -186,8 +243,18 @@ def _certify_run(values: Form, sampler: str, reading: Reading, problems: list[st
     steps = _steps(values, share)
     passes = values["epochs"] if "epochs" in values else steps * share
     factor = 2.0 if _has_microbatches(reading, values) else 1.0
-    noise = values["noise_multiplier"] if "noise_multiplier" in values else _solve_target(values, sampler, reading, problems)
-    counted = {**values, "steps": steps, "sampling_probability": share, "noise_multiplier": noise, "sampler": sampler}
+    noise = (
+        values["noise_multiplier"]
+        if "noise_multiplier" in values
+        else _solve_target(values, sampler, reading, problems)
+    )
+    counted = {
+        **values,
+        "steps": steps,
+        "sampling_probability": share,
+        "noise_multiplier": noise,
+        "sampler": sampler,
+    }
     refusal = _refusal(values, sampler, reading)
     if refusal or noise is None:
         return _refused_check(counted, (*([refusal] if refusal else []), *problems))
@@ -201,11 +268,14 @@ def _certify_run(values: Form, sampler: str, reading: Reading, problems: list[st
             costs[relation], known[relation] = None, str(reason)
     reported = reported_by(reading, counted, costs[RELATIONS[0]])
     problems += _problems(counted, passes, factor, reading)
-    return RunCheck(counted, costs, known, reported, tuple(problems), _advice(counted, costs, reported, factor))
+    return RunCheck(
+        counted, costs, known, reported, tuple(problems), _advice(counted, costs, reported, factor)
+    )
 
 
 def _run(counted: Values, sampler: str) -> Values:
-    """Batch share, steps and δ as `sampler` walks them: in whole passes where a row enters each pass once."""
+    """Batch share, steps and δ as `sampler` walks them: in whole passes where a row enters each
+    pass once."""
     share, steps = counted["sampling_probability"], counted["steps"]
     if "epochs" in counted and sampler in ("shuffled", "random_allocation"):
         steps = math.ceil(counted["epochs"]) * batches(share)
@@ -223,16 +293,24 @@ def _refusal(values: Values, sampler: str, reading: Reading) -> str:
 
 
 def _has_microbatches(reading: Reading, values: Values) -> bool:
-    """Whether means of several rows are clipped together: adding a row then moves a sum by two clip norms."""
+    """Whether means of several rows are clipped together: adding a row then moves a sum by two clip
+    norms."""
     groups = reading.values.get("num_microbatches")
     if reading.hidden & {"num_microbatches", "used_microbatching"}:
         return True  # the worst that it can be
     split = {values["batch_size"], values["batch_size"] / _batches_a_step(reading)}
-    return reading.values.get("used_microbatching") is True or (groups is not None and groups not in split)
+    return reading.values.get("used_microbatching") is True or (
+        groups is not None and groups not in split
+    )
 
 
 def _problems(counted: Values, passes: float, factor: float, reading: Reading) -> list[str]:
-    n, delta, batch, clipping = counted["n"], counted["delta"], counted["batch_size"], str(reading.values.get("clipping", ""))
+    n, delta, batch, clipping = (
+        counted["n"],
+        counted["delta"],
+        counted["batch_size"],
+        str(reading.values.get("clipping", "")),
+    )
     with_incomplete = math.ceil(n / batch) * math.ceil(passes)
     is_so = {
         "large_delta": delta * n >= 1,
@@ -248,20 +326,39 @@ def _problems(counted: Values, passes: float, factor: float, reading: Reading) -
     numbers = {"delta": number_words(delta), "product": delta * n, "whole": with_incomplete}
     numbers |= {"most": number_words(0.1 / n, 1), "example": number_words(0.01 / n, 1)}
     return [
-        words.format(**numbers, steps=counted["steps"], passes=math.ceil(passes)) for name, words in SAID["problems"].items() if is_so[name]
+        words.format(**numbers, steps=counted["steps"], passes=math.ceil(passes))
+        for name, words in SAID["problems"].items()
+        if is_so[name]
     ]
 
 
-def _advice(counted: Values, costs: Mapping[str, EpsilonBounds | None], reported: tuple[Reported, ...], factor: float) -> tuple[str, ...]:
+def _advice(
+    counted: Values,
+    costs: Mapping[str, EpsilonBounds | None],
+    reported: tuple[Reported, ...],
+    factor: float,
+) -> tuple[str, ...]:
     certified, reached = costs[RELATIONS[0]], [figure.epsilon for figure in reported]
     claimed, loosest = min(reached), max(reached)
-    sampler, noise, figures = counted["sampler"], counted["noise_multiplier"], dict[str, dict[str, float]]()
+    sampler, noise, figures = (
+        counted["sampler"],
+        counted["noise_multiplier"],
+        dict[str, dict[str, float]](),
+    )
     run, upper = _run(counted, sampler), math.nan if certified is None else certified.upper
     if sampler in ("shuffled", "fixed_size") and 0 < upper < math.inf:
-        allocated = sampler_cost("random_allocation", noise / factor, relation=RELATIONS[0], **_run(counted, "random_allocation"))
+        allocated = sampler_cost(
+            "random_allocation",
+            noise / factor,
+            relation=RELATIONS[0],
+            **_run(counted, "random_allocation"),
+        )
         figures["own_coin"] = {"upper": allocated.epsilon.upper}
         if 0 < claimed < upper:
-            figures["keep"] = {"noise": factor * (noise_for(claimed, sampler, run) or math.inf), "claimed": claimed}
+            figures["keep"] = {
+                "noise": factor * (noise_for(claimed, sampler, run) or math.inf),
+                "claimed": claimed,
+            }
     if sampler == "poisson" and 1.03 * upper < loosest < math.inf:
         tight = accounting.noise_multiplier(loosest, **run)
         figures["tight"] = {"tight": tight, "loosest": loosest, "share": 100 * (1 - tight / noise)}

@@ -12,4 +12,6 @@ SAID: Values = toml_tables(Path(__file__).with_suffix(".toml"))
 FIELDS = {name: params.param_from(name, entry) for name, entry in SAID["fields"].items()}
 """The numbers of a run, with the values that a form starts from."""
 ALTERNATIVES: Mapping[str, str] = SAID["alternatives"]
-LIMITS = {name: dataclasses.replace(field, none_means="not known") for name, field in FIELDS.items()}
+LIMITS = {
+    name: dataclasses.replace(field, none_means="not known") for name, field in FIELDS.items()
+}

@@ -1,4 +1,5 @@
-"""Every learner at one budget: which can run on a split, the grid that compares them, and one line per learner and ε."""
+"""Every learner at one budget: which can run on a split, the grid that compares them, and one line
+per learner and ε."""
 
 import dataclasses
 import math
@@ -20,8 +21,11 @@ def applicable(split: SemiPrivateSplit) -> dict[str, str]:
     return {name: obstacle(method, split) for name, method in METHODS.items()}
 
 
-def compare_grid(shared: Values, *, methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]) -> Form:
-    """A grid for `sweep`: every method with its own defaults, the same data, split and preprocessing, at each ε and seed.
+def compare_grid(
+    shared: Values, *, methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]
+) -> Form:
+    """A grid for `sweep`: every method with its own defaults, the same data, split and
+    preprocessing, at each ε and seed.
 
     Raises UnknownNameError: a method that is not registered. DataError: nothing to compare.
     """
@@ -29,25 +33,35 @@ def compare_grid(shared: Values, *, methods: Sequence[str], epsilons: Sequence[f
         METHODS[name]
     if not methods or not epsilons or not seeds:
         raise DataError("a comparison needs at least one method, one ε and one seed.")
-    return {**shared, "method": list(methods), "epsilon": [float(epsilon) for epsilon in epsilons], "seed": list(seeds)}
+    return {
+        **shared,
+        "method": list(methods),
+        "epsilon": [float(epsilon) for epsilon in epsilons],
+        "seed": list(seeds),
+    }
 
 
 def summary(table: pd.DataFrame, *, score: str = "accuracy") -> pd.DataFrame:
-    """One row per (method, epsilon), best first: mean of `score` with its 95 % interval over seeds, seeds, public data, time.
+    """One row per (method, epsilon), best first: mean of `score` with its 95 % interval over seeds,
+    seeds, public data, time.
 
-    Learners that spend nothing stand at every ε. Rows that could not run carry their reason in `error_message`.
-    `performance_boost` is (err_public − err_ceiling)/(err − err_ceiling): how much nearer the ceiling than the public rows
-    alone lead (Golatkar et al., AdaMix, Fig. 2); empty without both references.
+    Learners that spend nothing stand at every ε. Rows that could not run carry their reason in
+    `error_message`. `performance_boost` is (err_public − err_ceiling)/(err − err_ceiling): how much
+    nearer the ceiling than the public rows alone lead (Golatkar et al., AdaMix, Fig. 2); empty
+    without both references.
     """
     table = at_every_epsilon(table)
     rows = [_line(group, score) for _, group in table.groupby(["method", "epsilon"], sort=False)]
     lines = pd.DataFrame(rows)
     lines["performance_boost"] = _boosts(lines)
-    return lines.sort_values(["epsilon", "mean"], ascending=[True, False], kind="stable", na_position="last").reset_index(drop=True)
+    return lines.sort_values(
+        ["epsilon", "mean"], ascending=[True, False], kind="stable", na_position="last"
+    ).reset_index(drop=True)
 
 
 def at_every_epsilon(table: pd.DataFrame, epsilons: Sequence[float] | None = None) -> pd.DataFrame:
-    """The table with the runs of learners that spend nothing repeated at each of `epsilons`, by default each budget of the others."""
+    """The table with the runs of learners that spend nothing repeated at each of `epsilons`, by
+    default each budget of the others."""
     spends = table["method"].map(lambda name: METHODS[name].is_private)
     budgets = table.loc[spends, "epsilon"].unique() if epsilons is None else epsilons
     if not len(budgets):
@@ -57,9 +71,11 @@ def at_every_epsilon(table: pd.DataFrame, epsilons: Sequence[float] | None = Non
 
 
 def verdict(table: pd.DataFrame) -> str:
-    """One sentence on runs at one budget: how many learners cannot be told from the best, and by how much that leads.
+    """One sentence on runs at one budget: how many learners cannot be told from the best, and by
+    how much that leads.
 
-    Differences are of runs of equal seed, which share split and noise, with Student's interval; references do not compete.
+    Differences are of runs of equal seed, which share split and noise, with Student's interval;
+    references do not compete.
     """
     runs, ranked = _rank_learners(table)
     if len(ranked) < 2:
@@ -68,20 +84,28 @@ def verdict(table: pd.DataFrame) -> str:
     titles = {name: METHODS[name].title for name in ranked}
     lead = 100 * float(behind[ranked[1]].mean())
     if min(map(len, behind.values())) < 2:
-        return f"{titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {lead:.1f} points in one run: no interval, so no order is certain."
+        return (
+            f"{titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {lead:.1f} points in one run:"
+            " no interval, so no order is certain."
+        )
     lows = {name: metrics.interval(gaps.to_list())[1] for name, gaps in behind.items()}
     ties = 1 + sum(low <= 0 for low in lows.values())
     spread = f"{lead:.1f} ± {lead - 100 * lows[ranked[1]]:.1f} points"
     if ties == 1:
         return f"{titles[ranked[0]]} leads {titles[ranked[1]]} by {spread}."
-    return f"{ties} of {len(ranked)} tie within intervals; {titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {spread}."
+    return (
+        f"{ties} of {len(ranked)} tie within intervals; {titles[ranked[0]]} is ahead of"
+        f" {titles[ranked[1]]} by {spread}."
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What runs say of an advice. `agrees`: whether the mean lies in the expected range, None where nothing was expected or measured.
+    """What runs say of an advice. `agrees`: whether the mean lies in the expected range, None where
+    nothing was expected or measured.
 
-    `words` are "" without a run of the advised choice and of another; `better` is the choice to take instead, "" where the advice stays.
+    `words` are "" without a run of the advised choice and of another; `better` is the choice to
+    take instead, "" where the advice stays.
     """
 
     agrees: bool | None
@@ -90,24 +114,37 @@ class Verdict:
 
 
 def judge_advice(
-    table: pd.DataFrame, advised: str, *, expected: tuple[float, float] | None = None, titles: Mapping[str, str] | None = None
+    table: pd.DataFrame,
+    advised: str,
+    *,
+    expected: tuple[float, float] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> Verdict:
     """What runs at one budget say of the advice to take `advised`.
 
-    The lead of the best other choice is paired by seed; it is taken where its interval lies above 0.
-    table: columns seed, accuracy in [0, 1] and method, a learner's name or one of `titles`. expected: the range that was predicted.
+    The lead of the best other choice is paired by seed; it is taken where its interval lies above
+    0. table: columns seed, accuracy in [0, 1] and method, a learner's name or one of `titles`.
+       expected: the range that was predicted.
     """
     runs, ranked = _rank_learners(table)
     mean = runs[advised].mean() if advised in runs else math.nan
-    agrees = None if expected is None or math.isnan(mean) else bool(expected[0] <= mean <= expected[1])
+    agrees = (
+        None if expected is None or math.isnan(mean) else bool(expected[0] <= mean <= expected[1])
+    )
     rivals = [name for name in ranked if name != advised]
     if advised not in runs or not rivals or runs[[advised, rivals[0]]].dropna().empty:
         return Verdict(agrees, "", "")
     title, best = ((titles or {}).get(name) or METHODS[name].title for name in (advised, rivals[0]))
     gaps = (100 * (runs[rivals[0]] - runs[advised])).dropna().to_list()
     if sum(gaps) <= 0:
-        end = "but its accuracy is not what was predicted" if agrees is False else "the advice holds"
-        return Verdict(agrees, f"Measured here, no learner beats {title}{',' if agrees is False else ':'} {end}.", "")
+        end = (
+            "but its accuracy is not what was predicted" if agrees is False else "the advice holds"
+        )
+        return Verdict(
+            agrees,
+            f"Measured here, no learner beats {title}{',' if agrees is False else ':'} {end}.",
+            "",
+        )
     lead, low, high = metrics.interval(gaps)
     spread = f" ({low:.1f} to {high:.1f})" if len(gaps) > 1 else ""
     lead_words = f"Advice was {title}; measured here {best} leads it by {lead:.1f} points{spread}"
@@ -118,17 +155,29 @@ def judge_advice(
 
 def _rank_learners(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Accuracies by seed and learner, references aside, and the learners, best first."""
-    runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(index="seed", columns="method", values="accuracy")
-    return runs, [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index]
+    runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(
+        index="seed", columns="method", values="accuracy"
+    )
+    return runs, [
+        str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index
+    ]
 
 
 def obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
     """Why a learner cannot run on a split; "" where it can."""
-    if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
+    if method.public_use in (
+        PublicUse.UNLABELLED,
+        PublicUse.LABELLED,
+        PublicUse.OTHER_LABELS,
+    ) and not len(split.public_x):
         return "needs public rows"
     if method.public_use is PublicUse.LABELLED and not split.has_public_labels:
         return "needs labelled public rows of the same classes"
-    if method.public_use is PublicUse.OTHER_LABELS and split.public_y is None and split.other_y is None:
+    if (
+        method.public_use is PublicUse.OTHER_LABELS
+        and split.public_y is None
+        and split.other_y is None
+    ):
         return "needs labelled public rows"
     if method.public_use is PublicUse.TEXT and split.text_embeddings is None:
         return "needs text embeddings of the class names"
@@ -149,7 +198,11 @@ def _line(group: pd.DataFrame, score: str) -> Form:
         "low": low,
         "high": high,
         "seeds": len(values),
-        "public_data": first["public_use"] if isinstance(first.get("public_use"), str) else str(method.public_use),
+        "public_data": (
+            first["public_use"]
+            if isinstance(first.get("public_use"), str)
+            else str(method.public_use)
+        ),
         "epsilon_upper": group["epsilon_upper"].max() if "epsilon_upper" in group else math.nan,
         "seconds": group["seconds"].mean() if "seconds" in group else math.nan,
         "error_message": failed.iloc[0] if len(failed) else "",

@@ -1,4 +1,5 @@
-"""What Compare can vary: learners on the same rows (parts of AdaMix, noise a step), or the rows (how many, from where)."""
+"""What Compare can vary: learners on the same rows (parts of AdaMix, noise a step), or the rows
+(how many, from where)."""
 
 import dataclasses
 import itertools
@@ -15,13 +16,23 @@ from pillar_core.methods.parts import rules
 from pillar_core.runs import sweep
 from pillar_core.splits import view_of
 from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
-from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Grid, Setup, lines, reference_of, register
+from pillar_core.studies.compare.view import (
+    COMPARE_VIEWS,
+    CompareView,
+    Grid,
+    Setup,
+    lines,
+    reference_of,
+    register,
+)
 from pillar_core.types import Form, Progress, PublicUse, RunSpec, ignore_progress
 
 __all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "lines", "run", "specs_of", "table_of"]
 
 
-def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tuple[pd.DataFrame, pd.DataFrame]:
+def run(
+    name: str, setup: Setup, *, progress: Progress = ignore_progress
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(lines, runs) of a view, trained where the cache has nothing yet.
 
     Raises UnknownNameError: no such view. DataError: nothing to vary on these rows.
@@ -44,28 +55,44 @@ def run(name: str, setup: Setup, *, progress: Progress = ignore_progress) -> tup
 def grids_of(view: CompareView, setup: Setup) -> list[Form]:
     """The grids of a view.
 
-    Raises DataError: no learner of the view can run on these rows, or it needs another data set and there is none.
+    Raises DataError: no learner of the view can run on these rows, or it needs another data set and
+    there is none.
     """
     if view.needs_other and setup.other is None:
-        raise DataError(f"the view {view.name} needs another data set of {setup.features.d} features; name one as `other`.")
+        raise DataError(
+            f"the view {view.name} needs another data set of {setup.features.d} features; name one"
+            " as `other`."
+        )
     grids = view.grids(setup)
     if not all(grid["method"] for grid in grids):
-        raise DataError(f"no learner of the view {view.name} can run on this split; give it (labelled) public rows.")
+        raise DataError(
+            f"no learner of the view {view.name} can run on this split; give it (labelled) public"
+            " rows."
+        )
     return grids
 
 
 def specs_of(view: CompareView, setup: Setup) -> list[RunSpec]:
     """Every run of a view once."""
-    return list({fingerprint(spec.form): spec for grid in grids_of(view, setup) for spec in sweep.specs_of(grid)}.values())
+    return list(
+        {
+            fingerprint(spec.form): spec
+            for grid in grids_of(view, setup)
+            for spec in sweep.specs_of(grid)
+        }.values()
+    )
 
 
 def first_groups(view: CompareView, setup: Setup) -> list[list[RunSpec]]:
-    """Runs of the first seed, those first that soon make a figure: each learner's first place, then its last, then those between.
+    """Runs of the first seed, those first that soon make a figure: each learner's first place, then
+    its last, then those between.
 
     Within a place private learners come first, except where they are measured against the others.
     """
     groups: dict[str, list[list[RunSpec]]] = {}
-    for group in itertools.chain.from_iterable(map(sweep.group_specs, grids_of(view, dataclasses.replace(setup, seeds=setup.seeds[:1])))):
+    for group in itertools.chain.from_iterable(
+        map(sweep.group_specs, grids_of(view, dataclasses.replace(setup, seeds=setup.seeds[:1])))
+    ):
         groups.setdefault(group[0].method, []).append(group)
     learners = sorted(groups, key=lambda name: METHODS[name].is_private is not view.is_share)
     places = itertools.zip_longest(*([groups[name][0], *groups[name][:0:-1]] for name in learners))
@@ -89,13 +116,22 @@ _PARTS = {
 
 
 def ablation_grids(setup: Setup) -> list[Grid]:
-    """AdaMix with its two parts on and off; where projection is on, on the (μN)^(2/3) dimensions that the noise allows."""
-    grids, rank = [], view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank
+    """AdaMix with its two parts on and off; where projection is on, on the (μN)^(2/3) dimensions
+    that the noise allows."""
+    grids, rank = (
+        [],
+        view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank,
+    )
     for epsilon in setup.epsilons:
-        wanted = round((mu_of(epsilon, float(setup.data.get("delta") or 1e-5)) * setup.split.facts.n_private) ** (2 / 3))
+        wanted = round(
+            (mu_of(epsilon, float(setup.data.get("delta") or 1e-5)) * setup.split.facts.n_private)
+            ** (2 / 3)
+        )
         k = max(1, min(max(wanted, rules.SMALLEST_K), int(SAFE_RANK * rank)))
         switches = {"adaptive_clip": [False, True], "projection": [False, True]}
-        grids.append(setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon]))
+        grids.append(
+            setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon])
+        )
     return grids
 
 
@@ -107,7 +143,12 @@ def ablation_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
 
 def noise_grids(setup: Setup) -> list[Grid]:
     """NGD and AdaMix with the noise multiplier given and the steps solved from ε."""
-    shared = setup.grid(method="adamix", preset="fixed_noise", noise_multiplier=[5.0, 10.0, 20.0, 40.0, 80.0], **setup.public)
+    shared = setup.grid(
+        method="adamix",
+        preset="fixed_noise",
+        noise_multiplier=[5.0, 10.0, 20.0, 40.0, 80.0],
+        **setup.public,
+    )
     return [{**shared, "adaptive_clip": False, "projection": False}, shared]
 
 
@@ -115,7 +156,10 @@ register("ablation", ablation_grids, ablation_places)
 register(
     "noise",
     noise_grids,
-    lambda runs, _: runs.assign(series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}), x=runs["noise_multiplier"]),
+    lambda runs, _: runs.assign(
+        series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}),
+        x=runs["noise_multiplier"],
+    ),
 )
 
 
@@ -132,22 +176,34 @@ UNEQUAL = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_ls", "prototypes", 
 
 
 def few_rows_grids(setup: Setup) -> list[Grid]:
-    """The same public rows, and a share of the private ones: the others are set aside as validation rows."""
+    """The same public rows, and a share of the private ones: the others are set aside as validation
+    rows."""
     set_aside = [None if share == 1 else 1.0 - share for share in KEPT]
     return [setup.grid(method=setup.able(FEW_ROWS), validation_fraction=set_aside, **setup.public)]
 
 
 def kept_share(runs: pd.DataFrame) -> "pd.Series[float]":
     """The share of the private rows that is kept."""
-    aside = runs["validation_fraction"].fillna(0.0) if "validation_fraction" in runs else pd.Series(0.0, index=runs.index)
+    aside = (
+        runs["validation_fraction"].fillna(0.0)
+        if "validation_fraction" in runs
+        else pd.Series(0.0, index=runs.index)
+    )
     return (1.0 - aside.astype(float)).round(6)
 
 
 def shots_grids(setup: Setup) -> list[Grid]:
-    """N labelled rows a class as public rows alone; and as private rows alone, without any public row, noised or not."""
+    """N labelled rows a class as public rows alone; and as private rows alone, without any public
+    row, noised or not."""
     shots = _shots(setup)
-    set_aside = [None if count >= setup.rows_a_class else 1.0 - count / setup.rows_a_class for count in (*shots, setup.rows_a_class)]
-    return [setup.grid(method=FLOOR, public_per_class=shots), setup.grid(method=["noisy_gd", CEILING], validation_fraction=set_aside)]
+    set_aside = [
+        None if count >= setup.rows_a_class else 1.0 - count / setup.rows_a_class
+        for count in (*shots, setup.rows_a_class)
+    ]
+    return [
+        setup.grid(method=FLOOR, public_per_class=shots),
+        setup.grid(method=["noisy_gd", CEILING], validation_fraction=set_aside),
+    ]
 
 
 def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
@@ -160,8 +216,11 @@ def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
 
 
 def boosts(runs: pd.DataFrame) -> "pd.Series[float]":
-    """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows; empty for the ceiling."""
-    ceiling, floor = (reference_of(runs, runs["method"] == name, ["x", "seed"]) for name in (CEILING, FLOOR))
+    """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows;
+    empty for the ceiling."""
+    ceiling, floor = (
+        reference_of(runs, runs["method"] == name, ["x", "seed"]) for name in (CEILING, FLOOR)
+    )
     distance = ceiling - runs["accuracy"]
     return ((ceiling - floor) / distance).where(distance > 0)
 
@@ -179,13 +238,20 @@ def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     runs = at_every_epsilon(runs, setup.epsilons)
     far = runs["public"].notna() if "public" in runs else pd.Series(False, index=runs.index)
     titles = [METHODS[str(name)].title for name in runs["method"]]
-    labels = [title + (", public rows from elsewhere" if is_far else "") for title, is_far in zip(titles, far, strict=True)]
+    labels = [
+        title + (", public rows from elsewhere" if is_far else "")
+        for title, is_far in zip(titles, far, strict=True)
+    ]
     return runs.assign(series=labels, x=runs["epsilon"])
 
 
 def rarest_accuracy(runs: pd.DataFrame) -> "pd.Series[float]":
     """Accuracy on the rarest quarter of the classes, each of which counts alike."""
-    return runs["rarest_accuracy"] if "rarest_accuracy" in runs else pd.Series(math.nan, index=runs.index)
+    return (
+        runs["rarest_accuracy"]
+        if "rarest_accuracy" in runs
+        else pd.Series(math.nan, index=runs.index)
+    )
 
 
 def _shots(setup: Setup) -> list[int]:
@@ -194,30 +260,47 @@ def _shots(setup: Setup) -> list[int]:
 
 def _by_budget(runs: pd.DataFrame, x: Any) -> pd.DataFrame:
     """Series: the learner's title, and its ε where the runs have several."""
-    several = runs.loc[runs["method"].map(lambda name: METHODS[str(name)].is_private), "epsilon"].nunique() > 1
+    several = (
+        runs.loc[
+            runs["method"].map(lambda name: METHODS[str(name)].is_private), "epsilon"
+        ].nunique()
+        > 1
+    )
     learners = [METHODS[str(name)] for name in runs["method"]]
     pairs = zip(learners, runs["epsilon"], strict=True)
-    series = [method.title + (f", ε = {epsilon:g}" if several and method.is_private else "") for method, epsilon in pairs]
+    series = [
+        method.title + (f", ε = {epsilon:g}" if several and method.is_private else "")
+        for method, epsilon in pairs
+    ]
     return runs.assign(series=series, x=x)
 
 
 register("few_rows", few_rows_grids, lambda runs, _: _by_budget(runs, kept_share(runs)))
 register(
     "public_share",
-    lambda setup: [setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=[0.01, 0.05, 0.1, 0.2])],
+    lambda setup: [
+        setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=[0.01, 0.05, 0.1, 0.2])
+    ],
     lambda runs, _: _by_budget(runs, runs["public_fraction"]),
     published_table=("pillar", "IV"),
 )
 register("shots", shots_grids, shots_places)
 register(
     "boost",
-    lambda setup: [setup.grid(method=["adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING], public_per_class=_shots(setup))],
+    lambda setup: [
+        setup.grid(
+            method=["adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING],
+            public_per_class=_shots(setup),
+        )
+    ],
     lambda runs, _: _by_budget(runs, runs["public_per_class"]),
     value=boosts,
 )
 register(
     "imbalance",
-    lambda setup: [setup.grid(method=setup.able(UNEQUAL), imbalance=list(IMBALANCES), **setup.public)],
+    lambda setup: [
+        setup.grid(method=setup.able(UNEQUAL), imbalance=list(IMBALANCES), **setup.public)
+    ],
     lambda runs, _: _by_budget(runs, runs["imbalance"]),
     value=rarest_accuracy,
 )

@@ -1,7 +1,8 @@
 """Evidence about a registered learner's run: membership attacks, and trials with a canary.
 
-Everything here reads private rows without noise: non-private diagnostics, experiments on simulated releases. Heads of
-full-batch descent only, where a run is a function of its releases; other learners are refused with the reason.
+Everything here reads private rows without noise: non-private diagnostics, experiments on simulated
+releases. Heads of full-batch descent only, where a run is a function of its releases; other
+learners are refused with the reason.
 """
 
 import dataclasses
@@ -14,7 +15,17 @@ import pandas as pd
 from pillar_core import accounting, auditing, rng
 from pillar_core.accounting import TradeOff
 from pillar_core.arrays import Array
-from pillar_core.auditing import Finding, HeadRows, ReleaseTape, fault_injection, hypothesis_test, lira, membership, noise, trajectory
+from pillar_core.auditing import (
+    Finding,
+    HeadRows,
+    ReleaseTape,
+    fault_injection,
+    hypothesis_test,
+    lira,
+    membership,
+    noise,
+    trajectory,
+)
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan, LinearClassifier, exact
 from pillar_core.errors import DataError, UnsupportedError
@@ -30,7 +41,8 @@ from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit, TrainResult
 
 SHADOWS, TARGETS, POOL = 64, 8, 2000
 AUDIT_ROWS = 120
-"""An audit's trials take this many private rows: a claim holds for any data, so for fewer rows too."""
+"""An audit's trials take this many private rows: a claim holds for any data, so for fewer rows
+too."""
 CANARY_LENGTH = 10.0
 FEWEST_PILOT = 50
 CHUNK_FLOATS = 1 << 24
@@ -38,9 +50,11 @@ CHUNK_FLOATS = 1 << 24
 WEIGHTS_TOLERANCE = 1e-3
 SIGNIFICANCE = 0.05
 NOISE_RUNS, NOISE_SIGNIFICANCE = 100, 1e-8
-"""Trials whose noise is tested for its law and for dependence; apart from `SIGNIFICANCE`, and small beside it: they have no seed."""
+"""Trials whose noise is tested for its law and for dependence; apart from `SIGNIFICANCE`, and small
+beside it: they have no seed."""
 EXACT_GRID = 1 / exact.SUM_UNITS
-"""What an exact release rounds to, in clip norms: there two numbers may be equal by chance, and no noise is used twice."""
+"""What an exact release rounds to, in clip norms: there two numbers may be equal by chance, and no
+noise is used twice."""
 LOSS_THRESHOLD = "loss threshold"
 
 
@@ -48,8 +62,9 @@ LOSS_THRESHOLD = "loss threshold"
 class Attack:
     """One membership attack: scores of members and others, higher for likelier members.
 
-    `uses_shadows`: scores compare a head with shadow heads (LiRA), so that they cannot be had from the one head alone.
-    `repeats`: how many scores each row has on its side; intervals count a row once.
+    `uses_shadows`: scores compare a head with shadow heads (LiRA), so that they cannot be had from
+    the one head alone. `repeats`: how many scores each row has on its side; intervals count a row
+    once.
     """
 
     name: str
@@ -66,27 +81,38 @@ class Attack:
     def roc(self) -> pd.DataFrame:
         """Columns attack, false_positive_rate, true_positive_rate."""
         false, true = membership.roc(self.members, self.others)
-        return pd.DataFrame({"attack": self.name, "false_positive_rate": false, "true_positive_rate": true})
+        return pd.DataFrame(
+            {"attack": self.name, "false_positive_rate": false, "true_positive_rate": true}
+        )
 
     def band(self) -> pd.DataFrame:
-        """Columns attack, false_positive_rate, low, high: between them lies the true ROC, at 95 % for all rates at once."""
+        """Columns attack, false_positive_rate, low, high: between them lies the true ROC, at 95 %
+        for all rates at once."""
         rates, low, high = membership.roc_band(self.members, self.others, repeats=self.repeats)
-        return pd.DataFrame({"attack": self.name, "false_positive_rate": rates, "low": low, "high": high})
+        return pd.DataFrame(
+            {"attack": self.name, "false_positive_rate": rates, "low": low, "high": high}
+        )
 
     def rates(self) -> pd.DataFrame:
-        """One row per low false-positive rate: the true-positive rate with its 95 % Clopper–Pearson interval."""
-        rate_at = functools.partial(membership.tpr_at_fpr, self.members, self.others, repeats=self.repeats)
+        """One row per low false-positive rate: the true-positive rate with its 95 % Clopper–Pearson
+        interval."""
+        rate_at = functools.partial(
+            membership.tpr_at_fpr, self.members, self.others, repeats=self.repeats
+        )
         rows = [
             (self.name, rate, *dataclasses.astuple(rate_at(false_positive_rate=rate)))
             for rate in (0.001, 0.01, 0.1)
             if rate * len(self.others) >= 1
         ]
-        return pd.DataFrame(rows, columns=["attack", "false_positive_rate", "true_positive_rate", "low", "high"])
+        return pd.DataFrame(
+            rows, columns=["attack", "false_positive_rate", "true_positive_rate", "low", "high"]
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class CanaryAudit:
-    """What trials of a registered learner showed about its claim, and beforehand could have shown."""
+    """What trials of a registered learner showed about its claim, and beforehand could have
+    shown."""
 
     finding: Finding
     claimed: TradeOff
@@ -98,7 +124,8 @@ class CanaryAudit:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the claimed curve is refuted, or the noise that it leans on is not independent normals as charged."""
+        """Whether the claimed curve is refuted, or the noise that it leans on is not independent
+        normals as charged."""
         return self.finding.p_value <= self.significance or self.is_noise_rejected
 
     @property
@@ -108,14 +135,24 @@ class CanaryAudit:
 
 
 def rates_under(attacks: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
-    """The attacks' `rates`, with the share that the ceiling allows at each rate of false alarms, `allowed`.
+    """The attacks' `rates`, with the share that the ceiling allows at each rate of false alarms,
+    `allowed`.
 
-    `allowed_high`: at the upper end of the 95 % interval of that rate, which was counted on the others.
+    `allowed_high`: at the upper end of the 95 % interval of that rate, which was counted on the
+    others.
     """
     rates = pd.concat([attack.rates() for attack in attacks], ignore_index=True)
-    trials, stated = {attack.name: len(attack.others) / attack.repeats for attack in attacks}, rates["false_positive_rate"].to_numpy()
-    ends = [auditing.clopper_pearson(rate * trials[name], trials[name]).high for name, rate in zip(rates["attack"], stated, strict=True)]
-    return rates.assign(allowed=1 - ceiling.miss_rate(stated), allowed_high=1 - ceiling.miss_rate(np.array(ends)))
+    trials, stated = (
+        {attack.name: len(attack.others) / attack.repeats for attack in attacks},
+        rates["false_positive_rate"].to_numpy(),
+    )
+    ends = [
+        auditing.clopper_pearson(rate * trials[name], trials[name]).high
+        for name, rate in zip(rates["attack"], stated, strict=True)
+    ]
+    return rates.assign(
+        allowed=1 - ceiling.miss_rate(stated), allowed_high=1 - ceiling.miss_rate(np.array(ends))
+    )
 
 
 def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
@@ -124,20 +161,37 @@ def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
     Raises DataError: no test rows with labels, or a run without its classifier.
     """
     data = split.features
-    if record.classifier is None or data.x_test is None or data.y_test is None or data.y_train is None or not len(data.x_test):
-        raise DataError("a membership attack needs the run's classifier, private labels, and test rows that were not trained on.")
-    inside = membership.log_losses(record.classifier.scores(data.x_train[split.private]), data.y_train[split.private])
+    if (
+        record.classifier is None
+        or data.x_test is None
+        or data.y_test is None
+        or data.y_train is None
+        or not len(data.x_test)
+    ):
+        raise DataError(
+            "a membership attack needs the run's classifier, private labels, and test rows that"
+            " were not trained on."
+        )
+    inside = membership.log_losses(
+        record.classifier.scores(data.x_train[split.private]), data.y_train[split.private]
+    )
     outside = membership.log_losses(record.classifier.scores(data.x_test), data.y_test)
     return Attack(LOSS_THRESHOLD, -inside, -outside)
 
 
 def shadow_attacks(
-    spec: RunSpec, split: SemiPrivateSplit, *, count: int = SHADOWS, targets: int = TARGETS, pool: int = POOL
+    spec: RunSpec,
+    split: SemiPrivateSplit,
+    *,
+    count: int = SHADOWS,
+    targets: int = TARGETS,
+    pool: int = POOL,
 ) -> tuple[Attack, ...]:
-    """LiRA online, offline and pooled over rows, and the loss threshold, on `targets` heads with all others as their shadows.
+    """LiRA online, offline and pooled over rows, and the loss threshold, on `targets` heads with
+    all others as their shadows.
 
-    All heads have the learner's settings and noise, each on a random half of a pool of at most `pool` private and test
-    rows, in one batched call.
+    All heads have the learner's settings and noise, each on a random half of a pool of at most
+    `pool` private and test rows, in one batched call.
     Raises UnsupportedError: a learner that is no full-batch descent. DataError: no test rows.
     """
     plan = descent_run(spec, split)
@@ -148,8 +202,16 @@ def shadow_attacks(
     stream = rng.stream(spec.seed, "shadow heads")
     included = lira.halves(heads, len(y), stream)
     head_plan = dataclasses.replace(head_plan_of(plan), n_private=len(y) // 2)
-    seen = lira.confidences(lira.train_shadows(rows, included, head_plan, n_classes=classes, stream=stream), rows, bias=head_plan.bias)
-    compared = {"LiRA, online": lira.online, "LiRA, offline": lira.offline, "LiRA, pooled over rows": lira.pooled}
+    seen = lira.confidences(
+        lira.train_shadows(rows, included, head_plan, n_classes=classes, stream=stream),
+        rows,
+        bias=head_plan.bias,
+    )
+    compared = {
+        "LiRA, online": lira.online,
+        "LiRA, offline": lira.offline,
+        "LiRA, pooled over rows": lira.pooled,
+    }
     scores: dict[str, list[Array]] = {name: [] for name in (*compared, LOSS_THRESHOLD)}
     for target in range(targets):
         # a target and its complement share a draw: both stay out of each other's shadows
@@ -159,35 +221,61 @@ def shadow_attacks(
         scores[LOSS_THRESHOLD].append(-np.logaddexp(0.0, -seen[target]))
     chosen = included[:targets].ravel()
     return tuple(
-        Attack(name, np.concatenate(parts)[chosen], np.concatenate(parts)[~chosen], name != LOSS_THRESHOLD, (targets + 1) // 2)
+        Attack(
+            name,
+            np.concatenate(parts)[chosen],
+            np.concatenate(parts)[~chosen],
+            name != LOSS_THRESHOLD,
+            (targets + 1) // 2,
+        )
         for name, parts in scores.items()
     )
 
 
-def canary_audit(spec: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, significance: float = SIGNIFICANCE) -> CanaryAudit:
-    """Trains the learner itself `trials` times with a mislabelled canary and without, and tests the claimed curve.
+def canary_audit(
+    spec: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, significance: float = SIGNIFICANCE
+) -> CanaryAudit:
+    """Trains the learner itself `trials` times with a mislabelled canary and without, and tests the
+    claimed curve.
 
-    White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A quarter more trials
-    place the threshold and are set aside. Noise is tested by itself: that of trials, and the operating system's, which releases use.
-    Raises UnsupportedError: a learner that is no full-batch descent, or a run without noise.
+    White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A
+    quarter more trials place the threshold and are set aside. Noise is tested by itself: that of
+    trials, and the operating system's, which releases use. Raises UnsupportedError: a learner that
+    is no full-batch descent, or a run without noise.
     """
     plan = descent_run(spec, split)
     if head_plan_of(plan).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    claimed, pilot = accounting.trade_off(plan.cost, relation=str(plan.guarantee.relation)), max(FEWEST_PILOT, trials // 4)
+    claimed, pilot = (
+        accounting.trade_off(plan.cost, relation=str(plan.guarantee.relation)),
+        max(FEWEST_PILOT, trials // 4),
+    )
     worlds = canary_worlds(plan, runs=trials + pilot, seed=spec.seed)
     grids = {spec.seed: 0.0, None: EXACT_GRID / head_plan_of(plan).noise_multiplier}
-    by_test = [p for seed, grid in grids.items() for p in noise.p_values(noise_alone(plan, seed), grid=grid).values()]
-    finding = fault_injection.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
+    by_test = [
+        p
+        for seed, grid in grids.items()
+        for p in noise.p_values(noise_alone(plan, seed), grid=grid).values()
+    ]
+    finding = fault_injection.finding_of(
+        "mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot
+    )
     delta = plan.guarantee.delta
-    noticed = auditing.noticed_epsilon(claimed, trials=trials, significance=significance, delta=delta)
-    shown = hypothesis_test.epsilon_lower_bound(finding.counts, delta=delta, significance=significance)
+    noticed = auditing.noticed_epsilon(
+        claimed, trials=trials, significance=significance, delta=delta
+    )
+    shown = hypothesis_test.epsilon_lower_bound(
+        finding.counts, delta=delta, significance=significance
+    )
     p_value = min(1.0, len(by_test) * min(by_test))
-    return CanaryAudit(finding, claimed, plan.guarantee.epsilon.upper, noticed, shown, significance, p_value)
+    return CanaryAudit(
+        finding, claimed, plan.guarantee.epsilon.upper, noticed, shown, significance, p_value
+    )
 
 
 def noise_alone(plan: RunPlan, seed: int | None) -> list[list[Array]]:
-    """By training without a canary, what each release holds beside the rows, in units of its noise."""
+    """By training without a canary, what each release holds beside the rows, in units of its
+    noise."""
     view, canary = audit_rows(plan.view, copies=plan.guarantee.rows_per_person or 1)
     seeds = _seeds(seed, min(NOISE_RUNS, _at_once(plan)), world=1)
     return [list(run) for run in _trials(plan, view, view, canary, seeds)[1]]
@@ -199,7 +287,9 @@ def _seeds(seed: int | None, runs: int, *, world: int) -> list[int | None]:
 
 def _at_once(plan: RunPlan) -> int:
     k = plan.settings.k if isinstance(plan.settings, HasDimension) else None
-    each = head_plan_of(plan).steps * int(plan.view.facts.n_classes * ((k or plan.view.facts.d) + 1))
+    each = head_plan_of(plan).steps * int(
+        plan.view.facts.n_classes * ((k or plan.view.facts.d) + 1)
+    )
     return max(1, CHUNK_FLOATS // each)
 
 
@@ -212,18 +302,27 @@ def canary_worlds(plan: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
     chunk = _at_once(plan)
     worlds: list[Array] = []
     for place, has_canary in enumerate((True, False)):
-        x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
+        x, y = (
+            (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True))
+            if has_canary
+            else (view.x, view.y)
+        )
         seeds = _seeds(seed, runs, world=place)
         world = dataclasses.replace(view, x=x, y=y, memo=Memo())
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
-        worlds.append(np.concatenate([_trials(plan, view, world, canary, part)[0] for part in parts]))
+        worlds.append(
+            np.concatenate([_trials(plan, view, world, canary, part)[0] for part in parts])
+        )
     return worlds
 
 
 def supports(method: str) -> str:
     """Empty where `shadow_attacks` and `canary_audit` cover a learner, else the reason why not."""
     if not METHODS[method].is_head_descent:
-        return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
+        return (
+            f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases"
+            " do not give its steps back"
+        )
     return ""
 
 
@@ -251,14 +350,19 @@ def linear_head(plan: RunPlan, result: TrainResult) -> LinearClassifier:
 
 
 def train_on_tape(plan: RunPlan) -> "tuple[torch.Tensor, LinearClassifier]":
-    """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
+    """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they
+    must give back."""
     tape = ReleaseTape()
-    classifier = linear_head(plan, plan.method.train(plan.settings, plan.view, plan.streams(plan.seed), Ledger(tape)))
+    classifier = linear_head(
+        plan, plan.method.train(plan.settings, plan.view, plan.streams(plan.seed), Ledger(tape))
+    )
     released = torch.stack(tape.released)
     final = trajectory.states(released[:, None], head_plan_of(plan))[-1][0].numpy()
     away = np.abs(final[:, : len(classifier.weights)].T - classifier.weights).max()
     if not away <= WEIGHTS_TOLERANCE * (1 + np.abs(classifier.weights).max()):
-        raise UnsupportedError(f"{plan.method.title}'s weights are not plain descent on its releases.")
+        raise UnsupportedError(
+            f"{plan.method.title}'s weights are not plain descent on its releases."
+        )
     return released, classifier
 
 
@@ -270,15 +374,21 @@ def _pool(split: SemiPrivateSplit, size: int, seed: int | None) -> tuple[Array, 
     half = min(size // 2, len(split.private), len(data.x_test))
     private = draw.permutation(split.private)[:half]
     test = draw.permutation(len(data.x_test))[:half]
-    return np.concatenate([data.x_train[private], data.x_test[test]]), np.concatenate([data.y_train[private], data.y_test[test]])
+    return np.concatenate([data.x_train[private], data.x_test[test]]), np.concatenate(
+        [data.y_train[private], data.y_test[test]]
+    )
 
 
 def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array]]:
-    """The first private rows, and a canary opposite to its class's mean: never learnt, so its gradient stays at the clip norm.
+    """The first private rows, and a canary opposite to its class's mean: never learnt, so its
+    gradient stays at the clip norm.
 
-    copies: how many rows the canary has, all alike: nothing that a person with so many could bring moves the sums further.
+    copies: how many rows the canary has, all alike: nothing that a person with so many could bring
+    moves the sums further.
     """
-    rows = view.rows[:AUDIT_ROWS] if view.rows is not None else np.arange(min(AUDIT_ROWS, len(view.x)))
+    rows = (
+        view.rows[:AUDIT_ROWS] if view.rows is not None else np.arange(min(AUDIT_ROWS, len(view.x)))
+    )
     x, y = np.ascontiguousarray(view.x[rows]), view.y[: len(rows)]
     label = int(np.bincount(y).argmax())
     centre = view.x_public.mean(axis=0) if len(view.x_public) else x.mean(axis=0)
@@ -287,28 +397,55 @@ def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array
     return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), added
 
 
-def _trials(plan: RunPlan, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
-    """(scores (H,), left over (H, T, numbers of a release)): releases less the other rows, in units of noise."""
+def _trials(
+    plan: RunPlan,
+    without: View,
+    world: View,
+    canary: tuple[Array, Array],
+    seeds: Sequence[int | None],
+) -> tuple[Array, Array]:
+    """(scores (H,), left over (H, T, numbers of a release)): releases less the other rows, in units
+    of noise."""
     if plan.method.fit_many is None:
         raise UnsupportedError(f"{plan.method.title} cannot be repeated in one batched call.")
     tapes = [ReleaseTape() for _ in seeds]
     results = plan.method.fit_many(
-        [plan.settings] * len(seeds), world, [plan.streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes]
+        [plan.settings] * len(seeds),
+        world,
+        [plan.streams(seed) for seed in seeds],
+        [Ledger(tape) for tape in tapes],
     )
-    head_plan, released = head_plan_of(plan), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
-    scores, left_over = np.zeros(len(seeds)), np.zeros((len(seeds), len(released), released[0, 0].numel()))
+    head_plan, released = (
+        head_plan_of(plan),
+        torch.stack([torch.stack(tape.released) for tape in tapes], dim=1),
+    )
+    scores, left_over = (
+        np.zeros(len(seeds)),
+        np.zeros((len(seeds), len(released), released[0, 0].numel())),
+    )
     classifiers = [linear_head(plan, result) for result in results]
-    for heads in grouped(id(classifier.transform) for classifier in classifiers):  # a random projection is each run's own, and known
+    for heads in grouped(
+        id(classifier.transform) for classifier in classifiers
+    ):  # a random projection is each run's own, and known
         transform, of_heads = classifiers[heads[0]].transform, released[:, heads]
-        rows, added = HeadRows.of(transform(without.x), without.y), HeadRows.of(transform(canary[0]), canary[1])
+        rows, added = (
+            HeadRows.of(transform(without.x), without.y),
+            HeadRows.of(transform(canary[0]), canary[1]),
+        )
         scores[heads], left_over[heads] = _score_releases(of_heads, rows, added, head_plan)
     return scores, left_over
 
 
-def _score_releases(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, head_plan: HeadPlan) -> tuple[Array, Array]:
+def _score_releases(
+    released: "torch.Tensor", rows: HeadRows, canary: HeadRows, head_plan: HeadPlan
+) -> tuple[Array, Array]:
     states = trajectory.states(released, head_plan)[:-1]
-    sums = torch.stack([trajectory.clipped_gradient(rows, state, head_plan).double() for state in states])
+    sums = torch.stack(
+        [trajectory.clipped_gradient(rows, state, head_plan).double() for state in states]
+    )
     next_sums = iter(sums)
-    scores = trajectory.canary_scores(released, canary, head_plan, without=lambda state: next(next_sums))
+    scores = trajectory.canary_scores(
+        released, canary, head_plan, without=lambda state: next(next_sums)
+    )
     left_over = (released - sums) / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
     return scores, left_over.transpose(0, 1).flatten(2).numpy()

@@ -1,14 +1,18 @@
-"""What one training run shows: an audit with many canaries, each in or out by its own coin; and individual privacy.
+"""What one training run shows: an audit with many canaries, each in or out by its own coin; and
+individual privacy.
 
-Bounds on ε come from the coins called rightly. White-box on a linear head: every release is taken at the ledger's gate. Less what the
-other rows gave, it is a known linear map of the coins plus the noise, so the best linear estimate of all coins at once is a ridge
-regression on the canaries' clipped gradients along the released trajectory. How many coins are called is fixed beforehand, from the claim
-alone. The bounds are those of `auditing.one_run`; they hold for any dependence between canaries. An experiment on simulated releases.
+Bounds on ε come from the coins called rightly. White-box on a linear head: every release is taken
+at the ledger's gate. Less what the other rows gave, it is a known linear map of the coins plus the
+noise, so the best linear estimate of all coins at once is a ridge regression on the canaries'
+clipped gradients along the released trajectory. How many coins are called is fixed beforehand, from
+the claim alone. The bounds are those of `auditing.one_run`; they hold for any dependence between
+canaries. An experiment on simulated releases.
 
-Individual privacy is what each private row really gave along one released trajectory of a full-batch learner:
-μᵢ² = Σ_t ‖released part of row i's clipped gradient‖² / (τ_t σ)² (Golatkar et al., AdaMix, Proposition 14, its first form with the τ²
-that print leaves out). No guarantee: the trajectory depends on the data, so plain composition does not cover it, and the numbers are
-computed from private rows: a non-private diagnostic that must not be released.
+Individual privacy is what each private row really gave along one released trajectory of a
+full-batch learner: μᵢ² = Σ_t ‖released part of row i's clipped gradient‖² / (τ_t σ)² (Golatkar et
+al., AdaMix, Proposition 14, its first form with the τ² that print leaves out). No guarantee: the
+trajectory depends on the data, so plain composition does not cover it, and the numbers are computed
+from private rows: a non-private diagnostic that must not be released.
 """
 
 import dataclasses
@@ -40,10 +44,11 @@ COIN_VARIANCE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class OneRunAudit:
-    """Coins called and called rightly, what they certify by the (ε, δ) bound and by the f-DP bound, and what could be hoped for.
+    """Coins called and called rightly, what they certify by the (ε, δ) bound and by the f-DP bound,
+    and what could be hoped for.
 
-    expected: the same two, for an ideal attack on independent canaries of a run that spends what it claims. visible_from: the ε from which
-    on that attack certifies anything.
+    expected: the same two, for an ideal attack on independent canaries of a run that spends what it
+    claims. visible_from: the ε from which on that attack certifies anything.
     """
 
     canaries: int
@@ -61,29 +66,51 @@ class OneRunAudit:
 
 
 def one_run_audit(
-    spec: RunSpec, split: SemiPrivateSplit, *, canaries: int = CANARIES, significance: float = evidence.SIGNIFICANCE
+    spec: RunSpec,
+    split: SemiPrivateSplit,
+    *,
+    canaries: int = CANARIES,
+    significance: float = evidence.SIGNIFICANCE,
 ) -> OneRunAudit:
-    """Trains the learner once with `canaries` coins; bounds its ε from below, at `significance` for both.
+    """Trains the learner once with `canaries` coins; bounds its ε from below, at `significance` for
+    both.
 
-    Raises UnsupportedError: a learner that is no full-batch descent, or a run without noise. SettingError: fewer than 10 canaries.
+    Raises UnsupportedError: a learner that is no full-batch descent, or a run without noise.
+    SettingError: fewer than 10 canaries.
     """
     if not canaries >= 10:
         raise SettingError(f"canaries must be at least 10; got {canaries!r}.")
     plan = evidence.descent_run(spec, split)
     if evidence.head_plan_of(plan).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    stream, epsilon, delta = rng.stream(spec.seed, "one-run audit"), plan.guarantee.epsilon.upper, plan.guarantee.delta
+    stream, epsilon, delta = (
+        rng.stream(spec.seed, "one-run audit"),
+        plan.guarantee.epsilon.upper,
+        plan.guarantee.delta,
+    )
     coins = stream.random(canaries) < 0.5
     estimates = _estimates(plan, coins, stream)
-    guesses = one_run.best_guesses(epsilon, canaries=canaries, delta=delta, significance=significance)
+    guesses = one_run.best_guesses(
+        epsilon, canaries=canaries, delta=delta, significance=significance
+    )
     guessed = np.argsort(-np.abs(estimates), kind="stable")[:guesses]
     correct = int(((estimates[guessed] > 0) == coins[guessed]).sum())
-    counts: Form = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta, "significance": significance}
-    halved = counts | {"significance": significance / 2}  # the larger of two bounds is reported, so each gets half
+    counts: Form = {
+        "canaries": canaries,
+        "guesses": guesses,
+        "correct": correct,
+        "delta": delta,
+        "significance": significance,
+    }
+    halved = counts | {
+        "significance": significance / 2
+    }  # the larger of two bounds is reported, so each gets half
     certified = (one_run.epsilon_lower_bound(**halved), one_run.epsilon_lower_bound_fdp(**halved))
     setup: Form = {"canaries": canaries, "delta": delta, "significance": significance}
     ideal = one_run.most_certifiable(epsilon, **setup)
-    return OneRunAudit(canaries, guesses, correct, certified, ideal, epsilon, one_run.least_visible(**setup))
+    return OneRunAudit(
+        canaries, guesses, correct, certified, ideal, epsilon, one_run.least_visible(**setup)
+    )
 
 
 def _estimates(plan: RunPlan, coins: Array, stream: np.random.Generator) -> Array:
@@ -92,24 +119,47 @@ def _estimates(plan: RunPlan, coins: Array, stream: np.random.Generator) -> Arra
     centre = view.x_public.mean(axis=0) if len(view.x_public) else view.x.mean(axis=0)
     spread = float(np.linalg.norm(view.x - centre, axis=1).mean())
     directions = stream.standard_normal((len(coins), view.x.shape[1]))
-    x = (centre + spread * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
+    x = (centre + spread * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(
+        np.float32
+    )
     y = stream.integers(plan.view.facts.n_classes, size=len(coins))
-    copies = plan.guarantee.rows_per_person or 1  # a canary is a person with as many rows as are counted, all alike
+    copies = (
+        plan.guarantee.rows_per_person or 1
+    )  # a canary is a person with as many rows as are counted, all alike
     entering = np.repeat(np.flatnonzero(coins), copies)
-    world = dataclasses.replace(view, x=np.concatenate([view.x, x[entering]]), y=np.concatenate([view.y, y[entering]]), memo=Memo())
+    world = dataclasses.replace(
+        view,
+        x=np.concatenate([view.x, x[entering]]),
+        y=np.concatenate([view.y, y[entering]]),
+        memo=Memo(),
+    )
     tape, head_plan = ReleaseTape(), evidence.head_plan_of(plan)
-    classifier = evidence.linear_head(plan, plan.method.train(plan.settings, world, plan.streams(plan.seed), Ledger(tape)))
-    rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)
+    classifier = evidence.linear_head(
+        plan, plan.method.train(plan.settings, world, plan.streams(plan.seed), Ledger(tape))
+    )
+    rows, added = (
+        HeadRows.of(classifier.transform(view.x), view.y),
+        HeadRows.of(classifier.transform(x), y),
+    )
     return _regress_coins(torch.stack(tape.released)[:, None], rows, added, head_plan, copies)
 
 
-def _regress_coins(released: "torch.Tensor", rows: HeadRows, added: HeadRows, head_plan: HeadPlan, copies: int) -> Array:
-    """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
+def _regress_coins(
+    released: "torch.Tensor", rows: HeadRows, added: HeadRows, head_plan: HeadPlan, copies: int
+) -> Array:
+    """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA +
+    4)⁻¹Aᵀ(y − A/2)."""
     normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
     right = torch.zeros(len(added.y), dtype=torch.float64)
     for state, step in zip(trajectory.states(released, head_plan)[:-1], released, strict=True):
-        gradients = copies * trajectory.clipped_rows(added, state[0], head_plan) / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
-        left_over = (step.double() - trajectory.clipped_gradient(rows, state, head_plan).double()).flatten()
+        gradients = (
+            copies
+            * trajectory.clipped_rows(added, state[0], head_plan)
+            / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
+        )
+        left_over = (
+            step.double() - trajectory.clipped_gradient(rows, state, head_plan).double()
+        ).flatten()
         left_over = left_over / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
         normal += gradients @ gradients.T
         right += gradients @ (left_over - gradients.sum(0) / 2)
@@ -119,7 +169,8 @@ def _regress_coins(released: "torch.Tensor", rows: HeadRows, added: HeadRows, he
 
 @dataclasses.dataclass(frozen=True)
 class Individuals:
-    """Individual privacy along one trajectory: columns row, class, mu, epsilon, loss; and what the run states for all."""
+    """Individual privacy along one trajectory: columns row, class, mu, epsilon, loss; and what the
+    run states for all."""
 
     table: pd.DataFrame
     stated_mu: float
@@ -128,16 +179,23 @@ class Individuals:
 
 
 def individuals(spec: RunSpec, split: SemiPrivateSplit) -> Individuals:
-    """Each private row's individual μ and ε along the trajectory that this seed releases. No guarantee.
+    """Each private row's individual μ and ε along the trajectory that this seed releases. No
+    guarantee.
 
-    For full-batch descent on one head (noisy_gd, dp_sgd, pillar) and for adamix, where only the part that its projection
-    keeps was released.
-    Raises UnsupportedError: any other learner, batches, a run without noise, or several rows of one person.
+    For full-batch descent on one head (noisy_gd, dp_sgd, pillar) and for adamix, where only the
+    part that its projection keeps was released.
+    Raises UnsupportedError: any other learner, batches, a run without noise, or several rows of one
+    person.
     """
     if (split.rows_per_person or 1) > 1:
-        raise UnsupportedError("individual privacy is told of single rows, and here ε is that of a person with several.")
+        raise UnsupportedError(
+            "individual privacy is told of single rows, and here ε is that of a person with"
+            " several."
+        )
     if spec.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
-        raise UnsupportedError("individual privacy is told of a row that is added or removed: choose that relation.")
+        raise UnsupportedError(
+            "individual privacy is told of a row that is added or removed: choose that relation."
+        )
     reason = supports(spec.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")
@@ -147,9 +205,17 @@ def individuals(spec: RunSpec, split: SemiPrivateSplit) -> Individuals:
         raise UnsupportedError("without noise every row's individual ε is infinite: lower ε.")
     mu, losses = _mixed_losses(plan) if is_mixed else _descent_losses(plan)
     names, delta = split.features.classes, plan.guarantee.delta
-    columns = {"row": split.private, "class": [names[y] for y in plan.view.y], "mu": mu, "epsilon": _epsilons(mu, delta), "loss": losses}
+    columns = {
+        "row": split.private,
+        "class": [names[y] for y in plan.view.y],
+        "mu": mu,
+        "epsilon": _epsilons(mu, delta),
+        "loss": losses,
+    }
     stated = math.sqrt(plan.settings.steps) / plan.settings.noise_multiplier
-    return Individuals(pd.DataFrame(columns), stated, accounting.epsilon_of_mu(stated, delta), delta)
+    return Individuals(
+        pd.DataFrame(columns), stated, accounting.epsilon_of_mu(stated, delta), delta
+    )
 
 
 def supports(method: str) -> str:
@@ -160,36 +226,57 @@ def supports(method: str) -> str:
 def _descent_losses(plan: RunPlan) -> tuple[Array, Array]:
     released, classifier = evidence.train_on_tape(plan)
     z = classifier.transform.rows(plan.view.x, plan.view.rows)
-    mu = trajectory.individual_mu(released, HeadRows.of(z, plan.view.y), evidence.head_plan_of(plan))
+    mu = trajectory.individual_mu(
+        released, HeadRows.of(z, plan.view.y), evidence.head_plan_of(plan)
+    )
     return mu, membership.log_losses(z @ classifier.weights + classifier.bias, plan.view.y)
 
 
 def _mixed_losses(plan: RunPlan) -> tuple[Array, Array]:
-    """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
+    """AdaMix: its step goes over the released sums again; the final weights must be the
+    classifier's."""
     tape, settings, view = ReleaseTape(), plan.settings, plan.view
     classifier = plan.method.train(settings, view, plan.streams(plan.seed), Ledger(tape)).classifier
-    prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
+    prepared = view.prepare(
+        standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise
+    )
     rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)
     together = HeadGroup(view, prepared, plan.streams(plan.seed))
     public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
-    step, squares = adamix.both_kinds([settings], together, state), torch.zeros(len(view.y), dtype=torch.float64)
+    step, squares = (
+        adamix.both_kinds([settings], together, state),
+        torch.zeros(len(view.y), dtype=torch.float64),
+    )
 
     def replay(state: "torch.Tensor", clipping: Clipping = PLAIN, /) -> "torch.Tensor":
         call, released = next(pairs)
         basis = adamix.subspace(settings, public.gradients(state)[1][0], directions)
-        squares.add_((trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis) / call.noise_std).square())
+        squares.add_(
+            (
+                trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis) / call.noise_std
+            ).square()
+        )
         noisy: torch.Tensor = released[None].float()
         return noisy
 
     for number in range(settings.steps):
         state = step(number, state, replay)
-    if not isinstance(classifier, LinearClassifier) or not np.allclose(state[0].T.numpy(), classifier.weights, rtol=1e-3, atol=1e-3):
-        raise UnsupportedError("AdaMix's weights are not what its releases give back: individual privacy cannot be read off them.")
-    return squares.sqrt().numpy(), membership.log_losses(prepared.z @ classifier.weights + classifier.bias, view.y)
+    if not isinstance(classifier, LinearClassifier) or not np.allclose(
+        state[0].T.numpy(), classifier.weights, rtol=1e-3, atol=1e-3
+    ):
+        raise UnsupportedError(
+            "AdaMix's weights are not what its releases give back: individual privacy cannot be"
+            " read off them."
+        )
+    return squares.sqrt().numpy(), membership.log_losses(
+        prepared.z @ classifier.weights + classifier.bias, view.y
+    )
 
 
 def _epsilons(mu: Array, delta: float) -> Array:
     """ε of each μ, by interpolation between 200 exact points: for figures."""
     points = np.linspace(mu.min(), mu.max(), 200) if mu.max() > mu.min() else mu[:1]
-    return np.interp(mu, points, [accounting.epsilon_of_mu(float(point), delta) for point in points])
+    return np.interp(
+        mu, points, [accounting.epsilon_of_mu(float(point), delta) for point in points]
+    )

@@ -1,9 +1,11 @@
-"""The papers' tables beside our own: published numbers as facts, each runnable table as a grid over our learners.
+"""The papers' tables beside our own: published numbers as facts, each runnable table as a grid over
+our learners.
 
-The numbers lie in papers.csv, one per row, in percent: paper, table, private data set, backbone, public rows (words, or a share
-of the private set's own rows, or a count of each class), our name of the method (or the paper's where we have none), ε,
-metric. A grid follows the paper's split, budgets and learners with our own default settings. Where its data are not at hand,
-generated features stand in at a reduced size: then only the order of the methods may be compared, and every result says so.
+The numbers lie in papers.csv, one per row, in percent: paper, table, private data set, backbone,
+public rows (words, or a share of the private set's own rows, or a count of each class), our name of
+the method (or the paper's where we have none), ε, metric. A grid follows the paper's split, budgets
+and learners with our own default settings. Where its data are not at hand, generated features stand
+in at a reduced size: then only the order of the methods may be compared, and every result says so.
 """
 
 import dataclasses
@@ -35,14 +37,16 @@ CLASSES: Mapping[str, int] = _FILE["classes"]
 SOURCES: Mapping[str, str] = _FILE["sources"]
 """Our names of the papers' private data sets."""
 BACKBONES: Mapping[str, str] = _FILE["backbones"]
-"""Backbones of the papers whose weights are on a hub; the first is taken where a figure names none."""
+"""Backbones of the papers whose weights are on a hub; the first is taken where a figure names
+none."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PaperTable:
     """One published table or figure that our learners can run.
 
-    `axes` are what the facts do not tell: methods and budgets of a figure without printed numbers, or a public share.
+    `axes` are what the facts do not tell: methods and budgets of a figure without printed numbers,
+    or a public share.
     """
 
     name: str
@@ -56,7 +60,11 @@ class PaperTable:
     @property
     def shown_axes(self) -> tuple[str, ...]:
         """Axes beside learner, budget and public share that tell one measured line from another."""
-        return tuple(name for name, value in self.axes.items() if isinstance(value, list) and name not in ("method", "epsilon"))
+        return tuple(
+            name
+            for name, value in self.axes.items()
+            if isinstance(value, list) and name not in ("method", "epsilon")
+        )
 
 
 TABLES: Registry[PaperTable] = Registry("published table")
@@ -65,11 +73,12 @@ for _table in _FILE["tables"]:
 
 
 def facts() -> pd.DataFrame:
-    """Every published number: paper, table, dataset, backbone, public, method, other_method, epsilon, metric, published.
+    """Every published number: paper, table, dataset, backbone, public, method, other_method,
+    epsilon, metric, published.
 
-    `published` is in [0, 1]; errors are turned into accuracies. `public` says in words whose rows are public; where they are
-    a part of the private set's own, `public_fraction` or `public_per_class` holds how many. `method` is our name, empty
-    where we have no such learner.
+    `published` is in [0, 1]; errors are turned into accuracies. `public` says in words whose rows
+    are public; where they are a part of the private set's own, `public_fraction` or
+    `public_per_class` holds how many. `method` is our name, empty where we have no such learner.
     """
     return _facts().copy()
 
@@ -77,16 +86,21 @@ def facts() -> pd.DataFrame:
 def catalogue() -> pd.DataFrame:
     """Every published table and figure: paper, item, title, how, where, words.
 
-    `how` is run (`where` names our table), page (`where` names the app's page that shows the like) or no; `words` say what
-    differs, or why not.
+    `how` is run (`where` names our table), page (`where` names the app's page that shows the like)
+    or no; `words` say what differs, or why not.
     """
-    return pd.read_csv(Path(__file__).with_name("papers_catalogue.csv"), keep_default_na=False, dtype=str)
+    return pd.read_csv(
+        Path(__file__).with_name("papers_catalogue.csv"), keep_default_na=False, dtype=str
+    )
 
 
 def numbers(paper: str, item: str) -> pd.DataFrame:
-    """The published numbers of an item of the catalogue, empty for most figures: columns of `facts`."""
+    """The published numbers of an item of the catalogue, empty for most figures: columns of
+    `facts`."""
     rows = _facts()
-    return rows[(rows["paper"] == paper) & ("Table " + rows["table"] == item)].reset_index(drop=True)
+    return rows[(rows["paper"] == paper) & ("Table " + rows["table"] == item)].reset_index(
+        drop=True
+    )
 
 
 def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
@@ -99,46 +113,69 @@ def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
     if dataset is None:
         return rows.reset_index(drop=True)
     if dataset not in table.datasets:
-        raise SettingError(f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}.")
+        raise SettingError(
+            f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}."
+        )
     return rows[rows["dataset"] == dataset].reset_index(drop=True)
 
 
 def published_for(features: str, backbone: str | None) -> pd.DataFrame:
-    """One published accuracy for each method and ε, the first table's, of those `matching`: columns of `facts`."""
-    return matching(features, backbone).drop_duplicates(["method", "epsilon"]).reset_index(drop=True)
+    """One published accuracy for each method and ε, the first table's, of those `matching`: columns
+    of `facts`."""
+    return (
+        matching(features, backbone).drop_duplicates(["method", "epsilon"]).reset_index(drop=True)
+    )
 
 
 def matching(features: str, backbone: str | None) -> pd.DataFrame:
-    """Published accuracies on features whose name and backbone say that they are a paper's: columns of `facts`.
+    """Published accuracies on features whose name and backbone say that they are a paper's: columns
+    of `facts`.
 
-    A row matches when its data set and the first word of its backbone both stand in the names: "cifar10_resnet50" is
-    CIFAR-10 through a ResNet-50.
+    A row matches when its data set and the first word of its backbone both stand in the names:
+    "cifar10_resnet50" is CIFAR-10 through a ResNet-50.
     """
-    parts = [part for part in re.split(r"[^a-z0-9]+", f"{features} {backbone or ''}".lower()) if part]
+    parts = [
+        part for part in re.split(r"[^a-z0-9]+", f"{features} {backbone or ''}".lower()) if part
+    ]
     spoken = {*parts, *("".join(pair) for pair in itertools.pairwise(parts))}
     rows = _facts()
-    fits = rows["dataset"].map(_word).isin(spoken) & rows["backbone"].map(lambda text: _word(text.split(" ")[0])).isin(spoken)
-    return rows[fits & (rows["metric"] == "accuracy") & (rows["method"] != "")].reset_index(drop=True)
+    fits = rows["dataset"].map(_word).isin(spoken) & rows["backbone"].map(
+        lambda text: _word(text.split(" ")[0])
+    ).isin(spoken)
+    return rows[fits & (rows["metric"] == "accuracy") & (rows["method"] != "")].reset_index(
+        drop=True
+    )
 
 
 def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None = None) -> Form:
     """A grid for `sweep` that repeats one data set's part of a table.
 
-    data: the name of a registered or stored set, or a file of features; None lets generated rows stand in. seeds: the
-    paper's number unless given (two on stand-in rows).
-    Raises UnknownNameError, SettingError: no such table, or a data set that it does not have. DataError: the file cannot be used.
+    data: the name of a registered or stored set, or a file of features; None lets generated rows
+    stand in. seeds: the paper's number unless given (two on stand-in rows).
+    Raises UnknownNameError, SettingError: no such table, or a data set that it does not have.
+    DataError: the file cannot be used.
     """
     table, rows = TABLES[name], published(name, dataset=dataset)
     rows = rows[rows["method"] != ""]
-    shares, counts = (sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class"))
+    shares, counts = (
+        sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class")
+    )
     axes = {
         "method": list(dict.fromkeys(rows["method"])),
         "epsilon": sorted({float(epsilon) for epsilon in rows.loc[_spends(rows), "epsilon"]}),
-        **({"public_per_class": int(counts[0])} if counts else {"public_fraction": shares} if shares else {}),
+        **(
+            {"public_per_class": int(counts[0])}
+            if counts
+            else {"public_fraction": shares}
+            if shares
+            else {}
+        ),
         **table.axes,
     }
     if seeds is None:
-        seeds = table.seeds if data is not None else min(2, table.seeds)  # seeds of a run on stand-in rows
+        seeds = (
+            table.seeds if data is not None else min(2, table.seeds)
+        )  # seeds of a run on stand-in rows
     if not seeds >= 1:
         raise SettingError(f"seeds must be a whole number from 1; got {seeds}.")
     return {**_data_axes(dataset, data), **axes, "delta": 1e-5, "seed": list(range(seeds))}
@@ -147,8 +184,8 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
 def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     """Published and measured side by side, one row per backbone, public share, method and ε.
 
-    Columns: backbone, public, method, epsilon, published, measured (mean over seeds that ran), seeds (0: refused), difference (measured −
-    published), and order, as `_with_order`.
+    Columns: backbone, public, method, epsilon, published, measured (mean over seeds that ran),
+    seeds (0: refused), difference (measured − published), and order, as `_with_order`.
     Raises UnknownNameError, SettingError: as `grid`.
     """
     share = "public_fraction" if "public_fraction" in runs else "public_per_class"
@@ -165,7 +202,9 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     everywhere = theirs["public"].eq("none") | ~_spends(theirs)
     shares = theirs.pop("public_fraction").fillna(theirs.pop("public_per_class"))
     theirs[share] = shares.where(~everywhere | shares.notna(), runs[share].max())
-    joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
+    joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(
+        columns=[share, "paper", "table", "dataset", "metric"]
+    )
     joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))
     joined["difference"] = joined["measured"] - joined["published"]
     return _with_order(joined, runs)
@@ -180,11 +219,14 @@ def run(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Trains one data set's part of a table and lays it `beside` the published numbers; runs in the cache are reused.
+    """Trains one data set's part of a table and lays it `beside` the published numbers; runs in the
+    cache are reused.
 
     Raises UnknownNameError, SettingError, DataError: as `grid`.
     """
-    runs = sweep(grid(name, dataset=dataset, data=data, seeds=seeds), scheduler=scheduler, progress=progress)
+    runs = sweep(
+        grid(name, dataset=dataset, data=data, seeds=seeds), scheduler=scheduler, progress=progress
+    )
     failed = runs["error_message"].dropna()
     if len(failed) == len(runs):
         raise DataError(f"no run of {name} could be trained: {failed.iloc[0]}")
@@ -192,85 +234,142 @@ def run(
 
 
 def named(name: str) -> PaperTable:
-    """The runnable table called `name`, or `<paper>:table-<number>` as the paper prints it. Raises UnknownNameError: no such table."""
-    spoken = (table for table in TABLES.values() if name.lower() == f"{table.paper}:table-{table.table}".lower())
+    """The runnable table called `name`, or `<paper>:table-<number>` as the paper prints it. Raises
+    UnknownNameError: no such table."""
+    spoken = (
+        table
+        for table in TABLES.values()
+        if name.lower() == f"{table.paper}:table-{table.table}".lower()
+    )
     return next(spoken, None) or TABLES[name]
 
 
 def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[str, Form]:
-    """Grids as of `grid` on the published rows themselves, by the backbones that the paper calls them after and a hub offers.
+    """Grids as of `grid` on the published rows themselves, by the backbones that the paper calls
+    them after and a hub offers.
 
-    Raises UnknownNameError, SettingError: as `grid`. DataError: the paper's backbones are on no hub.
+    Raises UnknownNameError, SettingError: as `grid`. DataError: the paper's backbones are on no
+    hub.
     """
     if dataset not in SOURCES:
-        raise UnknownNameError(f"{shown(dataset)} is no data set of the papers that can be fetched; known: {', '.join(SOURCES)}.")
+        raise UnknownNameError(
+            f"{shown(dataset)} is no data set of the papers that can be fetched; known:"
+            f" {', '.join(SOURCES)}."
+        )
     source = SOURCES[dataset]
     grid_of_rows = grid(name, dataset=dataset, data=source, seeds=seeds)
-    spoken = list(dict.fromkeys(published(name, dataset=dataset)["backbone"])) or list(BACKBONES)[:1]
+    spoken = (
+        list(dict.fromkeys(published(name, dataset=dataset)["backbone"])) or list(BACKBONES)[:1]
+    )
     if DATASETS[source].kind == "tabular":
         return {spoken[0]: grid_of_rows}
-    grids = {words: grid_of_rows | {"backbone": BACKBONES[words]} for words in spoken if words in BACKBONES}
+    grids = {
+        words: grid_of_rows | {"backbone": BACKBONES[words]}
+        for words in spoken
+        if words in BACKBONES
+    }
     if not grids:
-        raise DataError(f"weights of {', '.join(spoken)} are on no hub: extract {source} through them and give --data.")
+        raise DataError(
+            f"weights of {', '.join(spoken)} are on no hub: extract {source} through them and give"
+            " --data."
+        )
     return grids
 
 
 def _with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """`table` with a column order: "best" for the learner that the paper prints best at a backbone and ε.
+    """`table` with a column order: "best" for the learner that the paper prints best at a backbone
+    and ε.
 
-    Of the others, whether our runs put that learner before them: "same", "opposite", or "not told apart" by the paired differences of
-    our seeds. Empty where the paper or we have no number, and where the public share varies.
+    Of the others, whether our runs put that learner before them: "same", "opposite", or "not told
+    apart" by the paired differences of our seeds. Empty where the paper or we have no number, and
+    where the public share varies.
     """
     words = dict.fromkeys(table.index, "")
-    both = table.dropna(subset=["published", "measured"]) if "public_fraction" in runs else table.iloc[:0]
+    both = (
+        table.dropna(subset=["published", "measured"])
+        if "public_fraction" in runs
+        else table.iloc[:0]
+    )
     if len(both) and runs["public_fraction"].nunique() == 1:
-        seeds = {key: rows.set_index("seed")["accuracy"] for key, rows in runs.groupby(["method", "epsilon"])}
+        seeds = {
+            key: rows.set_index("seed")["accuracy"]
+            for key, rows in runs.groupby(["method", "epsilon"])
+        }
         for _, group in both.groupby(["backbone", "epsilon"]):
-            keys = dict(zip(group.index, zip(group["method"], group["epsilon"], strict=True), strict=True))
+            keys = dict(
+                zip(group.index, zip(group["method"], group["epsilon"], strict=True), strict=True)
+            )
             best = group["published"].idxmax()
-            words |= {place: compare_order(seeds[keys[best]] - seeds[key]) for place, key in keys.items()} | {best: "best"}
+            words |= {
+                place: compare_order(seeds[keys[best]] - seeds[key]) for place, key in keys.items()
+            } | {best: "best"}
     return table.assign(order=list(words.values()))
 
 
 def compare_order(differences: "pd.Series[float]") -> str:
-    """Whether paired differences of seeds are above 0 ("same"), below ("opposite") or neither, at 95 % by Student's t."""
+    """Whether paired differences of seeds are above 0 ("same"), below ("opposite") or neither, at
+    95 % by Student's t."""
     differences = differences.dropna()
     mean, half = differences.mean(), half_width(differences.std(), len(differences))
     return "same" if mean > half else "opposite" if mean < -half else "not told apart"
 
 
 def order_words(table: pd.DataFrame, *, rows: str) -> str:
-    """One sentence on the column order; "" where nothing could be compared. rows: what our runs were on, in words."""
+    """One sentence on the column order; "" where nothing could be compared. rows: what our runs
+    were on, in words."""
     counts = table["order"].value_counts()
-    n_same, n_open, n_opposite = (int(counts.get(word, 0)) for word in ("same", "not told apart", "opposite"))
+    n_same, n_open, n_opposite = (
+        int(counts.get(word, 0)) for word in ("same", "not told apart", "opposite")
+    )
     if not (total := n_same + n_open + n_opposite):
         return ""
     rows_against = table[table["order"] == "opposite"].to_dict("records")
     opposite = [f"{METHODS[row['method']].title} at ε = {row['epsilon']:g}" for row in rows_against]
-    against = f"opposite in {n_opposite} ({', '.join(opposite)})" if opposite else "opposite in none"
-    same = f"On {rows}, the order is the paper's in {n_same} of {total} comparisons with its best learner"
+    against = (
+        f"opposite in {n_opposite} ({', '.join(opposite)})" if opposite else "opposite in none"
+    )
+    same = (
+        f"On {rows}, the order is the paper's in {n_same} of {total} comparisons with its best"
+        " learner"
+    )
     return f"{same}, not told apart in {n_open}, {against}."
 
 
 @functools.lru_cache(maxsize=1)
 def _facts() -> pd.DataFrame:
     empty = dict.fromkeys(("public_fraction", "public_per_class"), "")
-    rows = pd.read_csv(FILE, keep_default_na=False, na_values=empty, dtype={"epsilon": float, "percent": float, "table": str})
+    rows = pd.read_csv(
+        FILE,
+        keep_default_na=False,
+        na_values=empty,
+        dtype={"epsilon": float, "percent": float, "table": str},
+    )
     shares, counts = rows["public_fraction"].dropna(), rows["public_per_class"].dropna()
-    rows["public"] = rows["public"].where(~rows.index.isin(shares.index), (100 * shares).map("{:g} %".format))
-    rows["public"] = rows["public"].where(~rows.index.isin(counts.index), counts.map("{:g} per class".format))
+    rows["public"] = rows["public"].where(
+        ~rows.index.isin(shares.index), (100 * shares).map("{:g} %".format)
+    )
+    rows["public"] = rows["public"].where(
+        ~rows.index.isin(counts.index), counts.map("{:g} per class".format)
+    )
     share = rows.pop("percent") / 100
     is_error = rows["metric"] == "error"
     rows["published"] = share.where(~is_error, 1 - share)
     rows["metric"] = rows["metric"].where(~is_error, "accuracy")
-    unread = [name for name, learner in METHODS.items() if learner.protects and not learner.is_private]
+    unread = [
+        name for name, learner in METHODS.items() if learner.protects and not learner.is_private
+    ]
     rows["epsilon"] = rows["epsilon"].where(~rows["method"].isin(unread), 0.0)
     return rows
 
 
 def _data_axes(dataset: str, data: str | None) -> Form:
     if data is None:
-        sizes = {"n": STAND_IN_ROWS, "n_test": STAND_IN_TEST, "d": STAND_IN_WIDTH, "C": CLASSES[dataset]}
+        sizes = {
+            "n": STAND_IN_ROWS,
+            "n_test": STAND_IN_TEST,
+            "d": STAND_IN_WIDTH,
+            "C": CLASSES[dataset],
+        }
         return {"dataset": STAND_IN, "dataset_settings": sizes}
     if not splitting.is_known(data):
         data = uploads.keep(load_features(data))
@@ -279,7 +378,9 @@ def _data_axes(dataset: str, data: str | None) -> Form:
 
 def _spends(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Whether each row's learner has a budget; learners that we have not, do."""
-    return ~rows["method"].isin([name for name, learner in METHODS.items() if not learner.is_private])
+    return ~rows["method"].isin(
+        [name for name, learner in METHODS.items() if not learner.is_private]
+    )
 
 
 def _word(text: str) -> str:

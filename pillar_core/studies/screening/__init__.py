@@ -1,1 +1,2 @@
-"""Screening by name, kept on disk, and beside what it is for: the accuracy that each candidate really brings."""
+"""Screening by name, kept on disk, and beside what it is for: the accuracy that each candidate
+really brings."""

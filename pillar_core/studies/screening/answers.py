@@ -1,7 +1,9 @@
-"""Screening by name, kept on disk: what a page or a job asks for is computed once and found again after a reload.
+"""Screening by name, kept on disk: what a page or a job asks for is computed once and found again
+after a reload.
 
-`part` as a candidate is every tenth row of the private set, which then counts as public: ε does not protect it. `own_half` is the set's
-own other half, a yardstick: its rows are private, so it is refused where ε is spent. The private set is then what is left.
+`part` as a candidate is every tenth row of the private set, which then counts as public: ε does not
+protect it. `own_half` is the set's own other half, a yardstick: its rows are private, so it is
+refused where ε is spent. The private set is then what is left.
 """
 
 from __future__ import annotations
@@ -34,12 +36,16 @@ OWN_PART, OWN_HALF = "part", "own_half"
 VERSION = 3
 SEEDS = (0, 1, 2)
 FEWEST = 50
-PART_GIVEN = " The split into private and public rows is treated as fixed: ε does not cover how it moves when a row is added."
+PART_GIVEN = (
+    " The split into private and public rows is treated as fixed: ε does not cover how it moves"
+    " when a row is added."
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Ask:
-    """One question: `what` is ranking, angles, spectra, pairs, bound, training, accuracy or energy; the rest as in `screening`."""
+    """One question: `what` is ranking, angles, spectra, pairs, bound, training, accuracy or energy;
+    the rest as in `screening`."""
 
     what: str
     private: str
@@ -79,9 +85,25 @@ class Ask:
     def key(self) -> str:
         """What the answer is kept under."""
         version = screening.SCORES[self.score].version if self.score in screening.SCORES else 1
-        parts = dict.fromkeys(part.partition("~")[0] for name in (self.private, *self.public) for part in name.split("+"))
-        states = list(filter(None, (splitting.state(part) if part in data.DATASETS else data.state_of(part) for part in parts)))
-        content = self.payload | ({} if version == 1 else {"score_version": version}) | ({"states": states} if states else {})
+        parts = dict.fromkeys(
+            part.partition("~")[0]
+            for name in (self.private, *self.public)
+            for part in name.split("+")
+        )
+        states = list(
+            filter(
+                None,
+                (
+                    splitting.state(part) if part in data.DATASETS else data.state_of(part)
+                    for part in parts
+                ),
+            )
+        )
+        content = (
+            self.payload
+            | ({} if version == 1 else {"score_version": version})
+            | ({"states": states} if states else {})
+        )
         return fingerprint("screening", VERSION, content)
 
 
@@ -99,12 +121,17 @@ def stored_answer(ask: Ask) -> pd.DataFrame | None:
 
 
 def answer(
-    ask: Ask, progress: Progress = ignore_progress, *, sets: tuple[Any, dict[str, Any]] | None = None, key: str = ""
+    ask: Ask,
+    progress: Progress = ignore_progress,
+    *,
+    sets: tuple[Any, dict[str, Any]] | None = None,
+    key: str = "",
 ) -> pd.DataFrame:
-    """The answer, from the store where it is there, else computed and stored, if no file changed meanwhile.
+    """The answer, from the store where it is there, else computed and stored, if no file changed
+    meanwhile.
 
-    sets: what `sets_of` or `feature_sets_of` gave, where it was called already, and `key`, the question's own from before that.
-    Raises as the function that answers.
+    sets: what `sets_of` or `feature_sets_of` gave, where it was called already, and `key`, the
+    question's own from before that. Raises as the function that answers.
     """
     key = key or (ask.key if sets is None else "")
     stored = stored_answer(ask) if ask.key == key else None
@@ -115,10 +142,17 @@ def answer(
         store.default().check_room()
     if is_of_features(ask):
         features, candidates = feature_sets_of(ask, progress) if sets is None else sets
-        table = class_signal.ranking(features, candidates, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)
+        table = class_signal.ranking(
+            features, candidates, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF
+        )
         if ask.is_paid:
-            titles = tuple(" + ".join(uploads.title_of(part) for part in name.split("+")) for name in ask.public)
-            ranking = rankings.Ranking(titles, table.attrs["noise_multiplier"], OWN_PART in ask.public, is_exact=True)
+            titles = tuple(
+                " + ".join(uploads.title_of(part) for part in name.split("+"))
+                for name in ask.public
+            )
+            ranking = rankings.Ranking(
+                titles, table.attrs["noise_multiplier"], OWN_PART in ask.public, is_exact=True
+            )
             rankings.keep(embedded.whole_of(ask.private), ranking)
     else:
         private, public = sets_of(ask) if sets is None else sets
@@ -126,21 +160,32 @@ def answer(
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     if OWN_PART in ask.public and "guarantee" in table.attrs:
         table.attrs["guarantee"] += PART_GIVEN
-    attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}
+    attrs = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in table.attrs.items()
+    }
     if ask.key == key:
-        store.default().remember_json("record", key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
+        store.default().remember_json(
+            "record",
+            key,
+            {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs},
+        )
     return table
 
 
 def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
-    """(private set, candidates by name). Raises DataError: the own half where ε is spent. As `screening.candidate`."""
+    """(private set, candidates by name). Raises DataError: the own half where ε is spent. As
+    `screening.candidate`."""
     n = _drawn_rows(ask)
     public = {name: images_of(name, n=n, seed=1) for name in ask.public if name not in _APART}
     return part_candidates(ask, images_of(ask.private, n=2 * n), public)
 
 
-def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[FeatureSet, dict[str, FeatureSet]]:
-    """(private set, candidates by name) through the default backbone; the private set's own parts are taken from its features.
+def feature_sets_of(
+    ask: Ask, progress: Progress = ignore_progress
+) -> tuple[FeatureSet, dict[str, FeatureSet]]:
+    """(private set, candidates by name) through the default backbone; the private set's own parts
+    are taken from its features.
 
     Raises as `sets_of` and `load_features`.
     """
@@ -149,24 +194,33 @@ def feature_sets_of(ask: Ask, progress: Progress = ignore_progress) -> tuple[Fea
     apart = [name for name in ask.public if name not in _APART]
     shares = [_share_of(progress, place, 1 + len(apart)) for place in range(1 + len(apart))]
     private = features_of(ask.private, n=2 * n, progress=shares[0])
-    public = {name: features_of(name, n=n, seed=1, progress=share) for name, share in zip(apart, shares[1:], strict=True)}
+    public = {
+        name: features_of(name, n=n, seed=1, progress=share)
+        for name, share in zip(apart, shares[1:], strict=True)
+    }
     if private.names is not None:  # a table's columns are matched by name
         public = {name: splitting.match_private(rows, private)[0] for name, rows in public.items()}
     return part_candidates(ask, private, public)
 
 
 def is_of_features(ask: Ask) -> bool:
-    """Whether the answer compares features, through the default backbone, and no gradients of a model."""
+    """Whether the answer compares features, through the default backbone, and no gradients of a
+    model."""
     return ask.what == "ranking" and screening.SCORES[ask.score].is_of_features
 
 
 def _drawn_rows(ask: Ask) -> int:
-    return math.ceil(FEWEST + 1.5 * ask.n_examples)  # images of a drawn set for each row that is compared: a fifth of them are test rows
+    return math.ceil(
+        FEWEST + 1.5 * ask.n_examples
+    )  # images of a drawn set for each row that is compared: a fifth of them are test rows
 
 
 def _every(step: int, data: R) -> tuple[R, R]:
-    """(the other rows with the test rows, every so manieth row, or all rows of every so manieth person)."""
-    is_taken = (np.arange(len(data.x_train)) if data.persons is None else data.persons.of) % step == step - 1
+    """(the other rows with the test rows, every so manieth row, or all rows of every so manieth
+    person)."""
+    is_taken = (
+        np.arange(len(data.x_train)) if data.persons is None else data.persons.of
+    ) % step == step - 1
     parts = [
         dataclasses.replace(
             data,
@@ -183,7 +237,8 @@ _APART: dict[str, int] = {OWN_PART: 10, OWN_HALF: 2}
 
 
 def part_candidates(ask: Ask, private: R, public: dict[str, R]) -> tuple[R, dict[str, R]]:
-    """The private set without what of it is a candidate, and all candidates in the question's order."""
+    """The private set without what of it is a candidate, and all candidates in the question's
+    order."""
     _refuse_private(ask)
     for name, step in _APART.items():
         if name in ask.public:
@@ -193,26 +248,45 @@ def part_candidates(ask: Ask, private: R, public: dict[str, R]) -> tuple[R, dict
 
 def _refuse_private(ask: Ask) -> None:
     if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
-        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
-    parts = [part for name in ask.public for part in name.split("+") if part not in data.DATASETS or not data.DATASETS[part].synthetic]
-    own = [part for part in parts if embedded.whole_of(part) == embedded.whole_of(ask.private)]  # drawn ones are drawn anew
+        raise DataError(
+            "the private set's own half holds private rows: it is a yardstick for a diagnostic and"
+            " no candidate under ε."
+        )
+    parts = [
+        part
+        for name in ask.public
+        for part in name.split("+")
+        if part not in data.DATASETS or not data.DATASETS[part].synthetic
+    ]
+    own = [
+        part for part in parts if embedded.whole_of(part) == embedded.whole_of(ask.private)
+    ]  # drawn ones are drawn anew
     if own and ask.epsilon is not None:
-        raise DataError(f"the candidate {own[0]!r} holds rows of the private set itself, which ε would not protect then: leave it out.")
+        raise DataError(
+            f"the candidate {own[0]!r} holds rows of the private set itself, which ε would not"
+            " protect then: leave it out."
+        )
 
 
 def images_of(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     """A set of images by name: what a user brought, or as `screening.candidate`.
 
-    Raises DataError: rows that are no images. StoreError: rows that are not here. As `screening.candidate`.
+    Raises DataError: rows that are no images. StoreError: rows that are not here. As
+    `screening.candidate`.
     """
     parts = name.split("+")
     if len(parts) > 1 and any(map(uploads.is_name, parts)):
-        return screening.mixture([images_of(part, n=n, seed=seed) for part in parts], name=name, seed=seed)
-    images = uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
+        return screening.mixture(
+            [images_of(part, n=n, seed=seed) for part in parts], name=name, seed=seed
+        )
+    images = (
+        uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
+    )
     if not isinstance(images, Dataset) or not images.is_images:
         what = "texts" if images.texts else "numbers"
         raise DataError(
-            f"{images.name!r} holds {what}; this score compares images (npz with uint8 x_train, folder or zip): use class_signal."
+            f"{images.name!r} holds {what}; this score compares images (npz with uint8 x_train,"
+            " folder or zip): use class_signal."
         )
     return images
 
@@ -226,13 +300,17 @@ def _share_of(progress: Progress, place: int, of: int) -> Progress:
     return report
 
 
-def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = ignore_progress) -> FeatureSet:
-    """Images by name through the default backbone, texts or a table; a mixture has equal shares of its parts' features, and no labels.
+def features_of(
+    name: str, *, n: int | None = None, seed: int = 0, progress: Progress = ignore_progress
+) -> FeatureSet:
+    """Images by name through the default backbone, texts or a table; a mixture has equal shares of
+    its parts' features, and no labels.
 
     Raises as `images_of` and `load_features`.
     """
     parts = [
-        features_at_hand(part) or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress)
+        features_at_hand(part)
+        or through_backbone(images_to_extract(part, n=n, seed=seed), BACKBONE, progress=progress)
         for part in name.split("+")
     ]
     if len(parts) == 1:
@@ -241,11 +319,21 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     least = min(len(part.x_train) for part in parts)
     rows = np.concatenate([part.x_train[:least] for part in parts])
     known = {MIXTURE: True}
-    return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known=known)
+    return dataclasses.replace(
+        parts[0],
+        x_train=rows,
+        y_train=None,
+        x_test=None,
+        y_test=None,
+        name=name,
+        images=None,
+        known=known,
+    )
 
 
 def features_at_hand(name: str) -> FeatureSet | None:
-    """The features of texts, brought or registered, or of a table that was brought; None for images."""
+    """The features of texts, brought or registered, or of a table that was brought; None for
+    images."""
     if name in data.DATASETS and data.DATASETS[name].kind == "texts":
         return splitting.load_named_features(name)
     card = uploads.card(name)
@@ -254,9 +342,14 @@ def features_at_hand(name: str) -> FeatureSet | None:
 
 
 def images_to_extract(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
-    """The images that go through the backbone: all where their features are at hand, else the train rows."""
+    """The images that go through the backbone: all where their features are at hand, else the train
+    rows."""
     images = images_of(name, n=n, seed=seed)
-    return images if is_ready(images, backbone=BACKBONE) else dataclasses.replace(images, x_test=None, y_test=None)
+    return (
+        images
+        if is_ready(images, backbone=BACKBONE)
+        else dataclasses.replace(images, x_test=None, y_test=None)
+    )
 
 
 def rows_to_extract(ask: Ask) -> int:
@@ -264,46 +357,74 @@ def rows_to_extract(ask: Ask) -> int:
     n = _drawn_rows(ask)
     if features_at_hand(ask.private) is not None:
         return 0
-    parts = dict.fromkeys(part for name in ask.public for part in name.split("+") if part not in _APART)
-    images = [images_to_extract(ask.private, n=2 * n), *(images_to_extract(part, n=n, seed=1) for part in parts)]
-    return sum(len(data_set.x_train) for data_set in images if not is_ready(data_set, backbone=BACKBONE))
+    parts = dict.fromkeys(
+        part for name in ask.public for part in name.split("+") if part not in _APART
+    )
+    images = [
+        images_to_extract(ask.private, n=2 * n),
+        *(images_to_extract(part, n=n, seed=1) for part in parts),
+    ]
+    return sum(
+        len(data_set.x_train) for data_set in images if not is_ready(data_set, backbone=BACKBONE)
+    )
 
 
 def overlap(private: str, public: str) -> int:
-    """How many images of a candidate are, bit by bit, private rows: for whoever holds both sets, and never beside a private score."""
+    """How many images of a candidate are, bit by bit, private rows: for whoever holds both sets,
+    and never beside a private score."""
     first, second = images_of(private).x_train, images_of(public, seed=1).x_train
     if first.shape[1:] != second.shape[1:]:
         return 0
-    return len(np.unique(data.duplicates(first.reshape(len(first), -1), second.reshape(len(second), -1))[:, 1]))
+    return len(
+        np.unique(
+            data.duplicates(first.reshape(len(first), -1), second.reshape(len(second), -1))[:, 1]
+        )
+    )
 
 
-def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+def _ranking(
+    ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
+) -> pd.DataFrame:
     more: Values = {"repeats": ask.repeats, "epsilon": ask.epsilon, "progress": progress}
     table = screening.screen(private, public, scores=(ask.score,), **more, **ask.settings)
     if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
-        few = max(ask.k, min(ask.n_examples, 100))  # rows for the check that a set and itself lie at 0
-        table.attrs["self_distance"] = screening.gsd(private, private, **ask.settings | {"n_examples": few})
+        few = max(
+            ask.k, min(ask.n_examples, 100)
+        )  # rows for the check that a set and itself lie at 0
+        table.attrs["self_distance"] = screening.gsd(
+            private, private, **ask.settings | {"n_examples": few}
+        )
     return table
 
 
-def _training(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+def _training(
+    ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
+) -> pd.DataFrame:
     table = screening.over_training(private, public, progress=progress, **ask.settings)
     table.attrs["order_kept"] = screening.order_kept(table)
     return table
 
 
-def _accuracy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+def _accuracy(
+    ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
+) -> pd.DataFrame:
     epsilon = 2.0 if ask.epsilon is None else ask.epsilon
     shared: Values = {"epsilon": epsilon, "model": ask.model, "seeds": SEEDS}
-    table = by_name.measure_accuracies(private, public, method=ask.method, progress=progress, **shared)
+    table = by_name.measure_accuracies(
+        private, public, method=ask.method, progress=progress, **shared
+    )
     table.attrs["baseline"] = by_name.without_public(private, **shared)
     return table
 
 
-def _energy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+def _energy(
+    ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
+) -> pd.DataFrame:
     labelled = {name: data for name, data in public.items() if data.y_train is not None}
     epsilon = 3.0 if ask.epsilon is None else ask.epsilon
-    return reconstruction_errors(private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.settings["seed"])
+    return reconstruction_errors(
+        private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.settings["seed"]
+    )
 
 
 _ANSWERS: dict[str, Callable[[Ask, Dataset, dict[str, Dataset], Progress], pd.DataFrame]] = {
@@ -312,8 +433,12 @@ _ANSWERS: dict[str, Callable[[Ask, Dataset, dict[str, Dataset], Progress], pd.Da
     "spectra": lambda ask, private, public, _: screening.spectra(
         private, public, **{name: value for name, value in ask.settings.items() if name != "k"}
     ),
-    "bound": lambda ask, private, public, _: screening.reconstruction(private, public, **ask.settings),
-    "pairs": lambda ask, private, public, _: screening.pairwise({ask.private: private, **public}, **ask.settings),
+    "bound": lambda ask, private, public, _: screening.reconstruction(
+        private, public, **ask.settings
+    ),
+    "pairs": lambda ask, private, public, _: screening.pairwise(
+        {ask.private: private, **public}, **ask.settings
+    ),
     "training": _training,
     "accuracy": _accuracy,
     "energy": _energy,

@@ -1,9 +1,12 @@
-"""Screening beside what it is for: candidates by name or file, the accuracy that each really gives, and how well scores agree.
+"""Screening beside what it is for: candidates by name or file, the accuracy that each really gives,
+and how well scores agree.
 
-Why public directions help a private learner: AdaMix's private gradients on public against random directions (AdaMix, Figure 6). AdaMix is
-trained as registered; before each step the private rows' summed gradient at the weights of that moment is compared with its projection on
-the subspace that AdaMix takes from the public rows, and on a random one of the same dimension. This reads private gradients without noise:
-a diagnostic. How many public rows PILLAR needs is told by accuracies that come with the library (`benchmarks/public_rows.py`).
+Why public directions help a private learner: AdaMix's private gradients on public against random
+directions (AdaMix, Figure 6). AdaMix is trained as registered; before each step the private rows'
+summed gradient at the weights of that moment is compared with its projection on the subspace that
+AdaMix takes from the public rows, and on a random one of the same dimension. This reads private
+gradients without noise: a diagnostic. How many public rows PILLAR needs is told by accuracies that
+come with the library (`benchmarks/public_rows.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +41,16 @@ from pillar_core.runs.run import run, solve
 from pillar_core.runs.splitting import split
 from pillar_core.screening.batches import flat_pixels, require_images, resize_images
 from pillar_core.screening.models import model_of
-from pillar_core.types import Dataset, FeatureSet, Form, Progress, PublicUse, SemiPrivateSplit, Values, ignore_progress
+from pillar_core.types import (
+    Dataset,
+    FeatureSet,
+    Form,
+    Progress,
+    PublicUse,
+    SemiPrivateSplit,
+    Values,
+    ignore_progress,
+)
 
 FEATURE_SIDE = 16
 PERMUTATIONS = 40_320
@@ -47,18 +59,24 @@ SHIFT_MARK = "~"
 
 
 def candidate(name: str, *, seed: int = 0, n: int | None = None) -> Dataset:
-    """A set by name or file: a registered data set (`drawn_digits~0.5`: shifted by 0.5), or a npz, folder or zip of images.
+    """A set by name or file: a registered data set (`drawn_digits~0.5`: shifted by 0.5), or a npz,
+    folder or zip of images.
 
-    Images that lie in no class folder make an unlabelled set. Several joined by `+` make a mixture of equal shares.
-    n: how many images of a drawn set (None: its default).
+    Images that lie in no class folder make an unlabelled set. Several joined by `+` make a mixture
+    of equal shares. n: how many images of a drawn set (None: its default).
     Raises DataError, UnknownNameError, SettingError: as the loaders.
     """
     if not Path(name).exists() and "+" in name:
-        return screening.mixture([candidate(part, seed=seed, n=n) for part in name.split("+")], name=name, seed=seed)
+        return screening.mixture(
+            [candidate(part, seed=seed, n=n) for part in name.split("+")], name=name, seed=seed
+        )
     title, mark, shift = name.partition(SHIFT_MARK)
     if title in DATASETS:
         if not visitors.SHIFTED.fullmatch(name):
-            raise SettingError(f"what follows {SHIFT_MARK} must be a number, as in drawn_digits{SHIFT_MARK}0.5; got {shift[:40]!r}.")
+            raise SettingError(
+                f"what follows {SHIFT_MARK} must be a number, as in drawn_digits{SHIFT_MARK}0.5;"
+                f" got {shift[:40]!r}."
+            )
         settings: Form = {"shift": float(shift)} if mark else {}
         if n is not None and "shift" in params_of(DATASETS[title].settings):
             settings["n"] = n
@@ -80,13 +98,15 @@ def measure_accuracies(
     progress: Progress = ignore_progress,
     **settings: Any,
 ) -> pd.DataFrame:
-    """The accuracy that each public set really gives: columns public, seed, accuracy (on the private set's test rows).
+    """The accuracy that each public set really gives: columns public, seed, accuracy (on the
+    private set's test rows).
 
-    GEP takes the public rows without labels (it draws its own); labelled learners get each set's labels by their number, folded
-    into the private classes; second-phase pre-training its images in the private ones' shape and its labels as they are. Rows are
-    not standardised or centred by public ones unless `settings` say so: only what the learner
-    itself draws from them differs. Features are grey pixels at 16 × 16, or those of the pre-trained `model`.
-    Raises DataError: no test rows, or no labels for a labelled learner. Errors of `run`.
+    GEP takes the public rows without labels (it draws its own); labelled learners get each set's
+    labels by their number, folded into the private classes; second-phase pre-training its images in
+    the private ones' shape and its labels as they are. Rows are not standardised or centred by
+    public ones unless `settings` say so: only what the learner itself draws from them differs.
+    Features are grey pixels at 16 × 16, or those of the pre-trained `model`. Raises DataError: no
+    test rows, or no labels for a labelled learner. Errors of `run`.
     """
     if private.x_test is None or private.y_test is None:
         raise DataError(f"{private.name!r} has no test rows to measure accuracy on.")
@@ -103,24 +123,39 @@ def measure_accuracies(
     return pd.DataFrame(rows)
 
 
-def _split_for(use: PublicUse, private: Dataset, features: FeatureSet, public: Dataset, model: str) -> SemiPrivateSplit:
-    """The private rows with one public set, as a learner with this use of public data takes them."""
+def _split_for(
+    use: PublicUse, private: Dataset, features: FeatureSet, public: Dataset, model: str
+) -> SemiPrivateSplit:
+    """The private rows with one public set, as a learner with this use of public data takes
+    them."""
     if use is PublicUse.OTHER_LABELS:
         return split(private, public=like(public, private), allow_overlap=True)
     if use is PublicUse.LABELLED:
-        return split(features, public=labelled_features(public, features, model), allow_overlap=True)
-    return split(features, public=FeatureSet(_numbers(public.x_train, model), None, None, None, (), name=public.name), allow_overlap=True)
+        return split(
+            features, public=labelled_features(public, features, model), allow_overlap=True
+        )
+    return split(
+        features,
+        public=FeatureSet(_numbers(public.x_train, model), None, None, None, (), name=public.name),
+        allow_overlap=True,
+    )
 
 
 def like(public: Dataset, private: Dataset) -> Dataset:
-    """A public set's images in the shape of the private ones, under class names of its own, so that a head starts anew for each set.
+    """A public set's images in the shape of the private ones, under class names of its own, so that
+    a head starts anew for each set.
 
     Raises DataError: no labels, numbers in place of images, or private images that are not square.
     """
     if private.x_train.ndim > 2 and private.x_train.shape[1] != private.x_train.shape[2]:
-        raise DataError(f"{private.name!r} holds images that are not square; second-phase pre-training is compared on square ones.")
+        raise DataError(
+            f"{private.name!r} holds images that are not square; second-phase pre-training is"
+            " compared on square ones."
+        )
     if public.y_train is None:
-        raise DataError(f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
+        raise DataError(
+            f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP."
+        )
     require_images(public, "second_phase")
     require_images(private, "second_phase")
     shape = private.x_train.shape[1:]
@@ -131,47 +166,90 @@ def like(public: Dataset, private: Dataset) -> Dataset:
 
 
 def without_public(
-    private: Dataset, *, epsilon: float = 2.0, delta: float = 1e-5, model: str = "", seeds: Sequence[int] = (0, 1, 2)
+    private: Dataset,
+    *,
+    epsilon: float = 2.0,
+    delta: float = 1e-5,
+    model: str = "",
+    seeds: Sequence[int] = (0, 1, 2),
 ) -> float:
-    """The mean accuracy of DP-SGD on the same features, which takes no public row: the line that a public set should beat."""
+    """The mean accuracy of DP-SGD on the same features, which takes no public row: the line that a
+    public set should beat."""
     parts = split(private_features(private, model))
     plain: Values = {"standardise": False, "centre": False}
-    accuracies = [run("dp_sgd", parts, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy for seed in seeds]
+    accuracies = [
+        run("dp_sgd", parts, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy
+        for seed in seeds
+    ]
     return float(np.mean([accuracy for accuracy in accuracies if accuracy is not None]))
 
 
 def private_features(private: Dataset, model: str = "") -> FeatureSet:
     """The private set's rows as numbers that every set shares."""
     test = None if private.x_test is None else _numbers(private.x_test, model)
-    rows = data.features(_numbers(private.x_train, model), private.y_train, test, private.y_test, private.classes or None)
+    rows = data.features(
+        _numbers(private.x_train, model),
+        private.y_train,
+        test,
+        private.y_test,
+        private.classes or None,
+    )
     return dataclasses.replace(rows, persons=private.persons)
 
 
 def labelled_features(public: Dataset, private: FeatureSet, model: str = "") -> FeatureSet:
-    """A public set's rows as numbers, its labels by their number folded into the private classes. Raises DataError: no labels."""
+    """A public set's rows as numbers, its labels by their number folded into the private classes.
+    Raises DataError: no labels."""
     if public.y_train is None:
-        raise DataError(f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
-    return FeatureSet(_numbers(public.x_train, model), public.y_train % private.n_classes, None, None, private.classes, name=public.name)
+        raise DataError(
+            f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP."
+        )
+    return FeatureSet(
+        _numbers(public.x_train, model),
+        public.y_train % private.n_classes,
+        None,
+        None,
+        private.classes,
+        name=public.name,
+    )
 
 
 def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
-    """How well each score orders the sets: columns score, spearman (1: closer is always better), p_value, sets.
+    """How well each score orders the sets: columns score, spearman (1: closer is always better),
+    p_value, sets.
 
-    spearman is Spearman's rank correlation of −value with mean accuracy; the one-sided p-value counts permutations of the
-    accuracies that agree at least as well (all of them up to eight sets, else 40,320 drawn). A handful of sets proves little:
-    with five the smallest possible p-value is 1/120.
-    Raises DataError: fewer than three sets with both.
+    spearman is Spearman's rank correlation of −value with mean accuracy; the one-sided p-value
+    counts permutations of the accuracies that agree at least as well (all of them up to eight sets,
+    else 40,320 drawn). A handful of sets proves little: with five the smallest possible p-value is
+    1/120. Raises DataError: fewer than three sets with both.
     """
     means = accuracy.groupby("public")["accuracy"].mean()
     rows = []
     for score, part in ranking.groupby("score", sort=False):
         both = part[part["public"].isin(means.index)]
         if len(both) < 3:
-            raise DataError(f"a rank correlation needs at least three public sets with a measured accuracy; got {len(both)}.")
+            raise DataError(
+                "a rank correlation needs at least three public sets with a measured accuracy; got"
+                f" {len(both)}."
+            )
         closeness, gained = stats.rankdata(-both["value"]), stats.rankdata(means[both["public"]])
-        chances: Values = {"permutation_type": "pairings", "n_resamples": PERMUTATIONS, "alternative": "greater", "rng": 0}
-        test = stats.permutation_test((gained,), functools.partial(_correlation, closeness), **chances)
-        rows.append({"score": score, "spearman": float(test.statistic), "p_value": float(test.pvalue), "sets": len(both)})
+        chances: Values = {
+            "permutation_type": "pairings",
+            "n_resamples": PERMUTATIONS,
+            "alternative": "greater",
+            "rng": 0,
+        }
+        test = stats.permutation_test(
+            (gained,), functools.partial(_correlation, closeness), **chances
+        )
+        rows.append(
+            {
+                "score": score,
+                "spearman": float(test.statistic),
+                "p_value": float(test.pvalue),
+                "sets": len(both),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -202,30 +280,69 @@ def reconstruction_errors(
     model: str = "",
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Relative reconstruction errors ‖G − GUUᵀ‖/‖G‖ in [0, 1] at each step: columns public, step, error.
+    """Relative reconstruction errors ‖G − GUUᵀ‖/‖G‖ in [0, 1] at each step: columns public, step,
+    error.
 
-    G is the private rows' summed gradient; `public` "random directions" is a random subspace of dimension k. Each set's labels are
-    taken by their number, folded into the private classes; features as in `measure_accuracies`.
-    Raises DataError: a set without labels, or whose rows span fewer than k directions. Errors of `run`.
+    G is the private rows' summed gradient; `public` "random directions" is a random subspace of
+    dimension k. Each set's labels are taken by their number, folded into the private classes;
+    features as in `measure_accuracies`. Raises DataError: a set without labels, or whose rows span
+    fewer than k directions. Errors of `run`.
     """
     rows: list[Form] = []
     features = private_features(private, model)
     for number, (name, data_set) in enumerate(public.items()):
-        parts = split(features, public=labelled_features(data_set, features, model), allow_overlap=True)
-        plan = solve("adamix", parts, epsilon=epsilon, delta=delta, seed=seed, k=k, standardise=False, centre=False)
+        parts = split(
+            features, public=labelled_features(data_set, features, model), allow_overlap=True
+        )
+        plan = solve(
+            "adamix",
+            parts,
+            epsilon=epsilon,
+            delta=delta,
+            seed=seed,
+            k=k,
+            standardise=False,
+            centre=False,
+        )
         settings, view = plan.settings, plan.view
-        prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
-        directions = torch.from_numpy(view.basis(standardise=settings.standardise, centre=settings.centre).vectors)
+        prepared = view.prepare(
+            standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise
+        )
+        directions = torch.from_numpy(
+            view.basis(standardise=settings.standardise, centre=settings.centre).vectors
+        )
         if directions.shape[1] < k:
             raise DataError(f"the rows of {name!r} span fewer than k = {k} directions: lower k.")
         together = HeadGroup(view, prepared, plan.streams(seed))
-        watch = _Watch(directions, PublicRows.of(together), torch.from_numpy(prepared.z), torch.from_numpy(view.y), k, seed)
-        initial = (adamix.start(settings, together), np.zeros(view.facts.n_classes, dtype=np.float32))
+        watch = _Watch(
+            directions,
+            PublicRows.of(together),
+            torch.from_numpy(prepared.z),
+            torch.from_numpy(view.y),
+            k,
+            seed,
+        )
+        initial = (
+            adamix.start(settings, together),
+            np.zeros(view.facts.n_classes, dtype=np.float32),
+        )
         head = Head(mixed.plan_of(settings, view.facts), together.streams, Ledger(), initial)
-        train_heads(prepared.z, view.y, [head], n_classes=view.facts.n_classes, optimiser=watch.watch(settings, together))
-        rows += [{"public": name, "step": step, "error": error} for step, error in enumerate(watch.errors)]
+        train_heads(
+            prepared.z,
+            view.y,
+            [head],
+            n_classes=view.facts.n_classes,
+            optimiser=watch.watch(settings, together),
+        )
+        rows += [
+            {"public": name, "step": step, "error": error}
+            for step, error in enumerate(watch.errors)
+        ]
         if number == 0:
-            rows += [{"public": RANDOM, "step": step, "error": error} for step, error in enumerate(watch.random_errors)]
+            rows += [
+                {"public": RANDOM, "step": step, "error": error}
+                for step, error in enumerate(watch.random_errors)
+            ]
     return pd.DataFrame(rows)
 
 
@@ -268,7 +385,11 @@ def _error(gradient: torch.Tensor, basis: torch.Tensor) -> float:
     """‖G − GUUᵀ‖_F/‖G‖_F. gradient: (C, d); basis: (d, k) orthonormal."""
     projected = gradient @ basis.double()
     total = float(gradient.square().sum())
-    return float(np.sqrt(max(0.0, 1.0 - float(projected.square().sum()) / total))) if total > 0 else 0.0
+    return (
+        float(np.sqrt(max(0.0, 1.0 - float(projected.square().sum()) / total)))
+        if total > 0
+        else 0.0
+    )
 
 
 KEPT = Path(__file__).with_name("public_rows.csv")
@@ -276,10 +397,17 @@ KEPT = Path(__file__).with_name("public_rows.csv")
 
 
 def curves(private: str) -> pd.DataFrame:
-    """private, n_private, public, n_public, epsilon, seed, accuracy: of this private set or of what it is a part of, else of the first."""
+    """private, n_private, public, n_public, epsilon, seed, accuracy: of this private set or of what
+    it is a part of, else of the first."""
     table = pd.read_csv(KEPT)
-    measured = [name for name in table["private"].unique() if embedded.whole_of(name) == embedded.whole_of(private)]
+    measured = [
+        name
+        for name in table["private"].unique()
+        if embedded.whole_of(name) == embedded.whole_of(private)
+    ]
     private_set = measured[0] if measured else table["private"].iloc[0]
     cell = ["private", "n_private", "public", "n_public", "epsilon"]
-    long: pd.DataFrame = table[table["private"] == private_set].melt(id_vars=cell, var_name="seed", value_name="accuracy")
+    long: pd.DataFrame = table[table["private"] == private_set].melt(
+        id_vars=cell, var_name="seed", value_name="accuracy"
+    )
     return long

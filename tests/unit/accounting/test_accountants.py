@@ -20,20 +20,35 @@ NAMES = ("auto", "pillar", "prv", "pld", "rdp", "opacus_rdp", "gdp", "analytic_g
 
 FULL = ledger.repeat(ledger.gaussian(5.0), 10)
 SAMPLED = ledger.repeat(ledger.subsample(ledger.gaussian(2.0), 0.02), 50)
-MIXED = ledger.compose(SAMPLED, events.ExponentialMechanismEvent(0.1, 0.2), events.PureEvent(0.2, 0.4, 1e-7), events.LaplaceDpEvent(8.0))
+MIXED = ledger.compose(
+    SAMPLED,
+    events.ExponentialMechanismEvent(0.1, 0.2),
+    events.PureEvent(0.2, 0.4, 1e-7),
+    events.LaplaceDpEvent(8.0),
+)
 SAMPLED_PURE = ledger.subsample(events.PureEvent(0.5, 0.9), 0.1)
 SELECTION = events.RepeatAndSelectDpEvent(SAMPLED, 10.0, 1.0)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
-def test_nothing_costs_nothing_and_no_noise_costs_everything(name: str, relation: NeighboringRelation) -> None:
+def test_nothing_costs_nothing_and_no_noise_costs_everything(
+    name: str, relation: NeighboringRelation
+) -> None:
     accountant = ACCOUNTANTS[name]
     nothing = accountant.epsilon(events.NoOpDpEvent(), delta=1e-5, relation=relation)
     assert (nothing.lower, nothing.estimate, nothing.upper) == (0, 0, 0)
-    for event in (events.NonPrivateDpEvent(), ledger.compose(FULL, ledger.gaussian(0.0)), events.GaussianDpEvent(0.0)):
+    for event in (
+        events.NonPrivateDpEvent(),
+        ledger.compose(FULL, ledger.gaussian(0.0)),
+        events.GaussianDpEvent(0.0),
+    ):
         everything = accountant.epsilon(event, delta=1e-5, relation=relation)
-        assert (everything.lower, everything.estimate, everything.upper) == (math.inf, math.inf, math.inf)
+        assert (everything.lower, everything.estimate, everything.upper) == (
+            math.inf,
+            math.inf,
+            math.inf,
+        )
         assert everything.is_bound == accountant.is_bound
 
 
@@ -45,9 +60,15 @@ def test_delta_outside_its_range_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("event", [FULL, SAMPLED, MIXED, SAMPLED_PURE, SELECTION], ids=["full", "sampled", "mixed", "pure", "selection"])
+@pytest.mark.parametrize(
+    "event",
+    [FULL, SAMPLED, MIXED, SAMPLED_PURE, SELECTION],
+    ids=["full", "sampled", "mixed", "pure", "selection"],
+)
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
-def test_supports_says_what_epsilon_does(name: str, event: events.DpEvent, relation: NeighboringRelation) -> None:
+def test_supports_says_what_epsilon_does(
+    name: str, event: events.DpEvent, relation: NeighboringRelation
+) -> None:
     accountant = ACCOUNTANTS[name]
     reason = accountant.supports(event, relation)
     if reason:
@@ -59,9 +80,13 @@ def test_supports_says_what_epsilon_does(name: str, event: events.DpEvent, relat
     assert bounds.is_bound == accountant.is_bound
 
 
-@pytest.mark.parametrize("event", [FULL, SAMPLED, MIXED, SAMPLED_PURE], ids=["full", "sampled", "mixed", "pure"])
+@pytest.mark.parametrize(
+    "event", [FULL, SAMPLED, MIXED, SAMPLED_PURE], ids=["full", "sampled", "mixed", "pure"]
+)
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
-def test_no_bound_lies_below_the_certified_lower_end(event: events.DpEvent, relation: NeighboringRelation) -> None:
+def test_no_bound_lies_below_the_certified_lower_end(
+    event: events.DpEvent, relation: NeighboringRelation
+) -> None:
     lower = ACCOUNTANTS["pillar"].epsilon(event, delta=1e-5, relation=relation).lower
     assert lower > 0
     for name, accountant in ACCOUNTANTS.items():
@@ -75,7 +100,11 @@ def test_no_bound_lies_below_the_certified_lower_end(event: events.DpEvent, rela
     ("event", "relation", "expected"),
     [
         (FULL, ADD, "analytic_gaussian"),
-        (ledger.compose(FULL, ledger.gaussian(3.0, replace_one_factor=math.sqrt(2))), REPLACE, "analytic_gaussian"),
+        (
+            ledger.compose(FULL, ledger.gaussian(3.0, replace_one_factor=math.sqrt(2))),
+            REPLACE,
+            "analytic_gaussian",
+        ),
         (SAMPLED, ADD, "pillar"),
         (SAMPLED, REPLACE, "pillar"),
         (MIXED, REPLACE, "pillar"),
@@ -83,9 +112,13 @@ def test_no_bound_lies_below_the_certified_lower_end(event: events.DpEvent, rela
         (SELECTION, ADD, "rdp"),
     ],
 )
-def test_auto_takes_the_tightest_sound_bound(event: events.DpEvent, relation: NeighboringRelation, expected: str) -> None:
+def test_auto_takes_the_tightest_sound_bound(
+    event: events.DpEvent, relation: NeighboringRelation, expected: str
+) -> None:
     assert accounting.resolve(event, relation=relation).name == expected
-    assert accounting.epsilon(event, delta=1e-5, relation=relation) == ACCOUNTANTS[expected].epsilon(event, delta=1e-5, relation=relation)
+    assert accounting.epsilon(event, delta=1e-5, relation=relation) == ACCOUNTANTS[
+        expected
+    ].epsilon(event, delta=1e-5, relation=relation)
 
 
 def test_auto_says_why_nothing_bounds_and_unknown_words_are_refused() -> None:
@@ -105,28 +138,50 @@ def test_auto_says_why_nothing_bounds_and_unknown_words_are_refused() -> None:
 
 
 def test_replacement_takes_the_factor_of_each_release() -> None:
-    """PITFALLS' table: the σ that gives 0.1, 0.3, 0.7, 1 and 3 under add/remove, under replace-one; and √2 for second moments."""
-    for add_remove, replace_one in ((0.1, 0.213), (0.3, 0.639), (0.7, 1.50), (1.0, 2.16), (3.0, 6.71)):
+    """PITFALLS' table: the σ that gives 0.1, 0.3, 0.7, 1 and 3 under add/remove, under replace-one;
+    and √2 for second moments."""
+    for add_remove, replace_one in (
+        (0.1, 0.213),
+        (0.3, 0.639),
+        (0.7, 1.50),
+        (1.0, 2.16),
+        (3.0, 6.71),
+    ):
         sigma = accounting.noise_multiplier(add_remove)
-        assert accounting.epsilon_of_gaussian(sigma, relation=REPLACE).upper == pytest.approx(replace_one, rel=5e-3)
+        assert accounting.epsilon_of_gaussian(sigma, relation=REPLACE).upper == pytest.approx(
+            replace_one, rel=5e-3
+        )
     event = ledger.gaussian(4.0, replace_one_factor=math.sqrt(2))
     root_two = accounting.epsilon(event, delta=1e-5, relation=REPLACE).upper
     assert root_two == accounting.epsilon_of_gaussian(4.0 / math.sqrt(2)).upper
     for name in ("pld", "rdp", "opacus_rdp", "basic"):
-        assert ACCOUNTANTS[name].epsilon(event, delta=1e-5, relation=REPLACE).upper >= root_two * (1 - 1e-9)
+        assert ACCOUNTANTS[name].epsilon(event, delta=1e-5, relation=REPLACE).upper >= root_two * (
+            1 - 1e-9
+        )
 
 
-def test_rdp_under_replacement_is_no_longer_half_of_the_truth_and_opacus_orders_reach_small_epsilon() -> None:
+def test_rdp_under_replacement_is_no_longer_half_of_the_truth_and_opacus_orders_reach_small_epsilon() -> (
+    None
+):
     """σ = 20, T = 10: dp-accounting's RDP says 0.616, its PLD 1.20."""
     event = ledger.repeat(ledger.gaussian(20.0), 10)
     truth = accounting.epsilon(event, delta=1e-5, relation=REPLACE).upper
     assert truth == pytest.approx(1.20, rel=5e-3)
-    assert truth <= ACCOUNTANTS["rdp"].epsilon(event, delta=1e-5, relation=REPLACE).upper <= 1.15 * truth
-    # Its own list stops at order 63 and refuses; here the bound stays within a third of the exact value.
+    assert (
+        truth
+        <= ACCOUNTANTS["rdp"].epsilon(event, delta=1e-5, relation=REPLACE).upper
+        <= 1.15 * truth
+    )
+    # Its own list stops at order 63 and refuses; here the bound stays within a third of the exact
+    # value.
     event = ledger.repeat(ledger.gaussian(200.0), 40)
     exact = accounting.epsilon(event, delta=1e-5, relation=ADD).upper
     assert exact < 0.11
-    assert exact <= ACCOUNTANTS["opacus_rdp"].epsilon(event, delta=1e-5, relation=ADD).upper <= 1.33 * exact
+    assert (
+        exact
+        <= ACCOUNTANTS["opacus_rdp"].epsilon(event, delta=1e-5, relation=ADD).upper
+        <= 1.33 * exact
+    )
 
 
 def test_central_limit_is_no_bound() -> None:
@@ -140,7 +195,9 @@ def test_central_limit_is_no_bound() -> None:
     assert bounds.lower > approximation.upper
 
 
-@pytest.mark.parametrize(("noise", "q", "steps"), [(0.8, 0.02, 200), (1.5, 0.04, 2250), (20.0, 1e-3, 10)])
+@pytest.mark.parametrize(
+    ("noise", "q", "steps"), [(0.8, 0.02, 200), (1.5, 0.04, 2250), (20.0, 1e-3, 10)]
+)
 def test_central_limit_is_opacus_formula(noise: float, q: float, steps: int) -> None:
     opacus = pytest.importorskip("opacus.accountants.analysis.gdp")
     event = accounting.gaussian_run(noise, sampling_probability=q, steps=steps)
@@ -151,7 +208,13 @@ def test_central_limit_is_opacus_formula(noise: float, q: float, steps: int) -> 
 
 def test_autos_version_rises_with_each_of_its_choices() -> None:
     assert auto.AUTO.version - 1 == sum(item.version - 1 for item in auto.CHOICES)
-    assert {item.name for item in auto.CHOICES} == {"analytic_gaussian", "pillar", "pld", "rdp", "basic"}
+    assert {item.name for item in auto.CHOICES} == {
+        "analytic_gaussian",
+        "pillar",
+        "pld",
+        "rdp",
+        "basic",
+    }
 
 
 def test_selection_costs_more_than_one_run_and_delta_of_a_release_comes_from_the_budget() -> None:
@@ -161,29 +224,42 @@ def test_selection_costs_more_than_one_run_and_delta_of_a_release_comes_from_the
     both = accounting.epsilon(ledger.compose(SELECTION, FULL), delta=1e-5, relation=ADD).upper
     assert both > selected
     event = events.PureEvent(0.5, 0.5, 1e-5)
-    assert accounting.epsilon(event, delta=1e-5, relation=ADD).upper == pytest.approx(0.5, rel=1e-12)
+    assert accounting.epsilon(event, delta=1e-5, relation=ADD).upper == pytest.approx(
+        0.5, rel=1e-12
+    )
     assert accounting.epsilon(event, delta=0.9e-5, relation=ADD).upper == math.inf
     assert accounting.epsilon(ledger.repeat(event, 2), delta=1e-5, relation=ADD).upper == math.inf
 
 
-@pytest.mark.parametrize(("epsilon", "times", "delta"), [(8.0, 10, 1e-5), (4.0, 10, 1e-3), (3.0, 20, 1e-5), (30.0, 2, 1e-3)])
+@pytest.mark.parametrize(
+    ("epsilon", "times", "delta"),
+    [(8.0, 10, 1e-5), (4.0, 10, 1e-3), (3.0, 20, 1e-5), (30.0, 2, 1e-3)],
+)
 def test_a_grid_that_loses_large_steps_is_refused(epsilon: float, times: int, delta: float) -> None:
-    """prv-accountant says ε ≤ 0 for the first, of which ε > 75 can be shown by an attack, and 32.2 for 39.99 of the second."""
+    """prv-accountant says ε ≤ 0 for the first, of which ε > 75 can be shown by an attack, and 32.2
+    for 39.99 of the second."""
     event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
     with pytest.raises(UnsupportedError, match="grid loses"):
         accounting.epsilon(event, delta=delta, relation=ADD, accountant="prv")
     assert accounting.epsilon(event, delta=delta, relation=ADD).upper > 0.99 * epsilon * times
 
 
-@pytest.mark.parametrize(("epsilon", "times"), [(38.0, 3), (40.0, 3), (80.0, 3), (110.0, 4), (70.0, 7), (700.0, 2)])
-def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(epsilon: float, times: int) -> None:
-    """A division by zero, or an overflow, before: no step of the lattice can be told from 0 there."""
+@pytest.mark.parametrize(
+    ("epsilon", "times"), [(38.0, 3), (40.0, 3), (80.0, 3), (110.0, 4), (70.0, 7), (700.0, 2)]
+)
+def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(
+    epsilon: float, times: int
+) -> None:
+    """A division by zero, or an overflow, before: no step of the lattice can be told from 0
+    there."""
     event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
     found = accounting.epsilon(event, delta=1e-5, relation=ADD)
     assert 0.99 * epsilon * times < found.upper <= epsilon * times
 
 
-def test_without_dp_accounting_its_accountant_names_the_extra_and_the_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dp_accounting_its_accountant_names_the_extra_and_the_others_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "`pld`" in ACCOUNTANTS["pld"].supports(SAMPLED, ADD)
     assert accounting.resolve(SAMPLED, relation=ADD).name == "pillar"
@@ -200,7 +276,8 @@ def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
 def test_delta_has_ten_digits(mu: float, share: float) -> None:
     epsilon = mu * mu / 2 + (share - 4) * mu
     exact = exact_delta(epsilon, mu)
-    # log_ndtr is good to a few units; the difference of the two terms loses 1/μ² · (ε/μ) ≲ 1e5 of that for μ >= 1e-3 near ε = 0
+    # log_ndtr is good to a few units; the difference of the two terms loses 1/μ² · (ε/μ) ≲ 1e5 of
+    # that for μ >= 1e-3 near ε = 0
     assert delta_of(epsilon, mu) == pytest.approx(float(exact), rel=1e-9)
 
 
@@ -241,5 +318,14 @@ def test_code_runs_and_the_table_names_every_accountant() -> None:
     assert blocks
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), {})  # the page's own example, from this repository
-    named = set(re.findall(r"`(\w+)`", "".join(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|"))))
+    named = set(
+        re.findall(
+            r"`(\w+)`",
+            "".join(
+                line
+                for line in PAGE.read_text(encoding="utf-8").splitlines()
+                if line.startswith("|")
+            ),
+        )
+    )
     assert set(ACCOUNTANTS) <= named

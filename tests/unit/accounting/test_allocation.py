@@ -1,4 +1,5 @@
-"""Random allocation: both ends of ε against quadrature, against the bound without amplification and against Poisson samples."""
+"""Random allocation: both ends of ε against quadrature, against the bound without amplification and
+against Poisson samples."""
 
 import math
 
@@ -31,20 +32,28 @@ def _call(strike: float, loss: float) -> float:
 
 
 def _exact_delta(epsilon: float, loss: float) -> float:
-    """δ of one pass of two steps, the larger of its two directions, by quadrature over the first step."""
+    """δ of one pass of two steps, the larger of its two directions, by quadrature over the first
+    step."""
 
     def density(z: float) -> float:
         return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
     def removal(z: float) -> float:
-        return density(z) * _call(2 * math.exp(epsilon) - math.exp(loss * z - loss * loss / 2), loss) / 2
+        return (
+            density(z)
+            * _call(2 * math.exp(epsilon) - math.exp(loss * z - loss * loss / 2), loss)
+            / 2
+        )
 
     def addition(z: float) -> float:
         strike = 2 * math.exp(-epsilon) - math.exp(loss * z - loss * loss / 2)  # put by parity
         return density(z) * (_call(strike, loss) - 1 + strike) / 2 * math.exp(epsilon)
 
     ends = {"epsabs": 1e-14, "epsrel": 1e-10, "limit": 400}
-    return max(quad(removal, -12, 12, points=[0, 2, 4, 6], **ends)[0], quad(addition, -12, 12, points=[-6, -4, -2, 0], **ends)[0])
+    return max(
+        quad(removal, -12, 12, points=[0, 2, 4, 6], **ends)[0],
+        quad(addition, -12, 12, points=[-6, -4, -2, 0], **ends)[0],
+    )
 
 
 @pytest.mark.parametrize("noise", [0.6, 1.0, 3.0])
@@ -57,10 +66,14 @@ def test_two_steps_agree_with_quadrature(noise, delta):
     assert found.upper - found.lower <= 0.01 * found.upper
 
 
-@pytest.mark.parametrize(("noise", "steps", "count"), [(1.0, 100, 10), (0.6, 1000, 5), (2.0, 44, 20), (0.5, 30, 3)])
+@pytest.mark.parametrize(
+    ("noise", "steps", "count"), [(1.0, 100, 10), (0.6, 1000, 5), (2.0, 44, 20), (0.5, 30, 3)]
+)
 def test_ends_are_close_and_below_the_bounds_without_allocation(noise, steps, count):
     found = bounds(noise, steps, count)
-    poisson = accounting.epsilon_of_gaussian(noise, sampling_probability=1 / steps, steps=steps * count)
+    poisson = accounting.epsilon_of_gaussian(
+        noise, sampling_probability=1 / steps, steps=steps * count
+    )
     full = accounting.epsilon_of_gaussian(noise, steps=count)
     assert 0 < found.lower <= found.estimate <= found.upper <= 1.01 * found.lower
     assert found.upper < full.lower
@@ -72,19 +85,33 @@ def test_ends_are_close_and_below_the_bounds_without_allocation(noise, steps, co
 def test_a_pass_whose_amplification_is_not_computed_leaves_the_others_theirs(noise):
     """It costs at most one full release, and at least nothing."""
     others = passes(1.0, 100, 10)
-    found = accounting.epsilon(ledger.compose(others, passes(noise, 100, 1)), delta=1e-5, relation=ADD_REMOVE)
-    full = accounting.epsilon(ledger.compose(others, ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE)
+    found = accounting.epsilon(
+        ledger.compose(others, passes(noise, 100, 1)), delta=1e-5, relation=ADD_REMOVE
+    )
+    full = accounting.epsilon(
+        ledger.compose(others, ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE
+    )
     unsampled = ledger.compose(ledger.repeat(ledger.gaussian(1.0), 10), ledger.gaussian(noise))
     none = accounting.epsilon(unsampled, delta=1e-5, relation=ADD_REMOVE)
     # every step of a pass adds 1e-11 of relative mass to what the ends are moved by
-    assert bounds(1.0, 100, 10).lower * (1 - 1e-8) <= found.lower <= found.upper <= full.upper * (1 + 1e-9)
+    assert (
+        bounds(1.0, 100, 10).lower * (1 - 1e-8)
+        <= found.lower
+        <= found.upper
+        <= full.upper * (1 + 1e-9)
+    )
     assert found.upper < 0.95 * none.lower
     alone = bounds(noise, 100)
-    assert (alone.lower, alone.upper) == (0.0, pytest.approx(accounting.epsilon_of_gaussian(noise, steps=1).upper, rel=1e-9))
+    assert (alone.lower, alone.upper) == (
+        0.0,
+        pytest.approx(accounting.epsilon_of_gaussian(noise, steps=1).upper, rel=1e-9),
+    )
 
 
 def release(spent: ledger.Ledger, noise: float, *, kind=ledger.gaussian):
-    return spent.release(kind(noise), ledger.Call("gaussian", (1,), noise, 1.0, 1.0), None, lambda: 0.0)
+    return spent.release(
+        kind(noise), ledger.Call("gaussian", (1,), noise, 1.0, 1.0), None, lambda: 0.0
+    )
 
 
 def test_a_pass_is_charged_once_and_whole_and_over_after_its_last_step():
@@ -100,7 +127,9 @@ def test_a_pass_is_charged_once_and_whole_and_over_after_its_last_step():
             release(spent, 2.0)
     with pytest.raises(SettingError), spent.allocation(3, 3, 10, lambda: np.arange(3)):
         release(spent, 2.0)
-    mixed = ledger.compose(passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsample(ledger.gaussian(2.0), 0.1))
+    mixed = ledger.compose(
+        passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsample(ledger.gaussian(2.0), 0.1)
+    )
     alone = bounds(1.0, 20, 2)
     found = accounting.epsilon(mixed, delta=1e-5, relation=ADD_REMOVE)
     assert alone.upper < found.lower <= found.upper <= 1.02 * found.lower
@@ -109,7 +138,8 @@ def test_a_pass_is_charged_once_and_whole_and_over_after_its_last_step():
 
 @pytest.mark.parametrize(("step", "steps"), [(2, 3), (0, 0), (1, 4)])
 def test_steps_out_of_turn_are_refused(step, steps):
-    """After step 0 of 3 comes step 1 of 3; a new pass may begin at any time, because it is charged anew."""
+    """After step 0 of 3 comes step 1 of 3; a new pass may begin at any time, because it is charged
+    anew."""
     spent = ledger.Ledger()
     with spent.allocation(0, 3, 10, lambda: np.arange(3)):
         release(spent, 2.0)
@@ -117,12 +147,21 @@ def test_steps_out_of_turn_are_refused(step, steps):
         release(spent, 2.0)
 
 
-@pytest.mark.parametrize("second", [{"noise": 1.0}, {"noise": 2.0, "kind": lambda noise: ledger.gaussian(noise, replace_one_factor=1.0)}])
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"noise": 1.0},
+        {"noise": 2.0, "kind": lambda noise: ledger.gaussian(noise, replace_one_factor=1.0)},
+    ],
+)
 def test_a_pass_has_one_noise(second):
     spent = ledger.Ledger()
     with spent.allocation(0, 3, 10, lambda: np.arange(3)):
         release(spent, 2.0)
-    with pytest.raises(SettingError, match="equal noise"), spent.allocation(1, 3, 10, lambda: np.arange(3)):
+    with (
+        pytest.raises(SettingError, match="equal noise"),
+        spent.allocation(1, 3, 10, lambda: np.arange(3)),
+    ):
         release(spent, **second)
 
 
@@ -153,7 +192,8 @@ def test_attacks_on_simulated_passes_stay_below_the_curve():
     inside, outside = log_ratio(True), log_ratio(False)
     best = accounting.advantage(accounting.trade_off(passes(noise, steps, count)))
     seen = np.mean(inside > 0) - np.mean(outside > 0)
-    # the ideal attack's advantage is δ at ε = 0; two shares of 40,000 draws have a standard deviation of at most 0.0036
+    # the ideal attack's advantage is δ at ε = 0; two shares of 40,000 draws have a standard
+    # deviation of at most 0.0036
     assert best - 0.03 < seen < best + 4 * 0.0036
 
 
@@ -169,8 +209,12 @@ def test_noise_is_solved_and_extremes_are_answers():
 
 def test_replacing_a_row_costs_one_full_step_and_accountants_without_a_law_are_refused():
     for rows in (1, 3):
-        replaced = accounting.epsilon(ledger.of_person(passes(4.0, 10, 2), rows), delta=1e-5, relation="replace_one")
-        assert replaced.upper == pytest.approx(accounting.epsilon_of_gaussian(2.0 / rows, steps=2).upper, rel=1e-9)
+        replaced = accounting.epsilon(
+            ledger.of_person(passes(4.0, 10, 2), rows), delta=1e-5, relation="replace_one"
+        )
+        assert replaced.upper == pytest.approx(
+            accounting.epsilon_of_gaussian(2.0 / rows, steps=2).upper, rel=1e-9
+        )
     for name in ("pld", "prv", "rdp", "gdp", "basic", "analytic_gaussian", "opacus_rdp"):
         with pytest.raises(UnsupportedError):
             accounting.epsilon(passes(1.0, 10, 1), delta=1e-5, relation=ADD_REMOVE, accountant=name)

@@ -18,7 +18,9 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0, 50.0])
 @pytest.mark.parametrize("delta", [1e-5, 1e-12])
-def test_one_gaussian_is_solved_to_the_last_digits(epsilon: float, delta: float, relation: NeighboringRelation) -> None:
+def test_one_gaussian_is_solved_to_the_last_digits(
+    epsilon: float, delta: float, relation: NeighboringRelation
+) -> None:
     sigma = accounting.noise_multiplier(epsilon, delta=delta, relation=relation)
     factor = 2.0 if relation is REPLACE else 1.0
     assert sigma == pytest.approx(factor / accounting.mu_of(epsilon, delta), rel=2e-9)
@@ -26,23 +28,45 @@ def test_one_gaussian_is_solved_to_the_last_digits(epsilon: float, delta: float,
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
-@pytest.mark.parametrize(("q", "steps"), [(1024 / 45000, 1000), (1024 / 45000, 6000), (0.001, 10_000), (0.3, 20), (0.05, 1)])
+@pytest.mark.parametrize(
+    ("q", "steps"),
+    [(1024 / 45000, 1000), (1024 / 45000, 6000), (0.001, 10_000), (0.3, 20), (0.05, 1)],
+)
 @pytest.mark.parametrize("epsilon", [0.1, 2.0])
-def test_sampled_runs_meet_the_budget_closely(epsilon: float, q: float, steps: int, relation: NeighboringRelation) -> None:
-    sigma = accounting.noise_multiplier(epsilon, sampling_probability=q, steps=steps, relation=relation)
-    found = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, relation=relation)
+def test_sampled_runs_meet_the_budget_closely(
+    epsilon: float, q: float, steps: int, relation: NeighboringRelation
+) -> None:
+    sigma = accounting.noise_multiplier(
+        epsilon, sampling_probability=q, steps=steps, relation=relation
+    )
+    found = accounting.epsilon_of_gaussian(
+        sigma, sampling_probability=q, steps=steps, relation=relation
+    )
     assert found.upper <= epsilon
-    # a tolerance of 1e-3 in σ, two ends within 4e-3 (2e-2 where refinement gives up): 3 % less noise must break the budget
-    less = accounting.epsilon_of_gaussian(0.97 * sigma, sampling_probability=q, steps=steps, relation=relation)
+    # a tolerance of 1e-3 in σ, two ends within 4e-3 (2e-2 where refinement gives up): 3 % less
+    # noise must break the budget
+    less = accounting.epsilon_of_gaussian(
+        0.97 * sigma, sampling_probability=q, steps=steps, relation=relation
+    )
     assert less.lower > epsilon
 
 
 def test_every_bounding_accountant_stays_within_the_budget() -> None:
-    budget, run = PrivacyBudget(1.0, 1e-5), functools.partial(accounting.gaussian_run, sampling_probability=0.2, steps=20)
+    budget, run = (
+        PrivacyBudget(1.0, 1e-5),
+        functools.partial(accounting.gaussian_run, sampling_probability=0.2, steps=20),
+    )
     for name in ("pld", "rdp", "opacus_rdp", "basic", "pillar"):
         sigma = accounting.calibrate(run, budget, accountant=name, relative_tolerance=0.2)
-        assert accounting.epsilon_of_gaussian(sigma, sampling_probability=0.2, steps=20, accountant=name).upper <= 1.0
-        assert accounting.epsilon_of_gaussian(sigma, sampling_probability=0.2, steps=20).upper <= 1.0
+        assert (
+            accounting.epsilon_of_gaussian(
+                sigma, sampling_probability=0.2, steps=20, accountant=name
+            ).upper
+            <= 1.0
+        )
+        assert (
+            accounting.epsilon_of_gaussian(sigma, sampling_probability=0.2, steps=20).upper <= 1.0
+        )
 
 
 def test_no_privacy_wanted_or_no_release_needs_no_noise_and_an_approximation_sets_none() -> None:
@@ -52,7 +76,9 @@ def test_no_privacy_wanted_or_no_release_needs_no_noise_and_an_approximation_set
     with pytest.raises(UnsupportedError, match="not a bound"):
         accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="gdp")
     with pytest.raises(UnsupportedError, match="no sound bound"):
-        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="prv", relation=REPLACE)
+        accounting.noise_multiplier(
+            1.0, sampling_probability=0.1, steps=10, accountant="prv", relation=REPLACE
+        )
 
 
 def test_releases_share_the_budget_as_one_setting() -> None:
@@ -60,7 +86,11 @@ def test_releases_share_the_budget_as_one_setting() -> None:
     budget = PrivacyBudget(1.0, 1e-5)
 
     def cost(noise: float) -> events.DpEvent:
-        return ledger.compose(ledger.repeat(ledger.gaussian(noise), 10), ledger.gaussian(2 * noise), events.PureEvent(0.2, 0.4))
+        return ledger.compose(
+            ledger.repeat(ledger.gaussian(noise), 10),
+            ledger.gaussian(2 * noise),
+            events.PureEvent(0.2, 0.4),
+        )
 
     sigma = accounting.calibrate(cost, budget)
     assert accounting.epsilon(cost(sigma), delta=1e-5, relation=ADD).upper <= 1.0
@@ -69,9 +99,13 @@ def test_releases_share_the_budget_as_one_setting() -> None:
 
 def test_a_budget_that_other_parts_have_spent_is_refused_with_what_would_do() -> None:
     def cost(noise: float) -> events.DpEvent:
-        return ledger.compose(ledger.subsample(ledger.gaussian(noise), 0.1), events.PureEvent(0.5, 1.0))
+        return ledger.compose(
+            ledger.subsample(ledger.gaussian(noise), 0.1), events.PureEvent(0.5, 1.0)
+        )
 
-    with pytest.raises(BudgetError, match=r"no noise meets epsilon = 0\.4 .*epsilon of at least 0\.5"):
+    with pytest.raises(
+        BudgetError, match=r"no noise meets epsilon = 0\.4 .*epsilon of at least 0\.5"
+    ):
         accounting.calibrate(cost, PrivacyBudget(0.4, 1e-5))
 
     def overspent(noise: float) -> events.DpEvent:
@@ -80,13 +114,21 @@ def test_a_budget_that_other_parts_have_spent_is_refused_with_what_would_do() ->
     with pytest.raises(BudgetError, match="a larger delta would"):
         accounting.calibrate(overspent, PrivacyBudget(1.0, 1e-5))
     with pytest.raises(BudgetError, match="releases without noise"):
-        accounting.calibrate(lambda noise: ledger.compose(ledger.gaussian(noise), ledger.gaussian(0.0)), PrivacyBudget(1.0, 1e-5))
+        accounting.calibrate(
+            lambda noise: ledger.compose(ledger.gaussian(noise), ledger.gaussian(0.0)),
+            PrivacyBudget(1.0, 1e-5),
+        )
 
 
 def test_numbers_at_the_wrong_side_of_an_end_are_refused() -> None:
     with pytest.raises(BudgetError):
         accounting.noise_multiplier(0.0)
-    for settings in ({"sampling_probability": 0.0}, {"sampling_probability": 1.5}, {"steps": 1.5}, {"delta": 0.0}):
+    for settings in (
+        {"sampling_probability": 0.0},
+        {"sampling_probability": 1.5},
+        {"steps": 1.5},
+        {"delta": 0.0},
+    ):
         with pytest.raises(SettingError):
             accounting.epsilon_of_gaussian(1.0, **settings)
         with pytest.raises((SettingError, BudgetError)):
@@ -114,16 +156,34 @@ def test_the_memory_is_not_fooled_by_costs_that_agree_on_the_probes() -> None:
 
     budget = PrivacyBudget(1.5, 1e-5)
     assert accounting.calibration_key(plain, budget) == accounting.calibration_key(kinked, budget)
-    assert accounting.calibrate(kinked, budget) == pytest.approx(2 * accounting.calibrate(plain, budget), rel=1e-8)
+    assert accounting.calibrate(kinked, budget) == pytest.approx(
+        2 * accounting.calibrate(plain, budget), rel=1e-8
+    )
 
 
 def test_keys_depend_on_everything_that_decides_the_answer() -> None:
-    def key(scale: float = 1.0, epsilon: float = 1.0, delta: float = 1e-5, relation: NeighboringRelation = ADD, **changes: Any) -> str:
+    def key(
+        scale: float = 1.0,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        relation: NeighboringRelation = ADD,
+        **changes: Any,
+    ) -> str:
         budget = PrivacyBudget(epsilon, delta, relation)
         settings = {"accountant": "auto", "relative_tolerance": 1e-3} | changes
-        return accounting.calibration_key(lambda noise: ledger.gaussian(scale * noise), budget, **settings)
+        return accounting.calibration_key(
+            lambda noise: ledger.gaussian(scale * noise), budget, **settings
+        )
 
-    keys = [key(), key(2.0), key(epsilon=2.0), key(delta=1e-6), key(relation=REPLACE), key(accountant="rdp"), key(relative_tolerance=1e-4)]
+    keys = [
+        key(),
+        key(2.0),
+        key(epsilon=2.0),
+        key(delta=1e-6),
+        key(relation=REPLACE),
+        key(accountant="rdp"),
+        key(relative_tolerance=1e-4),
+    ]
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
     assert key(accountant="analytic_gaussian") == keys[0]
@@ -132,5 +192,8 @@ def test_keys_depend_on_everything_that_decides_the_answer() -> None:
 def test_threads_get_the_same_answer() -> None:
     accounting.ANSWERS.clear()
     with ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(accounting.noise_multiplier, 1.1, sampling_probability=0.01, steps=77) for _ in range(4)]
+        answers = [
+            pool.submit(accounting.noise_multiplier, 1.1, sampling_probability=0.01, steps=77)
+            for _ in range(4)
+        ]
     assert len({answer.result() for answer in answers}) == 1

@@ -1,4 +1,5 @@
-"""What an accountant reads from an event: one canonical form, the factor of the relation, nothing accepted that is not a number."""
+"""What an accountant reads from an event: one canonical form, the factor of the relation, nothing
+accepted that is not a number."""
 
 import math
 
@@ -21,7 +22,9 @@ def test_equal_spending_reads_equal_however_it_is_written() -> None:
     nested = events.ComposedDpEvent([ledger.gaussian(2.4), six, events.NoOpDpEvent()])
     # 1/3² + 1/4² = 1/2.4²
     assert read(flat, ADD).gaussian_mu == pytest.approx(read(nested, ADD).gaussian_mu, rel=1e-15)
-    assert [release for release in read(flat, ADD).releases if not release.is_full_gaussian] == [Release(Kind.GAUSSIAN, 0.5, 6, 0.1)]
+    assert [release for release in read(flat, ADD).releases if not release.is_full_gaussian] == [
+        Release(Kind.GAUSSIAN, 0.5, 6, 0.1)
+    ]
     reordered = ledger.compose(ledger.gaussian(4.0), *[step] * 6, ledger.gaussian(3.0))
     assert read(reordered, ADD).key == read(flat, ADD).key
     assert read(reordered, ADD).key != read(reordered, REPLACE).key
@@ -36,11 +39,14 @@ def test_equal_spending_reads_equal_however_it_is_written() -> None:
         (events.LaplaceDpEvent(4.0), 0.25, 0.5),
         (events.ExponentialMechanismEvent(0.3, 0.6), 0.3, 0.6),
         (events.PureEvent(0.3, 0.5, 1e-7), 0.3, 0.5),
-        # under Poisson sampling the Gaussian's loss is one row's norm: the pair itself knows the relation
+        # under Poisson sampling the Gaussian's loss is one row's norm: the pair itself knows the
+        # relation
         (ledger.subsample(ledger.gaussian(4.0), 0.1), 0.25, 0.25),
     ],
 )
-def test_each_relation_takes_the_sensitivity_that_the_event_records(event: events.DpEvent, add: float, replace: float) -> None:
+def test_each_relation_takes_the_sensitivity_that_the_event_records(
+    event: events.DpEvent, add: float, replace: float
+) -> None:
     assert read(event, ADD).releases[0].loss == pytest.approx(add, rel=1e-15)
     assert read(event, REPLACE).releases[0].loss == pytest.approx(replace, rel=1e-15)
 
@@ -50,7 +56,9 @@ def test_joint_infinite_and_sampled_releases_are_read_as_what_they_are() -> None
     (release,) = read(events.PoissonSampledDpEvent(0.1, pair), ADD).releases
     assert release.loss == pytest.approx(1 / 2.4, rel=1e-15)
     assert release.count == 1
-    assert read(events.PoissonSampledDpEvent(1.0, ledger.gaussian(2.0)), ADD) == read(ledger.gaussian(2.0), ADD)
+    assert read(events.PoissonSampledDpEvent(1.0, ledger.gaussian(2.0)), ADD) == read(
+        ledger.gaussian(2.0), ADD
+    )
     assert read(events.PoissonSampledDpEvent(0.0, ledger.gaussian(2.0)), ADD).is_empty
     assert read(events.PoissonSampledDpEvent(0.5, events.NoOpDpEvent()), ADD).is_empty
     assert read(events.SelfComposedDpEvent(ledger.gaussian(2.0), 0), ADD).is_empty
@@ -98,7 +106,9 @@ def test_unknown_events_are_kept_apart_with_their_counts() -> None:
     known = read(events.ComposedDpEvent([unknown, ledger.gaussian(2.0), unknown]), ADD)
     assert known.unsupported == ((unknown, 2),)
     assert known.gaussian_mu == 0.5
-    two_of_one_sample = events.PoissonSampledDpEvent(0.1, events.ComposedDpEvent([ledger.gaussian(2.0), events.LaplaceDpEvent(1.0)]))
+    two_of_one_sample = events.PoissonSampledDpEvent(
+        0.1, events.ComposedDpEvent([ledger.gaussian(2.0), events.LaplaceDpEvent(1.0)])
+    )
     assert len(read(two_of_one_sample, ADD).unsupported) == 1
 
 
@@ -106,18 +116,23 @@ def test_unknown_events_are_kept_apart_with_their_counts() -> None:
 @pytest.mark.parametrize("steps", [0, 1, 7])
 @pytest.mark.parametrize("probability", [1.0, 0.3, 1e-6])
 @pytest.mark.parametrize("noise", [0.0, 0.7, 3.0, 1e9])
-def test_plain_gaussian_runs_need_no_event(noise: float, probability: float, steps: int, relation: NeighboringRelation) -> None:
+def test_plain_gaussian_runs_need_no_event(
+    noise: float, probability: float, steps: int, relation: NeighboringRelation
+) -> None:
     event = ledger.repeat(ledger.subsample(ledger.gaussian(noise), probability), steps)
     assert gaussian_events(noise, probability, steps, relation) == read(event, relation)
 
 
 def test_what_is_composed_may_hold_compositions_and_lists_and_must_be_events() -> None:
-    """A sample of two releases, or the best of runs with two, had no hash: `unhashable type: 'list'`."""
+    """A sample of two releases, or the best of runs with two, had no hash: `unhashable type:
+    'list'`."""
     first, second = ledger.gaussian(1.0), ledger.gaussian(2.0)
     both = ledger.compose(first, second)
     for nested in (ledger.subsample(both, 0.1), ledger.best_of(both, mean_trials=3.0, shape=1.0)):
         assert ledger.event_counts(ledger.compose(nested, first, nested)) == {nested: 2, first: 1}
-    assert ledger.compose([first, (second, first)], second) == ledger.compose(first, second, first, second)
+    assert ledger.compose([first, (second, first)], second) == ledger.compose(
+        first, second, first, second
+    )
     for wrong in (3, "gaussian", None, 1.0):
         with pytest.raises(SettingError, match="must be events"):
             ledger.compose(first, wrong)

@@ -1,4 +1,5 @@
-"""The parts of our accountant: loss masses, the two moves onto the lattice, the two ways to sum a tail, the drift bound."""
+"""The parts of our accountant: loss masses, the two moves onto the lattice, the two ways to sum a
+tail, the drift bound."""
 
 import math
 
@@ -7,7 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pillar_core.accounting.composition import ROUNDING, FourierTail, LatticeTail, Spectrum, compose, infinite_mass
+from pillar_core.accounting.composition import (
+    ROUNDING,
+    FourierTail,
+    LatticeTail,
+    Spectrum,
+    compose,
+    infinite_mass,
+)
 from pillar_core.accounting.lattice import Law, cells, merge, slip, spread
 from pillar_core.accounting.loss import (
     AtomPair,
@@ -47,7 +55,8 @@ def test_masses_are_two_laws_whose_ratio_lies_in_the_interval(pair: Pair) -> Non
     assert q.sum() <= 1 + 1e-12
     inside = (p[1:-1] > 1e-200) & (q[1:-1] > 1e-200)
     losses = np.log(p[1:-1][inside]) - np.log(q[1:-1][inside])
-    # a wall's own rounding moves a loss by a few units of its size; masses near 1e-14 of the law lose digits in the tail only
+    # a wall's own rounding moves a loss by a few units of its size; masses near 1e-14 of the law
+    # lose digits in the tail only
     slack = 1e-10 * (1 + np.abs(losses))
     assert np.all(edges[:-1][inside] - slack <= losses)
     assert np.all(losses <= edges[1:][inside] + slack)
@@ -57,7 +66,8 @@ def test_masses_are_two_laws_whose_ratio_lies_in_the_interval(pair: Pair) -> Non
 
 @pytest.mark.parametrize(("sigma", "q"), [(1.0, 0.05), (0.5, 1e-4), (20.0, 0.02276), (4.0, 0.9)])
 def test_masses_have_the_digits_that_the_certificate_counts_on(sigma: float, q: float) -> None:
-    """Masses and losses of occupied cells against 50-digit arithmetic, at the finest grid that the accountant uses."""
+    """Masses and losses of occupied cells against 50-digit arithmetic, at the finest grid that the
+    accountant uses."""
     pair = RemovalPair(GaussianPair(1 / sigma), q)
     h = float(np.ptp(pair.grid(16384, 1e-16))) / 16384
     found = cells(pair, 1, h=h, points=16384, tail=1e-16)
@@ -65,21 +75,31 @@ def test_masses_have_the_digits_that_the_certificate_counts_on(sigma: float, q: 
     with mpmath.workdps(50):
         for i in picked:
             a, b = (_position(int(found.walls[k]) * h, sigma, q) for k in (i, i + 1))
-            exact_q = mpmath.ncdf(b / sigma) - mpmath.ncdf(a / sigma) if a < 0 else mpmath.ncdf(-a / sigma) - mpmath.ncdf(-b / sigma)
+            exact_q = (
+                mpmath.ncdf(b / sigma) - mpmath.ncdf(a / sigma)
+                if a < 0
+                else mpmath.ncdf(-a / sigma) - mpmath.ncdf(-b / sigma)
+            )
             shifted = mpmath.ncdf((b - 1) / sigma) - mpmath.ncdf((a - 1) / sigma)
             if a > 1:
                 shifted = mpmath.ncdf((1 - a) / sigma) - mpmath.ncdf((1 - b) / sigma)
             exact_p = (1 - q) * exact_q + q * shifted
             if exact_p < 1e-18:
                 continue
-            loss_error = abs(mpmath.log(exact_p / exact_q) - (math.log(found.p[i]) - math.log(found.q[i])))
+            loss_error = abs(
+                mpmath.log(exact_p / exact_q) - (math.log(found.p[i]) - math.log(found.q[i]))
+            )
             assert float(loss_error) < ROUNDING / 2
             assert abs(found.p[i] / exact_p - 1) < ROUNDING / 2
 
 
 def _position(loss: float, sigma: float, q: float) -> mpmath.mpf:
     inside = (mpmath.exp(mpmath.mpf(loss)) - 1 + mpmath.mpf(q)) / mpmath.mpf(q)
-    return mpmath.mpf("-inf") if inside <= 0 else mpmath.mpf(sigma) ** 2 * mpmath.log(inside) + mpmath.mpf("0.5")
+    return (
+        mpmath.mpf("-inf")
+        if inside <= 0
+        else mpmath.mpf(sigma) ** 2 * mpmath.log(inside) + mpmath.mpf("0.5")
+    )
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
@@ -94,16 +114,22 @@ def test_a_spread_worsens_and_a_merge_improves_every_divergence(pair: Pair) -> N
     assert float(worse.mass.sum()) + worse.infinite == pytest.approx(1, abs=1e-12)
     losses = (better.index + better.offset) * h + better.errors
     for epsilon in np.linspace(-1.0, pair.range[1] if math.isfinite(pair.range[1]) else 4.0, 23):
-        # the fine partition itself lies below the true divergence, by less than its own interval's share
+        # the fine partition itself lies below the true divergence, by less than its own interval's
+        # share
         exact = float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) + pair.infinite
-        upper = worse.infinite + float((worse.mass * np.maximum(-np.expm1(np.minimum(epsilon - worse.index * h, 0)), 0)).sum())
-        lower = better.infinite + float((better.mass * np.maximum(-np.expm1(np.minimum(epsilon - losses, 0)), 0)).sum())
+        upper = worse.infinite + float(
+            (worse.mass * np.maximum(-np.expm1(np.minimum(epsilon - worse.index * h, 0)), 0)).sum()
+        )
+        lower = better.infinite + float(
+            (better.mass * np.maximum(-np.expm1(np.minimum(epsilon - losses, 0)), 0)).sum()
+        )
         assert upper >= exact - 1e-13
         assert lower <= exact + 2e-4 * exact + 2 * tail
 
 
 def test_a_spread_keeps_both_laws() -> None:
-    """Masses under P and, through e^−L, under Q: nothing appears or disappears but the cut tails."""
+    """Masses under P and, through e^−L, under Q: nothing appears or disappears but the cut
+    tails."""
     pair = GaussianPair(0.5)
     found = cells(pair, 1, h=0.1, points=300, tail=1e-14)
     law = spread(found, 0.1)
@@ -125,13 +151,20 @@ def test_two_ways_to_sum_a_tail_agree_with_plain_addition() -> None:
     frequency = np.arange(size // 2 + 1)
     coefficient = transform * np.where((frequency > 0) & (frequency < size // 2), 2.0, 1.0)
     spectrum = Spectrum(size, frequency, coefficient, np.zeros(len(frequency)), 0.0)
-    fourier, lattice = FourierTail(spectrum, h, theta), LatticeTail(spectrum, h=h, theta=theta, start=start)
+    fourier, lattice = (
+        FourierTail(spectrum, h, theta),
+        LatticeTail(spectrum, h=h, theta=theta, start=start),
+    )
     for first in generator.integers(start, start + size, 20):
         gap, terms = float(generator.uniform(0, h)), int(start + size - first)
         y = gap + np.arange(terms) * h
         exact = float((mass[first - start :] * np.exp(-theta * y) * -np.expm1(-y)).sum())
-        for value, error in (fourier.at(int(first), gap, terms), lattice.at(int(first), gap, terms)):
-            # the transform here has no error of its own in `spectrum`; a few hundred roundings of a sum below 1
+        for value, error in (
+            fourier.at(int(first), gap, terms),
+            lattice.at(int(first), gap, terms),
+        ):
+            # the transform here has no error of its own in `spectrum`; a few hundred roundings of a
+            # sum below 1
             assert value == pytest.approx(exact, abs=1e-15, rel=1e-10)
             assert abs(value - exact) <= error + 1e-15
 
@@ -146,17 +179,22 @@ def test_folding_is_bounded_by_what_lies_outside_the_window() -> None:
     for epsilon in (3.0, 5.0, 7.0):
         assert narrow.log_delta(epsilon, is_upper=False) <= wide.log_delta(epsilon, is_upper=True)
         assert wide.log_delta(epsilon, is_upper=False) <= narrow.log_delta(epsilon, is_upper=True)
-        assert wide.log_delta(epsilon, is_upper=True) - wide.log_delta(epsilon, is_upper=False) < 1e-6
+        assert (
+            wide.log_delta(epsilon, is_upper=True) - wide.log_delta(epsilon, is_upper=False) < 1e-6
+        )
 
 
 @pytest.mark.parametrize("steps", [1, 30, 2000])
 def test_slip_bounds_the_fall_of_the_summed_errors(steps: int) -> None:
-    """Against the exact law of the sum of coin flips: P(Σ < −slip) <= chance, and slip is not absurdly large."""
+    """Against the exact law of the sum of coin flips: P(Σ < −slip) <= chance, and slip is not
+    absurdly large."""
     law = Law(np.array([0, 1]), np.array([0.5, 0.5]), steps, 0.0, 0.0, np.array([-0.01, 0.01]))
     for log_chance in (-5.0, -20.0):
         bound = slip([law], log_chance)
         heads = np.arange(steps + 1)
-        fallen = stats.binom.pmf(heads, steps, 0.5)[(2 * heads - steps) * 0.01 < -bound - 1e-12].sum()
+        fallen = stats.binom.pmf(heads, steps, 0.5)[
+            (2 * heads - steps) * 0.01 < -bound - 1e-12
+        ].sum()
         assert fallen <= math.exp(log_chance)
         # Chernoff's exponent for coins is at most that of a normal law
         assert bound <= 0.01 * min(steps, math.sqrt(-2 * log_chance * steps)) * 1.1
@@ -173,6 +211,7 @@ def test_no_error_no_slip_and_infinite_masses_compose() -> None:
     assert isinstance(pair, AtomPair)
     assert pair.infinite == mirrored.infinite == 1e-3
     sampled, added = _randomised_response(1.0, 1e-3, 0.1, revealed=False)
-    # removing a sampled row hides it with probability 1 − q; adding one leaves every outcome possible
+    # removing a sampled row hides it with probability 1 − q; adding one leaves every outcome
+    # possible
     assert sampled.infinite == pytest.approx(1e-4, rel=1e-15)
     assert added.infinite == 0

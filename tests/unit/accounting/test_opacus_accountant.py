@@ -1,4 +1,5 @@
-"""Our accountant inside Opacus: its engine's ε is ours, and other units are charged for what they are."""
+"""Our accountant inside Opacus: its engine's ε is ours, and other units are charged for what they
+are."""
 
 import math
 import warnings
@@ -46,7 +47,9 @@ def engine_after(steps, **budget):
     loader = DataLoader(TensorDataset(torch.randn(64, 3), torch.randint(2, (64,))), batch_size=16)
     make = engine.make_private_with_epsilon if budget else engine.make_private
     settings = budget or {"noise_multiplier": 1.1}
-    layer, optimizer, loader = make(module=layer, optimizer=optimizer, data_loader=loader, max_grad_norm=1.0, **settings)
+    layer, optimizer, loader = make(
+        module=layer, optimizer=optimizer, data_loader=loader, max_grad_norm=1.0, **settings
+    )
     batches = iter([batch for _ in range(steps) for batch in loader if len(batch[0])])
     for _ in range(steps):
         optimizer.zero_grad()
@@ -62,13 +65,25 @@ def test_it_lies_between_the_central_limit_and_renyi_orders(create_accountant):
         accountant = create_accountant(name)
         accountant.history = [(1.1, 0.01, 2000)]
         values[name] = accountant.get_epsilon(DELTA)
-    assert values["gdp"] < accountant.bounds(DELTA).lower < values["certified"] < values["prv"] < values["rdp"]
-    assert values["certified"] == pc.epsilon(1.1, sampling_probability=0.01, steps=2000, delta=DELTA).upper
+    assert (
+        values["gdp"]
+        < accountant.bounds(DELTA).lower
+        < values["certified"]
+        < values["prv"]
+        < values["rdp"]
+    )
+    assert (
+        values["certified"]
+        == pc.epsilon(1.1, sampling_probability=0.01, steps=2000, delta=DELTA).upper
+    )
 
 
 def test_the_engine_reports_what_it_ran_and_meets_its_target_from_below(inside, create_accountant):
     engine = engine_after(5)
-    assert engine.get_epsilon(DELTA) == pc.epsilon(1.1, sampling_probability=0.25, steps=5, delta=DELTA).upper
+    assert (
+        engine.get_epsilon(DELTA)
+        == pc.epsilon(1.1, sampling_probability=0.25, steps=5, delta=DELTA).upper
+    )
     assert len(engine.accountant) == 5
     engine = engine_after(8, target_epsilon=1.5, target_delta=DELTA, epochs=2)
     assert 1.45 < engine.get_epsilon(DELTA) <= 1.5
@@ -76,7 +91,10 @@ def test_the_engine_reports_what_it_ran_and_meets_its_target_from_below(inside, 
     restored = create_accountant("certified")
     restored.load_state_dict(engine.accountant.state_dict())
     restored.step(noise_multiplier=2.0, sample_rate=0.25)
-    parts = (inside.gaussian_run(1.1, sampling_probability=0.25, steps=3), inside.gaussian_run(2.0, sampling_probability=0.25))
+    parts = (
+        inside.gaussian_run(1.1, sampling_probability=0.25, steps=3),
+        inside.gaussian_run(2.0, sampling_probability=0.25),
+    )
     assert restored.event == compose(*parts)
 
 
@@ -85,10 +103,17 @@ def test_persons_and_replaced_rows_have_accountants_of_their_own(inside, create_
     inside.register("replaced", relation="replace_one")
     inside.register("both", relation="replace_one", rows_per_person=2)
     run = inside.gaussian_run(4.0, sampling_probability=0.1, steps=20)
-    for name, rows, relation in (("of_three", 3, "add_or_remove_one"), ("replaced", 1, "replace_one"), ("both", 2, "replace_one")):
+    for name, rows, relation in (
+        ("of_three", 3, "add_or_remove_one"),
+        ("replaced", 1, "replace_one"),
+        ("both", 2, "replace_one"),
+    ):
         accountant = create_accountant(name)
         accountant.history = [(4.0, 0.1, 20)]
-        assert accountant.get_epsilon(DELTA) == inside.epsilon(of_person(run, rows), delta=DELTA, relation=relation).upper
+        assert (
+            accountant.get_epsilon(DELTA)
+            == inside.epsilon(of_person(run, rows), delta=DELTA, relation=relation).upper
+        )
         assert accountant.mechanism() == name
 
 

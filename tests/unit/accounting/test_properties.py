@@ -1,8 +1,10 @@
-"""What must hold for every setting: more noise, fewer steps, smaller samples or a larger δ never cost more.
+"""What must hold for every setting: more noise, fewer steps, smaller samples or a larger δ never
+cost more.
 
-The true ε is monotone, and each answer is a pair of ends around it, so comparisons are between one end of each. The upper
-ends themselves follow to 2 %: the accountant stops refining when its ends are within 0.4 % or after its third lattice,
-where 2 % is the widest gap seen over 600 random settings with ε above 1e-4.
+The true ε is monotone, and each answer is a pair of ends around it, so comparisons are between one
+end of each. The upper ends themselves follow to 2 %: the accountant stops refining when its ends
+are within 0.4 % or after its third lattice, where 2 % is the widest gap seen over 600 random
+settings with ε above 1e-4.
 """
 
 import math
@@ -24,8 +26,17 @@ FACTORS = st.sampled_from([1.0, 1.01, 1.3, 4.0])
 RUNS = settings(max_examples=30, derandomize=True)
 
 
-def ours(sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation) -> EpsilonBounds:
-    return accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, delta=delta, relation=relation, accountant="pillar")
+def ours(
+    sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation
+) -> EpsilonBounds:
+    return accounting.epsilon_of_gaussian(
+        sigma,
+        sampling_probability=q,
+        steps=steps,
+        delta=delta,
+        relation=relation,
+        accountant="pillar",
+    )
 
 
 def assert_at_most(cheaper: EpsilonBounds, dearer: EpsilonBounds) -> None:
@@ -35,7 +46,9 @@ def assert_at_most(cheaper: EpsilonBounds, dearer: EpsilonBounds) -> None:
 
 @RUNS
 @given(sigma=SIGMAS, q=PROBABILITIES, steps=STEPS, delta=DELTAS, relation=RELATIONS, factor=FACTORS)
-def test_monotone_in_every_argument(sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation, factor: float) -> None:
+def test_monotone_in_every_argument(
+    sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation, factor: float
+) -> None:
     base = ours(sigma, q, steps, delta, relation)
     assert 0 <= base.lower <= base.estimate <= base.upper < math.inf
     assert base.upper - base.lower <= SLACK * base.upper + FLOOR
@@ -50,7 +63,9 @@ def test_monotone_in_every_argument(sigma: float, q: float, steps: int, delta: f
 def test_sampling_never_hurts_and_the_whole_sample_is_the_analytic_gaussian(
     sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation
 ) -> None:
-    full = accounting.epsilon_of_gaussian(sigma, steps=steps, delta=delta, relation=relation, accountant="analytic_gaussian")
+    full = accounting.epsilon_of_gaussian(
+        sigma, steps=steps, delta=delta, relation=relation, accountant="analytic_gaussian"
+    )
     assert ours(sigma, 1.0, steps, delta, relation) == full
     assert ours(sigma, q, steps, delta, relation).upper <= full.upper
     # continuous at q = 1, as long as no loss comes near log(1/(1 − q)) = 20.7
@@ -62,8 +77,11 @@ def test_sampling_never_hurts_and_the_whole_sample_is_the_analytic_gaussian(
 
 @RUNS
 @given(sigma=SIGMAS, q=PROBABILITIES, steps=STEPS, delta=DELTAS)
-def test_replacement_costs_between_once_and_a_group_of_two(sigma: float, q: float, steps: int, delta: float) -> None:
-    """Replacing is removing, then adding: ε_replace(δ') <= 2ε at δ' = (1 + e^ε)·δ; and removal is replacement by an empty row."""
+def test_replacement_costs_between_once_and_a_group_of_two(
+    sigma: float, q: float, steps: int, delta: float
+) -> None:
+    """Replacing is removing, then adding: ε_replace(δ') <= 2ε at δ' = (1 + e^ε)·δ; and removal is
+    replacement by an empty row."""
     once = ours(sigma, q, steps, delta, NeighboringRelation.ADD_OR_REMOVE_ONE)
     replaced = ours(sigma, q, steps, delta, NeighboringRelation.REPLACE_ONE)
     assert once.lower <= replaced.upper * (1 + 1e-9) + 1e-12
@@ -75,23 +93,49 @@ def test_replacement_costs_between_once_and_a_group_of_two(sigma: float, q: floa
 
 @st.composite
 def small_events(draw: st.DrawFn) -> events.DpEvent:
-    kind = draw(st.sampled_from(["gaussian", "sampled", "laplace", "pure", "exponential", "sampled pure", "sampled laplace"]))
+    kind = draw(
+        st.sampled_from(
+            [
+                "gaussian",
+                "sampled",
+                "laplace",
+                "pure",
+                "exponential",
+                "sampled pure",
+                "sampled laplace",
+            ]
+        )
+    )
     count = draw(st.integers(1, 30))
     pure = draw(st.floats(0.01, 0.6))
     event = {
-        "gaussian": ledger.gaussian(draw(st.floats(3, 50)), replace_one_factor=draw(st.sampled_from([1.0, math.sqrt(2), 2.0]))),
-        "sampled": ledger.subsample(ledger.gaussian(draw(st.floats(0.7, 10))), draw(st.floats(0.001, 0.9))),
+        "gaussian": ledger.gaussian(
+            draw(st.floats(3, 50)),
+            replace_one_factor=draw(st.sampled_from([1.0, math.sqrt(2), 2.0])),
+        ),
+        "sampled": ledger.subsample(
+            ledger.gaussian(draw(st.floats(0.7, 10))), draw(st.floats(0.001, 0.9))
+        ),
         "laplace": events.LaplaceDpEvent(1 / pure),
         "pure": events.PureEvent(pure, 2 * pure, draw(st.sampled_from([0.0, 1e-9]))),
         "exponential": events.ExponentialMechanismEvent(pure, 2 * pure),
-        "sampled pure": ledger.subsample(events.PureEvent(pure, 2 * pure), draw(st.floats(0.01, 0.9))),
-        "sampled laplace": ledger.subsample(events.LaplaceDpEvent(1 / pure), draw(st.floats(0.01, 0.9))),
+        "sampled pure": ledger.subsample(
+            events.PureEvent(pure, 2 * pure), draw(st.floats(0.01, 0.9))
+        ),
+        "sampled laplace": ledger.subsample(
+            events.LaplaceDpEvent(1 / pure), draw(st.floats(0.01, 0.9))
+        ),
     }[kind]
     return ledger.repeat(event, count)
 
 
 @RUNS
-@given(first=small_events(), second=small_events(), delta=st.sampled_from([1e-4, 1e-6]), relation=RELATIONS)
+@given(
+    first=small_events(),
+    second=small_events(),
+    delta=st.sampled_from([1e-4, 1e-6]),
+    relation=RELATIONS,
+)
 def test_composition_costs_at_least_each_part_and_at_most_their_sum(
     first: events.DpEvent, second: events.DpEvent, delta: float, relation: NeighboringRelation
 ) -> None:
@@ -111,9 +155,15 @@ def test_composition_costs_at_least_each_part_and_at_most_their_sum(
 
 @RUNS
 @given(event=small_events(), relation=RELATIONS)
-def test_relations_that_share_numbers_agree(event: events.DpEvent, relation: NeighboringRelation) -> None:
-    """ε at δ inverts: asked at a smaller δ, the answer is no smaller, and basic composition is never tighter than the lower end."""
-    loose, tight = (accounting.epsilon(event, delta=delta, relation=relation, accountant="pillar") for delta in (1e-3, 1e-6))
+def test_relations_that_share_numbers_agree(
+    event: events.DpEvent, relation: NeighboringRelation
+) -> None:
+    """ε at δ inverts: asked at a smaller δ, the answer is no smaller, and basic composition is
+    never tighter than the lower end."""
+    loose, tight = (
+        accounting.epsilon(event, delta=delta, relation=relation, accountant="pillar")
+        for delta in (1e-3, 1e-6)
+    )
     assert loose.lower <= tight.upper * (1 + 1e-9)
     basic = accounting.epsilon(event, delta=1e-6, relation=relation, accountant="basic")
     assert tight.lower <= basic.upper * (1 + 1e-9)
@@ -123,7 +173,14 @@ def test_relations_that_share_numbers_agree(event: events.DpEvent, relation: Nei
 @pytest.mark.parametrize("delta", [1e-3, 1e-12])
 def test_the_promised_range_has_close_ends(delta: float, relation: NeighboringRelation) -> None:
     """q from 1e-4 to 1, up to 1e5 steps; σ such that ε runs from hundredths to tens."""
-    runs = [(1e-4, 100_000, 0.6), (1e-4, 1, 0.5), (1e-3, 100_000, 5.0), (0.02, 100_000, 100.0), (0.5, 10, 0.5), (0.9, 1000, 300.0)]
+    runs = [
+        (1e-4, 100_000, 0.6),
+        (1e-4, 1, 0.5),
+        (1e-3, 100_000, 5.0),
+        (0.02, 100_000, 100.0),
+        (0.5, 10, 0.5),
+        (0.9, 1000, 300.0),
+    ]
     for q, steps, sigma in runs:
         found = ours(sigma, q, steps, delta, relation)
         assert found.upper < math.inf
@@ -132,11 +189,23 @@ def test_the_promised_range_has_close_ends(delta: float, relation: NeighboringRe
 
 @pytest.mark.parametrize("noise_multiplier", [1e-6, 1e-3, 0.01])
 @pytest.mark.parametrize("steps", [1, 100])
-def test_hardly_any_noise_gives_a_huge_bound_and_no_error(noise_multiplier: float, steps: int) -> None:
-    sampled, full = (accounting.epsilon_of_gaussian(noise_multiplier, sampling_probability=q, steps=steps, delta=1e-5) for q in (0.02, 1.0))
+def test_hardly_any_noise_gives_a_huge_bound_and_no_error(
+    noise_multiplier: float, steps: int
+) -> None:
+    sampled, full = (
+        accounting.epsilon_of_gaussian(
+            noise_multiplier, sampling_probability=q, steps=steps, delta=1e-5
+        )
+        for q in (0.02, 1.0)
+    )
     assert 100 < sampled.upper <= full.upper * (1 + 1e-9) < math.inf
 
 
 def test_enormous_budgets_are_met() -> None:
     noise = accounting.noise_multiplier(1e9, delta=0.1, sampling_probability=0.02, steps=1000)
-    assert accounting.epsilon_of_gaussian(noise, delta=0.1, sampling_probability=0.02, steps=1000).upper <= 1e9
+    assert (
+        accounting.epsilon_of_gaussian(
+            noise, delta=0.1, sampling_probability=0.02, steps=1000
+        ).upper
+        <= 1e9
+    )

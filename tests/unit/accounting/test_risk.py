@@ -1,4 +1,5 @@
-"""Odds from the whole trade-off curve: closed forms, an ideal attack that meets them, and no understatement."""
+"""Odds from the whole trade-off curve: closed forms, an ideal attack that meets them, and no
+understatement."""
 
 import math
 
@@ -16,14 +17,20 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
 
-def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbolic_tangent() -> None:
+def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbolic_tangent() -> (
+    None
+):
     event = ledger.repeat(ledger.gaussian(8.0), 16)
     curve = accounting.trade_off(event)
     assert curve.kind == "gaussian"
     assert curve.mu == pytest.approx(0.5, rel=1e-15)
-    assert curve.miss_rate(RATES) == pytest.approx(stats.norm.cdf(stats.norm.isf(RATES) - 0.5), abs=1e-14)
+    assert curve.miss_rate(RATES) == pytest.approx(
+        stats.norm.cdf(stats.norm.isf(RATES) - 0.5), abs=1e-14
+    )
     assert accounting.advantage(curve) == pytest.approx(2 * stats.norm.cdf(0.25) - 1, rel=1e-13)
-    assert accounting.tpr_at(curve, 0.01) == pytest.approx(stats.norm.cdf(stats.norm.ppf(0.01) + 0.5), rel=1e-12)
+    assert accounting.tpr_at(curve, 0.01) == pytest.approx(
+        stats.norm.cdf(stats.norm.ppf(0.01) + 0.5), rel=1e-12
+    )
     assert accounting.trade_off(event, relation=REPLACE).mu == pytest.approx(1.0, rel=1e-15)
     curve = accounting.trade_off(events.PureEvent(1.0, 2.0))
     assert accounting.advantage(curve) == pytest.approx(math.tanh(0.5), rel=1e-15)
@@ -31,12 +38,18 @@ def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbol
     # randomised response at ε = 1 attains it: FPR 1/(1+e), miss rate the same
     corner = 1 / (1 + math.e)
     assert float(curve.miss_rate(corner)) == pytest.approx(corner, rel=1e-12)
-    assert accounting.trade_off(events.ExponentialMechanismEvent(1.0, 2.0), relation=REPLACE).epsilon == 2.0
+    assert (
+        accounting.trade_off(events.ExponentialMechanismEvent(1.0, 2.0), relation=REPLACE).epsilon
+        == 2.0
+    )
 
 
 @pytest.mark.parametrize(("sigma", "q", "steps"), [(2.0, 0.1, 50), (0.7, 0.01, 500)])
-def test_profile_curve_lies_below_every_attack_and_near_the_best(sigma: float, q: float, steps: int) -> None:
-    """The ideal attack on a sampled run thresholds the summed loss; its rates by simulation, at two standard errors and more."""
+def test_profile_curve_lies_below_every_attack_and_near_the_best(
+    sigma: float, q: float, steps: int
+) -> None:
+    """The ideal attack on a sampled run thresholds the summed loss; its rates by simulation, at two
+    standard errors and more."""
     event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
     curve = accounting.trade_off(event)
     assert curve.kind == "profile"
@@ -44,7 +57,9 @@ def test_profile_curve_lies_below_every_attack_and_near_the_best(sigma: float, q
     trials = 8000
 
     def losses(included: bool) -> np.ndarray:
-        x = generator.normal(0, sigma, (trials, steps)) + included * (generator.random((trials, steps)) < q)
+        x = generator.normal(0, sigma, (trials, steps)) + included * (
+            generator.random((trials, steps)) < q
+        )
         return np.log1p(q * np.expm1((2 * x - 1) / (2 * sigma**2))).sum(axis=1)
 
     absent, present = losses(False), losses(True)
@@ -52,11 +67,14 @@ def test_profile_curve_lies_below_every_attack_and_near_the_best(sigma: float, q
         threshold = np.quantile(absent, 1 - rate)
         missed = float((present <= threshold).mean())
         bound = float(curve.miss_rate(rate))
-        # binomial error of the miss rate and of the threshold's false-positive rate, each below 0.0056 at 8,000 trials: 7 of them
+        # binomial error of the miss rate and of the threshold's false-positive rate, each below
+        # 0.0056 at 8,000 trials: 7 of them
         assert bound <= missed + 0.04
         assert bound >= missed - 0.04
     # a curve with half the noise is seen to be another one
-    half = accounting.trade_off(accounting.gaussian_run(sigma / 2, sampling_probability=q, steps=steps))
+    half = accounting.trade_off(
+        accounting.gaussian_run(sigma / 2, sampling_probability=q, steps=steps)
+    )
     assert float(half.miss_rate(0.2)) < float((present <= np.quantile(absent, 0.8)).mean()) - 0.04
 
 
@@ -78,8 +96,11 @@ def test_profile_of_a_gaussian_run_meets_its_exact_curve() -> None:
     assert accounting.advantage(curve) >= accounting.advantage(exact)
 
 
-def test_one_pair_overstates_and_epsilon_alone_allows_more_than_the_gaussian_run_that_meets_it() -> None:
-    """Why risk never comes from one (ε, δ) point: at ε = 2, δ = 1e-5, TPR at 1 % is 7.4 % by the point, 3.5 % by the curve."""
+def test_one_pair_overstates_and_epsilon_alone_allows_more_than_the_gaussian_run_that_meets_it() -> (
+    None
+):
+    """Why risk never comes from one (ε, δ) point: at ε = 2, δ = 1e-5, TPR at 1 % is 7.4 % by the
+    point, 3.5 % by the curve."""
     curve = accounting.trade_off(ledger.gaussian(accounting.noise_multiplier(2.0)))
     point = accounting.TradeOff("profile", epsilons=(2.0,), deltas=(1e-5,))
     assert accounting.tpr_at(point, 0.01) == pytest.approx(0.01 * math.exp(2) + 1e-5, rel=1e-9)
@@ -106,13 +127,17 @@ def test_ends_and_profiles_of_other_bounds() -> None:
     with pytest.raises(SettingError, match="candidates"):
         accounting.reconstruction(nothing, 1)
     with pytest.raises(UnsupportedError, match="approximation"):
-        accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=3), accountant="gdp")
+        accounting.trade_off(
+            accounting.gaussian_run(1.0, sampling_probability=0.1, steps=3), accountant="gdp"
+        )
     event = accounting.gaussian_run(3.0, sampling_probability=0.02, steps=300)
     ours, _ = accounting.profile(event)
     epsilons, deltas = accounting.profile(event, accountant="rdp")
     assert len(epsilons) > 20
     assert np.all(np.diff(epsilons) >= 0)
-    tight = [accounting.epsilon(event, delta=float(delta), relation=ADD).lower for delta in deltas[::8]]
+    tight = [
+        accounting.epsilon(event, delta=float(delta), relation=ADD).lower for delta in deltas[::8]
+    ]
     assert np.all(epsilons[::8] >= np.array(tight) * (1 - 1e-9))
     assert ours[-1] < epsilons[-1]
 
@@ -122,7 +147,9 @@ def test_odds_are_sentences_that_never_understate() -> None:
     bet, accusation, pick = accounting.odds(curve)
     assert bet.chance == pytest.approx((1 + accounting.advantage(curve)) / 2)
     assert bet.baseline == 0.5
-    assert "52.9 bets of 100" in bet.sentence  # advantage 2Φ(μ/2) − 1 at μ = 0.1422: 52.84 → rounded up
+    assert (
+        "52.9 bets of 100" in bet.sentence
+    )  # advantage 2Φ(μ/2) − 1 at μ = 0.1422: 52.84 → rounded up
     assert accusation.chance == accounting.tpr_at(curve, 1e-3)
     assert 1 / accusation.one_in == pytest.approx(accusation.chance)
     stated = int(accusation.sentence.rsplit("at most 1 in ", 1)[1].split(" ")[0].replace(",", ""))
@@ -135,11 +162,21 @@ def test_odds_are_sentences_that_never_understate() -> None:
 
 
 def test_samplers_name_what_is_known() -> None:
-    rows = {(row.sampler, row.relation): row for row in accounting.samplers(2.0, sampling_probability=0.02, steps=500)}
+    rows = {
+        (row.sampler, row.relation): row
+        for row in accounting.samplers(2.0, sampling_probability=0.02, steps=500)
+    }
     poisson = rows["poisson", ADD].epsilon.upper
-    assert poisson < rows["poisson", REPLACE].epsilon.upper < rows["fixed_size", REPLACE].epsilon.upper
-    assert rows["shuffled", ADD].epsilon.upper == accounting.epsilon_of_gaussian(2.0, steps=10).upper
-    assert rows["shuffled", REPLACE].epsilon.upper == accounting.epsilon_of_gaussian(2.0, steps=10, relation=REPLACE).upper
+    assert (
+        poisson < rows["poisson", REPLACE].epsilon.upper < rows["fixed_size", REPLACE].epsilon.upper
+    )
+    assert (
+        rows["shuffled", ADD].epsilon.upper == accounting.epsilon_of_gaussian(2.0, steps=10).upper
+    )
+    assert (
+        rows["shuffled", REPLACE].epsilon.upper
+        == accounting.epsilon_of_gaussian(2.0, steps=10, relation=REPLACE).upper
+    )
     assert "bug" in rows["shuffled", ADD].known
     assert accounting.epochs(sampling_probability=0.02, steps=501) == 11
     assert accounting.epochs(sampling_probability=0.3, steps=4) == 2
@@ -148,8 +185,12 @@ def test_samplers_name_what_is_known() -> None:
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
-@pytest.mark.parametrize(("sigma", "q", "steps"), [(3.0, 0.02276, 1000), (0.8, 0.001, 1000), (1.0, 0.05, 1)])
-def test_the_quick_profile_agrees_with_one_delta_at_a_time(sigma: float, q: float, steps: int, relation: NeighboringRelation) -> None:
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps"), [(3.0, 0.02276, 1000), (0.8, 0.001, 1000), (1.0, 0.05, 1)]
+)
+def test_the_quick_profile_agrees_with_one_delta_at_a_time(
+    sigma: float, q: float, steps: int, relation: NeighboringRelation
+) -> None:
     event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
     epsilons, deltas = accounting.profile(event, relation=relation)
     assert epsilons[0] == 0
@@ -164,7 +205,9 @@ def test_the_quick_profile_agrees_with_one_delta_at_a_time(sigma: float, q: floa
 
 @pytest.mark.parametrize("floor", [1e-2, 1e-3])
 def test_a_conservative_mu_lies_below_the_curve_and_close_to_it(floor: float) -> None:
-    curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.02, steps=1000))
+    curve = accounting.trade_off(
+        accounting.gaussian_run(1.0, sampling_probability=0.02, steps=1000)
+    )
     found = accounting.gaussian_summary(curve, floor=floor)
     rates = stats.norm.cdf(np.linspace(stats.norm.ppf(floor), -stats.norm.ppf(floor), 5_003))
     own, simple = curve.miss_rate(rates), stats.norm.cdf(stats.norm.isf(rates) - found.mu)
@@ -184,7 +227,8 @@ def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused() -> No
     assert (exact.mu, exact.overstated) == (0.5, 0.0)
     assert accounting.gaussian_summary(accounting.trade_off(events.PureEvent(1.0, 2.0))).mu > 1.0
     assert accounting.gaussian_summary(accounting.trade_off(ledger.gaussian(0.0))).mu == math.inf
-    # No curve has both rates above a half: it ended in numpy's "Number of samples, -100, must be non-negative".
+    # No curve has both rates above a half: it ended in numpy's "Number of samples, -100, must be
+    # non-negative".
     curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=10))
     with pytest.raises(SettingError):
         accounting.gaussian_summary(curve, floor=0.6)
@@ -196,11 +240,21 @@ def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused() -> No
 
 @pytest.mark.parametrize("false_positive_rate", [None, 0.01])
 @pytest.mark.parametrize(("share", "steps"), [(1.0, 100), (0.02, 500)])
-def test_noise_chosen_by_risk_meets_it_and_little_less_does_not(false_positive_rate: float | None, share: float, steps: int) -> None:
-    noise = accounting.noise_for_risk(0.05, false_positive_rate=false_positive_rate, sampling_probability=share, steps=steps)
+def test_noise_chosen_by_risk_meets_it_and_little_less_does_not(
+    false_positive_rate: float | None, share: float, steps: int
+) -> None:
+    noise = accounting.noise_for_risk(
+        0.05, false_positive_rate=false_positive_rate, sampling_probability=share, steps=steps
+    )
 
     def risk(noise_multiplier: float) -> float:
-        curve = accounting.trade_off(accounting.gaussian_run(noise_multiplier, sampling_probability=share, steps=steps))
-        return accounting.advantage(curve) / 2 if false_positive_rate is None else accounting.tpr_at(curve, false_positive_rate)
+        curve = accounting.trade_off(
+            accounting.gaussian_run(noise_multiplier, sampling_probability=share, steps=steps)
+        )
+        return (
+            accounting.advantage(curve) / 2
+            if false_positive_rate is None
+            else accounting.tpr_at(curve, false_positive_rate)
+        )
 
     assert risk(noise) <= 0.05 < risk(noise / 1.002)

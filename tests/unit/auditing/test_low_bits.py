@@ -8,7 +8,9 @@ from pillar_core.auditing.low_bits import attack_low_bits
 from pillar_core.mechanisms import GaussianMechanism
 
 
-def test_low_bits_of_floating_point_show_the_sum_and_exact_noise_leaves_the_attack_at_chance() -> None:
+def test_low_bits_of_floating_point_show_the_sum_and_exact_noise_leaves_the_attack_at_chance() -> (
+    None
+):
     assert attack_low_bits(is_exact=False).correct >= 180
     attacked = attack_low_bits(is_exact=True)
     assert stats.binomtest(attacked.correct, attacked.trials, 0.5).pvalue > 1e-8

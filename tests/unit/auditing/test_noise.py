@@ -1,4 +1,5 @@
-"""Tests of noise: independent normals pass; every wrong scale, law and dependence is seen at the size that the contract draws."""
+"""Tests of noise: independent normals pass; every wrong scale, law and dependence is seen at the
+size that the contract draws."""
 
 import numpy as np
 import pytest
@@ -23,10 +24,16 @@ FAULTS = {
     "cut at two": lambda z: np.clip(z, -2.0, 2.0) / 0.9595,
     "same in every step": lambda z: np.broadcast_to(z[:, :1], z.shape),
     "turned in every other step": lambda z: z[:, :1] * np.array([1.0, -1.0, 1.0])[None, :, None],
-    "half of it from the step before": lambda z: np.concatenate([z[:, :1], (z[:, 1:] + z[:, :-1]) / 2**0.5], axis=1),
+    "half of it from the step before": lambda z: np.concatenate(
+        [z[:, :1], (z[:, 1:] + z[:, :-1]) / 2**0.5], axis=1
+    ),
     "same in every place": lambda z: np.broadcast_to(z[:, :, :1], z.shape),
-    "the second half of places mirrors the first": lambda z: np.concatenate([z[:, :, :7], z[:, :, :6][:, :, ::-1]], axis=2),
-    "far places in another order": lambda z: np.concatenate([z[:, :, :7], z[:, :, [3, 5, 0, 6, 1, 2]]], axis=2),
+    "the second half of places mirrors the first": lambda z: np.concatenate(
+        [z[:, :, :7], z[:, :, :6][:, :, ::-1]], axis=2
+    ),
+    "far places in another order": lambda z: np.concatenate(
+        [z[:, :, :7], z[:, :, [3, 5, 0, 6, 1, 2]]], axis=2
+    ),
     "same in every run": lambda z: np.broadcast_to(z[:1], z.shape),
     "two runs alike": lambda z: np.concatenate([z[:-1], z[:1]]),
     "one place without": lambda z: z * (np.arange(PLACES) > 0),
@@ -44,15 +51,20 @@ def test_wrong_noise_is_seen(name):
 
 
 def test_p_values_are_uniform_at_most():
-    """Of 1,000 draws no test has p ≤ 0.01 in more than 35: a binomial number is larger with probability 1e-10."""
+    """Of 1,000 draws no test has p ≤ 0.01 in more than 35: a binomial number is larger with
+    probability 1e-10."""
     found = [noise.p_values(list(fresh(seed))) for seed in range(1000)]
     for name in found[0]:
         assert sum(one[name] <= 0.01 for one in found) <= 35, name
 
 
 def test_exact_noise_of_an_audits_own_releases_counts_as_drawn_once():
-    """On a grid some numbers are equal by chance: without it two of forty audits rejected an honest learner."""
-    rounded = [[np.round(part * 2**24) / 2**24 for part in run] for run in np.random.default_rng(0).standard_normal((40, 10, 1000))]
+    """On a grid some numbers are equal by chance: without it two of forty audits rejected an honest
+    learner."""
+    rounded = [
+        [np.round(part * 2**24) / 2**24 for part in run]
+        for run in np.random.default_rng(0).standard_normal((40, 10, 1000))
+    ]
     assert noise.p_values(rounded)["used twice"] < 1e-8
     assert min(noise.p_values(rounded, grid=2.0**-24).values()) > ALPHA
     rounded[3][4] = rounded[2][4]

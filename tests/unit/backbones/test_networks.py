@@ -1,4 +1,5 @@
-"""Networks as backbones: timm by name and by local file, self-supervised checkpoints, open_clip, ONNX files."""
+"""Networks as backbones: timm by name and by local file, self-supervised checkpoints, open_clip,
+ONNX files."""
 
 import struct
 from pathlib import Path
@@ -21,7 +22,9 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 def _images(n: int = 6, side: int = 32, colour: bool = True) -> Dataset:
     shape = (n, side, side, 3) if colour else (n, side, side)
-    return Dataset("noise", np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8), np.arange(n) % 2)
+    return Dataset(
+        "noise", np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8), np.arange(n) % 2
+    )
 
 
 @pytest.mark.slow
@@ -34,12 +37,18 @@ def test_real_weights_by_the_local_file_route_beat_pixels(shared: Path) -> None:
     assert train.shape == (200, 1280)
     assert "mobilenetv2_100_imagenet.safetensors" in notes[0]
     shares = []
-    for x, z in ((train, test), (data.x_train.reshape(200, -1) / 255.0, data.x_test.reshape(100, -1) / 255.0)):
+    for x, z in (
+        (train, test),
+        (data.x_train.reshape(200, -1) / 255.0, data.x_test.reshape(100, -1) / 255.0),
+    ):
         centred = x - x.mean(axis=0)
         unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
         means = np.stack([unit[data.y_train == label].mean(axis=0) for label in range(10)])
-        shares.append(float(np.mean((z @ means.T - x.mean(axis=0) @ means.T).argmax(axis=1) == data.y_test)))
-    # Chance is 10 %; nearest means of 20 images a class reach about a quarter on pixels and twice that on such features.
+        shares.append(
+            float(np.mean((z @ means.T - x.mean(axis=0) @ means.T).argmax(axis=1) == data.y_test))
+        )
+    # Chance is 10 %; nearest means of 20 images a class reach about a quarter on pixels and twice
+    # that on such features.
     assert shares[0] > shares[1] + 0.15
     with pytest.raises(DataError, match="does not hold the weights of timm:mobilenetv2_050"):
         extract(data, backbone="timm:mobilenetv2_050", weights=weights, device="cpu")
@@ -52,25 +61,43 @@ def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path: 
     model = timm.create_model("mobilenetv2_035", pretrained=False, num_classes=0).eval()
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
     images = _images(3, 48)
-    train, _, _ = extract(images, backbone=f"timm:mobilenetv2_035?input_size=48&weights={tmp_path / 'weights.safetensors'}", device="cpu")
-    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    train, _, _ = extract(
+        images,
+        backbone=f"timm:mobilenetv2_035?input_size=48&weights={tmp_path / 'weights.safetensors'}",
+        device="cpu",
+    )
+    mean, std = (
+        torch.tensor(values).view(1, 3, 1, 1)
+        for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    )
     with torch.inference_mode():
-        wanted = model((torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std).numpy()
+        wanted = model(
+            (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
+        ).numpy()
     # Two memory layouts of the same float32 sums.
     np.testing.assert_allclose(train, wanted, rtol=1e-4, atol=1e-5)
     card = BACKBONES["timm:mobilenetv2_035"]
     assert (card.width, card.name) == ("1,280", "timm:mobilenetv2_035")
-    assert card.parameters == f"{sum(value.numel() for value in model.parameters()) / 1e6:,.1f} million"
+    assert (
+        card.parameters
+        == f"{sum(value.numel() for value in model.parameters()) / 1e6:,.1f} million"
+    )
 
 
 def test_equal_images_have_equal_features_wherever_they_stand(tmp_path: Path) -> None:
-    """Duplicates between public and private rows must show after extraction, in the last, filled-up batch too."""
+    """Duplicates between public and private rows must show after extraction, in the last, filled-up
+    batch too."""
     import timm
 
-    save_file(timm.create_model("mobilenetv2_035", pretrained=False, num_classes=0).state_dict(), tmp_path / "weights.safetensors")
+    save_file(
+        timm.create_model("mobilenetv2_035", pretrained=False, num_classes=0).state_dict(),
+        tmp_path / "weights.safetensors",
+    )
     rows = _images(5).x_train[[0, 1, 2, 0, 3, 4, 0]]
     dataset, weights = Dataset("x", rows, None), tmp_path / "weights.safetensors"
-    train, _, _ = extract(dataset, backbone="timm:mobilenetv2_035?input_size=32", weights=weights, batch_size=3)
+    train, _, _ = extract(
+        dataset, backbone="timm:mobilenetv2_035?input_size=32", weights=weights, batch_size=3
+    )
     assert train[0].tobytes() == train[3].tobytes() == train[6].tobytes()
     assert train[0].tobytes() != train[1].tobytes()
 
@@ -83,14 +110,22 @@ def test_self_supervised_checkpoints_are_resnets_without_their_heads(tmp_path: P
     state = {f"module.encoder_q.{key}": value for key, value in state.items()}
     torch.save({"state_dict": state, "epoch": 1}, tmp_path / "checkpoint.pth.tar")
     for name in ("resnet50:byol", "resnet50:moco_v2plus", "resnet50:moco_v3", "resnet50:dino"):
-        train, _, notes = extract(_images(2), backbone=name, weights=tmp_path / "checkpoint.pth.tar", device="cpu", batch_size=2)
+        train, _, notes = extract(
+            _images(2),
+            backbone=name,
+            weights=tmp_path / "checkpoint.pth.tar",
+            device="cpu",
+            batch_size=2,
+        )
         assert train.shape == (2, 2048)
         assert "module.encoder_q" in notes[0]
         with pytest.raises(SettingError, match="local file"):
             extract(_images(2), backbone=name)
 
 
-@pytest.mark.filterwarnings("ignore")  # open_clip warns that a model without weights is random, which is what is wanted
+@pytest.mark.filterwarnings(
+    "ignore"
+)  # open_clip warns that a model without weights is random, which is what is wanted
 def test_the_image_half_of_a_clip_model(tiny: tuple[str, Path, Any]) -> None:
     import open_clip
 
@@ -98,9 +133,14 @@ def test_the_image_half_of_a_clip_model(tiny: tuple[str, Path, Any]) -> None:
     images = _images(2, 32)
     train, _, notes = extract(images, backbone=name, weights=weights, device="cpu", batch_size=2)
     assert "visual" in notes[0]
-    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD))
+    mean, std = (
+        torch.tensor(values).view(1, 3, 1, 1)
+        for values in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
+    )
     with torch.inference_mode():
-        wanted = model.encode_image((torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std).numpy()
+        wanted = model.encode_image(
+            (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
+        ).numpy()
     np.testing.assert_allclose(train, wanted, rtol=1e-3, atol=1e-4)
     assert BACKBONES[name].width == f"{train.shape[1]:,}"
 
@@ -124,15 +164,22 @@ def _varint(value: int) -> bytes:
 
 
 def _onnx(batch: int | str, *, over_batch: bool = False) -> bytes:
-    """A model that averages each channel over its pixels: input x (batch, 3, 32, 32), output y (batch, 3, 1, 1); where
-    `over_batch`, it then takes the softmax over the images, as statistics of a batch would mix them."""
+    """A model that averages each channel over its pixels: input x (batch, 3, 32, 32), output y
+    (batch, 3, 1, 1); where `over_batch`, it then takes the softmax over the images, as statistics
+    of a batch would mix them.
+    """
 
     def tensor(name: str, sizes: tuple[Any, ...]) -> bytes:
-        dims = b"".join(_field(1, _field(1, size) if isinstance(size, int) else _field(2, size)) for size in sizes)
+        dims = b"".join(
+            _field(1, _field(1, size) if isinstance(size, int) else _field(2, size))
+            for size in sizes
+        )
         return _field(1, name) + _field(2, _field(1, _field(1, 1) + _field(2, dims)))
 
     first_axis = _field(5, _field(1, "axis") + _field(3, 0) + _field(20, 2))
-    nodes = [_field(1, "x") + _field(2, "means" if over_batch else "y") + _field(4, "GlobalAveragePool")]
+    nodes = [
+        _field(1, "x") + _field(2, "means" if over_batch else "y") + _field(4, "GlobalAveragePool")
+    ]
     nodes += [_field(1, "means") + _field(2, "y") + _field(4, "Softmax") + first_axis] * over_batch
     graph = b"".join(_field(1, node) for node in nodes) + _field(2, "g")
     graph += _field(11, tensor("x", (batch, 3, 32, 32))) + _field(12, tensor("y", (batch, 3, 1, 1)))
@@ -145,18 +192,30 @@ def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
     (tmp_path / "own.onnx").write_bytes(_onnx(batch))
     images = _images(5)
     assert not is_ready(images, backbone=f"onnx:{tmp_path / 'own.onnx'}")
-    train, _, _ = extract(images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4)
+    train, _, _ = extract(
+        images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4
+    )
     np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
     (tmp_path / "own.onnx").rename(tmp_path / "moved.onnx")
     assert is_ready(images, backbone=f"onnx:{tmp_path / 'moved.onnx'}")
     with pytest.raises(DataError, match=r"moved.onnx failed"):
-        extract(_images(3, colour=False), backbone=f"onnx:{tmp_path / 'moved.onnx'}?input_size=16", device="cpu", batch_size=2)
+        extract(
+            _images(3, colour=False),
+            backbone=f"onnx:{tmp_path / 'moved.onnx'}?input_size=16",
+            device="cpu",
+            batch_size=2,
+        )
     (tmp_path / "broken.onnx").write_bytes(_onnx(batch)[:40])
     with pytest.raises(DataError, match="cannot be opened as ONNX"):
         extract(images, backbone=f"onnx:{tmp_path / 'broken.onnx'}", device="cpu")
     if isinstance(batch, int):
         with pytest.raises(SettingError, match="multiple of 2"):
-            extract(images, backbone=f"onnx:{tmp_path / 'moved.onnx'}?mean=0.1", device="cpu", batch_size=3)
+            extract(
+                images,
+                backbone=f"onnx:{tmp_path / 'moved.onnx'}?mean=0.1",
+                device="cpu",
+                batch_size=3,
+            )
 
 
 def test_a_file_whose_features_mix_the_images_of_a_batch_is_refused(tmp_path: Path) -> None:
@@ -184,27 +243,59 @@ def test_names_that_cannot_be_are_refused(name: str, error: type[Exception], say
         extract(_images(), backbone=name)
 
 
-def test_unknown_arguments_and_weights_named_twice_or_for_nothing_are_refused(tmp_path: Path) -> None:
+def test_unknown_arguments_and_weights_named_twice_or_for_nothing_are_refused(
+    tmp_path: Path,
+) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / "weights.safetensors")
     with pytest.raises(SettingError, match="no_such_argument"):
-        extract(_images(), backbone="timm:mobilenetv2_100?no_such_argument=3", weights=tmp_path / "weights.safetensors")
+        extract(
+            _images(),
+            backbone="timm:mobilenetv2_100?no_such_argument=3",
+            weights=tmp_path / "weights.safetensors",
+        )
     for name in ("one", "two"):
         (tmp_path / name).write_bytes(b"x")
     with pytest.raises(SettingError, match="named twice"):
-        extract(_images(), backbone=f"timm:mobilenetv2_100?weights={tmp_path / 'one'}", weights=tmp_path / "two")
+        extract(
+            _images(),
+            backbone=f"timm:mobilenetv2_100?weights={tmp_path / 'one'}",
+            weights=tmp_path / "two",
+        )
     with pytest.raises(SettingError, match="weights must be none"):
         extract(_images(), backbone="scattering", weights=tmp_path / "one")
 
 
 def test_every_card_tells_what_a_reader_must_know() -> None:
     for card in BACKBONES.values():
-        assert all((card.title, card.source, card.licence, card.width, card.pretraining, card.overlap, card.parameters)), card.name
+        assert all(
+            (
+                card.title,
+                card.source,
+                card.licence,
+                card.width,
+                card.pretraining,
+                card.overlap,
+                card.parameters,
+            )
+        ), card.name
         assert card.takes == "images" or not card.weights
-    papers = {"timm:resnet50.tv_in1k", "timm:resnet50.fb_ssl_yfcc100m_ft_in1k", "timm:resnet50.fb_swsl_ig1b_ft_in1k", "resnet50:byol"}
-    assert papers | {"timm:convnext_xlarge.fb_in22k", "resnet50:moco_v3", "resnet50:dino", "open_clip:ViT-B-32"} <= set(BACKBONES)
+    papers = {
+        "timm:resnet50.tv_in1k",
+        "timm:resnet50.fb_ssl_yfcc100m_ft_in1k",
+        "timm:resnet50.fb_swsl_ig1b_ft_in1k",
+        "resnet50:byol",
+    }
+    assert papers | {
+        "timm:convnext_xlarge.fb_in22k",
+        "resnet50:moco_v3",
+        "resnet50:dino",
+        "open_clip:ViT-B-32",
+    } <= set(BACKBONES)
 
 
-def test_without_a_network_the_message_says_what_to_do_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_network_the_message_says_what_to_do_instead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     import huggingface_hub
 
     def unreachable(*_: Any, **__: Any) -> str:
@@ -212,5 +303,8 @@ def test_without_a_network_the_message_says_what_to_do_instead(monkeypatch: pyte
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", unreachable)
     assert not is_ready(_images(), backbone="timm:resnet50.tv_in1k")
-    with pytest.raises(DataError, match=r"timm/resnet50.tv_in1k/resolve/main/model.safetensors elsewhere.*weights=FILE"):
+    with pytest.raises(
+        DataError,
+        match=r"timm/resnet50.tv_in1k/resolve/main/model.safetensors elsewhere.*weights=FILE",
+    ):
         extract(_images(), backbone="timm:resnet50.tv_in1k")

@@ -1,4 +1,5 @@
-"""Class names as vectors: from files, through a stand-in for open_clip, and through a small model of its own that was never trained."""
+"""Class names as vectors: from files, through a stand-in for open_clip, and through a small model
+of its own that was never trained."""
 
 import sys
 import types
@@ -42,8 +43,12 @@ def test_class_names_alone_are_judged_by_angle_and_bad_arguments_refused(tmp_pat
     """Long vectors count no more than short ones, and other train rows change nothing."""
     x_test, y_test = np.array([[2, 0.1], [5, 4], [0.1, 9]], dtype=np.float32), np.array([0, 1, 1])
     for train in (np.zeros((2, 2)), np.ones((2, 2))):
-        features = pc.features(train.astype(np.float32), np.array([0, 1]), x_test, y_test, classes=CLASSES)
-        assert zero_shot_accuracy(features, np.array([[1.0, 0.0], [0.0, 50.0]])) == pytest.approx(2 / 3)
+        features = pc.features(
+            train.astype(np.float32), np.array([0, 1]), x_test, y_test, classes=CLASSES
+        )
+        assert zero_shot_accuracy(features, np.array([[1.0, 0.0], [0.0, 50.0]])) == pytest.approx(
+            2 / 3
+        )
     with pytest.raises(DataError, match="shape"):
         zero_shot_accuracy(features, np.ones((3, 2)))
     with pytest.raises(DataError, match="test rows"):
@@ -73,8 +78,12 @@ class Lengths:
 def test_a_model_encodes_sentences(monkeypatch):
     seen = {}
     stand_in = types.ModuleType("open_clip")
-    stand_in.create_model = lambda name, pretrained: seen.update(name=name, pretrained=pretrained) or Lengths()
-    stand_in.get_tokenizer = lambda name: lambda sentences: torch.tensor([float(len(text)) for text in sentences])
+    stand_in.create_model = lambda name, pretrained: (
+        seen.update(name=name, pretrained=pretrained) or Lengths()
+    )
+    stand_in.get_tokenizer = lambda name: (
+        lambda sentences: torch.tensor([float(len(text)) for text in sentences])
+    )
     monkeypatch.setitem(sys.modules, "open_clip", stand_in)
     found = text_embeddings(("ox", "horse"), "open_clip:ViT-B-32", weights="tag", template="{}!")
     np.testing.assert_allclose(found, np.array([[3, 1], [6, 1]]) / np.sqrt([[10], [37]]), rtol=1e-6)
@@ -86,15 +95,22 @@ def test_open_clip_encodes_the_sentences(tiny):
     name, weights, model = tiny
     found = text_embeddings(CLASSES, name, weights=weights)
     with torch.no_grad():
-        wanted = model.encode_text(open_clip.get_tokenizer("pillar-tiny")([f"a photo of a {name}." for name in CLASSES])).numpy()
-    np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
+        wanted = model.encode_text(
+            open_clip.get_tokenizer("pillar-tiny")([f"a photo of a {name}." for name in CLASSES])
+        ).numpy()
+    np.testing.assert_allclose(
+        found, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6
+    )
 
 
 def test_without_open_clip_or_with_the_image_half_alone_words_say_so(tiny, tmp_path, monkeypatch):
     from safetensors.torch import save_file
 
     name, _, model = tiny
-    save_file({key: part.contiguous() for key, part in model.visual.state_dict().items()}, tmp_path / "half.safetensors")
+    save_file(
+        {key: part.contiguous() for key, part in model.visual.state_dict().items()},
+        tmp_path / "half.safetensors",
+    )
     with pytest.raises(DataError, match="both halves"):
         text_embeddings(CLASSES, name, weights=tmp_path / "half.safetensors")
     monkeypatch.setitem(sys.modules, "open_clip", None)
@@ -102,21 +118,42 @@ def test_without_open_clip_or_with_the_image_half_alone_words_say_so(tiny, tmp_p
         text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="tag")
 
 
-def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, own_cache, capsys):
+def test_training_starts_from_class_names_in_the_space_of_the_same_model(
+    tiny, tmp_path, own_cache, capsys
+):
     name, weights, _ = tiny
-    features = pc.load_features(pc.load_dataset("drawn_digits", n=200), name, weights=weights, device="cpu")
+    features = pc.load_features(
+        pc.load_dataset("drawn_digits", n=200), name, weights=weights, device="cpu"
+    )
     text = text_embeddings(features.classes, name, weights=weights)
     split = pc.split(features, public_per_class=2, text_embeddings=text)
     start = {"initialisation": "text", "standardise": False, "centre": False}
-    still = pc.run("adamix", split, epsilon=1.0, learning_rate=1e-12, text_scale=1.0, normalise=False, **start)
-    np.testing.assert_allclose(still.classifier.scores(features.x_test), features.x_test @ text.T, atol=1e-4)
+    still = pc.run(
+        "adamix", split, epsilon=1.0, learning_rate=1e-12, text_scale=1.0, normalise=False, **start
+    )
+    np.testing.assert_allclose(
+        still.classifier.scores(features.x_test), features.x_test @ text.T, atol=1e-4
+    )
     assert pc.METHODS["adamix"].public_words(still.settings) == "labelled and class names"
     path = tmp_path / "features.npz"
     rows = {part: getattr(features, part) for part in ("x_train", "y_train", "x_test", "y_test")}
     np.savez(path, **rows, classes=np.array(features.classes))
-    data = ["run", "--method", "adamix", "--dataset", str(path), "--public-per-class", "2", "--epsilon", "1"]
+    data = [
+        "run",
+        "--method",
+        "adamix",
+        "--dataset",
+        str(path),
+        "--public-per-class",
+        "2",
+        "--epsilon",
+        "1",
+    ]
     settings = [part for pair in start.items() for part in ("--set", f"{pair[0]}={pair[1]}")]
     assert main([*data, *settings, "--text-embeddings", name, "--text-weights", str(weights)]) == 0
-    assert f"class names alone, which read no train row (ε = 0), reach {zero_shot_accuracy(features, text):.2%}" in capsys.readouterr().out
+    assert (
+        "class names alone, which read no train row (ε = 0), reach"
+        f" {zero_shot_accuracy(features, text):.2%}" in capsys.readouterr().out
+    )
     assert main([*data, *settings]) == 2
     assert "text embeddings" in capsys.readouterr().err

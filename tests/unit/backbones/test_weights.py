@@ -27,7 +27,11 @@ def _network(depth: int = 2) -> nn.Module:
 def _state(seed: int = 1, depth: int = 2) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     return {
-        name: value if name.endswith("num_batches_tracked") else torch.rand(value.shape, generator=generator)
+        name: (
+            value
+            if name.endswith("num_batches_tracked")
+            else torch.rand(value.shape, generator=generator)
+        )
         for name, value in _network(depth).state_dict().items()
     }
 
@@ -38,7 +42,11 @@ def _under(prefix: str, state: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
 
 HEADS = {"fc.weight": torch.zeros(7, 4), "fc.bias": torch.zeros(7)}
 OWN, OTHER = _state(1), _state(2)
-DINO = {"student": _under("module.backbone.", OTHER), "teacher": _under("backbone.", OWN), "args": argparse.Namespace(arch="resnet50")}
+DINO = {
+    "student": _under("module.backbone.", OTHER),
+    "teacher": _under("backbone.", OWN),
+    "args": argparse.Namespace(arch="resnet50"),
+}
 TRUNK = {"trunk": _under("_feature_blocks.", OWN), "heads": {"0.clf.weight": torch.ones(1)}}
 LAYOUTS: dict[str, Any] = {
     "torch hub": OWN | HEADS,
@@ -65,7 +73,11 @@ def test_every_layout_gives_the_network_its_own_tensors(layout: str, tmp_path: P
 
 
 def test_half_precision_is_widened_and_batch_counters_may_be_absent(tmp_path: Path) -> None:
-    half = {name: value.half() for name, value in OWN.items() if not name.endswith("num_batches_tracked")}
+    half = {
+        name: value.half()
+        for name, value in OWN.items()
+        if not name.endswith("num_batches_tracked")
+    }
     save_file(half, tmp_path / "half.safetensors")
     network = _network()
     fill(network, tmp_path / "half.safetensors", title="a small network")
@@ -76,13 +88,21 @@ def test_half_precision_is_widened_and_batch_counters_may_be_absent(tmp_path: Pa
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        ({name: value for name, value in OWN.items() if name != "layer1.1.weight"}, "1 missing: layer1.1.weight"),
-        (OWN | {"conv1.weight": torch.zeros(4, 3, 7, 7)}, r"conv1.weight \(4, 3, 7, 7\) instead of \(4, 3, 3, 3\)"),
+        (
+            {name: value for name, value in OWN.items() if name != "layer1.1.weight"},
+            "1 missing: layer1.1.weight",
+        ),
+        (
+            OWN | {"conv1.weight": torch.zeros(4, 3, 7, 7)},
+            r"conv1.weight \(4, 3, 7, 7\) instead of \(4, 3, 3, 3\)",
+        ),
         (_state(1, depth=3), "2 that it does not know: layer1.2.bias, layer1.2.weight"),
         ({"something.else": torch.zeros(1)}, "10 missing: conv1.weight.*it holds something.else"),
     ],
 )
-def test_another_architecture_is_refused_and_its_keys_named(state: dict[str, torch.Tensor], says: str, tmp_path: Path) -> None:
+def test_another_architecture_is_refused_and_its_keys_named(
+    state: dict[str, torch.Tensor], says: str, tmp_path: Path
+) -> None:
     save_file(state, tmp_path / "other.safetensors")
     network = _network()
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -107,7 +127,9 @@ class _Trap:
         return os.mkdir, ("trapped",)
 
 
-def test_the_hash_follows_the_content_and_code_in_a_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hash_follows_the_content_and_code_in_a_file_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "weights.bin"
     path.write_bytes(b"one")
     first = content_hash(path)
@@ -135,6 +157,14 @@ print(hub_file("timm/resnet18.a1_in1k", "model.safetensors", network=False), ask
 
 def test_looking_for_weights_on_this_machine_asks_no_other(tmp_path: Path) -> None:
     """A link alone looks for them; the hub's own library would fetch a list first."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")} | {"HF_HOME": str(tmp_path)}
-    looked = subprocess.run([sys.executable, "-c", _LOOKING], env=environment, capture_output=True, text=True, check=True)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("HF_")
+    } | {"HF_HOME": str(tmp_path)}
+    looked = subprocess.run(
+        [sys.executable, "-c", _LOOKING],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert looked.stdout.strip() == "None []"

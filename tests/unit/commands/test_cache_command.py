@@ -1,4 +1,5 @@
-"""The `cache` command: what it prints, what it exits with, and that records alone travel unless features are asked for."""
+"""The `cache` command: what it prints, what it exits with, and that records alone travel unless
+features are asked for."""
 
 import sys
 from pathlib import Path
@@ -25,10 +26,17 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> store.Store:
     return made
 
 
-def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(
+    cache: store.Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["cache", "ls"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {"record": "1", "arrays": "1", "calibration": "0", "blob": "0"}
+    assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {
+        "record": "1",
+        "arrays": "1",
+        "calibration": "0",
+        "blob": "0",
+    }
     assert main(["cache", "ls", "--kind", "record"]) == 0
     assert capsys.readouterr().out.startswith("a1 ")
     assert main(["cache", "verify"]) == 0
@@ -42,7 +50,9 @@ def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(cache: s
     assert main(["cache", "verify"]) == 0
 
 
-def test_prune_takes_features_before_records(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_takes_features_before_records(
+    cache: store.Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["cache", "prune", "--to", "2kB"]) == 0
     assert "1 entries removed" in capsys.readouterr().out
     assert cache.has("record", "a1")
@@ -51,7 +61,11 @@ def test_prune_takes_features_before_records(cache: store.Store, capsys: pytest.
 
 @pytest.mark.parametrize("flags", [[], ["--features"]])
 def test_a_cache_travels_as_one_file(
-    cache: store.Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flags: list[str], capsys: pytest.CaptureFixture[str]
+    cache: store.Store,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    flags: list[str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = str(tmp_path / "runs.zip")
     assert main(["cache", "export", file, *flags]) == 0
@@ -62,14 +76,19 @@ def test_a_cache_travels_as_one_file(
     assert store.default().has("arrays", "b2") is bool(flags)
 
 
-def test_a_foreign_file_is_refused_in_words(cache: store.Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_foreign_file_is_refused_in_words(
+    cache: store.Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     foreign = tmp_path / "foreign.zip"
     foreign.write_bytes(b"no zip")
     assert main(["cache", "import", str(foreign)]) == 2
     assert "error:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "count"), [("0", 0), ("5GB", 5 * 10**9), ("1.5 mb", 1_500_000), ("12B", 12), ("7kB", 7000)])
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("0", 0), ("5GB", 5 * 10**9), ("1.5 mb", 1_500_000), ("12B", 12), ("7kB", 7000)],
+)
 def test_sizes_are_read(text: str, count: int) -> None:
     assert byte_count(text) == count
 
@@ -81,14 +100,27 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 def test_sizes_are_written() -> None:
-    assert [size_words(count) for count in (12, 1500, 2_000_000_000)] == ["12 bytes", "1.5 kB", "2.0 GB"]
+    assert [size_words(count) for count in (12, 1500, 2_000_000_000)] == [
+        "12 bytes",
+        "1.5 kB",
+        "2.0 GB",
+    ]
 
 
-GRID = {"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "epsilon": [0.5, 2.0], "k": [10, 5000]}
+GRID = {
+    "dataset": "digits",
+    "public_fraction": 0.1,
+    "method": "pillar",
+    "epsilon": [0.5, 2.0],
+    "k": [10, 5000],
+}
 
 
 def test_runs_leave_as_csv_and_without_mlflow_a_refusal_names_the_extra(
-    own_cache: object, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    own_cache: object,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pc.sweep(GRID)
     assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "runs.csv")]) == 0
@@ -97,26 +129,39 @@ def test_runs_leave_as_csv_and_without_mlflow_a_refusal_names_the_extra(
     trained = table[table["error_message"].isna()]
     assert len(trained) == 2 < len(table)
     assert (trained["epsilon_upper"] <= trained["epsilon"]).all()
-    assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "none" / "runs.csv")]) == 2
+    assert (
+        main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "none" / "runs.csv")])
+        == 2
+    )
     assert "could not be read or written" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "mlflow", None)
     assert main(["cache", "runs", "--format", "mlflow", "--output", str(tmp_path)]) == 2
     assert "`mlflow`" in capsys.readouterr().err
 
 
-def test_mlflow_lists_the_runs_with_their_bounds(own_cache: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_lists_the_runs_with_their_bounds(
+    own_cache: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     pc.sweep(GRID)
     runs = records.all_runs()
-    assert [records.write_mlflow(runs, tmp_path / "mlruns") for _ in range(2)] == [2, 0], "refused runs and known ones are left out"
+    assert [records.write_mlflow(runs, tmp_path / "mlruns") for _ in range(2)] == [
+        2,
+        0,
+    ], "refused runs and known ones are left out"
     assert records.write_mlflow(runs.iloc[:0], tmp_path / "none") == 0
     client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
-    listed = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
+    listed = client.search_runs(
+        [experiment.experiment_id for experiment in client.search_experiments()]
+    )
     trained = runs[runs["error_message"].isna()].set_index("key")
     assert {run.data.tags["pillar.key"] for run in listed} == set(trained.index)
     for run in listed:
         row = trained.loc[run.data.tags["pillar.key"]]
         assert run.data.metrics["epsilon_upper"] == row["epsilon_upper"]
         assert run.data.metrics["accuracy"] == row["accuracy"]
-        assert (float(run.data.params["epsilon"]), run.data.params["accountant"]) == (row["epsilon"], row["accountant"])
+        assert (float(run.data.params["epsilon"]), run.data.params["accountant"]) == (
+            row["epsilon"],
+            row["accountant"],
+        )

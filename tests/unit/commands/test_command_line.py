@@ -21,10 +21,23 @@ from unit.image_files import picture, written
 
 
 def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
-    arguments = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--set", "k=8", "--json"]
+    arguments = [
+        "run",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--epsilon",
+        "1",
+        "--set",
+        "k=8",
+        "--json",
+    ]
     assert main(arguments) == 0
     printed = json.loads(capsys.readouterr().out)
-    record = pc.run("pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, k=8)
+    record = pc.run(
+        "pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, k=8
+    )
     assert printed["accuracy"] == record.accuracy
     assert printed["guarantee"]["epsilon"] == record.guarantee.epsilon.upper
     assert main(arguments[:-1]) == 0
@@ -40,10 +53,39 @@ def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
     [
         (["run", "--dataset", "digitz"], "Did you mean digits"),
         (["run", "--dataset", "digits", "--public-fraction", "0.1"], "pass epsilon"),
-        (["run", "--dataset", "digits", "--public-fraction", "2", "--epsilon", "1"], "public_fraction must be in"),
+        (
+            ["run", "--dataset", "digits", "--public-fraction", "2", "--epsilon", "1"],
+            "public_fraction must be in",
+        ),
         (["run", "--dataset", "digits", "--epsilon", "1"], "needs public rows"),
-        (["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--set", "k=900"], "k must be at most"),
-        (["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--set", "k"], "NAME=VALUE"),
+        (
+            [
+                "run",
+                "--dataset",
+                "digits",
+                "--public-fraction",
+                "0.1",
+                "--epsilon",
+                "1",
+                "--set",
+                "k=900",
+            ],
+            "k must be at most",
+        ),
+        (
+            [
+                "run",
+                "--dataset",
+                "digits",
+                "--public-fraction",
+                "0.1",
+                "--epsilon",
+                "1",
+                "--set",
+                "k",
+            ],
+            "NAME=VALUE",
+        ),
         (["epsilon", "nan"], "noise_multiplier"),
         (["noise", "1", "--delta", "1"], "delta"),
         (["sweep", "/no/such/grid.yaml"], "cannot be read"),
@@ -71,7 +113,9 @@ def test_lists_hold_the_registries(capsys):
 
 def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_code(capsys):
     assert main(["doctor"]) == 0
-    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line)
+    lines = dict(
+        line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line
+    )
     assert lines["torch"] == importlib.metadata.version("torch")
     assert lines["library"].startswith(f"{VERSION}, source ")
     assert lines["mode"] == "local, for you"
@@ -85,10 +129,19 @@ def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_
 
 def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cache):
     rows = pc.load_features(pc.load_dataset("breast_cancer"))
-    np.savez(tmp_path / "ward.npz", x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test)
+    np.savez(
+        tmp_path / "ward.npz",
+        x_train=rows.x_train,
+        y_train=rows.y_train,
+        x_test=rows.x_test,
+        y_test=rows.y_test,
+    )
     shared = "public_fraction: 0.2\nmethod: pillar\nepsilon: 1.0\n"
     grid = tmp_path / "grids.yaml"
-    grid.write_text(f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk: 3\n{shared}")
+    grid.write_text(
+        f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk:"
+        f" 3\n{shared}"
+    )
     assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
     assert "3 runs" in capsys.readouterr().err
     assert sorted(pd.read_csv(tmp_path / "table.csv")["k"]) == [2, 3, 4]
@@ -99,18 +152,39 @@ def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cac
 
 
 @pytest.mark.parametrize(("size", "width"), [((72, 72), 1280), ((64, 64), 3 * 64 * 64)])
-def test_large_images_of_a_file_pass_the_network_unless_a_backbone_is_named(size, width, tmp_path, own_cache):
-    files = {f"{side}/{code}/{i}.png": picture(code, i, size=size) for side in ("a", "b") for code in (1, 2) for i in range(5)}
+def test_large_images_of_a_file_pass_the_network_unless_a_backbone_is_named(
+    size, width, tmp_path, own_cache
+):
+    files = {
+        f"{side}/{code}/{i}.png": picture(code, i, size=size)
+        for side in ("a", "b")
+        for code in (1, 2)
+        for i in range(5)
+    }
     root = written(tmp_path, files)
     for named in ([], ["--backbone", "raw_pixels"]):
-        options = parser("run").parse_args(["run", "--dataset", str(root / "a"), "--public", str(root / "b"), "--allow-overlap", *named])
+        options = parser("run").parse_args(
+            [
+                "run",
+                "--dataset",
+                str(root / "a"),
+                "--public",
+                str(root / "b"),
+                "--allow-overlap",
+                *named,
+            ]
+        )
         rows = load_split(options, seed=0)
-        assert rows.features.d == rows.public_x.shape[1] == (3 * size[0] * size[1] if named else width)
+        assert (
+            rows.features.d == rows.public_x.shape[1] == (3 * size[0] * size[1] if named else width)
+        )
 
 
 def test_sweep_counts_before_it_runs(tmp_path, capsys, own_cache):
     grid = tmp_path / "grid.yaml"
-    grid.write_text("dataset: digits\npublic_fraction: 0.1\nmethod: pillar\nk: [4, 8]\nepsilon: [1, inf]\n")
+    grid.write_text(
+        "dataset: digits\npublic_fraction: 0.1\nmethod: pillar\nk: [4, 8]\nepsilon: [1, inf]\n"
+    )
     assert main(["sweep", str(grid), "--count"]) == 0
     assert "4 runs, 0 of them cached" in capsys.readouterr().err
     assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0

@@ -1,4 +1,5 @@
-"""`python -m pillar_core data`: what is here, what is not, how to get it, what it holds; offline throughout."""
+"""`python -m pillar_core data`: what is here, what is not, how to get it, what it holds; offline
+throughout."""
 
 from pathlib import Path
 
@@ -17,10 +18,19 @@ def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def _flowers(root: Path) -> Path:
-    return written(root, {f"{name}/{i}.png": picture(c, i) for c, name in enumerate(("aster", "rose")) for i in range(10)})
+    return written(
+        root,
+        {
+            f"{name}/{i}.png": picture(c, i)
+            for c, name in enumerate(("aster", "rose"))
+            for i in range(10)
+        },
+    )
 
 
-def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_all_sets_are_listed_and_a_card_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     _flowers(tmp_path / "data" / "flower_16")
     assert main(["data"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
@@ -30,7 +40,14 @@ def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys: pytest.Captur
     assert "; here" in lines["digits"]
     assert main(["data", "torchvision:cifar10"]) == 0
     printed = capsys.readouterr().out
-    for words in ("50,000 train", "163 MB", "PILLAR, Semi-private learning, GSD", "--download", "cifar-10-python.tar.gz", "setting root"):
+    for words in (
+        "50,000 train",
+        "163 MB",
+        "PILLAR, Semi-private learning, GSD",
+        "--download",
+        "cifar-10-python.tar.gz",
+        "setting root",
+    ):
         assert words in printed
     assert str(tmp_path / "data") in printed
 
@@ -59,6 +76,8 @@ def test_reading_says_what_it_holds_and_forgetting_deletes(
         (["data", "cub_200", "--read", "--dataset-setting", "rot=x"], "has no setting rot"),
     ],
 )
-def test_refusals_name_the_fix(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals_name_the_fix(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == 2
     assert says in capsys.readouterr().err

@@ -1,4 +1,5 @@
-"""The user's arrays: what is accepted, how labels are mapped, and what each kind of bad input is told."""
+"""The user's arrays: what is accepted, how labels are mapped, and what each kind of bad input is
+told."""
 
 from typing import Any
 
@@ -32,7 +33,9 @@ def test_features_are_float32_contiguous_and_labelled_or_not() -> None:
 
 
 def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text() -> None:
-    table = features(X, ["pear", "apple", "fig", "fig", "pear", "apple"], X[:2], np.array(["fig", "pear"]))
+    table = features(
+        X, ["pear", "apple", "fig", "fig", "pear", "apple"], X[:2], np.array(["fig", "pear"])
+    )
     assert table.classes == ("apple", "fig", "pear")
     np.testing.assert_array_equal(table.y_train, [2, 0, 1, 1, 2, 0])
     np.testing.assert_array_equal(table.y_test, [1, 2])
@@ -45,13 +48,19 @@ def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text
 
 @pytest.mark.parametrize(
     ("labels", "classes"),
-    [([-1, 1, 1, -1, 1, 1], ("-1", "1")), ([5.0, 7, 7, 5, 9, 9], ("5", "7", "9")), ([[3], [3], [4], [4], [4], [3]], ("3", "4"))],
+    [
+        ([-1, 1, 1, -1, 1, 1], ("-1", "1")),
+        ([5.0, 7, 7, 5, 9, 9], ("5", "7", "9")),
+        ([[3], [3], [4], [4], [4], [3]], ("3", "4")),
+    ],
 )
 def test_other_numbers_are_mapped_and_said_so(labels: Any, classes: tuple[str, ...]) -> None:
     table = features(X, labels)
     assert table.classes == classes
     assert any("sorted order" in note for note in table.notes)
-    np.testing.assert_array_equal([classes[code] for code in table.y_train], [str(int(value)) for value in np.ravel(labels)])
+    np.testing.assert_array_equal(
+        [classes[code] for code in table.y_train], [str(int(value)) for value in np.ravel(labels)]
+    )
 
 
 def test_bad_rows_are_named_or_counted_with_all_other_problems() -> None:
@@ -79,11 +88,17 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "complex": ((X.astype(complex), Y), "must hold numbers"),
     "ragged objects": ((np.array([[1, None]] * 6, dtype=object), Y), "must hold numbers"),
     "one class": ((X, np.zeros(6)), "at least two classes"),
-    "one class of two declared": ((X, np.zeros(6, int), None, None, ["a", "b"]), "at least two classes"),
+    "one class of two declared": (
+        (X, np.zeros(6, int), None, None, ["a", "b"]),
+        "at least two classes",
+    ),
     "fractions": ((X, Y + 0.5), "rows 0, 1"),
     "infinite label": ((X, [0, 1, np.inf, 0, 1, 0]), "rows 2"),
     "missing label": ((X, [0, 1, np.nan, 0, 1, 0]), "no label in rows 2"),
-    "missing word": ((X, np.array(["a", None, "b", "a", "b", ""], dtype=object)), "no label in rows 1, 5"),
+    "missing word": (
+        (X, np.array(["a", None, "b", "a", "b", ""], dtype=object)),
+        "no label in rows 1, 5",
+    ),
     "hundreds of digits": ((X, [10**400, 1] * 3), "whole numbers or words"),
     "mixed labels": ((X, np.array(["a", 1, "b", "a", "b", 2], dtype=object)), "not both"),
     "one-hot": ((X, np.eye(6)), "one label per row"),
@@ -106,16 +121,22 @@ def test_bad_arrays_are_refused_with_the_reason(case: str) -> None:
         features(*arguments)
 
 
-@given(st.lists(st.integers(-5, 5) | st.sampled_from([10**6, 2**40]), min_size=2, max_size=30).filter(lambda labels: len(set(labels)) > 1))
+@given(
+    st.lists(st.integers(-5, 5) | st.sampled_from([10**6, 2**40]), min_size=2, max_size=30).filter(
+        lambda labels: len(set(labels)) > 1
+    )
+)
 def test_integer_labels_survive_the_mapping(labels: list[int]) -> None:
     table = features(np.zeros((len(labels), 1)), labels)
     assert [int(table.classes[code]) for code in table.y_train] == labels
 
 
 @given(
-    st.lists(st.text(min_size=1, max_size=5).filter(lambda word: "\0" not in word), min_size=2, max_size=30).filter(
-        lambda words: len(set(words)) > 1
-    )
+    st.lists(
+        st.text(min_size=1, max_size=5).filter(lambda word: "\0" not in word),
+        min_size=2,
+        max_size=30,
+    ).filter(lambda words: len(set(words)) > 1)
 )
 def test_words_survive_the_mapping(words: list[str]) -> None:
     table = features(np.zeros((len(words), 1)), words)

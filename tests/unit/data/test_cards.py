@@ -16,14 +16,22 @@ from pillar_core.types import Dataset
 
 BROUGHT = [name for name, card in DATASETS.items() if not card.needs_files]
 SMALL = {name: {"n": 200} for name in BROUGHT if name.startswith("drawn")}
-SMALL |= {"gaussian_mixture": {"n": 300, "n_test": 100, "d": 16}, "spiked_features": {"n": 400, "n_test": 100, "d": 24}}
+SMALL |= {
+    "gaussian_mixture": {"n": 300, "n_test": 100, "d": 16},
+    "spiked_features": {"n": 400, "n_test": 100, "d": 24},
+}
 
 
 @pytest.mark.parametrize("name", BROUGHT)
 def test_every_dataset_fits_its_type(name: str) -> None:
     dataset = load_dataset(name, **SMALL.get(name, {}))
     card = DATASETS[name]
-    assert (dataset.name, dataset.title, dataset.synthetic, dataset.version) == (card.name, card.title, card.synthetic, card.version)
+    assert (dataset.name, dataset.title, dataset.synthetic, dataset.version) == (
+        card.name,
+        card.title,
+        card.synthetic,
+        card.version,
+    )
     assert dataset.x_test is not None
     assert dataset.y_train is not None
     assert dataset.y_test is not None
@@ -42,12 +50,16 @@ def test_every_dataset_fits_its_type(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in BROUGHT if name not in embedded.NAMES])
 def test_seed_decides_the_rows(name: str) -> None:
-    first, again, other = (load_dataset(name, seed=seed, **SMALL.get(name, {})) for seed in (3, 3, 4))
+    first, again, other = (
+        load_dataset(name, seed=seed, **SMALL.get(name, {})) for seed in (3, 3, 4)
+    )
     assert first.fingerprint == again.fingerprint
     assert first.fingerprint != other.fingerprint
 
 
-@pytest.mark.parametrize(("name", "rows", "test_rows"), [("digits", 1438, 359), ("breast_cancer", 456, 113)])
+@pytest.mark.parametrize(
+    ("name", "rows", "test_rows"), [("digits", 1438, 359), ("breast_cancer", 456, 113)]
+)
 def test_held_out_fifth_is_stratified(name: str, rows: int, test_rows: int) -> None:
     dataset = load_dataset(name)
     assert dataset.y_train is not None
@@ -66,9 +78,16 @@ def test_sets_of_scikit_learn_are_its_own_and_a_fact_has_its_number() -> None:
     dataset = load_dataset("digits")
     levels = np.rint(np.concatenate([dataset.x_train, dataset.x_test]).astype(float) * 16 / 255)
     source = sklearn_datasets.load_digits().images
-    assert sorted(map(bytes, levels.astype(np.uint8))) == sorted(map(bytes, source.astype(np.uint8)))
+    assert sorted(map(bytes, levels.astype(np.uint8))) == sorted(
+        map(bytes, source.astype(np.uint8))
+    )
     tumours, source = load_dataset("breast_cancer"), sklearn_datasets.load_breast_cancer()
-    rows = np.vstack([np.column_stack([tumours.x_train, tumours.y_train]), np.column_stack([tumours.x_test, tumours.y_test])])
+    rows = np.vstack(
+        [
+            np.column_stack([tumours.x_train, tumours.y_train]),
+            np.column_stack([tumours.x_test, tumours.y_test]),
+        ]
+    )
     whole = np.column_stack([source.data.astype(np.float32), source.target])
     assert sorted(map(bytes, rows)) == sorted(map(bytes, whole.astype(rows.dtype)))
     assert tumours.classes == tuple(source.target_names)
@@ -78,7 +97,11 @@ def test_sets_of_scikit_learn_are_its_own_and_a_fact_has_its_number() -> None:
         (2_000, 2_000, "2,000", "2,000"),
         ("a fifth", None, "a fifth", "a fifth"),
     ):
-        assert (number_of(fact), fact_text(fact), fact_text(fact, in_short=True)) == (number, words, short)
+        assert (number_of(fact), fact_text(fact), fact_text(fact, in_short=True)) == (
+            number,
+            words,
+            short,
+        )
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -101,14 +124,36 @@ def test_other_spellings_are_known_or_lead_to_a_name() -> None:
     with pytest.raises(UnknownNameError, match="digits"):
         load_dataset("digit")
     small = SMALL["spiked_features"]
-    assert load_dataset("spiked_features", n_classes=5, **small).fingerprint == load_dataset("spiked_features", C=5, **small).fingerprint
+    assert (
+        load_dataset("spiked_features", n_classes=5, **small).fingerprint
+        == load_dataset("spiked_features", C=5, **small).fingerprint
+    )
 
 
-@pytest.mark.parametrize(("source", "is_noted"), [(100, True), (80, False), ((100, "setting n"), False), ("100", False)])
-def test_files_with_fewer_rows_than_their_source_counts_are_noted(source: Fact, is_noted: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "is_noted"), [(100, True), (80, False), ((100, "setting n"), False), ("100", False)]
+)
+def test_files_with_fewer_rows_than_their_source_counts_are_noted(
+    source: Fact, is_noted: bool, tmp_path: Path
+) -> None:
     rows = Dataset("few", np.zeros((80, 2), dtype=np.float32), None)
-    facts = {"n_test": "0", "n_classes": "1", "d": 2, "source": "", "licence": "", "kind": "tabular"}
-    card = DatasetCard("few", "Few", n_train=source, read=lambda *_: rows, settings=RootSettings, by_hand="copy it.", **facts)
+    facts = {
+        "n_test": "0",
+        "n_classes": "1",
+        "d": 2,
+        "source": "",
+        "licence": "",
+        "kind": "tabular",
+    }
+    card = DatasetCard(
+        "few",
+        "Few",
+        n_train=source,
+        read=lambda *_: rows,
+        settings=RootSettings,
+        by_hand="copy it.",
+        **facts,
+    )
     (tmp_path / "rows.npz").touch()
     assert bool(card.load(RootSettings(root=str(tmp_path))).notes) == is_noted
 
@@ -116,12 +161,20 @@ def test_files_with_fewer_rows_than_their_source_counts_are_noted(source: Fact, 
 @pytest.mark.parametrize("name", embedded.NAMES)
 def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it(name: str) -> None:
     card, data = pc.DATASETS[name], pc.load_dataset(name)
-    assert (len(data.x_train), len(data.x_test), len(data.classes)) == (card.n_train, card.n_test, card.n_classes)
+    assert (len(data.x_train), len(data.x_test), len(data.classes)) == (
+        card.n_train,
+        card.n_test,
+        card.n_classes,
+    )
     assert data.x_train.dtype == np.uint8
     assert data.x_train.shape[1:] == (28, 28)
     assert set(np.unique(data.y_train)) == set(range(len(data.classes)))
     file = embedded.PARTS.get(name, (name, 0))[0]
-    lines = [line for line in (embedded.FOLDER / "README.md").read_text().splitlines() if f"`{file}.npz`" in line]
+    lines = [
+        line
+        for line in (embedded.FOLDER / "README.md").read_text().splitlines()
+        if f"`{file}.npz`" in line
+    ]
     assert len(lines) == 1
     assert card.licence in lines[0]
 
@@ -129,9 +182,27 @@ def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it
 def test_embedded_images_go_through_the_backbone_of_their_card_in_a_sweep() -> None:
     from pillar_core.runs.sweep import specs_of
 
-    asked = specs_of({"dataset": "fashion_mnist", "method": "pillar", "epsilon": 1.0, "k": 5, "public_fraction": 0.1, "seed": 0})[0]
+    asked = specs_of(
+        {
+            "dataset": "fashion_mnist",
+            "method": "pillar",
+            "epsilon": 1.0,
+            "k": 5,
+            "public_fraction": 0.1,
+            "seed": 0,
+        }
+    )[0]
     assert asked.data["backbone"] == "efficientnet_lite0"
-    plain = specs_of({"dataset": "digits", "method": "pillar", "epsilon": 1.0, "k": 5, "public_fraction": 0.1, "seed": 0})[0]
+    plain = specs_of(
+        {
+            "dataset": "digits",
+            "method": "pillar",
+            "epsilon": 1.0,
+            "k": 5,
+            "public_fraction": 0.1,
+            "seed": 0,
+        }
+    )[0]
     assert plain.data["backbone"] is None
 
 

@@ -1,4 +1,5 @@
-"""Decoding of many images: memory bounded by the disk, whole or nothing kept, damaged files counted, full disks refused."""
+"""Decoding of many images: memory bounded by the disk, whole or nothing kept, damaged files
+counted, full disks refused."""
 
 import io
 import os
@@ -21,8 +22,8 @@ from pillar_core.runs import splitting
 from unit.image_files import encoded, picture, written, zipped
 
 LIGHT = (
-    "import sys, types; parent = types.ModuleType('pillar_core');"
-    f"parent.__path__ = [{str(Path(pillar_core.__file__).parent)!r}]; sys.modules['pillar_core'] = parent\n"
+    "import sys, types; parent = types.ModuleType('pillar_core');parent.__path__ ="
+    f" [{str(Path(pillar_core.__file__).parent)!r}]; sys.modules['pillar_core'] = parent\n"
 )
 """A process that loads the readers alone, not the whole library."""
 
@@ -40,7 +41,11 @@ def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _classes(n: int = 10, **settings: Any) -> dict[str, bytes]:
-    return {f"{name}/{i:03d}.png": picture(code, i, **settings) for code, name in enumerate(("cat", "dog")) for i in range(n)}
+    return {
+        f"{name}/{i:03d}.png": picture(code, i, **settings)
+        for code, name in enumerate(("cat", "dog"))
+        for i in range(n)
+    }
 
 
 def _on_disk(rows: Any) -> bool:
@@ -49,7 +54,9 @@ def _on_disk(rows: Any) -> bool:
     return rows is not None
 
 
-def test_rows_too_large_for_memory_come_from_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_too_large_for_memory_come_from_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = written(tmp_path / "pets", _classes())
     in_memory = load_images(folder)
     assert not in_memory.stored_rows
@@ -62,14 +69,18 @@ def test_rows_too_large_for_memory_come_from_the_store(tmp_path: Path, monkeypat
     assert [entry.key for entry in store.default().ls("arrays")] == list(mapped.stored_rows)
 
 
-def test_a_set_is_decoded_once(tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_is_decoded_once(
+    tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = written(tmp_path / "pets", _classes())
     first = load_images(folder)
     monkeypatch.setattr(decoding, "pixels", None)
     assert load_images(folder).fingerprint == first.fingerprint
 
 
-def test_rows_that_were_decoded_before_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_were_decoded_before_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The text in their key is that of the first versions, bytes and all."""
     texts: list[str] = []
     content_key = folders.content_key
@@ -99,7 +110,9 @@ def test_forgetting_removes_the_decoded_rows(tmp_path: Path, small_memory: None)
     assert dataset.x_train.mean() > 0, "rows in use stay readable"
 
 
-def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
+def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(
+    tmp_path: Path, small_memory: None, own_cache: Path
+) -> None:
     dataset = load_images(written(tmp_path / "pets", _classes()))
     name = uploads.keep(dataset)
     assert [entry.key for entry in store.default().ls("arrays")] == [uploads.key_of(name)]
@@ -109,7 +122,9 @@ def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Pa
     assert splitting.is_known(name)
     splitting.forget_data(name)
     assert not splitting.is_known(name)
-    assert not [path for path in own_cache.rglob("*") if path.is_file() and "index" not in path.parts]
+    assert not [
+        path for path in own_cache.rglob("*") if path.is_file() and "index" not in path.parts
+    ]
 
 
 def test_uploaded_images_leave_nothing_in_the_cache(small_memory: None, own_cache: Path) -> None:
@@ -119,13 +134,18 @@ def test_uploaded_images_leave_nothing_in_the_cache(small_memory: None, own_cach
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
 
 
-def test_memory_does_not_grow_with_the_number_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """400 images of 120 kB are 48 MB decoded; what is held at once is a batch of a few (AT_ONCE) and the file's buffers."""
+def test_memory_does_not_grow_with_the_number_of_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """400 images of 120 kB are 48 MB decoded; what is held at once is a batch of a few (AT_ONCE)
+    and the file's buffers."""
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 10**6)
     monkeypatch.setattr(decoding, "AT_ONCE", 8)
     one = [encoded(np.full((200, 200, 3), 50 * code, dtype=np.uint8)) for code in range(2)]
     folder = written(tmp_path / "set", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(400)})
-    load_images(written(tmp_path / "warm", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(6)}))
+    load_images(
+        written(tmp_path / "warm", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(6)})
+    )
     tracemalloc.start()
     dataset = load_images(folder)
     _, peak = tracemalloc.get_traced_memory()
@@ -134,7 +154,9 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path: Path, monkeypa
     assert peak < 12 * 10**6
 
 
-def test_large_sets_have_a_shorter_side_of_at_most_256(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_sets_have_a_shorter_side_of_at_most_256(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = written(tmp_path / "set", _classes(4, size=(300, 600)))
     assert load_images(folder).x_train.shape[1:] == (300, 600, 3)
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
@@ -149,16 +171,26 @@ def test_sizes_that_differ_keep_their_shape_at_a_shorter_side_of_256(tmp_path: P
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
+def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
     if large:
         monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     noise = np.frombuffer(np.random.RandomState(0).bytes(60 * 60 * 3), np.uint8).reshape(60, 60, 3)
     cut = encoded(noise)[:-5000]
-    folder = written(tmp_path / "set", _classes(100) | {"cat/x1.png": cut, "dog/x2.png": b"no image"})
+    folder = written(
+        tmp_path / "set", _classes(100) | {"cat/x1.png": cut, "dog/x2.png": b"no image"}
+    )
     for _ in range(2):
         dataset = load_images(folder)
         assert len(dataset.x_train) + len(dataset.x_test) == 200
-        assert any("2 files do not decode and were skipped: cat/x1.png, dog/x2.png" in note for note in dataset.notes) or large
+        assert (
+            any(
+                "2 files do not decode and were skipped: cat/x1.png, dog/x2.png" in note
+                for note in dataset.notes
+            )
+            or large
+        )
     written(folder, {"cat/x3.png": cut, "cat/x4.png": cut})
     with pytest.raises(DataError, match="4 of 204 images do not decode, more than 3"):
         load_images(folder)
@@ -169,19 +201,24 @@ def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: P
     """Not a stand-in: the kernel refuses files of more than 100 kB, as a full disk would."""
     folder = written(tmp_path / "set", _classes(size=(200, 200)))
     code = (
-        LIGHT + "import resource; from pillar_core import data; from pillar_core.data import scratch\n"
+        LIGHT
+        + "import resource; from pillar_core import data; from pillar_core.data import scratch\n"
         "from pillar_core.errors import StoreError\n"
         "scratch.LARGEST_IN_MEMORY = 1000\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "try: data.load_images(sys.argv[1])\n"
         "except StoreError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
+    )
     assert "Nothing was kept. Free space" in done.stdout
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
 
 
-def test_a_full_disk_while_keeping_still_gives_the_rows(tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_while_keeping_still_gives_the_rows(
+    tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = written(tmp_path / "set", _classes())
 
     def refuse(*_: object, **__: object) -> bool:
@@ -193,7 +230,9 @@ def test_a_full_disk_while_keeping_still_gives_the_rows(tmp_path: Path, small_me
     assert not dataset.stored_rows
 
 
-def test_a_damaged_store_entry_is_decoded_again(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
+def test_a_damaged_store_entry_is_decoded_again(
+    tmp_path: Path, small_memory: None, own_cache: Path
+) -> None:
     folder = written(tmp_path / "set", _classes())
     first = load_images(folder)
     path = next((own_cache / "arrays").rglob("*.npz"))
@@ -218,7 +257,18 @@ def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path: Path) ->
     assert any("1 files do not decode" in note for note in dataset.notes)
 
 
-@pytest.mark.parametrize("name", ["../a/1.png", "/a/1.png", "a/../../1.png", "..\\a\\1.png", "C:/a/1.png", "C:\\a\\1.png", "~/a/1.png"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../a/1.png",
+        "/a/1.png",
+        "a/../../1.png",
+        "..\\a\\1.png",
+        "C:/a/1.png",
+        "C:\\a\\1.png",
+        "~/a/1.png",
+    ],
+)
 def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -233,7 +283,9 @@ def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
 
 def test_a_class_with_one_image_and_a_class_without_test_images_are_named(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", _classes(5) | {"emu/1.png": picture(2, 1)})
-    assert any("Classes with one train image each: emu" in note for note in load_images(folder).notes)
+    assert any(
+        "Classes with one train image each: emu" in note for note in load_images(folder).notes
+    )
     sides = {f"train/{name}": content for name, content in _classes(5).items()}
     sides |= {f"test/cat/{i}.png": picture(0, i) for i in range(2)}
     dataset = load_images(written(tmp_path / "sides", sides))
@@ -254,8 +306,13 @@ def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(tmp_path: Path, small_memory: None, own_cache: Path, save: Any, order: Any) -> None:
-    images, labels = np.random.RandomState(0).randint(0, 256, (60, 7, 5), np.uint8), np.arange(60) % 3
+def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(
+    tmp_path: Path, small_memory: None, own_cache: Path, save: Any, order: Any
+) -> None:
+    images, labels = (
+        np.random.RandomState(0).randint(0, 256, (60, 7, 5), np.uint8),
+        np.arange(60) % 3,
+    )
     save(tmp_path / "a.npz", train_images=np.asarray(images, order=order), train_labels=labels)
     dataset = load_images(tmp_path / "a.npz")
     assert _on_disk(dataset.x_train)
@@ -265,10 +322,14 @@ def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(tmp_path: Path, small_me
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
 
 
-def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(tmp_path: Path, small_memory: None) -> None:
+def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(
+    tmp_path: Path, small_memory: None
+) -> None:
     rows = np.random.RandomState(0).normal(size=(200, 9))
     np.savez(tmp_path / "a.npz", x_train=rows, y_train=np.arange(200) % 2)
-    np.testing.assert_array_equal(read_features(tmp_path / "a.npz").x_train, rows.astype(np.float32))
+    np.testing.assert_array_equal(
+        read_features(tmp_path / "a.npz").x_train, rows.astype(np.float32)
+    )
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.zeros((60, 7, 5), np.uint8))
     for content in (stream.getvalue()[:-50], stream.getvalue() + bytes(50)):
@@ -276,12 +337,16 @@ def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(
             archive.writestr("x_train.npy", content)
         with pytest.raises(DataError, match="it is no such array"):
             load_images(tmp_path / "a.npz")
-    np.savez(tmp_path / "b.npz", x_train=np.array([{"a": 1}] * 5000, dtype=object), allow_pickle=True)
+    np.savez(
+        tmp_path / "b.npz", x_train=np.array([{"a": 1}] * 5000, dtype=object), allow_pickle=True
+    )
     with pytest.raises(DataError, match="pickle"):
         load_images(tmp_path / "b.npz")
 
 
-def test_a_process_killed_while_decoding_leaves_nothing(tmp_path: Path, own_cache: Path, small_memory: None) -> None:
+def test_a_process_killed_while_decoding_leaves_nothing(
+    tmp_path: Path, own_cache: Path, small_memory: None
+) -> None:
     folder = written(tmp_path / "set", _classes(40))
     code = (
         LIGHT + "import os; from pillar_core import data\n"
@@ -295,7 +360,9 @@ def test_a_process_killed_while_decoding_leaves_nothing(tmp_path: Path, own_cach
         "decoding.pixels = killed\n"
         "data.load_images(sys.argv[1])"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == -9
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
     assert len(load_images(folder).x_train) == 64

@@ -16,11 +16,23 @@ import pillar_core as pc
 from pillar_core.data import duplicates, raw, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.files import npz_of
-from pillar_core.data.partition import BY_COIN_NOTE, SET_APART, TEST_FRACTION, stratify, toss, with_tossed_test, without_drawn_test
+from pillar_core.data.partition import (
+    BY_COIN_NOTE,
+    SET_APART,
+    TEST_FRACTION,
+    stratify,
+    toss,
+    with_tossed_test,
+    without_drawn_test,
+)
 from pillar_core.errors import DataError
 from pillar_core.types import BY_COIN, Persons
 
-SMALL = arrays.arrays(np.float32, st.tuples(st.integers(0, 8), st.just(3)), elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5]))
+SMALL = arrays.arrays(
+    np.float32,
+    st.tuples(st.integers(0, 8), st.just(3)),
+    elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5]),
+)
 
 
 def _brute(x_a: np.ndarray, x_b: np.ndarray) -> list[list[int]]:
@@ -60,17 +72,29 @@ X, Y = np.arange(400, dtype=np.float32).reshape(200, 2), np.arange(200) % 2
 
 
 def _fits_coins(draws: list[tuple[bool, ...]]) -> bool:
-    """Whether draws of two rows are as two coins of `TEST_FRACTION` give them, by a χ² test at 1 in a million."""
-    expected = [len(draws) * np.prod([TEST_FRACTION if side else 1 - TEST_FRACTION for side in pair]) for pair in np.ndindex(2, 2)]
+    """Whether draws of two rows are as two coins of `TEST_FRACTION` give them, by a χ² test at 1 in
+    a million."""
+    expected = [
+        len(draws) * np.prod([TEST_FRACTION if side else 1 - TEST_FRACTION for side in pair])
+        for pair in np.ndindex(2, 2)
+    ]
     counts = Counter(draws)
-    return bool(stats.chisquare([counts[pair] for pair in np.ndindex(2, 2)], expected).pvalue > 1e-6)
+    return bool(
+        stats.chisquare([counts[pair] for pair in np.ndindex(2, 2)], expected).pvalue > 1e-6
+    )
 
 
 def test_two_coins_know_nothing_of_each_other_and_a_stratified_draw_does() -> None:
-    """What the larger ε of training and private test rests on: given all other rows' sides, a row's own is a coin."""
+    """What the larger ε of training and private test rests on: given all other rows' sides, a row's
+    own is a coin."""
     assert _fits_coins([tuple(row in toss(2)[1] for row in range(2)) for _ in range(4000)])
     labels = np.zeros(2, dtype=np.int64)
-    assert not _fits_coins([tuple(row in stratify(labels, seed=seed, name="x")[1] for row in range(2)) for seed in range(4000)])
+    assert not _fits_coins(
+        [
+            tuple(row in stratify(labels, seed=seed, name="x")[1] for row in range(2))
+            for seed in range(4000)
+        ]
+    )
 
 
 def test_a_person_is_wholly_on_one_side_and_every_row_on_one() -> None:
@@ -79,35 +103,59 @@ def test_a_person_is_wholly_on_one_side_and_every_row_on_one() -> None:
     assert sorted([*train, *test]) == list(range(900))
     assert not set(persons[train]) & set(persons[test])
     assert 20 < len(set(persons[test])) < 110, "300 coins of a fifth"
-    features = dataclasses.replace(pc.features(X, Y), persons=Persons(np.arange(200), 1), test_drawn=True)
+    features = dataclasses.replace(
+        pc.features(X, Y), persons=Persons(np.arange(200), 1), test_drawn=True
+    )
     for refused in (features, dataclasses.replace(features, persons=None, test_drawn=False)):
         with pytest.raises(DataError, match="drawn while reading"):
             with_tossed_test(refused)
 
 
 @pytest.mark.parametrize("shape", [(200, 2), (200, 4, 4)])
-def test_rows_of_any_source_are_drawn_anew_and_travel_so(shape: tuple[int, ...], tmp_path: Path) -> None:
+def test_rows_of_any_source_are_drawn_anew_and_travel_so(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
     x = X if len(shape) == 2 else np.repeat(np.arange(200, dtype=np.uint8), 16).reshape(shape)
     np.savez(tmp_path / "rows.npz", x_train=x, y_train=Y)
-    data = uploads.load(uploads.keep(pc.load_features(tmp_path / "rows.npz") if len(shape) == 2 else pc.load_images(tmp_path / "rows.npz")))
+    data = uploads.load(
+        uploads.keep(
+            pc.load_features(tmp_path / "rows.npz")
+            if len(shape) == 2
+            else pc.load_images(tmp_path / "rows.npz")
+        )
+    )
     data = dataclasses.replace(data, test_drawn=True)
     drawn, again = with_tossed_test(data), with_tossed_test(data)
     assert (BY_COIN_NOTE in drawn.notes, SET_APART in drawn.notes) == (True, False)
     assert len(drawn.x_train) + len(drawn.x_test) == 200
     assert drawn.x_test.tobytes() != again.x_test.tobytes(), "no seed"
     (tmp_path / "kept.npz").write_bytes(npz_of(drawn))
-    for copy in (uploads.load(uploads.keep(drawn)), pc.load_features(tmp_path / "kept.npz"), pc.load_features(drawn)):
+    for copy in (
+        uploads.load(uploads.keep(drawn)),
+        pc.load_features(tmp_path / "kept.npz"),
+        pc.load_features(drawn),
+    ):
         assert copy.test_drawn == BY_COIN
     assert len(without_drawn_test(drawn).x_train) == 200, "as a public set, it has them all"
 
 
 def test_a_table_is_drawn_by_persons_and_keeps_a_class_that_no_train_row_has() -> None:
-    frame = pd.DataFrame({"a": range(1200), "who": np.repeat(range(400), 3), "label": ["x"] * 600 + ["y"] * 597 + ["z"] * 3})
+    frame = pd.DataFrame(
+        {
+            "a": range(1200),
+            "who": np.repeat(range(400), 3),
+            "label": ["x"] * 600 + ["y"] * 597 + ["z"] * 3,
+        }
+    )
     recipe = Recipe("label", columns=(Column("a", "numbers", 0),), person="who", rows_per_person=3)
     draws = [raw.private_features(frame, recipe, name="ward", by_coin=True) for _ in range(12)]
     for features in draws:
         assert (features.test_drawn, features.classes) == (BY_COIN, ("x", "y", "z"))
-        assert not {int(value) // 3 for value in features.x_train[:, 0]} & {int(value) // 3 for value in features.x_test[:, 0]}
+        assert not {int(value) // 3 for value in features.x_train[:, 0]} & {
+            int(value) // 3 for value in features.x_test[:, 0]
+        }
     assert len({features.x_test.tobytes() for features in draws}) == 12
     named = frame.assign(split=["test"] * 3 + ["train"] * 1197)
-    assert len(raw.private_features(named, recipe, name="ward", by_coin=True).x_test) == 3, "rows that the source names stay"
+    assert len(raw.private_features(named, recipe, name="ward", by_coin=True).x_test) == 3, (
+        "rows that the source names stay"
+    )

@@ -1,4 +1,5 @@
-"""Tables with words, gaps, identifiers: what is learnt comes from public rows or the person, and what cannot be read is refused."""
+"""Tables with words, gaps, identifiers: what is learnt comes from public rows or the person, and
+what cannot be read is refused."""
 
 import io
 import re
@@ -19,9 +20,19 @@ from pillar_core.errors import DataError
 
 def ward(n: int = 60) -> pd.DataFrame:
     rows = np.arange(n)
-    frame = pd.DataFrame({"patient id": 1000 + rows[::-1], "age": rows % 50 + 0.5, "sex": np.where(rows % 3, "female", "male")})
+    frame = pd.DataFrame(
+        {
+            "patient id": 1000 + rows[::-1],
+            "age": rows % 50 + 0.5,
+            "sex": np.where(rows % 3, "female", "male"),
+        }
+    )
     frame["seen on"] = [f"2024-01-{day % 28 + 1:02d}" for day in rows]
-    frame["years"], frame["clinic"], frame["sick"] = frame["age"], "north", np.where(rows % 2, "yes", "no")
+    frame["years"], frame["clinic"], frame["sick"] = (
+        frame["age"],
+        "north",
+        np.where(rows % 2, "yes", "no"),
+    )
     frame.loc[[3, 5], "age"] = np.nan
     frame.loc[[3, 5], "years"] = np.nan
     return frame
@@ -31,18 +42,32 @@ def kinds(frame: pd.DataFrame) -> dict[str, str]:
     return {one.name: one.kind for one in encoding.columns_of(frame, "sick", public=frame)}
 
 
-def rows_of_persons(frame: pd.DataFrame, column: str, *, most: int, public: list[pd.DataFrame] | tuple[()] = ()) -> pd.DataFrame:
+def rows_of_persons(
+    frame: pd.DataFrame, column: str, *, most: int, public: list[pd.DataFrame] | tuple[()] = ()
+) -> pd.DataFrame:
     """The first rows of each person, as the wizard has them."""
     theirs = frozenset().union(*(persons.named_in(table, column)[0] for table in public))
-    return persons.first_rows(frame, column, persons.names_of_persons(frame[column]), most=most, theirs=theirs)
+    return persons.first_rows(
+        frame, column, persons.names_of_persons(frame[column]), most=most, theirs=theirs
+    )
 
 
 def test_a_text_is_no_category() -> None:
-    """A share of 132 visits held 65 distinct notes with phone numbers: each became a column, whose name is the whole note."""
+    """A share of 132 visits held 65 distinct notes with phone numbers: each became a column, whose
+    name is the whole note."""
     rows = np.arange(132)
-    told = ("lives alone, daughter visits", "wound clean and dry", "no complaints", "discharged against advice")
-    frame = pd.DataFrame({"note": [told[row % 4] + (f", phone 0{500 + row}" if row % 2 else "") for row in rows]})
-    frame["ward"] = np.array(["Internal medicine", "Intensive care unit, first floor", "Surgery"])[rows % 3]
+    told = (
+        "lives alone, daughter visits",
+        "wound clean and dry",
+        "no complaints",
+        "discharged against advice",
+    )
+    frame = pd.DataFrame(
+        {"note": [told[row % 4] + (f", phone 0{500 + row}" if row % 2 else "") for row in rows]}
+    )
+    frame["ward"] = np.array(["Internal medicine", "Intensive care unit, first floor", "Surgery"])[
+        rows % 3
+    ]
     frame["sick"] = np.where(rows % 2, "yes", "no")
     columns = encoding.columns_of(frame, "sick")
     assert [one.kind for one in columns] == [encoding.TEXT, encoding.WORDS]
@@ -51,13 +76,23 @@ def test_a_text_is_no_category() -> None:
     assert list(whole.categories) == ["ward"]
     assert encoding.problems_of(columns, whole, is_scaled=True) == []
     x, names = encoding.encode_columns(frame, columns, whole)
-    assert (x.shape, names[256:]) == ((132, 259), tuple(f"ward={ward}" for ward in whole.categories["ward"]))
+    assert (x.shape, names[256:]) == (
+        (132, 259),
+        tuple(f"ward={ward}" for ward in whole.categories["ward"]),
+    )
 
 
 def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused() -> None:
-    expected = {"patient id": encoding.IDENTIFIER, "age": encoding.NUMBERS, "sex": encoding.WORDS, "seen on": encoding.DATE}
+    expected = {
+        "patient id": encoding.IDENTIFIER,
+        "age": encoding.NUMBERS,
+        "sex": encoding.WORDS,
+        "seen on": encoding.DATE,
+    }
     assert kinds(ward()) == expected | {"years": encoding.COPY, "clinic": encoding.CONSTANT}
-    assert {one.name: one.kind for one in encoding.columns_of(ward(), "sick")}["years"] == encoding.NUMBERS
+    assert {one.name: one.kind for one in encoding.columns_of(ward(), "sick")}[
+        "years"
+    ] == encoding.NUMBERS
     columns = encoding.columns_of(ward(), "sick", public=ward())
     recipe = encoding.learn_recipe(ward(), columns, label="sick", left_out=["patient id", "clinic"])
     problems = encoding.problems_of(columns, recipe, is_scaled=True)
@@ -73,7 +108,9 @@ def test_public_rows_say_what_columns_are_whatever_one_private_row_holds() -> No
     private.loc[0, ["rare", "clinic", "sex", "age"]] = [1, "south", "x", 77.0]
     assert encoding.columns_of(private, "sick", public=public) == before
     assert {one.name: one.kind for one in before} == kinds(public)
-    assert [one.name for one in encoding.columns_of(private, "sick", public=public.drop(columns="age"))] == [one.name for one in before]
+    assert [
+        one.name for one in encoding.columns_of(private, "sick", public=public.drop(columns="age"))
+    ] == [one.name for one in before]
     columns = [one for one in before if one.name == "age"]
     with pytest.raises(DataError, match="'age' holds words here and numbers in another table"):
         encoding.encode_columns(private.assign(age="old"), columns, Recipe("sick"))
@@ -84,7 +121,9 @@ def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
     private.loc[7, "sex"] = "diverse"
     private.loc[9, "age"] = 1e9
     columns = encoding.columns_of(private, "sick")
-    recipe = encoding.learn_recipe(public, columns, label="sick", left_out=["patient id", "clinic", "seen on", "years"])
+    recipe = encoding.learn_recipe(
+        public, columns, label="sick", left_out=["patient id", "clinic", "seen on", "years"]
+    )
     assert recipe.categories == {"sex": ("female", "male")}
     assert recipe.fills == {"age": float(np.nanmedian(public["age"]))}
     assert encoding.problems_of(columns, recipe, is_scaled=True) == []
@@ -101,7 +140,9 @@ def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
     problems = encoding.problems_of(columns, Recipe("sick", left_out), is_scaled=False)
     assert sum("'age'" in line for line in problems) == 2
     assert any("'sex' holds words" in line for line in problems)
-    declared = Recipe("sick", left_out, {"sex": ("female", "male")}, {"age": 40.0}, {"age": (0.0, 80.0)})
+    declared = Recipe(
+        "sick", left_out, {"sex": ("female", "male")}, {"age": 40.0}, {"age": (0.0, 80.0)}
+    )
     assert encoding.problems_of(columns, declared, is_scaled=False) == []
     x, _ = encoding.encode_columns(ward(), columns, declared)
     assert x[3, 0] == pytest.approx(0.5)
@@ -116,11 +157,20 @@ def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column()
     assert set(public["sick"]) == {"yes", "no"} == set(private[private["split"] == "train"]["sick"])
     assert (private["split"] == "test").sum() == 12
     with pytest.raises(DataError, match="lack the columns age"):
-        encoding.learn_recipe(ward().drop(columns="age"), encoding.columns_of(ward(), "sick"), label="sick", left_out=["patient id"])
+        encoding.learn_recipe(
+            ward().drop(columns="age"),
+            encoding.columns_of(ward(), "sick"),
+            label="sick",
+            left_out=["patient id"],
+        )
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"), [(np.arange(1000.0), "cut it into bins"), (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each")]
+    ("labels", "said"),
+    [
+        (np.arange(1000.0), "cut it into bins"),
+        (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each"),
+    ],
 )
 def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
     with pytest.raises(DataError, match=said):
@@ -137,9 +187,17 @@ def test_the_first_rows_of_each_person_are_kept_on_one_side() -> None:
     with pytest.raises(DataError, match="patient"):
         rows_of_persons(frame.assign(patient=["a", None, "a", "c", "b"]), "patient", most=1)
     sides = ["train", "test", "test", " Train", "train", "train", "train"]
-    frame = pd.DataFrame({"who": ["a", "b", "a", "a ", "b", "a", "c"], "x": range(7), "split": sides})
+    frame = pd.DataFrame(
+        {"who": ["a", "b", "a", "a ", "b", "a", "c"], "x": range(7), "split": sides}
+    )
     assert rows_of_persons(frame, "who", most=2)["x"].tolist() == [0, 1, 3, 6]
-    assert rows_of_persons(frame.drop(columns="split"), "who", most=2)["x"].tolist() == [0, 1, 2, 4, 6]
+    assert rows_of_persons(frame.drop(columns="split"), "who", most=2)["x"].tolist() == [
+        0,
+        1,
+        2,
+        4,
+        6,
+    ]
     other = frame.assign(x=-1, label="any")  # what a row holds decides nothing
     assert len(rows_of_persons(other, "who", most=2)) == 4
 
@@ -147,13 +205,21 @@ def test_the_first_rows_of_each_person_are_kept_on_one_side() -> None:
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
     rows = np.arange(240)
-    whole = pd.DataFrame({"who": [f"p{row % 60}" for row in rows], "x": rows / 7, "label": np.where(rows % 60 % 3, "yes", "no")})
+    whole = pd.DataFrame(
+        {
+            "who": [f"p{row % 60}" for row in rows],
+            "x": rows / 7,
+            "label": np.where(rows % 60 % 3, "yes", "no"),
+        }
+    )
     frame = rows_of_persons(whole, "who", most=most)
     private, public = encoding.split_off_public(frame, "label", 0.2, person="who")
     columns = encoding.columns_of(frame.drop(columns="who"), "label")
     parts = encoding.private_parts(private, columns, Recipe("label"), person="who", most=most)
     at = {round(float(x), 3): who for x, who in zip(whole["x"], whole["who"], strict=True)}
-    train, test = ({at[round(float(x), 3)] for x in side[:, 0]} for side in (parts.x_train, parts.x_test))
+    train, test = (
+        {at[round(float(x), 3)] for x in side[:, 0]} for side in (parts.x_train, parts.x_test)
+    )
     assert not train & test
     beside = {at[round(float(x), 3)] for x in public["x"]}
     assert not (train | test) & beside
@@ -162,7 +228,10 @@ def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
     assert 5 < len(beside) < 20
     assert parts.persons.most == most
     named = [at[round(float(x), 3)] for x in parts.x_train[:, 0]]
-    assert (np.unique(named, return_inverse=True)[1] == np.unique(parts.persons.of, return_inverse=True)[1]).all()
+    assert (
+        np.unique(named, return_inverse=True)[1]
+        == np.unique(parts.persons.of, return_inverse=True)[1]
+    ).all()
     if most == 1:
         alone = encoding.private_parts(*_alone(frame), Recipe("label"))
         assert (alone.x_train == parts.x_train).all()
@@ -175,14 +244,21 @@ def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ..
     return rows, encoding.columns_of(frame.drop(columns="who"), "label")
 
 
-@pytest.mark.parametrize("ways", [["A1", "a1", "Ａ1"], ['="A1"', "A1"], ["anna", "an\u200bna"], ["anna b", "anna\tb"]])
+@pytest.mark.parametrize(
+    "ways", [["A1", "a1", "Ａ1"], ['="A1"', "A1"], ["anna", "an\u200bna"], ["anna b", "anna\tb"]]
+)
 def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> None:
-    """Told apart they would be two rows of one; taken together, one who leaves would bring in another's row."""
+    """Told apart they would be two rows of one; taken together, one who leaves would bring in
+    another's row."""
     frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
     with pytest.raises(DataError, match=r"'patient'.*in one way") as refused:
         rows_of_persons(frame, "patient", most=1)
-    assert all(repr(str(way).strip()) in str(refused.value) for way in ways), "the message shows what is hidden"
-    assert rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)["x"].tolist() == [0, len(ways)]
+    assert all(repr(str(way).strip()) in str(refused.value) for way in ways), (
+        "the message shows what is hidden"
+    )
+    assert rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)[
+        "x"
+    ].tolist() == [0, len(ways)]
 
 
 @pytest.mark.parametrize(
@@ -208,11 +284,15 @@ def test_numbers_of_one_value_are_one_person(ways: list[object]) -> None:
 @pytest.mark.parametrize("lost", ["3.91E+16", "1.00000e+05", "3,91E+16", "'3.91E+16", 3.91e16])
 def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost: object) -> None:
     frame = pd.DataFrame({"patient": pd.Series(["a1", lost, "b2"], dtype=object), "x": range(3)})
-    with pytest.raises(DataError, match=r"'patient' holds names .*rows 1\).* lost digits") as refused:
+    with pytest.raises(
+        DataError, match=r"'patient' holds names .*rows 1\).* lost digits"
+    ) as refused:
         rows_of_persons(frame, "patient", most=1)
     assert "1.00" not in str(refused.value)
     with pytest.raises(DataError, match="lost digits"):
-        rows_of_persons(frame[["x"]].assign(patient=["a", "b", "c"]), "patient", most=1, public=[frame])
+        rows_of_persons(
+            frame[["x"]].assign(patient=["a", "b", "c"]), "patient", most=1, public=[frame]
+        )
 
 
 def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
@@ -239,7 +319,9 @@ def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
     frame = pd.DataFrame({"patient": names, "x": range(len(names))})
     assert len(rows_of_persons(frame, "patient", most=1)) == len(names)
     # What is kept of them is made of these numbers, and the key of their rows with it.
-    codes, alike = persons.names_of_persons(pd.Series(["b", "\u00e9va", "B2 ", "a", "B2", "b"], name="who"))
+    codes, alike = persons.names_of_persons(
+        pd.Series(["b", "\u00e9va", "B2 ", "a", "B2", "b"], name="who")
+    )
     assert codes.tolist() == [2, 3, 0, 1, 0, 2]
     assert alike.tolist() == ["b2", "a", "b", "\u00e9va"]
 
@@ -251,8 +333,12 @@ def test_a_name_of_nothing_names_nobody(name: str | None) -> None:
 
 
 def test_numbers_that_reading_rounded_name_nobody() -> None:
-    """A gap makes a column of whole numbers one of floats, which tell 10**16 from 10**16 + 1 no more."""
-    private = frame_of(io.BytesIO(b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(9))), ".csv")
+    """A gap makes a column of whole numbers one of floats, which tell 10**16 from 10**16 + 1 no
+    more."""
+    private = frame_of(
+        io.BytesIO(b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(9))),
+        ".csv",
+    )
     named = b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(4))
     public = [frame_of(io.BytesIO(named + gap), ".csv") for gap in (b"", b",1\n")]
     with pytest.raises(DataError, match=r"'patient'.*as words"):
@@ -263,7 +349,11 @@ def test_numbers_that_reading_rounded_name_nobody() -> None:
 def test_persons_of_a_public_table_are_not_private_too() -> None:
     """Whose rows are public however they are written there, has none that ε claims to protect."""
     frame = pd.DataFrame({"patient": ["a1", "7", "c", "a1", "7"], "x": range(5)})
-    public = [pd.DataFrame({"patient": ["A1 ", None]}), pd.DataFrame({"patient": [7.0]}), pd.DataFrame({"x": [2.0]})]
+    public = [
+        pd.DataFrame({"patient": ["A1 ", None]}),
+        pd.DataFrame({"patient": [7.0]}),
+        pd.DataFrame({"x": [2.0]}),
+    ]
     assert rows_of_persons(frame, "patient", most=1, public=public)["x"].tolist() == [2]
     assert rows_of_persons(frame, "patient", most=1, public=public[2:])["x"].tolist() == [0, 1, 2]
     with pytest.raises(DataError, match=r"every person .* public"):
@@ -272,25 +362,42 @@ def test_persons_of_a_public_table_are_not_private_too() -> None:
 
 @pytest.mark.parametrize(
     ("name", "count", "is_found"),
-    [("patient", 40, True), ("user_id", 40, True), ("customer_age", 40, False), ("subject", 120, True), ("client", 2, False)],
+    [
+        ("patient", 40, True),
+        ("user_id", 40, True),
+        ("customer_age", 40, False),
+        ("subject", 120, True),
+        ("client", 2, False),
+    ],
 )
-def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(name: str, count: int, is_found: bool) -> None:
+def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(
+    name: str, count: int, is_found: bool
+) -> None:
     frame = pd.DataFrame({"x": range(120), name: [f"p{row % count}" for row in range(120)]})
     assert persons.person_column(frame) == (name if is_found else None)
 
 
 def test_damaged_names_are_counted_for_whoever_reads_in_python(tmp_path: Path) -> None:
     """A person's 100 names in two notations once left 200 rows, and ε was called a person's."""
-    rows = [(name, row + 0.5, ["no", "yes"][row % 2]) for row in range(100) for name in (f"{100_000 * (row + 1)}", f"{row + 1}E+05")]
+    rows = [
+        (name, row + 0.5, ["no", "yes"][row % 2])
+        for row in range(100)
+        for name in (f"{100_000 * (row + 1)}", f"{row + 1}E+05")
+    ]
     pd.DataFrame(rows, columns=["patient", "v", "label"]).to_csv(tmp_path / "two.csv", index=False)
     features = pc.load_features(tmp_path / "two.csv", person="patient")
     assert len(features.x_train) + len(features.x_test) == 100
-    assert any(note.startswith("200 rows of 100 persons: the first row of each is used") for note in features.notes)
+    assert any(
+        note.startswith("200 rows of 100 persons: the first row of each is used")
+        for note in features.notes
+    )
 
 
 def infinite(place: Path, bad: str) -> tuple[Any, Any]:
     """A private table with infinite numbers, and a public one without."""
-    table = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40) * 7 % 50, "label": ["no", "yes"] * 20})
+    table = pd.DataFrame(
+        {"a": np.arange(40.0), "b": np.arange(40) * 7 % 50, "label": ["no", "yes"] * 20}
+    )
     public = table.assign(b=table["b"] + 1)
     if bad == "a DataFrame":
         return table.assign(a=table["a"].where(table["a"] != 4, -np.inf)), public
@@ -303,8 +410,12 @@ def infinite(place: Path, bad: str) -> tuple[Any, Any]:
     return place / "p.csv", public
 
 
-@pytest.mark.parametrize("bad", ["inf", "1e400", "-1e39", ";inf", ";1e400", "parquet", "a DataFrame"])
-def test_what_is_infinite_is_refused_with_row_and_column_and_never_filled(bad: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "bad", ["inf", "1e400", "-1e39", ";inf", ";1e400", "parquet", "a DataFrame"]
+)
+def test_what_is_infinite_is_refused_with_row_and_column_and_never_filled(
+    bad: str, tmp_path: Path
+) -> None:
     private, public = infinite(tmp_path, bad)
     for more in ({}, {"public": public}):
         with pytest.raises(DataError, match=r"row 4\b") as refused:
@@ -321,19 +432,30 @@ def times(start: int, step: int, *, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"t": numbers, "b": np.arange(200) % 7, "label": ["no", "yes"] * 100})
 
 
-@pytest.mark.parametrize(("start", "step"), [(1_700_000_000, 60), (1_700_000_000_000, 1000), (2**24, 1)])
-def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_declared_range(start: int, step: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("start", "step"), [(1_700_000_000, 60), (1_700_000_000_000, 1000), (2**24, 1)]
+)
+def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_declared_range(
+    start: int, step: int, tmp_path: Path
+) -> None:
     private, public = times(start, step), times(start, step, seed=1).iloc[:100]
     features = pc.load_features(private, public=public)
     x = np.concatenate([features.x_train, features.x_test])[:, 0]
     assert len(np.unique(x)) == 200
-    assert sorted(x + np.float64(public["t"].median())) == sorted(private["t"]), "less the public median, whatever the private one is"
+    assert sorted(x + np.float64(public["t"].median())) == sorted(private["t"]), (
+        "less the public median, whatever the private one is"
+    )
     assert any("median of the public rows was taken off" in note for note in features.notes)
-    assert pc.load_features(private.iloc[:150], public=public).recipe == features.recipe, "private rows decide nothing of it"
+    assert pc.load_features(private.iloc[:150], public=public).recipe == features.recipe, (
+        "private rows decide nothing of it"
+    )
     again, _ = raw.new_rows(private.drop(columns="label"), recipes.recipe_of(features.recipe or {}))
     assert len(np.unique(again[:, 0])) == 200
     form = dict(features.recipe or {})
-    form["columns"] = [column | ({"low": start, "high": start + 200 * step} if column["name"] == "t" else {}) for column in form["columns"]]
+    form["columns"] = [
+        column | ({"low": start, "high": start + 200 * step} if column["name"] == "t" else {})
+        for column in form["columns"]
+    ]
     declared = pc.load_features(private, recipe=form)
     assert len(np.unique(np.concatenate([declared.x_train, declared.x_test])[:, 0])) == 200
     private.to_csv(tmp_path / "p.csv", index=False)
@@ -347,9 +469,13 @@ def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_decla
 
 def test_numbers_that_32_bits_tell_apart_are_read_as_before_however_large() -> None:
     """Incomes to a thousand million differ by more than is lost."""
-    incomes = pd.DataFrame({"income": np.random.default_rng(0).integers(10**9, size=400), "label": ["no", "yes"] * 200})
+    incomes = pd.DataFrame(
+        {"income": np.random.default_rng(0).integers(10**9, size=400), "label": ["no", "yes"] * 200}
+    )
     features = pc.load_features(incomes)
-    assert sorted(np.concatenate([features.x_train, features.x_test])[:, 0]) == sorted(incomes["income"].astype(np.float32))
+    assert sorted(np.concatenate([features.x_train, features.x_test])[:, 0]) == sorted(
+        incomes["income"].astype(np.float32)
+    )
     small = pd.DataFrame({"a": np.arange(-50.0, 50) / 3, "label": ["no", "yes"] * 50})
     recipe = pc.load_features(small, public=small).recipe or {}
     assert "centre" not in recipe["columns"][0], "files without large numbers keep their form"

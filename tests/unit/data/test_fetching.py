@@ -1,4 +1,5 @@
-"""Fetching over HTTP from a server of our own: cut and stalled lines, wrong files, full disks, and what is fetched again."""
+"""Fetching over HTTP from a server of our own: cut and stalled lines, wrong files, full disks, and
+what is fetched again."""
 
 import gzip
 import hashlib
@@ -65,7 +66,9 @@ def cifar(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
         yield server, x
 
 
-def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left_half(served: tuple[Served, Array]) -> None:
+def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left_half(
+    served: tuple[Served, Array],
+) -> None:
     server, x = served
     found = load_dataset("torchvision:mnist", download=True)
     np.testing.assert_array_equal(found.x_train, x[:40])
@@ -74,7 +77,8 @@ def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left
     load_dataset("torchvision:mnist", download=True)
     load_dataset("torchvision:mnist")
     assert server.asked == asked
-    # A kill between archive and unpacked file leaves the mark; the half file must not count as there.
+    # A kill between archive and unpacked file leaves the mark; the half file must not count as
+    # there.
     _, x = served
     load_dataset("torchvision:mnist", download=True)
     place = places.home("torchvision:mnist")
@@ -86,10 +90,14 @@ def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left
     assert not (place / places.UNFINISHED).exists()
 
 
-def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(served: tuple[Served, Array]) -> None:
+def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(
+    served: tuple[Served, Array],
+) -> None:
     server, x = served
     server.cut.add(LAST)
-    with pytest.raises(DataError, match=r"MNIST could not be fetched.*fetched anew.*Without a network"):
+    with pytest.raises(
+        DataError, match=r"MNIST could not be fetched.*fetched anew.*Without a network"
+    ):
         load_dataset("torchvision:mnist", download=True)
     with pytest.raises(DataError, match="A download was interrupted there"):
         load_dataset("torchvision:mnist")
@@ -100,7 +108,9 @@ def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(se
     assert server.asked[LAST] > asked[LAST]
 
 
-def test_the_command_fetches_and_reads(served: tuple[Served, Array], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_fetches_and_reads(
+    served: tuple[Served, Array], capsys: pytest.CaptureFixture[str]
+) -> None:
     from pillar_core.__main__ import main
 
     assert main(["data", "torchvision:mnist", "--download"]) == 0
@@ -110,12 +120,16 @@ def test_the_command_fetches_and_reads(served: tuple[Served, Array], capsys: pyt
 
 
 @pytest.mark.parametrize("how", ["cut", "stalled"])
-def test_a_broken_line_goes_on_where_it_stopped(how: str, cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_line_goes_on_where_it_stopped(
+    how: str, cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every answer brings half of what is left; in the end each byte was sent once."""
     server, x = cifar
     monkeypatch.setattr(downloading, "STALLED_SECONDS", 0.5)
     getattr(server, how).add(TAR)
-    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    np.testing.assert_array_equal(
+        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
+    )
     assert server.asked[TAR] > 3
     assert server.sent[TAR] == len(server.files[TAR])
 
@@ -124,7 +138,12 @@ def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
     server, x = cifar
     told: list[int] = []
     server.gate.clear()
-    with pytest.raises(Cancelled), downloading.report_progress(lambda done, total, message="": told.append(done), lambda: bool(told)):
+    with (
+        pytest.raises(Cancelled),
+        downloading.report_progress(
+            lambda done, total, message="": told.append(done), lambda: bool(told)
+        ),
+    ):
         load_dataset("torchvision:cifar10", download=True)
     server.gate.set()
     partial = places.home("torchvision:cifar10") / f"{TAR}{downloading.PARTIAL}"
@@ -132,11 +151,15 @@ def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
     assert 0 < kept < len(server.files[TAR])
     assert not DATASETS["torchvision:cifar10"].is_here()
     server.sent.clear()
-    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    np.testing.assert_array_equal(
+        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
+    )
     assert not partial.exists()
 
 
-def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(served: tuple[Served, Array]) -> None:
+def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(
+    served: tuple[Served, Array],
+) -> None:
     with pytest.raises(Cancelled), downloading.report_progress(lambda *_: None, lambda: True):
         load_dataset("torchvision:mnist", download=True)
     server, _ = served
@@ -146,21 +169,35 @@ def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(served: tu
     assert not DATASETS["torchvision:mnist"].is_here()
 
 
-def test_a_file_that_changed_since_is_fetched_from_its_beginning(cifar: tuple[Served, Array]) -> None:
+def test_a_file_that_changed_since_is_fetched_from_its_beginning(
+    cifar: tuple[Served, Array],
+) -> None:
     server, x = cifar
     place = places.home("torchvision:cifar10")
-    written(place, {places.UNFINISHED: b"", f"{TAR}{downloading.PARTIAL}": b"x" * (len(server.files[TAR]) + 10)})
-    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    written(
+        place,
+        {
+            places.UNFINISHED: b"",
+            f"{TAR}{downloading.PARTIAL}": b"x" * (len(server.files[TAR]) + 10),
+        },
+    )
+    np.testing.assert_array_equal(
+        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
+    )
     written(place, {places.UNFINISHED: b"", f"{TAR}{downloading.PARTIAL}": b"x" * 10})
     shutil.rmtree(place / "cifar-10-batches-py")
     (place / TAR).unlink()
     with pytest.raises(DataError, match="could not be fetched"):
         load_dataset("torchvision:cifar10", download=True)
-    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    np.testing.assert_array_equal(
+        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
+    )
 
 
 @pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "application/x-gzip"])
-def test_a_page_in_place_of_the_file_is_named(content_type: str, cifar: tuple[Served, Array]) -> None:
+def test_a_page_in_place_of_the_file_is_named(
+    content_type: str, cifar: tuple[Served, Array]
+) -> None:
     server, _ = cifar
     server.files[TAR], server.typed[TAR] = served_files.PAGE, content_type
     with pytest.raises(DataError, match=r"web page in place of the file.*proxy.*Without a network"):
@@ -178,7 +215,9 @@ def test_a_file_that_has_moved_is_asked_for_once(cifar: tuple[Served, Array]) ->
     load_dataset("torchvision:cifar10", download=True)
 
 
-def test_a_page_or_a_file_of_another_size_is_refused(tmp_path: Path, served: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_or_a_file_of_another_size_is_refused(
+    tmp_path: Path, served: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with served_files.serving({"a.gz": bytes(100)}) as server:
         downloading.get(f"{server.address}a.gz", tmp_path / "a.gz", size=50)
         with pytest.raises(downloading.DownloadFailedError, match="it is another file"):
@@ -187,23 +226,33 @@ def test_a_page_or_a_file_of_another_size_is_refused(tmp_path: Path, served: tup
     server, x = served
     with served_files.serving({}) as empty:
         monkeypatch.setattr("torchvision.datasets.MNIST.mirrors", [empty.address, server.address])
-        np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_train, x[:40])
+        np.testing.assert_array_equal(
+            load_dataset("torchvision:mnist", download=True).x_train, x[:40]
+        )
         assert empty.asked[LAST] == 1, "what is not there is asked for once"
 
 
-def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar: tuple[Served, Array]) -> None:
+def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(
+    cifar: tuple[Served, Array],
+) -> None:
     _, x = cifar
     place = written(places.home("torchvision:cifar10"), {places.UNFINISHED: b""})
     partial = place / f"{TAR}{downloading.PARTIAL}"
     partial.symlink_to("/dev/full")
-    with pytest.raises(DataError, match=r"the disk of .* is full.*free space there, or set PILLAR_DATA"):
+    with pytest.raises(
+        DataError, match=r"the disk of .* is full.*free space there, or set PILLAR_DATA"
+    ):
         load_dataset("torchvision:cifar10", download=True)
     assert not DATASETS["torchvision:cifar10"].is_here()
     partial.unlink(missing_ok=True)
-    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    np.testing.assert_array_equal(
+        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
+    )
 
 
-def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(
+    cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
     with pytest.raises(DataError, match=r"is full .*are to come, 0\.0 MB are free"):
@@ -212,7 +261,8 @@ def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(cifar: tuple[
 
 
 def test_two_who_ask_for_one_set_share_its_download(cifar: tuple[Served, Array]) -> None:
-    """The second comes while the first has half of the file, waits for it, and reads what it brought."""
+    """The second comes while the first has half of the file, waits for it, and reads what it
+    brought."""
     server, x = cifar
     server.gate.clear()
     waiting, begun = threading.Event(), threading.Event()
@@ -238,15 +288,21 @@ def test_medmnist_is_fetched_checked_and_redone(monkeypatch: pytest.MonkeyPatch)
     x, y = images_of(22, (28, 28), 2)
     name, content = "breastmnist.npz", served_files.medmnist(x, y)
     with served_files.serving({name: content[:-300] + bytes(300)}) as server:
-        monkeypatch.setitem(medmnist.INFO["breastmnist"], "url", f"{server.address}files/{name}?download=1")
+        monkeypatch.setitem(
+            medmnist.INFO["breastmnist"], "url", f"{server.address}files/{name}?download=1"
+        )
         monkeypatch.setitem(medmnist.INFO["breastmnist"], "MD5", served_files.md5(content))
-        with pytest.raises(DataError, match=r"could not be fetched.*another checksum than published.*fetched anew"):
+        with pytest.raises(
+            DataError, match=r"could not be fetched.*another checksum than published.*fetched anew"
+        ):
             load_dataset("medmnist:breastmnist", download=True)
         with pytest.raises(DataError, match="is not on this machine"):
             load_dataset("medmnist:breastmnist")
         server.files[name] = content
         for _ in range(2):
-            np.testing.assert_array_equal(load_dataset("medmnist:breastmnist", download=True).x_train, x[2:11])
+            np.testing.assert_array_equal(
+                load_dataset("medmnist:breastmnist", download=True).x_train, x[2:11]
+            )
         assert server.asked[name] == 2
 
 
@@ -258,7 +314,9 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.Mo
         np.save(stream, rows)
         files[f"cifar10.1_v6_{what}.npy"] = stream.getvalue()
     for name, content in files.items():
-        digest = hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
+        digest = hashlib.sha1(
+            b"blob %d\0%b" % (len(content), content), usedforsecurity=False
+        ).hexdigest()
         monkeypatch.setitem(toml_tables(FILES)["cifar10_1"]["checksums"], name, f"git:{digest}")
     with served_files.serving(files) as server:
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, f"{server.address}sets/")
@@ -271,7 +329,9 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.Mo
 
 def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     posts = {
-        f"20news-bydate-{side}/{group}/{number}": f"Newsgroups: {group}\r\nFrom: a@b\r\n\r\nPost {number} on {group[-3:]}\r\n"
+        f"20news-bydate-{side}/{group}/{number}": (
+            f"Newsgroups: {group}\r\nFrom: a@b\r\n\r\nPost {number} on {group[-3:]}\r\n"
+        )
         for number, side in enumerate(["train"] * 4 + ["test"] * 2)
         for group in ("sci.med", "rec.autos")
     }
@@ -289,7 +349,9 @@ def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.Monke
         monkeypatch.setitem(toml_tables(FILES)["20newsgroups"], "checksum", digest)
         rows = load_dataset("20newsgroups", download=True)
     assert (rows.classes, len(rows.x_train), len(rows.x_test)) == (("rec.autos", "sci.med"), 8, 4)
-    assert sorted(rows.texts[8:]) == [f"Post {number} on {group}" for number in (4, 5) for group in ("med", "tos")]
+    assert sorted(rows.texts[8:]) == [
+        f"Post {number} on {group}" for number in (4, 5) for group in ("med", "tos")
+    ]
     said = zip(rows.texts, [*rows.y_train, *rows.y_test], strict=True)
     assert all((label == 1) == text.endswith("med") for text, label in said)
     assert (texts.encode(rows.texts[8:]) == rows.x_test).all()
@@ -331,24 +393,39 @@ print(json.dumps([said, told, [name for name in local_names() if ":" in name], s
 
 
 def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path: Path) -> None:
-    """Each repository has its own fault; the library's own setting for mirrors leads to the server."""
+    """Each repository has its own fault; the library's own setting for mirrors leads to the
+    server."""
     timm = pytest.importorskip("timm")  # at the top it would take two seconds in every worker
     rows = served_files.parquet(*images_of(20, (8, 8, 3), 2))
     weights = save(timm.create_model("test_efficientnet", num_classes=0).state_dict())
     sets = {f"owner/{name}/{ROWS}": rows for name in ("good", "cut", "slow", "changed", "page")}
-    networks = {f"timm/test_{name}.r160_in1k/{WEIGHTS}": weights for name in ("efficientnet", "vit", "byobnet", "resnet")}
+    networks = {
+        f"timm/test_{name}.r160_in1k/{WEIGHTS}": weights
+        for name in ("efficientnet", "vit", "byobnet", "resnet")
+    }
     with served_files.serving(sets | networks) as server:
         server.has_ranges = True
         server.cut |= {f"owner/cut/{ROWS}", f"timm/test_efficientnet.r160_in1k/{WEIGHTS}"}
         server.stalled |= {f"owner/slow/{ROWS}"}
-        server.published |= dict.fromkeys((f"owner/changed/{ROWS}", f"timm/test_byobnet.r160_in1k/{WEIGHTS}"), 64 * "0")
+        server.published |= dict.fromkeys(
+            (f"owner/changed/{ROWS}", f"timm/test_byobnet.r160_in1k/{WEIGHTS}"), 64 * "0"
+        )
         server.pages |= {"owner/page", "timm/test_resnet.r160_in1k"}
         names = [f"hub:owner/{name}" for name in ("good", "cut", "slow", "changed", "page", "gone")]
-        names += [f"timm:test_{name}.r160_in1k" for name in ("efficientnet", "vit", "byobnet", "resnet", "convnext")]
-        hub = {"HF_ENDPOINT": server.address.rstrip("/"), "HF_HOME": str(tmp_path / "hub"), "HF_HUB_DISABLE_TELEMETRY": "1"}
+        names += [
+            f"timm:test_{name}.r160_in1k"
+            for name in ("efficientnet", "vit", "byobnet", "resnet", "convnext")
+        ]
+        hub = {
+            "HF_ENDPOINT": server.address.rstrip("/"),
+            "HF_HOME": str(tmp_path / "hub"),
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+        }
         patience = {"HF_HUB_DOWNLOAD_TIMEOUT": "2", "HF_HUB_ETAG_TIMEOUT": "2"}
         command = [sys.executable, "-c", FETCH, *names]
-        done = subprocess.run(command, env=os.environ | hub | patience, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, env=os.environ | hub | patience, capture_output=True, text=True, check=False
+        )
     assert done.returncode == 0, done.stderr
     said, told, here, sizes = json.loads(done.stdout.splitlines()[-1])
     assert {name: said[name] for name in names[:3]} == dict.fromkeys(names[:3], 16)
@@ -362,13 +439,21 @@ def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path: Path) -> None:
     for name in ("resnet", "convnext"):
         assert "weights=FILE" in said[f"timm:test_{name}.r160_in1k"]
     assert sizes == [[len(rows), "cc0-1.0"]] * 2
-    for name in (f"owner/cut/{ROWS}", f"owner/slow/{ROWS}", f"timm/test_efficientnet.r160_in1k/{WEIGHTS}"):
-        assert server.sent[name] >= len(server.files[name]), "half was sent, then the rest or all of it"
+    for name in (
+        f"owner/cut/{ROWS}",
+        f"owner/slow/{ROWS}",
+        f"timm/test_efficientnet.r160_in1k/{WEIGHTS}",
+    ):
+        assert server.sent[name] >= len(server.files[name]), (
+            "half was sent, then the rest or all of it"
+        )
     assert max(done for done, _ in told) >= len(weights)
 
 
-ARFF = b"@relation tiny\n@attribute V1 numeric\n@attribute V2 numeric\n@attribute class {yes, no}\n@data\n" + b"".join(
-    b"%d,%d,%b\n" % (row, -row, b"yes" if row % 2 else b"no") for row in range(20)
+ARFF = (
+    b"@relation tiny\n@attribute V1 numeric\n@attribute V2 numeric\n@attribute class {yes,"
+    b" no}\n@data\n"
+    + b"".join(b"%d,%d,%b\n" % (row, -row, b"yes" if row % 2 else b"no") for row in range(20))
 )
 TABLE = "/data/v1/download/41161/riccardo.arff"
 
@@ -382,7 +467,9 @@ def openml(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("how", ["well", "cut", "stalled"])
-def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(how: str, openml: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(
+    how: str, openml: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(downloading, "STALLED_SECONDS", 0.5)
     if how != "well":
         (openml.cut if how == "cut" else openml.stalled).add(TABLE)
@@ -393,14 +480,24 @@ def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(how: str, 
     assert load_dataset("openml:riccardo").fingerprint == dataset.fingerprint
 
 
-@pytest.mark.filterwarnings("ignore:Invalid cache, redownloading:RuntimeWarning")  # scikit-learn's second try
+@pytest.mark.filterwarnings(
+    "ignore:Invalid cache, redownloading:RuntimeWarning"
+)  # scikit-learn's second try
 @pytest.mark.parametrize("is_there", [False, True])
-def test_the_address_that_a_table_names_leads_to_no_file_outside_its_folder(is_there: bool, openml: Served, tmp_path: Path) -> None:
-    """scikit-learn keeps a file by the path of its address, and deletes what it cannot read there."""
+def test_the_address_that_a_table_names_leads_to_no_file_outside_its_folder(
+    is_there: bool, openml: Served, tmp_path: Path
+) -> None:
+    """scikit-learn keeps a file by the path of its address, and deletes what it cannot read
+    there."""
     about = json.loads(openml.files["/api/v1/json/data/41161"])
     about["data_set_description"]["url"] = "https://openml.org/" + "../" * 4 + "other"
-    openml.files |= {"/api/v1/json/data/41161": json.dumps(about).encode(), "/" + "../" * 4 + "other": ARFF}
-    other = (places.home("openml:riccardo") / "openml" / "openml.org" / ("../" * 4 + "other.gz")).resolve()
+    openml.files |= {
+        "/api/v1/json/data/41161": json.dumps(about).encode(),
+        "/" + "../" * 4 + "other": ARFF,
+    }
+    other = (
+        places.home("openml:riccardo") / "openml" / "openml.org" / ("../" * 4 + "other.gz")
+    ).resolve()
     assert other.is_relative_to(tmp_path)
     if is_there:
         other.write_bytes(b"somebody's")
@@ -410,10 +507,16 @@ def test_the_address_that_a_table_names_leads_to_no_file_outside_its_folder(is_t
     assert (other.read_bytes() if other.exists() else b"") == (b"somebody's" if is_there else b"")
 
 
-@pytest.mark.filterwarnings("ignore:Invalid cache, redownloading:RuntimeWarning")  # scikit-learn's second try
+@pytest.mark.filterwarnings(
+    "ignore:Invalid cache, redownloading:RuntimeWarning"
+)  # scikit-learn's second try
 def test_a_table_that_openml_sends_badly_is_refused_and_asked_for_again(openml: Served) -> None:
     good = dict(openml.files)
-    faults = {"another checksum|md5": ARFF.replace(b"19,", b"18,"), "web page": served_files.PAGE, "answers 404": None}
+    faults = {
+        "another checksum|md5": ARFF.replace(b"19,", b"18,"),
+        "web page": served_files.PAGE,
+        "answers 404": None,
+    }
     for words, content in faults.items():
         openml.files.pop(TABLE) if content is None else openml.files.update({TABLE: content})
         with pytest.raises(DataError, match=f"could not be fetched.*({words})"):

@@ -9,7 +9,8 @@ import pytest
 from pillar_core.data import load_dataset
 from pillar_core.data.generators import gaussian_mixture
 
-# Ratios of sample to true variance: χ²/n has standard deviation √(2/n); five of them with Gaussian rows.
+# Ratios of sample to true variance: χ²/n has standard deviation √(2/n); five of them with Gaussian
+# rows.
 FIVE_SIGMA = 5.0
 
 
@@ -20,11 +21,15 @@ def test_mixture_closed_forms_agree_with_linear_algebra() -> None:
     moment = np.outer(mu, mu) + theta**2 * np.outer(nuisance, nuisance) + sigma**2 * np.eye(d)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
-    np.testing.assert_allclose(gaussian_mixture.eigenvalues(d, theta=theta, sigma=sigma), values, atol=1e-12)
+    np.testing.assert_allclose(
+        gaussian_mixture.eigenvalues(d, theta=theta, sigma=sigma), values, atol=1e-12
+    )
     np.testing.assert_allclose(data.known["eigenvalues"], values, atol=1e-12)
     for k in range(1, d):
         projector = vectors[:, :k] @ vectors[:, :k].T
-        assert math.isclose(gaussian_mixture.eigengap(k, theta=theta), values[k - 1] - values[k], abs_tol=1e-12)
+        assert math.isclose(
+            gaussian_mixture.eigengap(k, theta=theta), values[k - 1] - values[k], abs_tol=1e-12
+        )
         assert math.isclose(data.known["xi"][k], 1 - np.linalg.norm(projector @ mu), abs_tol=1e-12)
 
 
@@ -48,7 +53,8 @@ def test_spiked_basis_diagonalises_the_sample_covariance(d: int) -> None:
     basis, values = data.known["basis"], data.known["eigenvalues"]
     np.testing.assert_allclose(basis.T @ basis, np.eye(d), atol=1e-5)
     rotated = np.cov((data.x_train @ basis).T)
-    # Student noise with 4 degrees of freedom has no fourth moment: 15 % is wide for n = 60,000, and a wrong decay or κ misses it by more.
+    # Student noise with 4 degrees of freedom has no fourth moment: 15 % is wide for n = 60,000, and
+    # a wrong decay or κ misses it by more.
     np.testing.assert_allclose(np.diag(rotated), values, rtol=0.15)
     correlation = rotated / np.sqrt(np.outer(values, values))
     assert np.abs(correlation - np.diag(np.diag(correlation))).max() < 0.1
@@ -59,8 +65,11 @@ def test_spiked_rows_have_the_stated_means_sizes_spectrum_and_tails() -> None:
     data = load_dataset("spiked_features", n=60_000, n_test=100, d=24, C=4, seed=5)
     assert set(np.bincount(data.y_train)) == {15_000}
     means = np.stack([data.x_train[data.y_train == code].mean(axis=0) for code in range(4)])
-    # Each coordinate's error has standard deviation √(variance/15,000), the variances summing to about 1 over coordinates.
-    assert np.linalg.norm(means - data.known["class_means"], axis=1).max() < FIVE_SIGMA * math.sqrt(1 / 15_000)
+    # Each coordinate's error has standard deviation √(variance/15,000), the variances summing to
+    # about 1 over coordinates.
+    assert np.linalg.norm(means - data.known["class_means"], axis=1).max() < FIVE_SIGMA * math.sqrt(
+        1 / 15_000
+    )
     assert np.linalg.norm(data.known["class_means"], axis=1).min() > 10 * math.sqrt(1 / 15_000)
     data = load_dataset("spiked_features", n=100, n_test=100, d=64, separation=0.0, decay=1.5)
     slopes = np.diff(np.log(data.known["eigenvalues"])) / np.diff(np.log(np.arange(1, 65)))
@@ -82,7 +91,11 @@ def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its
     clean = []
     for k in (5, 10, 20, 40, 80, 160, 256):
         weights = np.linalg.solve(within[:k, :k], means[:, :k].T)
-        clean.append(_accuracy(z_test[:, :k] @ weights - 0.5 * (means[:, :k].T * weights).sum(axis=0), data.y_test))
+        clean.append(
+            _accuracy(
+                z_test[:, :k] @ weights - 0.5 * (means[:, :k].T * weights).sum(axis=0), data.y_test
+            )
+        )
     # 5,000 test rows: one standard error of an accuracy of 0.9 is 0.0042.
     assert 0.85 < clean[-1] < 0.93
     assert all(later > earlier - 0.0042 for earlier, later in itertools.pairwise(clean))
@@ -98,13 +111,18 @@ def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its
     assert abs(along_mu.mean() - 1) < FIVE_SIGMA * sigma / math.sqrt(n)
     assert abs(along_mu.var() / sigma**2 - 1) < tolerance
     assert abs((data.x_train @ nuisance).var() / (theta**2 + sigma**2) - 1) < tolerance
-    rest = data.x_train - np.outer(data.x_train @ mu, mu) - np.outer(data.x_train @ nuisance, nuisance)
-    assert abs((rest**2).sum() / (n * (d - 2) * sigma**2) - 1) < FIVE_SIGMA * math.sqrt(2 / (n * (d - 2)))
+    rest = (
+        data.x_train - np.outer(data.x_train @ mu, mu) - np.outer(data.x_train @ nuisance, nuisance)
+    )
+    assert abs((rest**2).sum() / (n * (d - 2) * sigma**2) - 1) < FIVE_SIGMA * math.sqrt(
+        2 / (n * (d - 2))
+    )
 
 
 @pytest.mark.slow
 def test_private_accuracy_on_spiked_features_peaks_at_a_small_k() -> None:
-    """Full-batch noisy gradient descent at ε = 0.1, δ = 1e-5 on the leading public components, written out here."""
+    """Full-batch noisy gradient descent at ε = 0.1, δ = 1e-5 on the leading public components,
+    written out here."""
     data = load_dataset("spiked_features", C=10)
     public = data.x_train[:5_000]
     centre, scale = public.mean(axis=0), public.std(axis=0)
@@ -112,18 +130,23 @@ def test_private_accuracy_on_spiked_features_peaks_at_a_small_k() -> None:
     z, z_test = ((x - centre) / scale @ basis for x in (data.x_train[5_000:], data.x_test))
     labels = data.y_train[5_000:]
     found = {k: _noisy_descent(z[:, :k], labels, z_test[:, :k], data.y_test) for k in (10, 40, 512)}
-    # Over three data seeds and three noise seeds the gaps were at least 16 and 3.5 points; a test error is 0.6.
+    # Over three data seeds and three noise seeds the gaps were at least 16 and 3.5 points; a test
+    # error is 0.6.
     assert found[40] > found[10] + 0.05
     assert found[40] > found[512] + 0.02
 
 
 def _noisy_descent(z: np.ndarray, y: np.ndarray, z_test: np.ndarray, y_test: np.ndarray) -> float:
     steps, classes = 20, 10
-    # One Gaussian release at ε = 0.1, δ = 1e-5 (add/remove) needs a noise multiplier of 30.75; steps cost their square root.
+    # One Gaussian release at ε = 0.1, δ = 1e-5 (add/remove) needs a noise multiplier of 30.75;
+    # steps cost their square root.
     noise_multiplier = 30.75 * math.sqrt(steps)
     learning_rate = min(len(y) / 30.75, 160 * classes) / steps
     generator = np.random.Generator(np.random.PCG64(0))
-    x, x_test = (np.c_[rows / np.linalg.norm(rows, axis=1, keepdims=True), np.ones(len(rows), np.float32)] for rows in (z, z_test))
+    x, x_test = (
+        np.c_[rows / np.linalg.norm(rows, axis=1, keepdims=True), np.ones(len(rows), np.float32)]
+        for rows in (z, z_test)
+    )
     squares, weights = (x**2).sum(axis=1), np.zeros((x.shape[1], classes), np.float32)
     for _ in range(steps):
         residual = np.exp(x @ weights)
@@ -131,7 +154,9 @@ def _noisy_descent(z: np.ndarray, y: np.ndarray, z_test: np.ndarray, y_test: np.
         residual[np.arange(len(y)), y] -= 1
         norms = np.sqrt((residual**2).sum(axis=1) * squares)
         residual *= np.minimum(1, 1 / np.maximum(norms, 1e-12))[:, None]
-        total = x.T @ residual + noise_multiplier * generator.standard_normal(weights.shape).astype(np.float32)
+        total = x.T @ residual + noise_multiplier * generator.standard_normal(weights.shape).astype(
+            np.float32
+        )
         weights -= np.float32(learning_rate / len(y)) * total
     return _accuracy(x_test @ weights, y_test)
 

@@ -22,8 +22,21 @@ Y = np.arange(20) % 2
 @pytest.mark.parametrize(
     ("rows", "labels"),
     [
-        *(("x_train", "y_train"), ("X_train", "y_train"), ("X", "y"), ("x", "y"), ("features", "labels"), ("data", "target")),
-        *(("embeddings", "labels"), ("embeddings", None), ("arr_0", "arr_1"), ("train_x", "train_y"), ("images", "label")),
+        *(
+            ("x_train", "y_train"),
+            ("X_train", "y_train"),
+            ("X", "y"),
+            ("x", "y"),
+            ("features", "labels"),
+            ("data", "target"),
+        ),
+        *(
+            ("embeddings", "labels"),
+            ("embeddings", None),
+            ("arr_0", "arr_1"),
+            ("train_x", "train_y"),
+            ("images", "label"),
+        ),
     ],
 )
 def test_the_names_that_people_give_are_known_and_said(rows: str, labels: str | None) -> None:
@@ -34,7 +47,9 @@ def test_the_names_that_people_give_are_known_and_said(rows: str, labels: str | 
 
 
 def test_names_that_are_not_certain_are_asked_for_with_shapes() -> None:
-    features = read_features(npz(X_train=X, y_train=Y, X_test=X[:4], y_test=Y[:4]), filename="a.npz")
+    features = read_features(
+        npz(X_train=X, y_train=Y, X_test=X[:4], y_test=Y[:4]), filename="a.npz"
+    )
     assert features.x_test is not None
     assert len(features.x_test) == 4
     content = npz(X=X, features=X, names=Y)
@@ -60,8 +75,16 @@ def test_a_sparse_file_holds_rows(kind: str) -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        *(scipy.sparse.csr_matrix(X), torch.tensor(X, requires_grad=True), torch.tensor(X).double()),
-        *(pd.DataFrame(X, columns=["a", "b", "c"]), pd.DataFrame(X, columns=["a", "b", "c"]).convert_dtypes(), X.tolist()),
+        *(
+            scipy.sparse.csr_matrix(X),
+            torch.tensor(X, requires_grad=True),
+            torch.tensor(X).double(),
+        ),
+        *(
+            pd.DataFrame(X, columns=["a", "b", "c"]),
+            pd.DataFrame(X, columns=["a", "b", "c"]).convert_dtypes(),
+            X.tolist(),
+        ),
     ],
     ids=["sparse", "with gradient", "double", "frame", "nullable", "lists"],
 )
@@ -70,10 +93,17 @@ def test_rows_of_any_library_are_numbers(rows: Any) -> None:
 
 
 def test_short_floats_and_dummies_are_numbers_and_words_are_not() -> None:
-    np.testing.assert_allclose(pc.features(torch.tensor(X).bfloat16(), torch.tensor(Y)).x_train, X, rtol=0.01)
+    np.testing.assert_allclose(
+        pc.features(torch.tensor(X).bfloat16(), torch.tensor(Y)).x_train, X, rtol=0.01
+    )
     frame = pd.get_dummies(pd.DataFrame({"age": range(20), "sex": ["f", "m"] * 10}))
     assert pc.features(frame, Y).x_train[1].tolist() == [1.0, 0.0, 1.0]
-    gaps = pd.DataFrame({"a": pd.array([1, None] * 10, dtype="Int64"), "b": pd.array([True, False] * 10, dtype="boolean")})
+    gaps = pd.DataFrame(
+        {
+            "a": pd.array([1, None] * 10, dtype="Int64"),
+            "b": pd.array([True, False] * 10, dtype="boolean"),
+        }
+    )
     with pytest.raises(DataError, match="row 1 is not finite in columns 0"):
         pc.features(gaps, Y)
     with pytest.raises(DataError, match="load_features"):

@@ -35,7 +35,11 @@ def bag_of_words() -> Array:
     return rows
 
 
-@pytest.mark.parametrize("made", [bag_of_words, lambda: np.tile(np.eye(1000, dtype=np.int64), (5, 1))], ids=["words", "one-hot rows"])
+@pytest.mark.parametrize(
+    "made",
+    [bag_of_words, lambda: np.tile(np.eye(1000, dtype=np.int64), (5, 1))],
+    ids=["words", "one-hot rows"],
+)
 def test_rows_that_compress_well_are_read(made: Callable[[], Array]) -> None:
     rows = made()
     labels = np.arange(len(rows)) % 3
@@ -47,7 +51,9 @@ def test_rows_that_compress_well_are_read(made: Callable[[], Array]) -> None:
 def test_masks_and_drawings_are_read() -> None:
     masks = np.zeros((1000, 128, 128), np.uint8)
     masks[:, 20:40, 30:50] = 255
-    images = read_images(compressed(x_train=masks, y_train=np.arange(1000) % 2), filename="masks.npz")
+    images = read_images(
+        compressed(x_train=masks, y_train=np.arange(1000) % 2), filename="masks.npz"
+    )
     assert (images.x_train == masks[: len(images.x_train)]).all()
     with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(20):
@@ -65,14 +71,29 @@ def test_a_table_of_all_genes_and_one_of_many_species_are_read() -> None:
     features = read_features(table, filename="genes.csv")
     assert features.x_train.shape == (10, 20_531)
     assert "only column of words" not in " ".join(features.notes)
-    species = pd.DataFrame({"petal": np.arange(500) / 7, "class": [f"species {number % 60:02d}" for number in range(500)]})
+    species = pd.DataFrame(
+        {
+            "petal": np.arange(500) / 7,
+            "class": [f"species {number % 60:02d}" for number in range(500)],
+        }
+    )
     features = read_features(species.to_csv(index=False).encode(), filename="species.csv")
     assert (len(features.classes), len(features.x_train)) == (60, 380)
 
 
-def test_the_only_column_of_few_words_is_the_label_and_that_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    flowers = pd.DataFrame({"Species": np.repeat(["rose", "iris"], 30), "petal": np.arange(60) / 7, "hairy": [True, False, False] * 20})
-    note = "Label: Species, the only column of words. Name another by label=, --label or on the page."
+def test_the_only_column_of_few_words_is_the_label_and_that_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    flowers = pd.DataFrame(
+        {
+            "Species": np.repeat(["rose", "iris"], 30),
+            "petal": np.arange(60) / 7,
+            "hairy": [True, False, False] * 20,
+        }
+    )
+    note = (
+        "Label: Species, the only column of words. Name another by label=, --label or on the page."
+    )
     for table in (flowers, flowers.assign(patient=np.arange(60) // 2)):
         table.to_csv(path := tmp_path / "flowers.csv", index=False)
         roles = {"person": "patient"} if "patient" in table else {}
@@ -107,13 +128,18 @@ def test_columns_that_may_be_no_labels_are_asked_about(columns: dict[str, list[A
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
 def test_words_that_are_written_as_differences_are_read(encoding: str) -> None:
     table = pa.table({"a": Y / 2, "label": np.where(Y > 2, "yes", "no")})
-    pq.write_table(table, out := io.BytesIO(), use_dictionary=False, column_encoding={"label": encoding})
+    pq.write_table(
+        table, out := io.BytesIO(), use_dictionary=False, column_encoding={"label": encoding}
+    )
     assert read_features(out.getvalue(), filename="a.parquet").classes == ("no", "yes")
 
 
-@pytest.mark.parametrize(("kind", "largest"), [("tif", 1.0), ("tif", 255.0), ("pgm", 255), ("pgm", 4095)])
+@pytest.mark.parametrize(
+    ("kind", "largest"), [("tif", 1.0), ("tif", 255.0), ("pgm", 255), ("pgm", 4095)]
+)
 def test_grey_of_other_depths_is_read_in_its_own_range(kind: str, largest: float) -> None:
-    """Float32 TIFF from a microscope, and PGM as text: the whole range of the set becomes 0 … 255."""
+    """Float32 TIFF from a microscope, and PGM as text: the whole range of the set becomes 0 …
+    255."""
     ramp = np.linspace(0, largest, 30 * 30).reshape(30, 30)
     with zipfile.ZipFile(out := io.BytesIO(), "w") as archive:
         for number in range(20):
@@ -128,10 +154,14 @@ def test_grey_of_other_depths_is_read_in_its_own_range(kind: str, largest: float
     for number, brightest in ((0, 128), (1, 255)):
         of_class = images.x_train[images.y_train == number].astype(float)
         assert abs(of_class.max() - brightest) <= 1
-        np.testing.assert_allclose(of_class[0], np.linspace(0, brightest, 900).reshape(30, 30), atol=2)
+        np.testing.assert_allclose(
+            of_class[0], np.linspace(0, brightest, 900).reshape(30, 30), atol=2
+        )
 
 
 def test_a_learner_takes_more_than_five_thousand_features() -> None:
     rows = stream(0, "wide").normal(size=(60, 5001)).astype(np.float32)
     features = pc.features(rows, np.arange(60) % 2, rows[:10], np.arange(10) % 2)
-    assert pc.run("pillar_one_shot", pc.split(features, public_fraction=0.2, seed=0), epsilon=8.0).metrics
+    assert pc.run(
+        "pillar_one_shot", pc.split(features, public_fraction=0.2, seed=0), epsilon=8.0
+    ).metrics

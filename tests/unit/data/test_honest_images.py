@@ -1,4 +1,5 @@
-"""Images as people keep them: turned, transparent, deep, in folders and lists of many kinds, and what they must become."""
+"""Images as people keep them: turned, transparent, deep, in folders and lists of many kinds, and
+what they must become."""
 
 import io
 from collections.abc import Callable
@@ -30,7 +31,9 @@ def grey(value: int = 100, size: tuple[int, int] = (8, 8)) -> bytes:
     return encoded(Image.new("L", size, value))
 
 
-def in_classes(content: Callable[[], bytes], count: int = 5, ending: str = "png") -> dict[str, bytes]:
+def in_classes(
+    content: Callable[[], bytes], count: int = 5, ending: str = "png"
+) -> dict[str, bytes]:
     """Class folders with `count` copies each."""
     return {f"{label}/{number}.{ending}": content() for label in CLASSES for number in range(count)}
 
@@ -82,14 +85,24 @@ def test_twelve_bits_in_sixteen_keep_their_greys(kind: str) -> None:
         ("Training", "Test images", ("Validation",)),
         ("train", "test", ("samples",)),
         ("seg_train/seg_train", "seg_test/seg_test", ("seg_pred",)),
-        ("archive/asl_alphabet_train/asl_alphabet_train", "archive/asl_alphabet_test/asl_alphabet_test", ()),
+        (
+            "archive/asl_alphabet_train/asl_alphabet_train",
+            "archive/asl_alphabet_test/asl_alphabet_test",
+            (),
+        ),
         ("data/train", "data/test", ("data/valid",)),
     ],
 )
-def test_splits_of_usual_unzips_are_no_classes(train: str, test: str, others: tuple[str, ...]) -> None:
+def test_splits_of_usual_unzips_are_no_classes(
+    train: str, test: str, others: tuple[str, ...]
+) -> None:
     files = {f"{train}/{name}": content for name, content in in_classes(grey, 6).items()}
     files |= {f"{test}/{name}": content for name, content in in_classes(grey, 2).items()}
-    files |= {f"{other}/{name}": content for other in others for name, content in in_classes(grey, 3).items()}
+    files |= {
+        f"{other}/{name}": content
+        for other in others
+        for name, content in in_classes(grey, 3).items()
+    }
     data = read(files)
     assert data.classes == CLASSES
     assert data.x_test is not None
@@ -98,9 +111,14 @@ def test_splits_of_usual_unzips_are_no_classes(train: str, test: str, others: tu
 
 
 ASKED = {
-    r"holdout": {f"{top}/{name}": grey() for top in ("train", "test", "holdout") for name in in_classes(grey)},
+    r"holdout": {
+        f"{top}/{name}": grey() for top in ("train", "test", "holdout") for name in in_classes(grey)
+    },
     r"It holds train\.csv: unzip": {"train.csv": b"a,label\n1,x\n"},
-    r"labels\.csv does not name them": {f"{number}.png": grey() for number in range(10)} | {"labels.csv": b"file,label\nx,cat\ny,dog\n"},
+    r"labels\.csv does not name them": (
+        {f"{number}.png": grey() for number in range(10)}
+        | {"labels.csv": b"file,label\nx,cat\ny,dog\n"}
+    ),
     r"mogrify": in_classes(bytes, ending="heic"),
 }
 
@@ -114,23 +132,39 @@ def test_what_is_not_certain_is_asked_for(words: str) -> None:
 @pytest.mark.parametrize("tops", [("fold1", "fold2", "fold3"), ("Training", "Holdout")])
 def test_folders_that_hold_the_same_classes_are_asked_about(tops: tuple[str, ...]) -> None:
     with pytest.raises(DataError, match="which folders are the classes is not certain"):
-        read({f"{top}/{name}": content for top in tops for name, content in in_classes(grey).items()})
-    nested = {f"{label}/{place}/{number}.png": grey() for label, place in (("cat", "left"), ("dog", "right")) for number in range(5)}
+        read(
+            {f"{top}/{name}": content for top in tops for name, content in in_classes(grey).items()}
+        )
+    nested = {
+        f"{label}/{place}/{number}.png": grey()
+        for label, place in (("cat", "left"), ("dog", "right"))
+        for number in range(5)
+    }
     assert read(nested).classes == ("cat", "dog")
 
 
 def test_a_class_may_have_any_name_and_one_that_seems_misread_is_asked_about() -> None:
-    assert read({f"{label}/{number}.png": grey() for label in ("bus", "train") for number in range(5)}).classes == ("bus", "train")
+    assert read(
+        {f"{label}/{number}.png": grey() for label in ("bus", "train") for number in range(5)}
+    ).classes == ("bus", "train")
     # Backslashes between folders, and UTF-8 names without the flag that says so.
-    content = zipped({f"{label}\\{number}.png": grey() for label in ("Hu", "other") for number in range(5)})
+    content = zipped(
+        {f"{label}\\{number}.png": grey() for label in ("Hu", "other") for number in range(5)}
+    )
     content = content.replace(b"Hu\\", "ü\\".encode())
     assert set(read_images(content, filename="old.zip").classes) == {"ü", "other"}
     # Old tools write Latin-1 without saying so: H\u00fcndin comes as H\u207fndin.
-    garbled = {name.replace("dog", "Hündin").encode("latin-1").decode("cp437"): content for name, content in in_classes(grey).items()}
+    garbled = {
+        name.replace("dog", "Hündin").encode("latin-1").decode("cp437"): content
+        for name, content in in_classes(grey).items()
+    }
     assert any("misread" in note and "Hⁿndin" in note for note in read(garbled).notes)
     for name in ("Hündin", "Σ", "größe", "собака"):
         assert not any(
-            "misread" in note for note in read({path.replace("dog", name): rows for path, rows in in_classes(grey).items()}).notes
+            "misread" in note
+            for note in read(
+                {path.replace("dog", name): rows for path, rows in in_classes(grey).items()}
+            ).notes
         )
 
 
@@ -140,7 +174,10 @@ def test_unlabelled_test_images_and_stray_ones_are_left_out_and_named() -> None:
     assert len(data.x_train) + len(data.x_test if data.x_test is not None else ()) == 12
     assert any("preview.png" in note for note in data.notes)
     assert any("2 test images" in note for note in data.notes)
-    assert any("2 of them are HEIC" in note for note in read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes)
+    assert any(
+        "2 of them are HEIC" in note
+        for note in read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes
+    )
 
 
 @pytest.mark.parametrize("name", ["0.png", "0"])

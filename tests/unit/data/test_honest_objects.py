@@ -1,4 +1,5 @@
-"""What people hold in Python is read as they mean it, and endings that are not read come with the line that converts them."""
+"""What people hold in Python is read as they mean it, and endings that are not read come with the
+line that converts them."""
 
 import re
 from collections.abc import Callable
@@ -21,12 +22,17 @@ X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 Y = np.arange(40) % 2
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 PIXELS = np.random.default_rng(1).integers(0, 255, (40, 6, 6, 3), dtype=np.uint8)
-HUB_PICTURES = datasets.Features(image=datasets.Image(), label=datasets.ClassLabel(names=["cat", "dog"]))
+HUB_PICTURES = datasets.Features(
+    image=datasets.Image(), label=datasets.ClassLabel(names=["cat", "dog"])
+)
 DOCUMENT = Path(__file__).parents[3] / "docs" / "data.md"
 
 
 def _hub_pictures() -> Any:
-    return datasets.Dataset.from_dict({"image": [Image.fromarray(rows) for rows in PIXELS], "label": Y.tolist()}, features=HUB_PICTURES)
+    return datasets.Dataset.from_dict(
+        {"image": [Image.fromarray(rows) for rows in PIXELS], "label": Y.tolist()},
+        features=HUB_PICTURES,
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,20 +58,33 @@ def test_rows_of_any_kind_become_the_same_features(source: Callable[[], Any]) ->
 
 
 def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class() -> None:
-    features = pc.load_features(Bunch(data=X, target=Y, feature_names=["a", "b", "c"], target_names=np.array(["well", "sick"])))
+    features = pc.load_features(
+        Bunch(
+            data=X, target=Y, feature_names=["a", "b", "c"], target_names=np.array(["well", "sick"])
+        )
+    )
     assert (features.names, features.classes) == (("a", "b", "c"), ("well", "sick"))
     with pytest.raises(DataError, match="cut it into bins"):
         pc.load_features((X, 10 * np.arange(len(X))))
     metres = pc.load_features(FRAME.assign(label=Y))
     centimetres = FRAME.assign(a=FRAME["a"] + 0.01, b=FRAME["b"] * 100, label=Y)
-    assert any("one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes)
-    assert not any("one unit" in note for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes)
+    assert any(
+        "one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes
+    )
+    assert not any(
+        "one unit" in note
+        for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes
+    )
 
 
 @pytest.mark.parametrize("source", [lambda: (PIXELS, Y), _hub_pictures])
 def test_pictures_become_pixels(source: Callable[[], Any]) -> None:
     features = pc.load_features(source())
-    assert (features.backbone, features.x_train.shape, features.x_train.max() <= 1) == ("raw_pixels", (32, 108), True)
+    assert (features.backbone, features.x_train.shape, features.x_train.max() <= 1) == (
+        "raw_pixels",
+        (32, 108),
+        True,
+    )
 
 
 def test_a_pair_of_npy_files_has_labels_and_one_alone_has_none(tmp_path: Path) -> None:
@@ -89,7 +108,10 @@ def test_the_documents_table_of_formats_is_that_of_the_readers() -> None:
     table = re.search(r"\| format \| how it is read \|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL)
     assert table is not None
     rows = [line.split(" | ")[0] for line in table[1].splitlines()]
-    read, converted = set(re.findall(r"`(\.[a-z0-9.]+)`", " ".join(rows[:-1]))), set(re.findall(r"`(\.[a-z0-9]+)`", rows[-1]))
+    read, converted = (
+        set(re.findall(r"`(\.[a-z0-9.]+)`", " ".join(rows[:-1]))),
+        set(re.findall(r"`(\.[a-z0-9]+)`", rows[-1])),
+    )
     assert read == {*frames.SUFFIXES, ".npz", ".npy", ".zip"}
     for ending in converted:
         with pytest.raises(DataError, match=r"This line of Python.*rows\."):
@@ -99,22 +121,35 @@ def test_the_documents_table_of_formats_is_that_of_the_readers() -> None:
 
 def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns() -> None:
     rows = {"age": X[:, 0].tolist(), "embedding": X.tolist(), "label": Y.tolist()}
-    features = pc.load_features(datasets.DatasetDict(train=datasets.Dataset.from_dict(rows), test=datasets.Dataset.from_dict(rows)))
+    features = pc.load_features(
+        datasets.DatasetDict(
+            train=datasets.Dataset.from_dict(rows), test=datasets.Dataset.from_dict(rows)
+        )
+    )
     assert features.names == ("age", "embedding[0]", "embedding[1]", "embedding[2]")
     np.testing.assert_array_equal(features.x_train[:, 1:], X)
     with pytest.raises(DataError, match="lists of several lengths"):
-        pc.load_features(datasets.Dataset.from_dict({"x": [[1.0] * (1 + row % 2) for row in range(40)], "label": Y.tolist()}))
+        pc.load_features(
+            datasets.Dataset.from_dict(
+                {"x": [[1.0] * (1 + row % 2) for row in range(40)], "label": Y.tolist()}
+            )
+        )
 
 
 def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path: Path) -> None:
     order = [2, 0, 1]
     np.savez(tmp_path / "ward.npz", x_train=X, y_train=Y, feature_names=np.array(["a", "b", "c"]))
-    np.savez(tmp_path / "open.npz", x_train=X[:, order] + 1, y_train=Y, names=np.array(["c", "a", "b"]))
+    np.savez(
+        tmp_path / "open.npz", x_train=X[:, order] + 1, y_train=Y, names=np.array(["c", "a", "b"])
+    )
     np.savez(tmp_path / "plain.npz", x_train=X[:, order] + 1, y_train=Y)
     np.savez(tmp_path / "classes.npz", x_train=X, y_train=Y, names=np.array(["well", "ill"]))
     split = pc.split(tmp_path / "ward.npz", public=tmp_path / "open.npz")
     assert split.features.names == ("a", "b", "c")
     assert sorted(map(tuple, split.public_x.tolist())) == sorted(map(tuple, (X + 1).tolist()))
     assert any("in another order" in note for note in split.notes)
-    assert any("have no names" in note for note in pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes)
+    assert any(
+        "have no names" in note
+        for note in pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes
+    )
     assert pc.load_features(tmp_path / "classes.npz").names is None

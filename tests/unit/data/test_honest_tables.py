@@ -1,4 +1,5 @@
-"""Tables as people write them: separators, decimal commas, gaps, dates, labels; what each must become, or what is asked."""
+"""Tables as people write them: separators, decimal commas, gaps, dates, labels; what each must
+become, or what is asked."""
 
 import gzip
 import io
@@ -18,8 +19,17 @@ from pillar_core.data.tables import alike_labels, bins, label_column, parts_of
 from pillar_core.errors import DataError
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "data.md"
-ROWS = pd.DataFrame({"age": [50, 61, 39, 47] * 5, "income": [1041.5, 985.0, 2412.87, 1210.0] * 5, "label": ["a", "b"] * 10})
-GERMAN = "Alter;Größe;Einkommen;label\n" + "50;1,81;1.041,50;a\n61;1,69;985,00;b\n39;1,75;12.412,87;a\n" * 5
+ROWS = pd.DataFrame(
+    {
+        "age": [50, 61, 39, 47] * 5,
+        "income": [1041.5, 985.0, 2412.87, 1210.0] * 5,
+        "label": ["a", "b"] * 10,
+    }
+)
+GERMAN = (
+    "Alter;Größe;Einkommen;label\n"
+    + "50;1,81;1.041,50;a\n61;1,69;985,00;b\n39;1,75;12.412,87;a\n" * 5
+)
 
 
 def read(text: str | bytes, ending: str = ".csv") -> pd.DataFrame:
@@ -53,7 +63,9 @@ def test_every_format_gives_the_same_rows(ending: str, tmp_path: Path) -> None:
     assert features.classes == ("a", "b")
     assert features.x_test is not None
     rows = np.concatenate([features.x_train, features.x_test])
-    assert sorted(map(tuple, rows.tolist())) == sorted(map(tuple, ROWS[["age", "income"]].to_numpy(np.float32).tolist()))
+    assert sorted(map(tuple, rows.tolist())) == sorted(
+        map(tuple, ROWS[["age", "income"]].to_numpy(np.float32).tolist())
+    )
 
 
 def test_a_european_export_is_read_as_it_was_meant() -> None:
@@ -67,7 +79,10 @@ def test_a_european_export_is_read_as_it_was_meant() -> None:
     # 1.041 in another column is then a thousand, no fraction.
     frame = read("a;b;label\n" + "1.041;0,5;x\n985;0,25;y\n" * 4)
     assert frame["a"].head(2).tolist() == [1041.0, 985.0]
-    assert read("a;b;label\n" + "1.041;0.5;x\n985;0.25;y\n" * 4)["a"].head(2).tolist() == [1.041, 985.0]
+    assert read("a;b;label\n" + "1.041;0.5;x\n985;0.25;y\n" * 4)["a"].head(2).tolist() == [
+        1.041,
+        985.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +101,9 @@ def test_a_european_export_is_read_as_it_was_meant() -> None:
     ],
 )
 def test_cells_are_the_numbers_that_people_wrote(written: list[str], values: list[float]) -> None:
-    frame = read("v,w,label\n" + "".join(f"{cell},{place},x\n" for place, cell in enumerate(written)))
+    frame = read(
+        "v,w,label\n" + "".join(f"{cell},{place},x\n" for place, cell in enumerate(written))
+    )
     np.testing.assert_array_equal(frame["v"].to_numpy(dtype=float), values)
 
 
@@ -153,7 +170,10 @@ def test_the_label_is_asked_for_unless_it_is_certain() -> None:
 def test_labels_called_na_and_alike_ones_are_told() -> None:
     parts = parts_of(read("v,label\n" + "1,NA\n2,None\n3,NA\n4,None\n"))
     assert set(np.concatenate([parts.y_train, parts.y_test])) == {"NA", "None"}
-    assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (("Yes", "yes"), ("NO ", "No"))
+    assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (
+        ("Yes", "yes"),
+        ("NO ", "No"),
+    )
     notes = pc.load_features(ROWS.assign(label=["Yes", "yes", "No", "NO "] * 5)).notes
     assert sum("Are they one class?" in note for note in notes) == 2
 
@@ -166,18 +186,33 @@ def test_a_number_to_predict_is_cut_into_classes() -> None:
     assert cut.value_counts().to_dict() == {"up to 1.25": 25, "1.25 to 1.75": 50, "above 1.75": 25}
 
 
-@pytest.mark.parametrize("written", ["2024-03-01 10:00", "01.03.2024", "3/1/24", "1 March 2024", "Mar 1, 2024", "1. Mai 2024", "14:05"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2024-03-01 10:00",
+        "01.03.2024",
+        "3/1/24",
+        "1 March 2024",
+        "Mar 1, 2024",
+        "1. Mai 2024",
+        "14:05",
+    ],
+)
 def test_dates_of_all_kinds_are_dates(written: str) -> None:
     frame = pd.DataFrame({"seen": [written, "2024-03-02"] * 4, "label": ["a", "b"] * 4})
     assert [column.kind for column in encoding.columns_of(frame, "label")] == [encoding.DATE]
 
 
 def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds() -> None:
-    rows = ROWS.assign(seen=pd.date_range("2024-01-01", periods=20), stay=pd.to_timedelta(np.arange(20), unit="h"))
+    rows = ROWS.assign(
+        seen=pd.date_range("2024-01-01", periods=20), stay=pd.to_timedelta(np.arange(20), unit="h")
+    )
     buffer = io.BytesIO()
     rows.to_parquet(buffer)
     frame = read(buffer.getvalue(), ".parquet")
-    assert {column.name: column.kind for column in encoding.columns_of(frame, "label")}["seen"] == encoding.DATE
+    assert {column.name: column.kind for column in encoding.columns_of(frame, "label")}[
+        "seen"
+    ] == encoding.DATE
     assert frame["stay"].max() == pytest.approx(19 / 24)
     with pytest.raises(DataError, match="seen"):
         parts_of(frame)
@@ -207,7 +242,10 @@ def test_numbers_that_may_mean_something_else_are_said() -> None:
     assert frame["v"].min() == -999
     assert any("-999" in note for note in frame.attrs["notes"])
     asks = [
-        any("between thousands" in note for note in read("a;label\n" + f"{cell};x\n985;y\n" * 4).attrs["notes"])
+        any(
+            "between thousands" in note
+            for note in read("a;label\n" + f"{cell};x\n985;y\n" * 4).attrs["notes"]
+        )
         for cell in ("1.041", "1.04")
     ]
     assert asks == [True, False]
@@ -226,8 +264,13 @@ def test_gaps_words_and_numbers_that_are_called_id_are_told_apart() -> None:
     assert len(word.value.problems) == 1
     table = ROWS.assign(id=range(20))
     assert any("perhaps identifiers: id" in note for note in pc.load_features(table).notes)
-    assert not any("perhaps identifiers" in note for note in pc.load_features(table, leave_out=["id"]).notes)
-    assert not any("perhaps identifiers" in note for note in pc.load_features(ROWS.assign(idle=range(20))).notes)
+    assert not any(
+        "perhaps identifiers" in note for note in pc.load_features(table, leave_out=["id"]).notes
+    )
+    assert not any(
+        "perhaps identifiers" in note
+        for note in pc.load_features(ROWS.assign(idle=range(20))).notes
+    )
 
 
 def test_other_sheets_are_named_and_the_empty_path_is_none() -> None:
@@ -236,21 +279,35 @@ def test_other_sheets_are_named_and_the_empty_path_is_none() -> None:
     with pd.ExcelWriter(buffer) as book:
         ROWS.to_excel(book, sheet_name="data", index=False)
         ROWS.to_excel(book, sheet_name="legend", index=False)
-    assert "The sheet 'data' was read; left out: legend." in read(buffer.getvalue(), ".xlsx").attrs["notes"]
+    assert (
+        "The sheet 'data' was read; left out: legend."
+        in read(buffer.getvalue(), ".xlsx").attrs["notes"]
+    )
     with pytest.raises(DataError, match="the path is empty"):
         pc.load_features("")
 
 
 def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said() -> None:
-    frame = read("weight;height;age;label\n72,5 kg;1,80 m;1 year;a\n81 kg;1,75 m;3 years;b\nunknown;1,60 m;4 years;a\n")
+    frame = read(
+        "weight;height;age;label\n72,5 kg;1,80 m;1 year;a\n81 kg;1,75 m;3 years;b\nunknown;1,60 m;4"
+        " years;a\n"
+    )
     assert frame["weight"].tolist()[:2] == [72.5, 81.0]
     assert np.isnan(frame["weight"][2])
     assert frame[["height", "age"]].to_numpy().tolist() == [[1.8, 1], [1.75, 3], [1.6, 4]]
     assert "Units were taken off: weight (kg), height (m), age (year)." in frame.attrs["notes"]
-    mixed = "weight,x,label\n" + "".join(f"{60 + row} kg,{row},{'ab'[row % 2]}\n" for row in range(20)) + "160 lb,1,a\n"
+    mixed = (
+        "weight,x,label\n"
+        + "".join(f"{60 + row} kg,{row},{'ab'[row % 2]}\n" for row in range(20))
+        + "160 lb,1,a\n"
+    )
     with pytest.raises(DataError, match="row 20: column 'weight' holds '160 lb', not a number"):
         parts_of(read(mixed))
-    assert read("size,label\n5 ml,a\n10 mg,b\n20 mg,a\n")["size"].tolist() == ["5 ml", "10 mg", "20 mg"]
+    assert read("size,label\n5 ml,a\n10 mg,b\n20 mg,a\n")["size"].tolist() == [
+        "5 ml",
+        "10 mg",
+        "20 mg",
+    ]
 
 
 @pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
@@ -266,7 +323,13 @@ def test_a_name_that_several_columns_have_is_refused(ending: str) -> None:
         book.save(buffer)
         content = buffer.getvalue()
     else:
-        table, sink = pa.table([pa.array([1, 2]), pa.array([3, 4]), pa.array(["a", "b"])], names=["age", "age", "label"]), io.BytesIO()
+        table, sink = (
+            pa.table(
+                [pa.array([1, 2]), pa.array([3, 4]), pa.array(["a", "b"])],
+                names=["age", "age", "label"],
+            ),
+            io.BytesIO(),
+        )
         pq.write_table(table, sink)
         content = sink.getvalue()
     with pytest.raises(DataError, match="several columns are called age"):
@@ -277,17 +340,29 @@ WORDS = "".join(f"{row},{'xy'[row % 2]}\n" for row in range(6))
 CELLS = {
     '`"1,041"`': lambda: read(f'v,label\n"1,041",x\n{WORDS}')["v"][0] == 1041,
     "`72 kg`": lambda: read("v,label\n72 kg,x\n80 kg,y\n")["v"].tolist() == [72, 80],
-    "empty, ": lambda: read("v,w,label\n?,1,NA\n1,k.A.,x\n")[["v", "w"]].isna().sum().tolist() == [1, 1],
-    "another word among": lambda: _is_refused(f"v,label\nfour,x\n{WORDS}", "row 0: column 'v' holds 'four'"),
-    "−999": lambda: any("-999" in note for note in read(f"v,label\n-999,x\n{WORDS}").attrs["notes"]),
+    "empty, ": (
+        lambda: read("v,w,label\n?,1,NA\n1,k.A.,x\n")[["v", "w"]].isna().sum().tolist() == [1, 1]
+    ),
+    "another word among": lambda: _is_refused(
+        f"v,label\nfour,x\n{WORDS}", "row 0: column 'v' holds 'four'"
+    ),
+    "−999": lambda: any(
+        "-999" in note for note in read(f"v,label\n-999,x\n{WORDS}").attrs["notes"]
+    ),
     "dates": lambda: _is_refused("v,label\n" + "12.03.2021,x\n13.03.2021,y\n" * 9, "holds dates"),
     "`inf`": lambda: _is_refused(f"v,label\ninf,x\n{WORDS}", "row 0"),
-    "numbers beyond": lambda: _is_refused("v,label\n" + "".join(f"{2**40 + row},x\n" for row in range(50)), "'v'"),
+    "numbers beyond": lambda: _is_refused(
+        "v,label\n" + "".join(f"{2**40 + row},x\n" for row in range(50)), "'v'"
+    ),
     "a name that": lambda: _is_refused(f"v,v,label\n1,{WORDS}", "several columns"),
-    "whole numbers, each once": lambda: any("identifiers: id" in note for note in pc.load_features(ROWS.assign(id=range(20))).notes),
+    "whole numbers, each once": lambda: any(
+        "identifiers: id" in note for note in pc.load_features(ROWS.assign(id=range(20))).notes
+    ),
     "more cells": lambda: _is_refused("v,label\n1,x\n1,2,y\n", "more cells"),
     "empty rows": lambda: len(read(f"v,label\n{WORDS},\n").dropna()) == 6,
-    "a label of many": lambda: _is_refused("v,label\n" + "".join(f"1,{row * 3}\n" for row in range(50)), "cut it into bins"),
+    "a label of many": lambda: _is_refused(
+        "v,label\n" + "".join(f"1,{row * 3}\n" for row in range(50)), "cut it into bins"
+    ),
 }
 """Whether cells of each row of the document's table become what it says, by how the row begins."""
 
@@ -299,7 +374,9 @@ def _is_refused(text: str, why: str) -> bool:
 
 
 def test_the_document_says_of_cells_what_becomes_of_them() -> None:
-    table = re.search(r"\| cells \| what they become \|\n\|---\|---\|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL)
+    table = re.search(
+        r"\| cells \| what they become \|\n\|---\|---\|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL
+    )
     assert table is not None
     rows = [line.removeprefix("| ") for line in table[1].splitlines()]
     for row in rows:

@@ -1,4 +1,5 @@
-"""MedMNIST, OpenML and hub sets from files written here, through the real packages, without any network."""
+"""MedMNIST, OpenML and hub sets from files written here, through the real packages, without any
+network."""
 
 import gzip
 import hashlib
@@ -28,19 +29,28 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
-def _medmnist(path: Path, name: str, shape: tuple[int, ...], labels: Array, monkeypatch: pytest.MonkeyPatch) -> Array:
+def _medmnist(
+    path: Path, name: str, shape: tuple[int, ...], labels: Array, monkeypatch: pytest.MonkeyPatch
+) -> Array:
     """A npz with medmnist's keys, and its checksum in place of the published one."""
     import medmnist
 
     x, _ = images_of(len(labels), shape, 2)
     half = len(labels) // 2
-    arrays = {"train_images": x[:half], "train_labels": labels[:half], "val_images": x[:2], "val_labels": labels[:2]}
+    arrays = {
+        "train_images": x[:half],
+        "train_labels": labels[:half],
+        "val_images": x[:2],
+        "val_labels": labels[:2],
+    }
     np.savez(path, **arrays, test_images=x[half:], test_labels=labels[half:])
     monkeypatch.setitem(medmnist.INFO[name], "MD5", hashlib.md5(path.read_bytes()).hexdigest())
     return x
 
 
-def test_medmnist_file_with_its_checksum_and_a_half_downloaded_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_medmnist_file_with_its_checksum_and_a_half_downloaded_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     labels = np.arange(20)[:, None].astype(np.uint8) % 2
     x = _medmnist(tmp_path / "pneumoniamnist.npz", "pneumoniamnist", (28, 28), labels, monkeypatch)
     for root in (tmp_path, tmp_path / "pneumoniamnist.npz"):
@@ -51,12 +61,16 @@ def test_medmnist_file_with_its_checksum_and_a_half_downloaded_one(tmp_path: Pat
     path = tmp_path / "bloodmnist.npz"
     _medmnist(path, "bloodmnist", (28, 28, 3), np.arange(16)[:, None] % 8, monkeypatch)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(DataError, match=r"has another checksum than the source's.*medmnist:bloodmnist --download"):
+    with pytest.raises(
+        DataError, match=r"has another checksum than the source's.*medmnist:bloodmnist --download"
+    ):
         load_dataset("medmnist:bloodmnist", root=tmp_path)
 
 
 @pytest.mark.parametrize(("how", "classes", "rows"), [("any", 2, 10), ("one", 14, 5)])
-def test_chestmnist_has_one_label_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, classes: int, rows: int) -> None:
+def test_chestmnist_has_one_label_an_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, classes: int, rows: int
+) -> None:
     marks = np.zeros((20, 14), dtype=np.uint8)
     marks[::2, 3] = 1
     marks[0, 5] = marks[1, 6] = marks[10, 5] = marks[11, 2] = 1
@@ -103,22 +117,51 @@ def test_openml_table_by_hand(tmp_path: Path, ending: str) -> None:
 
 
 def _openml_cache(root: Path, number: int = 41161, name: str = "riccardo") -> None:
-    """scikit-learn's cache of one table: three descriptions and the rows, each gzipped under its address."""
+    """scikit-learn's cache of one table: three descriptions and the rows, each gzipped under its
+    address."""
     content, checksum = gzip.compress(_arff().encode()), hashlib.md5(_arff().encode()).hexdigest()
-    features = [{"index": str(i), "name": title, "data_type": kind, "is_target": str(title == "class").lower(), "is_ignore": "false",
-                 "is_row_identifier": "false", "number_of_missing_values": "0", "nominal_value": ["yes", "no"]}
-                for i, (title, kind) in enumerate((("V1", "numeric"), ("second one", "numeric"), ("class", "nominal")))]  # fmt: skip
-    description = {"id": str(number), "name": name, "version": "1", "format": "ARFF", "status": "active", "description": "tiny",
-                   "url": f"https://api.openml.org/data/v1/download/1/{name}.arff", "md5_checksum": checksum}  # fmt: skip
+    features = [
+        {
+            "index": str(i),
+            "name": title,
+            "data_type": kind,
+            "is_target": str(title == "class").lower(),
+            "is_ignore": "false",
+            "is_row_identifier": "false",
+            "number_of_missing_values": "0",
+            "nominal_value": ["yes", "no"],
+        }
+        for i, (title, kind) in enumerate(
+            (("V1", "numeric"), ("second one", "numeric"), ("class", "nominal"))
+        )
+    ]
+    description = {
+        "id": str(number),
+        "name": name,
+        "version": "1",
+        "format": "ARFF",
+        "status": "active",
+        "description": "tiny",
+        "url": f"https://api.openml.org/data/v1/download/1/{name}.arff",
+        "md5_checksum": checksum,
+    }
     qualities = {"quality": [{"name": "NumberOfInstances", "value": "20.0"}]}
     base = root / "openml" / "openml.org"
     entries = {
         f"api/v1/json/data/{number}": {"data_set_description": description},
         f"api/v1/json/data/features/{number}": {"data_features": {"feature": features}},
         f"api/v1/json/data/qualities/{number}": {"data_qualities": qualities},
-        f"api/v1/json/data/list/data_name/{name}/limit/2/status/active/": {"data": {"dataset": [{"did": number, "version": 1}]}},
+        f"api/v1/json/data/list/data_name/{name}/limit/2/status/active/": {
+            "data": {"dataset": [{"did": number, "version": 1}]}
+        },
     }
-    written(base, {f"{path}.gz": gzip.compress(json.dumps(value).encode()) for path, value in entries.items()})
+    written(
+        base,
+        {
+            f"{path}.gz": gzip.compress(json.dumps(value).encode())
+            for path, value in entries.items()
+        },
+    )
     written(base, {f"data/v1/download/1/{name}.arff.gz": content})
 
 
@@ -143,7 +186,9 @@ def test_openml_by_any_name_from_the_cache_unless_half_of_it_is_there(tmp_path: 
 def _table(images: list[dict[str, Any]], labels: list[int], names: list[str]) -> Any:
     import datasets
 
-    features = datasets.Features({"picture": datasets.Image(), "kind": datasets.ClassLabel(names=names)})
+    features = datasets.Features(
+        {"picture": datasets.Image(), "kind": datasets.ClassLabel(names=names)}
+    )
     return datasets.Dataset.from_dict({"picture": images, "kind": labels}, features=features)
 
 
@@ -155,7 +200,10 @@ def _pictures(n: int, start: int = 0) -> list[dict[str, Any]]:
 def test_hub_images_and_class_names(tmp_path: Path, kept: str) -> None:
     import datasets
 
-    train, test = _table(_pictures(12), [0, 1] * 6, ["zebra", "ant"]), _table(_pictures(4, 100), [0, 1] * 2, ["zebra", "ant"])
+    train, test = (
+        _table(_pictures(12), [0, 1] * 6, ["zebra", "ant"]),
+        _table(_pictures(4, 100), [0, 1] * 2, ["zebra", "ant"]),
+    )
     if kept == "parquet":
         (tmp_path / "data").mkdir()
         train.to_parquet(tmp_path / "data" / "train-00000-of-00001.parquet")
@@ -164,12 +212,16 @@ def test_hub_images_and_class_names(tmp_path: Path, kept: str) -> None:
         datasets.DatasetDict({"train": train, "test": test}).save_to_disk(str(tmp_path / "rows"))
     dataset = load_dataset("hub:owner/name", root=tmp_path)
     assert dataset.classes == ("zebra", "ant")
-    assert not list(store.default().root.rglob("*.arrow")), "no copy of the rows may stay in the cache"
+    assert not list(store.default().root.rglob("*.arrow")), (
+        "no copy of the rows may stay in the cache"
+    )
     np.testing.assert_array_equal(dataset.x_train[:, 0, 0, 0], range(12))
     np.testing.assert_array_equal(dataset.y_test, [0, 1, 0, 1])
 
 
-def test_hub_fetch_is_kept_and_read_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_fetch_is_kept_and_read_without_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import datasets
 
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
@@ -204,12 +256,15 @@ def test_hub_rows_without_label_are_left_out_and_refused_where_none_has_one(tmp_
 
 
 def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
-    """A parquet file may carry a path in place of an image's bytes: only below the data set's own folder is it opened."""
+    """A parquet file may carry a path in place of an image's bytes: only below the data set's own
+    folder is it opened."""
     secret = tmp_path / "secret.png"
     secret.write_bytes(picture(0, 1))
     place = tmp_path / "set"
     place.mkdir()
-    images = [{"bytes": picture(i % 2, i), "path": None} for i in range(9)] + [{"bytes": None, "path": str(secret)}]
+    images = [{"bytes": picture(i % 2, i), "path": None} for i in range(9)] + [
+        {"bytes": None, "path": str(secret)}
+    ]
     _table_of_paths(images, place)
     without = load_dataset("hub:owner/name", root=place)
     assert len(without.x_train) + len(without.x_test) == 9
@@ -222,8 +277,13 @@ def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
 
 
 def test_hub_labels_open_no_file(tmp_path: Path) -> None:
-    """A column of labels that says it holds images would be decoded, from whatever file or address a row names."""
-    images, secret, place = [{"bytes": None, "path": str(tmp_path / "secret.png")}] * 10, tmp_path / "secret.png", tmp_path / "set"
+    """A column of labels that says it holds images would be decoded, from whatever file or address
+    a row names."""
+    images, secret, place = (
+        [{"bytes": None, "path": str(tmp_path / "secret.png")}] * 10,
+        tmp_path / "secret.png",
+        tmp_path / "set",
+    )
     secret.write_bytes(picture(0, 1))
     place.mkdir()
     _table_of_paths(images, place, label=True)
@@ -232,7 +292,9 @@ def test_hub_labels_open_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["secret.png", "http://hostile.test/a.png"])
-def test_hub_fetch_keeps_no_file_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_hub_fetch_keeps_no_file_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     """The library would store the bytes of every file that a fetched table names."""
     import datasets
 
@@ -240,7 +302,10 @@ def test_hub_fetch_keeps_no_file_from_elsewhere(tmp_path: Path, monkeypatch: pyt
     images = [*_pictures(9), {"bytes": None, "path": path if ":" in path else str(tmp_path / path)}]
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: datasets.DatasetDict({"train": _table(images, [0, 1] * 5, ["a", "b"])}))
+    monkeypatch.setattr(
+        "datasets.load_dataset",
+        lambda *_, **__: datasets.DatasetDict({"train": _table(images, [0, 1] * 5, ["a", "b"])}),
+    )
     with pytest.raises(DataError, match="names a file outside what was fetched"):
         load_dataset("hub:owner/name", download=True)
     assert not list((tmp_path / "data").rglob("*.arrow"))
@@ -252,24 +317,43 @@ def _table_of_paths(images: list[dict[str, Any]], place: Path, *, label: bool = 
     import pyarrow.parquet as pq
 
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    kinds = {"_type": "Image"}, {"_type": "Value", "dtype": "int64"} if label else {"_type": "ClassLabel", "names": ["a", "b"]}
+    kinds = (
+        {"_type": "Image"},
+        (
+            {"_type": "Value", "dtype": "int64"}
+            if label
+            else {"_type": "ClassLabel", "names": ["a", "b"]}
+        ),
+    )
     columns = pa.array(images, kind), pa.array([0, 1] * 5, pa.int64())
     names = ("label", "picture") if label else ("picture", "label")
-    info, table = {"info": {"features": dict(zip(names, kinds, strict=True))}}, pa.table(dict(zip(names, columns, strict=True)))
-    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(info)}), place / "train.parquet")
+    info, table = (
+        {"info": {"features": dict(zip(names, kinds, strict=True))}},
+        pa.table(dict(zip(names, columns, strict=True))),
+    )
+    pq.write_table(
+        table.replace_schema_metadata({"huggingface": json.dumps(info)}), place / "train.parquet"
+    )
 
 
 def test_hub_tables_of_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20) % 7, "label": ["x", "y"] * 10})
     frame.to_parquet(tmp_path / "train.parquet")
     dataset = load_dataset("hub:owner/name", root=tmp_path)
-    assert (dataset.x_train.shape, dataset.x_test.shape, dataset.classes) == ((16, 2), (4, 2), ("x", "y"))
+    assert (dataset.x_train.shape, dataset.x_test.shape, dataset.classes) == (
+        (16, 2),
+        (4, 2),
+        ("x", "y"),
+    )
     with pytest.raises(DataError, match="there is no column 'c'; there are a, b, label"):
         load_dataset("hub:owner/name", root=tmp_path, label_column="c")
 
 
 def test_hub_folders_of_images(tmp_path: Path) -> None:
-    written(tmp_path, {f"train/{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(5)})
+    written(
+        tmp_path,
+        {f"train/{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(5)},
+    )
     assert load_dataset("hub:owner/name", root=tmp_path).classes == ("a", "b")
 
 
@@ -280,10 +364,14 @@ def test_hub_subset_is_a_plain_word(tmp_path: Path, subset: str) -> None:
         load_dataset("hub:owner/name", root=tmp_path, subset=subset)
 
 
-def test_a_version_of_datasets_without_a_fingerprint_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_of_datasets_without_a_fingerprint_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import datasets
 
-    _table(_pictures(4), [0, 1] * 2, ["zebra", "ant"]).to_parquet(tmp_path / "train-00000-of-00001.parquet")
+    _table(_pictures(4), [0, 1] * 2, ["zebra", "ant"]).to_parquet(
+        tmp_path / "train-00000-of-00001.parquet"
+    )
     monkeypatch.setattr(datasets.Dataset, "select_columns", lambda *_: object())
     with pytest.raises(MissingDependencyError, match=r"datasets \d.* has no object\._fingerprint"):
         load_dataset("hub:owner/name", root=tmp_path)

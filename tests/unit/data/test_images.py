@@ -24,13 +24,20 @@ def _png(value: int, size: tuple[int, int] = (5, 4), mode: str = "L") -> bytes:
 
 
 def _classes(prefix: str = "", n: int = 5) -> dict[str, bytes]:
-    return {f"{prefix}{name}/{i}.png": _png(10 * code + i) for code, name in enumerate(("cat", "dog")) for i in range(n)}
+    return {
+        f"{prefix}{name}/{i}.png": _png(10 * code + i)
+        for code, name in enumerate(("cat", "dog"))
+        for i in range(n)
+    }
 
 
 def test_folder_and_zip_agree(tmp_path: Path) -> None:
     files = _classes()
     (tmp_path / "pets.zip").write_bytes(zipped(files))
-    folder, packed = load_images(written(tmp_path / "pets", files)), load_images(tmp_path / "pets.zip")
+    folder, packed = (
+        load_images(written(tmp_path / "pets", files)),
+        load_images(tmp_path / "pets.zip"),
+    )
     assert folder.fingerprint == packed.fingerprint
     assert folder.classes == ("cat", "dog")
     assert folder.x_train.shape == (8, 4, 5)
@@ -59,7 +66,9 @@ def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path: Pat
     assert all(NO_EPSILON.format(caveat) in dataset.notes for caveat in dataset.caveats)
     assert any("1 files are no images" in note for note in dataset.notes)
     images = np.arange(10 * 6, dtype=np.uint8).reshape(10, 2, 3, 1)
-    path = _npz(tmp_path, train_images=images, train_labels=(np.arange(10) % 2)[:, None], val_images=images)
+    path = _npz(
+        tmp_path, train_images=images, train_labels=(np.arange(10) % 2)[:, None], val_images=images
+    )
     dataset = load_images(path)
     assert dataset.x_train.shape == (8, 2, 3)
     assert len(dataset.x_test) == 2
@@ -98,10 +107,19 @@ def _npz(tmp_path: Path, **arrays: object) -> Path:
         ({"x_train": np.zeros((4, 3, 3, 4), np.uint8), "y_train": [0, 1, 0, 1]}, "shape"),
         ({"x_train": np.zeros((4, 9), np.uint8), "y_train": [0, 1, 0, 1]}, "shape"),
         ({"x_train": np.zeros((4, 3, 3), np.uint8), "y_train": [0, 1, 0]}, "one label for each"),
-        ({"x_train": np.zeros((4, 3, 3), np.uint8), "y_train": [0, 1, 0, 1], "x_test": np.zeros((1, 2, 2), np.uint8)}, "as large as"),
+        (
+            {
+                "x_train": np.zeros((4, 3, 3), np.uint8),
+                "y_train": [0, 1, 0, 1],
+                "x_test": np.zeros((1, 2, 2), np.uint8),
+            },
+            "as large as",
+        ),
     ],
 )
-def test_bad_image_arrays_are_refused(arrays: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_bad_image_arrays_are_refused(
+    arrays: dict[str, object], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match=message):
         load_images(_npz(tmp_path, **arrays))
 
@@ -115,23 +133,41 @@ def test_of_many_broken_files_few_are_opened(monkeypatch: pytest.MonkeyPatch) ->
         return whole(self)
 
     monkeypatch.setattr(folders.Member, "_image", counted)
-    content = zipped({f"{animal}/{number:04}.png": b"no image" for animal in ("cat", "dog") for number in range(2000)})
+    content = zipped(
+        {
+            f"{animal}/{number:04}.png": b"no image"
+            for animal in ("cat", "dog")
+            for number in range(2000)
+        }
+    )
     report = report_on(content, "pets.zip")
-    assert report.problems[0].startswith("256 of 256 images do not decode, more than 40 (the other 3,744 were not opened): cat/0000.png")
+    assert report.problems[0].startswith(
+        "256 of 256 images do not decode, more than 40 (the other 3,744 were not opened):"
+        " cat/0000.png"
+    )
     assert len(opened) == 256
 
 
 def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pillow would hand PostScript, whatever its ending, to another program."""
     monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", None)
-    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 5 5\n%%EndComments\nshowpage\n%%EOF\n"
-    report = report_on(zipped({f"c{number % 2}/{number}.png": postscript for number in range(4)}), "a.zip")
+    postscript = (
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 5 5\n%%EndComments\nshowpage\n%%EOF\n"
+    )
+    report = report_on(
+        zipped({f"c{number % 2}/{number}.png": postscript for number in range(4)}), "a.zip"
+    )
     assert not report.ok
     assert "4 of 4 images do not decode" in report.problems[0]
 
 
-def test_files_that_cannot_be_looked_at_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    whole, root = Path.stat, written(tmp_path, _classes() | {"cat/locked.png": b"", "dog/notes.txt": b""})
+def test_files_that_cannot_be_looked_at_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole, root = (
+        Path.stat,
+        written(tmp_path, _classes() | {"cat/locked.png": b"", "dog/notes.txt": b""}),
+    )
 
     def refused(self: Path, **options: Any) -> Any:
         if self.name == "locked.png":
@@ -139,15 +175,28 @@ def test_files_that_cannot_be_looked_at_are_left_out(monkeypatch: pytest.MonkeyP
         return whole(self, **options)
 
     monkeypatch.setattr(Path, "stat", refused)
-    assert len(load_images(root).x_train) == len(load_images(written(tmp_path / "other", _classes())).x_train)
+    assert len(load_images(root).x_train) == len(
+        load_images(written(tmp_path / "other", _classes())).x_train
+    )
 
 
-@pytest.mark.parametrize("broken", [{"persons": np.arange(20) // 2 + 0.5}, {"persons": np.arange(19)}, {"rows_per_person": 0}])
-def test_images_that_name_persons_are_never_taken_without_them(broken: dict[str, Any], tmp_path: Path) -> None:
-    """Whatever else of the file was refused, its images were taken without labels and persons: a person's ten rows entered a release."""
+@pytest.mark.parametrize(
+    "broken",
+    [{"persons": np.arange(20) // 2 + 0.5}, {"persons": np.arange(19)}, {"rows_per_person": 0}],
+)
+def test_images_that_name_persons_are_never_taken_without_them(
+    broken: dict[str, Any], tmp_path: Path
+) -> None:
+    """Whatever else of the file was refused, its images were taken without labels and persons: a
+    person's ten rows entered a release."""
     images = np.random.default_rng(0).integers(0, 255, (20, 8, 8), dtype=np.uint8)
     persons = np.array([f"p{row // 2}" for row in range(20)])
-    whole = {"x_train": images, "y_train": np.arange(20) % 2, "persons": persons, "rows_per_person": 2}
+    whole = {
+        "x_train": images,
+        "y_train": np.arange(20) % 2,
+        "persons": persons,
+        "rows_per_person": 2,
+    }
     np.savez(tmp_path / "a.npz", **(whole | broken))
     with pytest.raises(DataError, match="person"):
         load_candidate(str(tmp_path / "a.npz"))
@@ -168,14 +217,21 @@ def real(request: pytest.FixtureRequest, shared: Path) -> dict[str, Array]:
     with np.load(shared / "data" / "images" / f"{request.param}.npz", allow_pickle=False) as file:
         x, y, x_test, y_test = (file[key] for key in ("x_train", "y_train", "x_test", "y_test"))
     known = np.isin(y_test[:N], np.unique(y[:N]))
-    return {"x_train": x[:N], "y_train": y[:N], "x_test": x_test[:N][known], "y_test": y_test[:N][known]}
+    return {
+        "x_train": x[:N],
+        "y_train": y[:N],
+        "x_test": x_test[:N][known],
+        "y_test": y_test[:N][known],
+    }
 
 
 def _files(real: dict[str, Array]) -> dict[str, bytes]:
     return {
         f"{side}/{int(label):02d}/{number:05d}.png": encoded(image)
         for side in ("train", "test")
-        for number, (image, label) in enumerate(zip(real[f"x_{side}"], real[f"y_{side}"], strict=True))
+        for number, (image, label) in enumerate(
+            zip(real[f"x_{side}"], real[f"y_{side}"], strict=True)
+        )
     }
 
 
@@ -186,14 +242,21 @@ def _sorted(rows: Array, labels: Array) -> list[tuple[int, bytes]]:
 def test_npz_folder_and_zip_hold_the_same(real: dict[str, Array], tmp_path: Path) -> None:
     np.savez(
         tmp_path / "a.npz",
-        **{f"{side}_{what}": real[f"{key}_{side}"] for side in ("train", "test") for what, key in (("images", "x"), ("labels", "y"))},
+        **{
+            f"{side}_{what}": real[f"{key}_{side}"]
+            for side in ("train", "test")
+            for what, key in (("images", "x"), ("labels", "y"))
+        },
     )
     files = _files(real)
     (tmp_path / "a.zip").write_bytes(zipped(files))
     for place in (tmp_path / "a.npz", tmp_path / "a.zip", written(tmp_path / "folder", files)):
         found = load_images(place)
         codes = np.unique(real["y_train"])
-        for rows, labels, side in ((found.x_train, found.y_train, "train"), (found.x_test, found.y_test, "test")):
+        for rows, labels, side in (
+            (found.x_train, found.y_train, "train"),
+            (found.x_test, found.y_test, "test"),
+        ):
             assert _sorted(rows, codes[labels]) == _sorted(real[f"x_{side}"], real[f"y_{side}"])
         assert report_on(place, public_fraction=0.5).ok
 
@@ -204,7 +267,9 @@ def test_torchvision_layout_of_real_grey_images(shared: Path, tmp_path: Path) ->
     for side, rows, labels in (("train", x, y), ("t10k", x_test, y_test)):
         head = struct.pack(">HBBIII", 0, 8, 3, *rows.shape)
         files = {f"{side}-images-idx3-ubyte": head + rows.tobytes()}
-        files[f"{side}-labels-idx1-ubyte"] = struct.pack(">HBBI", 0, 8, 1, len(labels)) + labels.astype(np.uint8).tobytes()
+        files[f"{side}-labels-idx1-ubyte"] = (
+            struct.pack(">HBBI", 0, 8, 1, len(labels)) + labels.astype(np.uint8).tobytes()
+        )
         written(tmp_path / "FashionMNIST" / "raw", files)
     found = load_dataset("torchvision:fashionmnist", root=tmp_path)
     np.testing.assert_array_equal(found.x_train, x)

@@ -1,4 +1,5 @@
-"""Directories in torchvision's layouts: read by torchvision's own code from files written here, and refused when damaged."""
+"""Directories in torchvision's layouts: read by torchvision's own code from files written here, and
+refused when damaged."""
 
 import os
 import pickle
@@ -21,27 +22,48 @@ from unit.image_files import encoded, images_of, picture, written
 
 
 def _idx(values: Array) -> bytes:
-    """The idx format of MNIST: two zero bytes, type 8 (unsigned bytes), number of dimensions, big-endian sizes, values."""
-    return struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape) + values.astype(np.uint8).tobytes()
+    """The idx format of MNIST: two zero bytes, type 8 (unsigned bytes), number of dimensions,
+    big-endian sizes, values."""
+    return (
+        struct.pack(">HBB", 0, 8, values.ndim)
+        + struct.pack(f">{values.ndim}I", *values.shape)
+        + values.astype(np.uint8).tobytes()
+    )
 
 
 def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
     x, y = images_of(n + 20, (28, 28), 10)
     parts = {"train": (x[:n], y[:n]), "t10k": (x[n:], y[n:])}
     for side, (rows, labels) in parts.items():
-        written(root / name / "raw", {f"{side}-images-idx3-ubyte": _idx(rows), f"{side}-labels-idx1-ubyte": _idx(labels)})
+        written(
+            root / name / "raw",
+            {f"{side}-images-idx3-ubyte": _idx(rows), f"{side}-labels-idx1-ubyte": _idx(labels)},
+        )
     return x, y
 
 
 def _cifar_batch(rows: Array, labels: Array, key: str, protocol: int) -> bytes:
     flat = np.ascontiguousarray(rows.transpose(0, 3, 1, 2)).reshape(len(rows), -1)
-    return pickle.dumps({"batch_label": "a batch", "data": flat, key: labels.tolist(), "filenames": ["a.png"] * len(rows)}, protocol)
+    return pickle.dumps(
+        {
+            "batch_label": "a batch",
+            "data": flat,
+            key: labels.tolist(),
+            "filenames": ["a.png"] * len(rows),
+        },
+        protocol,
+    )
 
 
 def _cifar10(root: Path, protocol: int = 2) -> tuple[Array, Array]:
     x, y = images_of(60, (32, 32, 3), 10)
     names = [f"class{code}" for code in range(10)]
-    files = {f"data_batch_{i + 1}": _cifar_batch(x[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10], "labels", protocol) for i in range(5)}
+    files = {
+        f"data_batch_{i + 1}": _cifar_batch(
+            x[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10], "labels", protocol
+        )
+        for i in range(5)
+    }
     files["test_batch"] = _cifar_batch(x[50:], y[50:], "labels", protocol)
     files["batches.meta"] = pickle.dumps({"label_names": names}, protocol)
     written(root / "cifar-10-batches-py", files)
@@ -50,12 +72,20 @@ def _cifar10(root: Path, protocol: int = 2) -> tuple[Array, Array]:
 
 def _gtsrb(root: Path) -> Path:
     files = {
-        f"gtsrb/GTSRB/Training/{code:05d}/{code:05d}_{i:05d}.ppm": picture(code, i, size=(15 + code, 20), kind="ppm")
+        f"gtsrb/GTSRB/Training/{code:05d}/{code:05d}_{i:05d}.ppm": picture(
+            code, i, size=(15 + code, 20), kind="ppm"
+        )
         for code in range(3)
         for i in range(4)
     }
-    files |= {f"gtsrb/GTSRB/Final_Test/Images/{i:05d}.ppm": picture(i % 3, i, size=(18, 20), kind="ppm") for i in range(6)}
-    rows = ["Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId", *(f"{i:05d}.ppm;20;18;1;1;9;9;{i % 3}" for i in range(6))]
+    files |= {
+        f"gtsrb/GTSRB/Final_Test/Images/{i:05d}.ppm": picture(i % 3, i, size=(18, 20), kind="ppm")
+        for i in range(6)
+    }
+    rows = [
+        "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId",
+        *(f"{i:05d}.ppm;20;18;1;1;9;9;{i % 3}" for i in range(6)),
+    ]
     return written(root, files | {"gtsrb/GT-final_test.csv": "\n".join(rows).encode()})
 
 
@@ -93,7 +123,8 @@ def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, proto
 
 
 def test_cifar_batches_of_python_2_are_read(tmp_path: Path) -> None:
-    """The official files were pickled by Python 2: byte strings, and numpy.core.multiarray. Written here opcode by opcode."""
+    """The official files were pickled by Python 2: byte strings, and numpy.core.multiarray. Written
+    here opcode by opcode."""
     x, y = _cifar10(tmp_path)
     flat = np.ascontiguousarray(x[:10].transpose(0, 3, 1, 2)).reshape(10, -1)
     content = (
@@ -111,7 +142,8 @@ def test_cifar_batches_of_python_2_are_read(tmp_path: Path) -> None:
 
 
 class _Code:
-    """What a planted pickle does when Python's own reader reads it: it calls something, here os.mkdir."""
+    """What a planted pickle does when Python's own reader reads it: it calls something, here
+    os.mkdir."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -136,8 +168,16 @@ def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        *({"data": np.zeros((2, 3072)), "labels": [0, 1]}, {"data": np.zeros((2, 100), np.uint8), "labels": [0, 1]}),
-        *({"data": np.zeros((2, 3072), np.uint8), "labels": [0]}, {"data": [1, 2], "labels": [0, 1]}, {"labels": [0, 1]}, [1, 2]),
+        *(
+            {"data": np.zeros((2, 3072)), "labels": [0, 1]},
+            {"data": np.zeros((2, 100), np.uint8), "labels": [0, 1]},
+        ),
+        *(
+            {"data": np.zeros((2, 3072), np.uint8), "labels": [0]},
+            {"data": [1, 2], "labels": [0, 1]},
+            {"labels": [0, 1]},
+            [1, 2],
+        ),
     ],
 )
 def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: object) -> None:
@@ -149,7 +189,9 @@ def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: obj
 
 def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path: Path) -> None:
     _cifar10(tmp_path)
-    with pytest.raises(DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"):
+    with pytest.raises(
+        DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"
+    ):
         load_dataset("torchvision:cifar10", root=tmp_path)
     assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)
 
@@ -174,7 +216,10 @@ def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: 
     assert dataset.classes == ("00", "01", "02")
     assert any("different sizes were resized to 17 × 20" in note for note in dataset.notes)
     np.testing.assert_array_equal(dataset.y_test, [0, 1, 2, 0, 1, 2])
-    assert load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint == dataset.fingerprint
+    assert (
+        load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint
+        == dataset.fingerprint
+    )
     for path in (_gtsrb(tmp_path) / "gtsrb/GTSRB/Final_Test/Images").iterdir():
         path.unlink()
     with pytest.raises(DataError, match="6 of 18 images that the source's lists name are missing"):
@@ -190,10 +235,14 @@ def test_svhn_with_another_checksum_is_refused(tmp_path: Path) -> None:
 
 
 def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """torchvision's own reader on files whose checksum is made to match: axes, and 10 standing for the digit 0."""
+    """torchvision's own reader on files whose checksum is made to match: axes, and 10 standing for
+    the digit 0."""
     x, y = images_of(20, (32, 32, 3), 10)
     for side in ("train", "test"):
-        savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y)[:, None]})
+        savemat(
+            tmp_path / f"{side}_32x32.mat",
+            {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y)[:, None]},
+        )
     monkeypatch.setattr("torchvision.datasets.SVHN._check_integrity", lambda self: True)
     dataset = load_images(tmp_path)
     np.testing.assert_array_equal(dataset.x_train, x)
@@ -201,10 +250,16 @@ def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    base = written(tmp_path / "flowers-102", {f"jpg/image_{i:05d}.jpg": picture(i % 3, i, kind="jpeg") for i in range(1, 13)})
+    base = written(
+        tmp_path / "flowers-102",
+        {f"jpg/image_{i:05d}.jpg": picture(i % 3, i, kind="jpeg") for i in range(1, 13)},
+    )
     labels = np.array([i % 3 + 1 for i in range(1, 13)])
     savemat(base / "imagelabels.mat", {"labels": labels[None]})
-    savemat(base / "setid.mat", {"trnid": [[1, 2, 3]], "valid": [[4, 5, 6]], "tstid": [[7, 8, 9, 10, 11, 12]]})
+    savemat(
+        base / "setid.mat",
+        {"trnid": [[1, 2, 3]], "valid": [[4, 5, 6]], "tstid": [[7, 8, 9, 10, 11, 12]]},
+    )
     monkeypatch.setattr("torchvision.datasets.Flowers102._check_integrity", lambda self: True)
     dataset = load_dataset("torchvision:flowers102", root=tmp_path)
     assert (len(dataset.x_train), len(dataset.x_test)) == (6, 6)
@@ -215,10 +270,21 @@ def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.Monk
 def test_pets_use_the_official_lists(tmp_path: Path) -> None:
     names = ["Abyssinian", "american_bulldog"]
     base = tmp_path / "oxford-iiit-pet"
-    written(base, {f"images/{name}_{i}.jpg": picture(code, i, kind="jpeg") for code, name in enumerate(names) for i in range(4)})
+    written(
+        base,
+        {
+            f"images/{name}_{i}.jpg": picture(code, i, kind="jpeg")
+            for code, name in enumerate(names)
+            for i in range(4)
+        },
+    )
     line = "{name}_{i} {code} 1 1"
     for side, numbers in (("trainval", (0, 1)), ("test", (2, 3))):
-        rows = [line.format(name=name, i=i, code=code + 1) for code, name in enumerate(names) for i in numbers]
+        rows = [
+            line.format(name=name, i=i, code=code + 1)
+            for code, name in enumerate(names)
+            for i in numbers
+        ]
         written(base, {f"annotations/{side}.txt": "\n".join(rows).encode()})
     dataset = load_images(base)
     assert dataset.classes == ("Abyssinian", "American Bulldog")
@@ -229,7 +295,11 @@ def test_caltech256_leaves_clutter_out(tmp_path: Path) -> None:
     folders = ("001.ak47", "002.american-flag", "257.clutter")
     written(
         tmp_path / "caltech256",
-        {f"256_ObjectCategories/{name}/{i}.jpg": picture(c, i, kind="jpeg") for c, name in enumerate(folders) for i in range(5)},
+        {
+            f"256_ObjectCategories/{name}/{i}.jpg": picture(c, i, kind="jpeg")
+            for c, name in enumerate(folders)
+            for i in range(5)
+        },
     )
     dataset = load_dataset("torchvision:caltech256", root=tmp_path, seed=3)
     assert dataset.classes == folders[:2]
@@ -248,36 +318,52 @@ def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dataset.x_train, x[:8])
 
 
-def test_a_package_that_a_layout_needs_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_a_layout_needs_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written(tmp_path, {LAYOUTS["pcam"].marker: b"patches"})
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(MissingDependencyError, match=r"needs the package h5py.*`hdf5`"):
         load_dataset("torchvision:pcam", root=tmp_path)
 
 
-def test_a_version_of_torchvision_without_a_private_attribute_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_of_torchvision_without_a_private_attribute_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(layouts, "class_of", lambda _: lambda root, **split: object())
     for name in ("dtd", "pcam"):
-        with pytest.raises(MissingDependencyError, match=r"torchvision \d.* has no object\._.*: install the version in requirements.txt"):
+        with pytest.raises(
+            MissingDependencyError,
+            match=r"torchvision \d.* has no object\._.*: install the version in requirements.txt",
+        ):
             layouts.read(LAYOUTS[name], tmp_path)
 
 
 def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
     places = [(side, code, i) for side in ("train", "test") for code in (0, 1) for i in range(3)]
-    written(tmp_path, {f"{side}/{'ab'[code]}/{i}.png": picture(code, i) for side, code, i in places})
+    written(
+        tmp_path, {f"{side}/{'ab'[code]}/{i}.png": picture(code, i) for side, code, i in places}
+    )
     dataset = load_dataset("torchvision:pcam", root=tmp_path)
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (6, 6, ("a", "b"))
 
 
 def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None:
     written(tmp_path, {"notes.txt": b"nothing"})
-    with pytest.raises(DataError, match=r"holds no stl10_binary.*Fetch it \(2.6 GB\).*torchvision:stl10 --download.*By hand"):
+    with pytest.raises(
+        DataError,
+        match=r"holds no stl10_binary.*Fetch it \(2.6 GB\).*torchvision:stl10 --download.*By hand",
+    ):
         load_dataset("torchvision:stl10", root=tmp_path)
 
 
 def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path: Path) -> None:
     deep = encoded(np.full((6, 8), 0x4000, dtype=np.uint16))
-    written(tmp_path, {f"{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(4)} | {"b/deep.png": deep})
+    written(
+        tmp_path,
+        {f"{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(4)}
+        | {"b/deep.png": deep},
+    )
     dataset = load_images(tmp_path)
     assert dataset.x_train.shape[1:] == (6, 8, 3)
     every = np.concatenate([dataset.x_train, dataset.x_test])

@@ -1,4 +1,5 @@
-"""A brought file is read once, in a process of its own: as the library reads it, within its memory, and never to the app's end."""
+"""A brought file is read once, in a process of its own: as the library reads it, within its memory,
+and never to the app's end."""
 
 import io
 import os
@@ -16,22 +17,39 @@ from pillar_core.data.reader import Reading
 from pillar_core.errors import DataError, SettingError
 from unit.image_files import npz, picture, written, zipped
 
-TABLE = b"height,kind,who,label\n" + b"".join(b"%d,%s,1.%d0,%d\n" % (row, [b"a", b""][row % 2], row % 4, row % 3) for row in range(60))
+TABLE = b"height,kind,who,label\n" + b"".join(
+    b"%d,%s,1.%d0,%d\n" % (row, [b"a", b""][row % 2], row % 4, row % 3) for row in range(60)
+)
 NUMBERS = b"a,b,label\n" + b"".join(b"%d.5,%d,%d\n" % (row, row % 7, row % 3) for row in range(60))
 PICTURES = {f"{'ab'[number % 2]}/{number}.png": picture(number % 2, number) for number in range(20)}
-ROWS = npz(x_train=np.arange(200.0).reshape(50, 4), y_train=np.arange(50) % 2, classes=["ä", "<b>"], persons=np.arange(50))
+ROWS = npz(
+    x_train=np.arange(200.0).reshape(50, 4),
+    y_train=np.arange(50) % 2,
+    classes=["ä", "<b>"],
+    persons=np.arange(50),
+)
 
 
-@pytest.mark.parametrize(("content", "name"), [(ROWS, "rows.npz"), (zipped(PICTURES), "pictures.zip")])
+@pytest.mark.parametrize(
+    ("content", "name"), [(ROWS, "rows.npz"), (zipped(PICTURES), "pictures.zip")]
+)
 def test_what_is_read_is_what_the_library_reads(content: bytes, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     expected = read(content, filename=name)
-    brought = Reading(None, str(tmp_path / name)) if name.endswith(".zip") else Reading(content, name)
+    brought = (
+        Reading(None, str(tmp_path / name)) if name.endswith(".zip") else Reading(content, name)
+    )
     rows = brought.rows
     assert type(rows) is type(expected)
-    assert (rows.fingerprint, rows.name, rows.notes) == (expected.fingerprint, expected.name, expected.notes)
+    assert (rows.fingerprint, rows.name, rows.notes) == (
+        expected.fingerprint,
+        expected.name,
+        expected.notes,
+    )
     assert brought.share == name.endswith(".zip"), "the images that are decoded are counted"
-    assert not list(Path(os.environ["PILLAR_CACHE"]).glob("arrays/00/.*")), "the file has no name any more"
+    assert not list(Path(os.environ["PILLAR_CACHE"]).glob("arrays/00/.*")), (
+        "the file has no name any more"
+    )
     with pytest.raises(DataError, match="is no table"):
         _ = brought.table
 
@@ -43,7 +61,9 @@ def test_what_is_read_is_what_the_library_reads(content: bytes, name: str, tmp_p
         (NUMBERS.replace(b",1\n", b",0\n").replace(b",2\n", b",0\n"), "one.csv", "two classes"),
     ],
 )
-def test_what_is_no_data_is_refused_in_the_library_s_words(content: bytes, name: str, problem: str) -> None:
+def test_what_is_no_data_is_refused_in_the_library_s_words(
+    content: bytes, name: str, problem: str
+) -> None:
     with pytest.raises(DataError, match=problem):
         _ = Reading(content, name).rows
 
@@ -54,13 +74,20 @@ def test_a_table_of_words_and_gaps_comes_whole() -> None:
     pd.testing.assert_frame_equal(brought.table, pd.read_csv(io.BytesIO(TABLE), dtype={"who": str}))
 
 
-def test_a_large_folder_is_mapped_from_where_decoding_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_folder_is_mapped_from_where_decoding_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = written(tmp_path / "pets", PICTURES)
-    program = "from pillar_core.data import reader, scratch; scratch.LARGEST_IN_MEMORY = 1000; reader.serve()"
+    program = (
+        "from pillar_core.data import reader, scratch; scratch.LARGEST_IN_MEMORY = 1000;"
+        " reader.serve()"
+    )
     reader._end()
     monkeypatch.setattr(reader, "prepare", lambda: None)
     start = subprocess.Popen
-    monkeypatch.setattr(subprocess, "Popen", lambda line, **named: start([*line[:2], program], **named))
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda line, **named: start([*line[:2], program], **named)
+    )
     rows = Reading(None, str(root)).rows
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     assert rows.stored_rows
@@ -71,20 +98,32 @@ def test_a_large_folder_is_mapped_from_where_decoding_keeps_it(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("content", "name", "problem"),
     [
-        (npz(x_train=np.zeros((50, 100_000))), "wide.npz", r"x_train.npy, of shape \(50, 100000\), takes 57 MiB"),
-        (b"a,label\n" + b"1,x\n0,y\n" * 2_000_000, "long.csv", "long.csv takes more memory than that"),
+        (
+            npz(x_train=np.zeros((50, 100_000))),
+            "wide.npz",
+            r"x_train.npy, of shape \(50, 100000\), takes 57 MiB",
+        ),
+        (
+            b"a,label\n" + b"1,x\n0,y\n" * 2_000_000,
+            "long.csv",
+            "long.csv takes more memory than that",
+        ),
     ],
 )
 def test_what_takes_more_memory_is_told_with_the_number_and_the_way_on(
     content: bytes, name: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PILLAR_MEMORY", "50M")
-    with pytest.raises(DataError, match=rf"{problem}.*at most 50 MiB.*set PILLAR_MEMORY=16G before"):
+    with pytest.raises(
+        DataError, match=rf"{problem}.*at most 50 MiB.*set PILLAR_MEMORY=16G before"
+    ):
         _ = Reading(content, name).rows
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
-def test_a_memory_that_is_set_holds_for_a_command_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_that_is_set_holds_for_a_command_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "long.csv").write_bytes(b"a,label\n" + b"1,x\n0,y\n" * 2_000_000)
     np.savez(tmp_path / "wide.npz", x_train=np.zeros((50, 100_000)))
     monkeypatch.setenv("PILLAR_MEMORY", "50M")
@@ -101,7 +140,12 @@ def test_a_memory_that_is_set_holds_for_a_command_too(tmp_path: Path, monkeypatc
 
 def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 2**26 < room.memory_limit() < 2**43
-    for text, size in (("4G", 2**32), ("1.5 gb", 3 * 2**29), ("500MiB", 500 * 2**20), ("1000", 1000)):
+    for text, size in (
+        ("4G", 2**32),
+        ("1.5 gb", 3 * 2**29),
+        ("500MiB", 500 * 2**20),
+        ("1000", 1000),
+    ):
         monkeypatch.setenv("PILLAR_MEMORY", text)
         assert room.memory_limit() == size
     for text in ("much", "0", "-4G"):
@@ -111,14 +155,23 @@ def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("program", ["os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(600)"])
-def test_a_reader_that_dies_or_is_stopped_refuses_the_file(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_dies_or_is_stopped_refuses_the_file(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = [sys.executable, "-c", f"import os, signal, sys, time; sys.stdin.readline(); {program}"]
     reader._end()
-    monkeypatch.setattr(reader, "_start", lambda: subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+    monkeypatch.setattr(
+        reader,
+        "_start",
+        lambda: subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE),
+    )
     read = Reading(NUMBERS, "numbers.csv")
     if "sleep" in program:
         read.stop()
-    with pytest.raises(DataError, match=r"was stopped" if read.is_stopped else r"ended before it was done.*PILLAR_MEMORY"):
+    with pytest.raises(
+        DataError,
+        match=r"was stopped" if read.is_stopped else r"ended before it was done.*PILLAR_MEMORY",
+    ):
         _ = read.rows
     reader._end()
 
@@ -138,7 +191,10 @@ def test_a_prepared_process_that_has_ended_is_replaced_and_ends_with_who_prepare
     reader.prepare()
     reader._READY[0].kill()
     reader._READY[0].wait()
-    assert Reading(NUMBERS, "numbers.csv").rows.fingerprint == read(NUMBERS, filename="numbers.csv").fingerprint
+    assert (
+        Reading(NUMBERS, "numbers.csv").rows.fingerprint
+        == read(NUMBERS, filename="numbers.csv").fingerprint
+    )
     with reader._READY.pop() as process:
         process.communicate(b"")
         assert process.returncode == 0

@@ -1,4 +1,5 @@
-"""The papers' data sets in the arrangements that their sources hand out, written small; and what is said when they are not there."""
+"""The papers' data sets in the arrangements that their sources hand out, written small; and what is
+said when they are not there."""
 
 from pathlib import Path
 
@@ -30,7 +31,9 @@ PAPERS = {
 }  # fmt: skip
 
 
-def _two_sides(prefix: str = "", classes: tuple[str, ...] = ("a", "b"), n: int = 3) -> dict[str, bytes]:
+def _two_sides(
+    prefix: str = "", classes: tuple[str, ...] = ("a", "b"), n: int = 3
+) -> dict[str, bytes]:
     return {
         f"{prefix}{side}/{name}/{i}.png": picture(code, i)
         for side in ("train", "test")
@@ -40,12 +43,18 @@ def _two_sides(prefix: str = "", classes: tuple[str, ...] = ("a", "b"), n: int =
 
 
 def test_every_set_of_the_papers_has_a_card() -> None:
-    found = {paper: {name for name in REAL_SETS if paper in DATASETS[name].papers} for paper in PAPERS}
+    found = {
+        paper: {name for name in REAL_SETS if paper in DATASETS[name].papers} for paper in PAPERS
+    }
     assert found == PAPERS
 
 
-@pytest.mark.parametrize("name", [*REAL_SETS, "hub:owner/name", "openml:1464", "torchvision:dtd", "medmnist:bloodmnist"])
-def test_a_card_says_everything_and_what_to_do(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "name", [*REAL_SETS, "hub:owner/name", "openml:1464", "torchvision:dtd", "medmnist:bloodmnist"]
+)
+def test_a_card_says_everything_and_what_to_do(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
     card = DATASETS[name]
     assert card.source
@@ -73,7 +82,9 @@ def test_a_card_says_everything_and_what_to_do(name: str, tmp_path: Path, monkey
     ],
 )
 @pytest.mark.filterwarnings("ignore:A network error occurred")
-def test_no_network_says_what_to_do_and_leaves_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_network_says_what_to_do_and_leaves_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object, **__: object) -> object:
         raise OSError("Network is unreachable")
 
@@ -86,15 +97,22 @@ def test_no_network_says_what_to_do_and_leaves_nothing(name: str, tmp_path: Path
     assert not DATASETS[name].is_here()
 
 
-def test_sets_that_cannot_be_fetched_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sets_that_cannot_be_fetched_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"CUB-200.*is not on this machine.*By hand: unpack CUB_200_2011"):
+    with pytest.raises(
+        DataError, match=r"CUB-200.*is not on this machine.*By hand: unpack CUB_200_2011"
+    ):
         load_dataset("cub_200", download=True)
 
 
 def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path: Path) -> None:
     place = tmp_path / "torchvision-mnist"
-    with pytest.raises(DataError, match="could not be fetched"), places.fetching("MNIST", place, "By hand."):  # noqa: PT012  # both lines are the download
+    with (  # noqa: PT012 - both lines are the download
+        pytest.raises(DataError, match="could not be fetched"),
+        places.fetching("MNIST", place, "By hand."),
+    ):
         written(place, {"MNIST/raw/a.gz": b"an archive", "MNIST/raw/a": b"half of it unpacked"})
         raise OSError("the line went dead")
     assert not places.is_filled(place)
@@ -105,8 +123,12 @@ def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path: P
     assert places.is_filled(place)
 
 
-def test_a_killed_download_is_cleared_when_started_again_and_files_of_the_user_never(tmp_path: Path) -> None:
-    place = written(tmp_path / "set", {places.UNFINISHED: b"", "raw/a": b"half", "raw/a.zip": b"archive"})
+def test_a_killed_download_is_cleared_when_started_again_and_files_of_the_user_never(
+    tmp_path: Path,
+) -> None:
+    place = written(
+        tmp_path / "set", {places.UNFINISHED: b"", "raw/a": b"half", "raw/a.zip": b"archive"}
+    )
     assert not places.is_filled(place)
     assert "interrupted" in places.unfinished_note(place)
     with places.fetching("Set", place, "By hand."):
@@ -126,7 +148,9 @@ def test_pneumonia_in_folders_or_zip(tmp_path: Path, as_zip: bool, prefix: str) 
     own = _two_sides(prefix, ("NORMAL", "PNEUMONIA"))
     files = own | {f"{prefix}val/NORMAL/1.png": picture(0, 1)}
     if prefix:
-        files |= {f"chest_xray/{name}": content for name, content in own.items()} | {"chest_xray/__MACOSX/train/NORMAL/._1.png": b"junk"}
+        files |= {f"chest_xray/{name}": content for name, content in own.items()} | {
+            "chest_xray/__MACOSX/train/NORMAL/._1.png": b"junk"
+        }
     place = tmp_path / "archive.zip"
     if as_zip:
         place.write_bytes(zipped(files))
@@ -139,14 +163,26 @@ def test_pneumonia_in_folders_or_zip(tmp_path: Path, as_zip: bool, prefix: str) 
 
 def test_knee_grades_leave_the_second_test_set_out(tmp_path: Path) -> None:
     grades = tuple("01234")
-    written(tmp_path, _two_sides("", grades, 2) | {f"auto_test/{grade}/1.png": picture(0, 9) for grade in grades})
+    written(
+        tmp_path,
+        _two_sides("", grades, 2) | {f"auto_test/{grade}/1.png": picture(0, 9) for grade in grades},
+    )
     dataset = load_dataset("kneeos", root=tmp_path)
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (10, 10, grades)
 
 
 def test_flower_16_sets_a_fifth_apart_by_the_seed(tmp_path: Path) -> None:
-    written(tmp_path / "flowers", {f"{name}/{i}.png": picture(c, i) for c, name in enumerate(("aster", "rose")) for i in range(10)})
-    first, again, other = (load_dataset("flower_16", seed=seed, root=tmp_path) for seed in (0, 0, 1))
+    written(
+        tmp_path / "flowers",
+        {
+            f"{name}/{i}.png": picture(c, i)
+            for c, name in enumerate(("aster", "rose"))
+            for i in range(10)
+        },
+    )
+    first, again, other = (
+        load_dataset("flower_16", seed=seed, root=tmp_path) for seed in (0, 0, 1)
+    )
     assert (len(first.x_train), len(first.x_test)) == (16, 4)
     assert first.fingerprint == again.fingerprint != other.fingerprint
 
@@ -161,7 +197,14 @@ def _cub_2011(root: Path) -> Path:
         "classes.txt": [f"{number} {bird}" for number, bird in enumerate(birds, 1)],
     }
     files = {name: "\n".join(lines).encode() for name, lines in lists.items()}
-    return written(root, files | {f"images/{path}": picture(number // 4, number, kind="jpeg") for number, path in enumerate(paths)})
+    return written(
+        root,
+        files
+        | {
+            f"images/{path}": picture(number // 4, number, kind="jpeg")
+            for number, path in enumerate(paths)
+        },
+    )
 
 
 def test_cub_200_of_2011(tmp_path: Path) -> None:
@@ -174,22 +217,38 @@ def test_cub_200_of_2011(tmp_path: Path) -> None:
 
 def test_cub_200_of_2010(tmp_path: Path) -> None:
     birds = ("001.Black_footed_Albatross", "002.Crested_Auklet")
-    files = {f"images/{bird}/{i}.jpg": picture(c, i, kind="jpeg") for c, bird in enumerate(birds) for i in range(4)}
+    files = {
+        f"images/{bird}/{i}.jpg": picture(c, i, kind="jpeg")
+        for c, bird in enumerate(birds)
+        for i in range(4)
+    }
     for side, numbers in (("train", (0, 1)), ("test", (2, 3))):
-        files[f"lists/{side}.txt"] = "\n".join(f"{bird}/{i}.jpg" for bird in birds for i in numbers).encode()
+        files[f"lists/{side}.txt"] = "\n".join(
+            f"{bird}/{i}.jpg" for bird in birds for i in numbers
+        ).encode()
     dataset = load_dataset("cub_200", root=written(tmp_path, files))
     assert (len(dataset.x_train), len(dataset.x_test)) == (4, 4)
     assert "The edition of 2010." in dataset.notes
     _cub_2011(tmp_path)
     for path in (tmp_path / "images" / "002.Crested_Auklet").iterdir():
         path.unlink()
-    with pytest.raises(DataError, match=r"4 of 8 images that the source's lists name are missing.*unpack every part"):
+    with pytest.raises(
+        DataError,
+        match=r"4 of 8 images that the source's lists name are missing.*unpack every part",
+    ):
         load_dataset("cub_200", root=tmp_path)
 
 
 def test_stanford_dogs_lists_in_matlab_files(tmp_path: Path) -> None:
     breeds = ("n02085620-Chihuahua", "n02085782-Japanese_spaniel")
-    written(tmp_path / "Images", {f"{breed}/{i}.jpg": picture(c, i, kind="jpeg") for c, breed in enumerate(breeds) for i in range(5)})
+    written(
+        tmp_path / "Images",
+        {
+            f"{breed}/{i}.jpg": picture(c, i, kind="jpeg")
+            for c, breed in enumerate(breeds)
+            for i in range(5)
+        },
+    )
     for name, numbers in (("train_list", (0, 1, 2)), ("test_list", (3, 4))):
         cells = np.array([[f"{breed}/{i}.jpg"] for breed in breeds for i in numbers], dtype=object)
         savemat(tmp_path / f"{name}.mat", {"file_list": cells})
@@ -208,8 +267,14 @@ def test_stanford_dogs_lists_in_matlab_files(tmp_path: Path) -> None:
 
 def test_mit_67_lists(tmp_path: Path) -> None:
     rooms = ("airport_inside", "kitchen")
-    files = {f"Images/{room}/{i}.jpg": picture(c, i, kind="jpeg") for c, room in enumerate(rooms) for i in range(6)}
-    files["TrainImages.txt"] = "\r\n".join(f"{room}/{i}.jpg" for room in rooms for i in range(4)).encode()
+    files = {
+        f"Images/{room}/{i}.jpg": picture(c, i, kind="jpeg")
+        for c, room in enumerate(rooms)
+        for i in range(6)
+    }
+    files["TrainImages.txt"] = "\r\n".join(
+        f"{room}/{i}.jpg" for room in rooms for i in range(4)
+    ).encode()
     files["TestImages.txt"] = "\n".join(f"{room}/4.jpg" for room in rooms).encode()
     dataset = load_dataset("mit_67", root=written(tmp_path, files))
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (8, 2, rooms)
@@ -219,12 +284,20 @@ def test_domainnet_one_domain_at_a_time(tmp_path: Path) -> None:
     files = {}
     for domain, shade in (("painting", 0), ("real", 5)):
         paths = [f"{domain}/{name}/{domain}_{i}.jpg" for name in ("zebra", "ant") for i in range(3)]
-        files |= {path: picture(shade + number // 3, number, kind="jpeg") for number, path in enumerate(paths)}
+        files |= {
+            path: picture(shade + number // 3, number, kind="jpeg")
+            for number, path in enumerate(paths)
+        }
         lines = [f"{path} {1 - ('zebra' in path)}" for path in paths]
-        files[f"{domain}_train.txt"] = "\n".join(line for line in lines if "_2" not in line).encode()
+        files[f"{domain}_train.txt"] = "\n".join(
+            line for line in lines if "_2" not in line
+        ).encode()
         files[f"{domain}_test.txt"] = "\n".join(line for line in lines if "_2" in line).encode()
     written(tmp_path, files)
-    painting, real = load_dataset("domainnet", root=tmp_path), load_dataset("domainnet", domain="real", root=tmp_path)
+    painting, real = (
+        load_dataset("domainnet", root=tmp_path),
+        load_dataset("domainnet", domain="real", root=tmp_path),
+    )
     assert painting.classes == real.classes == ("zebra", "ant")
     assert (len(painting.x_train), len(painting.x_test)) == (4, 2)
     assert real.x_train.mean() > painting.x_train.mean() + 50
@@ -236,7 +309,9 @@ def test_mnist_m_label_lists(tmp_path: Path) -> None:
     files = {}
     for side, n in (("train", 6), ("test", 4)):
         files |= {f"mnist_m/mnist_m_{side}/{i:08d}.png": picture(i % 2, i) for i in range(n)}
-        files[f"mnist_m/mnist_m_{side}_labels.txt"] = "\n".join(f"{i:08d}.png {i % 2}" for i in range(n)).encode()
+        files[f"mnist_m/mnist_m_{side}_labels.txt"] = "\n".join(
+            f"{i:08d}.png {i % 2}" for i in range(n)
+        ).encode()
     dataset = load_dataset("mnist_m", root=written(tmp_path, files))
     np.testing.assert_array_equal(dataset.y_train, [0, 1] * 3)
     np.testing.assert_array_equal(dataset.x_test[:, 0, 0, 0], range(4))
@@ -254,7 +329,9 @@ def test_cifar10_1_is_all_train(tmp_path: Path) -> None:
     assert dataset.x_test is None
     with pytest.raises(DataError, match=r"lacks cifar10.1_v4_data.npy"):
         load_dataset("cifar10_1", root=tmp_path, release="v4")
-    np.save(tmp_path / "cifar10.1_v6_labels.npy", np.array([{}] * 20, dtype=object), allow_pickle=True)
+    np.save(
+        tmp_path / "cifar10.1_v6_labels.npy", np.array([{}] * 20, dtype=object), allow_pickle=True
+    )
     with pytest.raises(DataError, match="cannot be read"):
         load_dataset("cifar10_1", root=tmp_path)
 
@@ -265,8 +342,12 @@ def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path: Path) -> None:
     for lesion in range(30):
         for image in range(1 + lesion % 2):
             name = f"ISIC_{lesion:04d}{image}"
-            rows.append(f"HAM_{lesion},{name},{('mel', 'nv', 'bcc')[lesion % 3]},histo,50,male,back")
-            files[f"HAM10000_images_part_{1 + image}/{name}.jpg"] = picture(0, 7 * lesion, kind="jpeg")
+            rows.append(
+                f"HAM_{lesion},{name},{('mel', 'nv', 'bcc')[lesion % 3]},histo,50,male,back"
+            )
+            files[f"HAM10000_images_part_{1 + image}/{name}.jpg"] = picture(
+                0, 7 * lesion, kind="jpeg"
+            )
     written(tmp_path, files | {"HAM10000_metadata.csv": "\n".join(rows).encode()})
     dataset = load_dataset("ham10000", root=tmp_path)
     assert dataset.classes == ("basal cell carcinoma", "melanoma", "naevus")
@@ -281,12 +362,21 @@ def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path: Path) -> None:
 def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> None:
     findings = ["No Finding", "Mass", "Mass|Nodule", "Hernia"] * 3
     names = [f"{i:08d}_000.png" for i in range(12)]
-    files = {f"images_{1 + i % 2:03d}/images/{name}": picture(0, i, colour=False) for i, name in enumerate(names)}
+    files = {
+        f"images_{1 + i % 2:03d}/images/{name}": picture(0, i, colour=False)
+        for i, name in enumerate(names)
+    }
     files[table] = (
         "Image Index,Finding Labels,Patient ID\n"
-        + "\n".join(f"{n},{f},{17 if i < 3 else 4}" for i, (n, f) in enumerate(zip(names, findings, strict=True)))
+        + "\n".join(
+            f"{n},{f},{17 if i < 3 else 4}"
+            for i, (n, f) in enumerate(zip(names, findings, strict=True))
+        )
     ).encode()
-    files |= {"train_val_list.txt": "\n".join(names[:8]).encode(), "test_list.txt": "\n".join(names[8:]).encode()}
+    files |= {
+        "train_val_list.txt": "\n".join(names[:8]).encode(),
+        "test_list.txt": "\n".join(names[8:]).encode(),
+    }
     written(tmp_path, files)
     dataset = load_dataset("chest_xray14", root=tmp_path)
     np.testing.assert_array_equal(dataset.y_train, [0, 1, 1, 1] * 2)
@@ -310,7 +400,10 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     assert split.private.tolist() == [0, 1, 2, 3, 4, 5]
     assert split.rows_per_person == 3
     (tmp_path / "test_list.txt").write_text("\n".join(names[8:11]))
-    assert any("1 images are in neither list" in note for note in load_dataset("chest_xray14", root=tmp_path).notes)
+    assert any(
+        "1 images are in neither list" in note
+        for note in load_dataset("chest_xray14", root=tmp_path).notes
+    )
     (tmp_path / table).write_text((tmp_path / table).read_text().replace("Hernia", "Broken leg"))
     with pytest.raises(DataError, match="findings that ChestX-ray14 does not have: Broken leg"):
         load_dataset("chest_xray14", root=tmp_path)
@@ -324,7 +417,9 @@ def test_chexpert_frontal_views(tmp_path: Path) -> None:
         for i in range(6):
             path = f"{side}/patient{i:05d}/study1/view1_{'frontal' if i < 5 else 'lateral'}.jpg"
             files[f"archive/{path}"] = picture(0, i, colour=False, kind="jpeg")
-            lines.append(f"CheXpert-v1.0-small/{path},Male,50,{'Frontal' if i < 5 else 'Lateral'},AP,{'1.0' if i % 2 else ''},-1.0")
+            lines.append(
+                f"CheXpert-v1.0-small/{path},Male,50,{'Frontal' if i < 5 else 'Lateral'},AP,{'1.0' if i % 2 else ''},-1.0"
+            )
         files[f"archive/{table}"] = "\n".join(lines).encode()
     dataset = load_dataset("chexpert", root=written(tmp_path, files))
     np.testing.assert_array_equal(dataset.y_train, [1, 0, 1, 0, 1])
@@ -336,7 +431,9 @@ def test_chexpert_frontal_views(tmp_path: Path) -> None:
 
 def test_sprxray_takes_gender_from_the_table(tmp_path: Path) -> None:
     files = {f"kaggle/train/{i:06d}.png": picture(i % 2, i) for i in range(10)}
-    files["train_gender.csv"] = ("imageId,gender\n" + "\n".join(f"{i:06d},{i % 2}" for i in range(10))).encode()
+    files["train_gender.csv"] = (
+        "imageId,gender\n" + "\n".join(f"{i:06d},{i % 2}" for i in range(10))
+    ).encode()
     dataset = load_dataset("sprxray", root=written(tmp_path, files))
     assert dataset.classes == ("female", "male")
     assert len(dataset.x_train) + len(dataset.x_test) == 10
@@ -345,15 +442,38 @@ def test_sprxray_takes_gender_from_the_table(tmp_path: Path) -> None:
 def test_a_list_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
     """Paths in lists are looked up among the files found, never opened as paths."""
     written(tmp_path, {"secret/1.png": picture(0, 0)})
-    files = {f"mnist_m_{side}/{i}.png": picture(i % 2, i) for side in ("train", "test") for i in range(3)}
-    files |= {f"mnist_m_{side}_labels.txt": b"0.png 0\n1.png 1\n../../secret/1.png 0" for side in ("train", "test")}
-    with pytest.raises(DataError, match=r"2 of 6 images .* are missing \(mnist_m_train/../../secret/1.png"):
+    files = {
+        f"mnist_m_{side}/{i}.png": picture(i % 2, i) for side in ("train", "test") for i in range(3)
+    }
+    files |= {
+        f"mnist_m_{side}_labels.txt": b"0.png 0\n1.png 1\n../../secret/1.png 0"
+        for side in ("train", "test")
+    }
+    with pytest.raises(
+        DataError, match=r"2 of 6 images .* are missing \(mnist_m_train/../../secret/1.png"
+    ):
         load_dataset("mnist_m", root=written(tmp_path / "set", files))
 
 
 HOSTILE = [
-    *("torchvision:CIFAR10", "torchvision:nothing", "medmnist:organmnist3d", "medmnist:nothing", "openml:../up", "openml:a/b", "hub:"),
-    *("hub:name", "hub:../up", "hub:a/../b", "hub:/etc/passwd", "hub:a/b/c", "hub:a/b;rm", "hub:https://x.y/z"),
+    *(
+        "torchvision:CIFAR10",
+        "torchvision:nothing",
+        "medmnist:organmnist3d",
+        "medmnist:nothing",
+        "openml:../up",
+        "openml:a/b",
+        "hub:",
+    ),
+    *(
+        "hub:name",
+        "hub:../up",
+        "hub:a/../b",
+        "hub:/etc/passwd",
+        "hub:a/b/c",
+        "hub:a/b;rm",
+        "hub:https://x.y/z",
+    ),
 ]
 
 

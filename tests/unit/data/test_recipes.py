@@ -1,4 +1,5 @@
-"""Recipes as JSON, and tables with words, gaps and several rows of a person that become features through them."""
+"""Recipes as JSON, and tables with words, gaps and several rows of a person that become features
+through them."""
 
 import dataclasses
 import json
@@ -31,12 +32,22 @@ RECIPE = Recipe(
 
 def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path) -> None:
     form = recipes.form_of(RECIPE)
-    assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 120.0}
+    assert form["columns"][0] == {
+        "name": "age",
+        "kind": "numbers",
+        "categories": None,
+        "fill": 50.0,
+        "low": 0.0,
+        "high": 120.0,
+    }
     path = tmp_path / "r.json"
     path.write_text(json.dumps(form), encoding="utf-8")
     assert recipes.recipe_of(path) == recipes.recipe_of(form) == RECIPE
     (tmp_path / "r.json").write_text("{", encoding="utf-8")
-    for path, said in ((tmp_path / "r.json", "no recipe"), (tmp_path / "none.json", "could not be read")):
+    for path, said in (
+        (tmp_path / "r.json", "no recipe"),
+        (tmp_path / "none.json", "could not be read"),
+    ):
         with pytest.raises(DataError, match=said):
             recipes.recipe_of(path)
     with pytest.raises(DataError, match="no 'label'"):
@@ -48,8 +59,14 @@ def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path)
     [
         ({"format": "pillar-recipe-9"}, "pillar-recipe-1"),
         ({"columns": [{"name": "age", "kind": "dates"}]}, "numbers, words or text as its kind"),
-        ({"columns": [{"name": "age", "kind": "numbers", "low": 3, "high": 1}]}, "the smaller first"),
-        ({"columns": [{"name": "age", "kind": "numbers", "fill": float("nan")}]}, "a number or null"),
+        (
+            {"columns": [{"name": "age", "kind": "numbers", "low": 3, "high": 1}]},
+            "the smaller first",
+        ),
+        (
+            {"columns": [{"name": "age", "kind": "numbers", "fill": float("nan")}]},
+            "a number or null",
+        ),
         ({"columns": [{"name": "sick", "kind": "numbers"}]}, "sick have several"),
         ({"columns": []}, "no column to learn from"),
         ({"rows_per_person": 0}, "from 1 to 100"),
@@ -64,7 +81,9 @@ def test_damaged_recipes_are_refused(change, said) -> None:
 
 def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -> None:
     plain = features(np.eye(4, 2), [0, 1, 0, 1])
-    named = dataclasses.replace(plain, names=("age", "weight"), recipe=recipes.form_of(RECIPE), test_drawn=True)
+    named = dataclasses.replace(
+        plain, names=("age", "weight"), recipe=recipes.form_of(RECIPE), test_drawn=True
+    )
     assert named.fingerprint == plain.fingerprint
     back = uploads.load(uploads.keep(named))
     for other in (unpack(pack(named)), back):
@@ -72,7 +91,9 @@ def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -
     assert unpack(pack(plain)).names is None
     rows = np.random.Generator(np.random.PCG64(0)).normal(size=(60, 3)).astype(np.float32)
     private = dataclasses.replace(pc.features(rows[:30], np.arange(30) % 2), names=("a", "b", "c"))
-    public = dataclasses.replace(pc.features(rows[30:][:, [2, 0, 1]], np.arange(30) % 2), names=("c", "a", "b"))
+    public = dataclasses.replace(
+        pc.features(rows[30:][:, [2, 0, 1]], np.arange(30) % 2), names=("c", "a", "b")
+    )
     split = pc.split(private, public=public)
     np.testing.assert_array_equal(split.public_x, rows[30:])
     assert any("matched by name" in note for note in split.notes)
@@ -83,12 +104,19 @@ def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -
 def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:
     """About two visits of each person: words, gaps and a note."""
     draw = np.random.Generator(np.random.PCG64(seed))
-    frame = pd.DataFrame({"patient": [f"{prefix}{row // 2}" for row in range(n)], "age": draw.normal(60, 10, n).round(3)})
+    frame = pd.DataFrame(
+        {
+            "patient": [f"{prefix}{row // 2}" for row in range(n)],
+            "age": draw.normal(60, 10, n).round(3),
+        }
+    )
     frame["sex"] = draw.choice(["female", "male"], n)
     frame["weight"] = draw.normal(70, 9, n).round(3)
     frame.loc[draw.random(n) < 0.1, "weight"] = np.nan
     frame["note"] = [f"came by bus, spoke of pain, phone 0{row}" for row in range(n)]
-    frame["sick"] = np.where(frame["age"] + 10 * (frame["sex"] == "male") + draw.normal(0, 5, n) > 65, "yes", "no")
+    frame["sick"] = np.where(
+        frame["age"] + 10 * (frame["sex"] == "male") + draw.normal(0, 5, n) > 65, "yes", "no"
+    )
     return frame
 
 
@@ -96,16 +124,47 @@ def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:
 def tables(tmp_path) -> tuple[str, str]:
     private, public = str(tmp_path / "ward.csv"), str(tmp_path / "open.csv")
     visits(600, 0, "p").to_csv(private, index=False)
-    visits(200, 1, "q")[["sick", "sex", "weight", "note", "patient", "age"]].to_csv(public, index=False)
+    visits(200, 1, "q")[["sick", "sex", "weight", "note", "patient", "age"]].to_csv(
+        public, index=False
+    )
     return private, public
 
 
-def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_and_command(tables, tmp_path, capsys) -> None:
+def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_and_command(
+    tables, tmp_path, capsys
+) -> None:
     private, public = tables
     recipe = str(tmp_path / "r.json")
-    assert main(["recipe", private, "--label", "sick", "--person", "patient", "--public", public, "--output", recipe]) == 0
+    assert (
+        main(
+            [
+                "recipe",
+                private,
+                "--label",
+                "sick",
+                "--person",
+                "patient",
+                "--public",
+                public,
+                "--output",
+                recipe,
+            ]
+        )
+        == 0
+    )
     assert "note (text)" in capsys.readouterr().err
-    rows = ["run", "--dataset", private, "--public", public, "--method", "pillar_kalman", "--epsilon", "2", "--json"]
+    rows = [
+        "run",
+        "--dataset",
+        private,
+        "--public",
+        public,
+        "--method",
+        "pillar_kalman",
+        "--epsilon",
+        "2",
+        "--json",
+    ]
     assert main([*rows, "--recipe", recipe]) == 0
     said = capsys.readouterr()
     assert "matched by name" in said.err
@@ -116,29 +175,85 @@ def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_an
     assert features.names == ("age", "sex=female", "sex=male", "weight")
     assert features.recipe == json.loads((tmp_path / "r.json").read_text())
     split = pc.split(features, public=public)
-    assert (len(split.public_x), len(features.x_train) + len(features.x_test), split.rows_per_person) == (200, 300, 1)
+    assert (
+        len(split.public_x),
+        len(features.x_train) + len(features.x_test),
+        split.rows_per_person,
+    ) == (200, 300, 1)
     assert split.is_apart
     record = pc.run("pillar_kalman", split, epsilon=2.0)
-    assert (record.accuracy, record.guarantee.epsilon.upper) == (printed["accuracy"], printed["guarantee"]["epsilon"])
+    assert (record.accuracy, record.guarantee.epsilon.upper) == (
+        printed["accuracy"],
+        printed["guarantee"]["epsilon"],
+    )
     assert printed["guarantee"]["privacy_unit"] == "person"
 
 
-def test_every_command_reads_a_raw_table_and_counts_several_rows_of_a_person(tables, tmp_path, capsys) -> None:
+def test_every_command_reads_a_raw_table_and_counts_several_rows_of_a_person(
+    tables, tmp_path, capsys
+) -> None:
     private, public = tables
     columns = ["--label", "sick", "--person", "patient", "--leave-out", "note"]
-    assert main(["screen", "--private", private, "--public", public, "--score", "class_signal", *columns]) == 0
+    assert (
+        main(
+            [
+                "screen",
+                "--private",
+                private,
+                "--public",
+                public,
+                "--score",
+                "class_signal",
+                *columns,
+            ]
+        )
+        == 0
+    )
     assert main(["advise", "--dataset", private, "--candidates", public, *columns]) == 0
     data = ["--dataset", private, "--public", public]
-    assert main(["compare", *data, *columns, "--methods", "pillar_kalman", "--epsilon", "1", "--seeds", "1"]) == 0
+    assert (
+        main(
+            [
+                "compare",
+                *data,
+                *columns,
+                "--methods",
+                "pillar_kalman",
+                "--epsilon",
+                "1",
+                "--seeds",
+                "1",
+            ]
+        )
+        == 0
+    )
     grid = tmp_path / "grid.yaml"
-    grid.write_text(f"dataset: {private}\npublic: {public}\nmethod: pillar_kalman\nepsilon: 1\n", encoding="utf-8")
+    grid.write_text(
+        f"dataset: {private}\npublic: {public}\nmethod: pillar_kalman\nepsilon: 1\n",
+        encoding="utf-8",
+    )
     assert main(["sweep", str(grid), "--output", str(tmp_path / "t.csv"), *columns]) == 0
     assert pd.read_csv(tmp_path / "t.csv")["n_public"].tolist() == [200]
     assert main(["run", "--dataset", "digits", "--label", "sick", "--epsilon", "1"]) == 2
     capsys.readouterr()
-    rows = ["run", "--dataset", private, "--public", public, "--label", "sick", "--person", "patient", "--method", "pillar_kalman"]
+    rows = [
+        "run",
+        "--dataset",
+        private,
+        "--public",
+        public,
+        "--label",
+        "sick",
+        "--person",
+        "patient",
+        "--method",
+        "pillar_kalman",
+    ]
     assert main([*rows, "--epsilon", "2", "--rows-per-person", "2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["guarantee"]["privacy_unit"] == "person with up to 2 rows"
+    assert (
+        json.loads(capsys.readouterr().out)["guarantee"]["privacy_unit"]
+        == "person with up to 2 rows"
+    )
 
 
 def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
@@ -157,12 +272,18 @@ def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
     with pytest.raises(SettingError, match="go with tables"):
         pc.load_features(pc.features(np.eye(4), [0, 1, 0, 1]), label="sick")
     frame = pd.read_csv(public)
-    dated = frame.drop(columns="weight").assign(age=[f"2024-01-{1 + row % 28:02d}" for row in range(len(frame))])
-    with pytest.raises(DataError, match=r"(?s)lack the columns weight.*'age' holds dates"):  # all at once
+    dated = frame.drop(columns="weight").assign(
+        age=[f"2024-01-{1 + row % 28:02d}" for row in range(len(frame))]
+    )
+    with pytest.raises(
+        DataError, match=r"(?s)lack the columns weight.*'age' holds dates"
+    ):  # all at once
         pc.load_features(private, label="sick", leave_out=("note", "patient"), public=dated)
 
 
-def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(tmp_path, monkeypatch, capsys) -> None:
+def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
+    tmp_path, monkeypatch, capsys
+) -> None:
     """KEEL's texture has three such columns and optdigits five: each was refused by name."""
     monkeypatch.chdir(tmp_path)
     for name, seed in (("private.csv", 0), ("public.csv", 1)):
@@ -174,7 +295,10 @@ def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
         frame.assign(label=(frame["a"] > 0).astype(int)).to_csv(name, index=False)
     features = pc.load_features("private.csv", public="public.csv")
     assert features.names == ("a", "b", "c", "word=x", "word=y")
-    told = "Left out, as public rows show them: nothing (one value), none (one value), again (a copy), said (a copy)."
+    told = (
+        "Left out, as public rows show them: nothing (one value), none (one value), again (a copy),"
+        " said (a copy)."
+    )
     assert told in features.notes
     other = pc.load_features("private.csv", public="public.csv", leave_out=["a", "word"])
     assert other.names == ("b", "c", "again", "said=x", "said=y")
@@ -187,7 +311,11 @@ def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
 
 def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
     private, _ = tables
-    form = recipes.form_of(RECIPE) | {"person": "patient", "left_out": ["note", "weight"], "rows_per_person": 1}
+    form = recipes.form_of(RECIPE) | {
+        "person": "patient",
+        "left_out": ["note", "weight"],
+        "rows_per_person": 1,
+    }
     frame = pd.read_csv(private)
     frame.loc[0, "sex"], frame.loc[2, "age"], frame.loc[4, "sex"] = "diverse", -999, "?"
     features = pc.load_features(frame, recipe=form)
@@ -201,37 +329,74 @@ def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
         pc.load_features(private, recipe=form | {"classes": ["no", "maybe"]})
     weight = {"name": "weight", "kind": "numbers"}
     with pytest.raises(DataError, match=r"'weight' has .* empty cells"):
-        pc.load_features(private, recipe=form | {"left_out": ["note"], "columns": [*form["columns"], weight]})
+        pc.load_features(
+            private, recipe=form | {"left_out": ["note"], "columns": [*form["columns"], weight]}
+        )
 
 
-def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(tables, tmp_path, capsys) -> None:
+def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
+    tables, tmp_path, capsys
+) -> None:
     private, _ = tables
-    form = recipes.form_of(RECIPE) | {"person": "patient", "left_out": ["note", "weight"], "rows_per_person": 1}
+    form = recipes.form_of(RECIPE) | {
+        "person": "patient",
+        "left_out": ["note", "weight"],
+        "rows_per_person": 1,
+    }
     features = pc.load_features(private, recipe=form)
-    others = pc.load_features(pd.read_csv(private).iloc[100:].assign(age=lambda frame: frame["age"] / 2), recipe=form)
+    others = pc.load_features(
+        pd.read_csv(private).iloc[100:].assign(age=lambda frame: frame["age"] / 2), recipe=form
+    )
     split = pc.split(features, public="made_up")
     np.testing.assert_array_equal(split.public_x, pc.split(others, public="made_up").public_x)
     age, sex = split.public_x[:, 0], split.public_x[:, 1:]
     assert (len(age), age.min() < 0.01, age.max() > 0.99) == (1000, True, True)
     assert (sex.sum(axis=1) == 1).all()
     assert 400 < sex[:, 0].sum() < 600
-    predicted = {each.method: each.middle for each in pc.advise(split, alike=["own"]).predictions if each.public == "own"}
-    assert max(predicted.values()) < 0.75, "rows of no real spectrum promised 91 % where models reached 50"
-    declared = [line for line in pc.run("pillar_kalman", split, epsilon=1.0).guarantee.assumptions if "made up" in line]
+    predicted = {
+        each.method: each.middle
+        for each in pc.advise(split, alike=["own"]).predictions
+        if each.public == "own"
+    }
+    assert max(predicted.values()) < 0.75, (
+        "rows of no real spectrum promised 91 % where models reached 50"
+    )
+    declared = [
+        line
+        for line in pc.run("pillar_kalman", split, epsilon=1.0).guarantee.assumptions
+        if "made up" in line
+    ]
     assert len(declared) == 1
     pd.read_csv(private).iloc[:50].to_csv(tmp_path / "made_up.csv", index=False)
-    with pytest.raises(DataError, match="private"):  # somebody's rows in a file of that name are compared with the private ones
+    with pytest.raises(
+        DataError, match="private"
+    ):  # somebody's rows in a file of that name are compared with the private ones
         pc.split(features, public=tmp_path / "made_up.csv")
     path = tmp_path / "r.json"
     path.write_text(json.dumps(form), encoding="utf-8")
-    run = ["run", "--dataset", private, "--recipe", str(path), "--epsilon", "1", "--json", "--method"]
+    run = [
+        "run",
+        "--dataset",
+        private,
+        "--recipe",
+        str(path),
+        "--epsilon",
+        "1",
+        "--json",
+        "--method",
+    ]
     for method, n_assumed in (("pillar_kalman", 1), ("dp_sgd", 0)):
         assert main([*run, method]) == 0
         said = capsys.readouterr()
         assert said.out.count("made up from ranges and categories") == n_assumed
         assert said.err.count("nobody's row") == n_assumed
-    for unfit in (pc.load_features(pd.read_csv(private)[["age", "sick"]], label="sick"), pc.load_dataset("digits")):
-        with pytest.raises(DataError, match=r"made up: (of the columns age|these rows have no recipe)"):
+    for unfit in (
+        pc.load_features(pd.read_csv(private)[["age", "sick"]], label="sick"),
+        pc.load_dataset("digits"),
+    ):
+        with pytest.raises(
+            DataError, match=r"made up: (of the columns age|these rows have no recipe)"
+        ):
             pc.split(unfit, public="made_up")
 
 
@@ -239,7 +404,10 @@ def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_pat
     rows = np.random.Generator(np.random.PCG64(0)).normal(size=(100, 3))
     for name, x in (("ward", rows[:50]), ("open", rows[50:])):
         np.savez(tmp_path / f"{name}.npz", rows=x, told=(x[:, 0] > 0).astype(int))
-    private, public = (pc.load_features(tmp_path / f"{name}.npz", keys=("rows", "told")) for name in ("ward", "open"))
+    private, public = (
+        pc.load_features(tmp_path / f"{name}.npz", keys=("rows", "told"))
+        for name in ("ward", "open")
+    )
     assert (len(private.x_train), len(private.x_test)) == (40, 10)
     split = pc.split(private, public=uploads.load(uploads.keep(public)))
     assert len(split.public_x) == 50
@@ -250,15 +418,22 @@ def test_a_person_is_wholly_a_train_or_a_test_person_in_every_source(tmp_path) -
     """Table, npz and images: one stratified fifth of the persons, the same every time."""
     of, y = np.repeat(np.arange(60), 3), np.repeat(np.arange(60) % 2, 3)
     x = np.stack([of, np.arange(180)], axis=1).astype(np.float32)
-    pd.DataFrame({"who": x[:, 0], "row": x[:, 1], "p": of, "label": y}).to_csv(tmp_path / "rows.csv", index=False)
+    pd.DataFrame({"who": x[:, 0], "row": x[:, 1], "p": of, "label": y}).to_csv(
+        tmp_path / "rows.csv", index=False
+    )
     np.savez(tmp_path / "rows.npz", x_train=x, y_train=y, persons=of, rows_per_person=3)
     pictures = np.repeat(of, 16).reshape(180, 4, 4).astype(np.uint8)
     np.savez(tmp_path / "pictures.npz", x_train=pictures, y_train=y, persons=of, rows_per_person=3)
     table = pc.load_features(tmp_path / "rows.csv", label="label", person="p")
-    features, again = pc.load_features(tmp_path / "rows.npz"), pc.load_features(tmp_path / "rows.npz")
+    features, again = (
+        pc.load_features(tmp_path / "rows.npz"),
+        pc.load_features(tmp_path / "rows.npz"),
+    )
     images = pc.load_images(tmp_path / "pictures.npz")
     for data, size in ((table, 12), (features, 36), (images, 36)):
-        train, test = (set(rows.reshape(len(rows), -1)[:, 0].tolist()) for rows in (data.x_train, data.x_test))
+        train, test = (
+            set(rows.reshape(len(rows), -1)[:, 0].tolist()) for rows in (data.x_train, data.x_test)
+        )
         assert not train & test
         assert (len(test), len(data.x_test)) == (12, size)
         assert np.bincount(data.y_test).tolist() == [size // 2] * 2

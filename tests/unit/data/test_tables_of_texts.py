@@ -1,4 +1,5 @@
-"""A column of texts: read where somebody says so, alone or beside numbers, never as categories, and learnt from by nobody."""
+"""A column of texts: read where somebody says so, alone or beside numbers, never as categories, and
+learnt from by nobody."""
 
 import functools
 import json
@@ -28,18 +29,51 @@ from pillar_core.splits import view
 from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
 
-HARDWARE = ("the printer shows a paper jam", "my laptop screen stays black", "two keys of the keyboard are broken", "the monitor flickers")
-BILLING = ("I was charged twice for one order", "please send the invoice again", "my refund has not arrived", "the payment was declined")
-FOREIGN = ("the goalkeeper saved a penalty", "rain is expected in the valley", "stir the onions in butter", "the train leaves at noon")
-TIMES = ("since Monday", "this morning", "again, as last week", "after the update", "every day", "for no reason")
+HARDWARE = (
+    "the printer shows a paper jam",
+    "my laptop screen stays black",
+    "two keys of the keyboard are broken",
+    "the monitor flickers",
+)
+BILLING = (
+    "I was charged twice for one order",
+    "please send the invoice again",
+    "my refund has not arrived",
+    "the payment was declined",
+)
+FOREIGN = (
+    "the goalkeeper saved a penalty",
+    "rain is expected in the valley",
+    "stir the onions in butter",
+    "the train leaves at noon",
+)
+TIMES = (
+    "since Monday",
+    "this morning",
+    "again, as last week",
+    "after the update",
+    "every day",
+    "for no reason",
+)
 
 
-def tickets(n: int, seed: int, topics: tuple[tuple[str, ...], ...] = (HARDWARE, BILLING)) -> pd.DataFrame:
+def tickets(
+    n: int, seed: int, topics: tuple[tuple[str, ...], ...] = (HARDWARE, BILLING)
+) -> pd.DataFrame:
     """Tickets with their queue, and how old the customer is."""
     draw = np.random.Generator(np.random.PCG64(seed))
     queue = draw.integers(0, len(topics), n)
-    said = [f"{topics[place][draw.integers(4)]} {draw.choice(TIMES)}, ticket {draw.integers(10**6)}" for place in queue]
-    return pd.DataFrame({"message": said, "age": draw.integers(18, 90, n), "queue": np.array(["hardware", "billing"])[queue % 2]})
+    said = [
+        f"{topics[place][draw.integers(4)]} {draw.choice(TIMES)}, ticket {draw.integers(10**6)}"
+        for place in queue
+    ]
+    return pd.DataFrame(
+        {
+            "message": said,
+            "age": draw.integers(18, 90, n),
+            "queue": np.array(["hardware", "billing"])[queue % 2],
+        }
+    )
 
 
 @pytest.fixture
@@ -48,30 +82,62 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tickets(900, 0)[["message", "queue"]].to_csv("tickets.csv", index=False)
     tickets(300, 1)[["message"]].rename(columns={"message": "said"}).to_csv("open.csv", index=False)
     Path("lines.txt").write_text("\n".join(tickets(300, 1)["message"]), encoding="utf-8")
-    Path("foreign.txt").write_text("\n".join(tickets(300, 2, (FOREIGN,))["message"]), encoding="utf-8")
+    Path("foreign.txt").write_text(
+        "\n".join(tickets(300, 2, (FOREIGN,))["message"]), encoding="utf-8"
+    )
     return tmp_path
 
 
-def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     columns = ["--label", "queue", "--text", "message"]
     publics = ["foreign.txt", "lines.txt"]
-    assert main(["screen", "--private", "tickets.csv", "--public", *publics, "--score", "class_signal", "--output", "r.csv", *columns]) == 0
+    assert (
+        main(
+            [
+                "screen",
+                "--private",
+                "tickets.csv",
+                "--public",
+                *publics,
+                "--score",
+                "class_signal",
+                "--output",
+                "r.csv",
+                *columns,
+            ]
+        )
+        == 0
+    )
     assert pd.read_csv("r.csv")["public"].tolist() == ["lines.txt", "foreign.txt"]
     run = ["run", "--dataset", "tickets.csv", "--public", "lines.txt", "--epsilon", "4", *columns]
     assert main([*run, "--release", "--export", "model.zip"]) == 0
     capsys.readouterr()
-    Path("new.txt").write_text("My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n", encoding="utf-8")
+    Path("new.txt").write_text(
+        "My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n",
+        encoding="utf-8",
+    )
     assert main(["predict", "model.zip", "new.txt"]) == 0
-    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == ["hardware", "billing", "hardware"]
+    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        "hardware",
+        "billing",
+        "hardware",
+    ]
     assert main(["recipe", "tickets.csv", *columns, "--output", "r.json"]) == 0
     assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
     assert main([*run[:-4], "--recipe", "r.json", "--json"]) == 0
 
 
-def test_an_encoder_or_texts_alone_say_which_column_is_meant(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_encoder_or_texts_alone_say_which_column_is_meant(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = "Texts: message, the only column that can be it."
     alone = pc.load_features("tickets.csv", label="queue", text="message")
-    for features in (pc.load_features("tickets.csv"), pc.load_features("tickets.csv", texts.NAME, public="open.csv")):
+    for features in (
+        pc.load_features("tickets.csv"),
+        pc.load_features("tickets.csv", texts.NAME, public="open.csv"),
+    ):
         assert (features.x_train == alone.x_train).all()
         assert any(note.startswith(said) for note in features.notes)
     assert main(["run", "--dataset", "tickets.csv", "--public", "open.csv", "--epsilon", "4"]) == 0
@@ -81,18 +147,41 @@ def test_an_encoder_or_texts_alone_say_which_column_is_meant(files: Path, capsys
     frame = tickets(200, 0)
     frame.to_csv("aged.csv", index=False)
     assert pc.load_features("aged.csv", texts.NAME).d == texts.WIDTH + 1
-    assert main(["run", "--dataset", "aged.csv", "--public-fraction", "0.2", "--backbone", texts.NAME, "--epsilon", "4"]) == 0
+    assert (
+        main(
+            [
+                "run",
+                "--dataset",
+                "aged.csv",
+                "--public-fraction",
+                "0.2",
+                "--backbone",
+                texts.NAME,
+                "--epsilon",
+                "4",
+            ]
+        )
+        == 0
+    )
     short = frame.assign(message=[f"no{number}" for number in range(200)])
     assert pc.load_features(short, texts.NAME, label="queue").d == texts.WIDTH + 1
-    with pytest.raises(DataError, match=r"message, again may all be it. Say which \(text=, --text\)"):
+    with pytest.raises(
+        DataError, match=r"message, again may all be it. Say which \(text=, --text\)"
+    ):
         pc.load_features(frame.assign(again=frame["message"] + "!"), texts.NAME)
     assert pc.load_features(frame[["age", "queue"]]).names == ("age",)
     with pytest.raises(DataError, match="say so"):
-        pc.load_features(frame, label="queue")  # texts beside numbers: to be read, or to be left out
+        pc.load_features(
+            frame, label="queue"
+        )  # texts beside numbers: to be read, or to be left out
 
 
-def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = pc.split(pc.load_features("tickets.csv", label="queue", text="message"), public="open.csv")
+def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = pc.split(
+        pc.load_features("tickets.csv", label="queue", text="message"), public="open.csv"
+    )
     record = pc.run("pillar", split, epsilon=1.0, seed=None)
     model = pc.load_model(pc.save_model(record, "model.zip", split=split))
     lines = Path("lines.txt").read_text(encoding="utf-8").splitlines()
@@ -114,14 +203,22 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path
     assert card["input"]["recipe"]["columns"][0]["encoder"] == texts.IDENTITY
     assert '"text-classification"' in read_me
     assert "a list of texts" in read_me
-    assert "or a table with the column `message`, and run\n\n```bash\npython -m pillar_core predict model.zip new.txt" in read_me
+    assert (
+        "or a table with the column `message`, and run\n\n```bash\npython -m pillar_core predict"
+        " model.zip new.txt" in read_me
+    )
     with zipfile.ZipFile("model.zip") as archive:
         archive.extractall(".")
     shutil.copy("open.csv", "new.csv")
     alone = functools.partial(subprocess.run, capture_output=True, text=True, check=False)
     assert "reads texts" in alone([sys.executable, "use.py", "new.csv"]).stderr
-    exec(read_me.partition("make them:\n\n```python\n")[2].partition("\n```")[0], {})  # as they are written
-    labels = [line.split(",")[1] for line in alone([sys.executable, "use.py", "features.npz"]).stdout.splitlines()[1:]]
+    exec(
+        read_me.partition("make them:\n\n```python\n")[2].partition("\n```")[0], {}
+    )  # as they are written
+    labels = [
+        line.split(",")[1]
+        for line in alone([sys.executable, "use.py", "features.npz"]).stdout.splitlines()[1:]
+    ]
     assert labels == [model.classes[label] for label in expected]
     other = card["input"]["recipe"]["columns"][0] | {"encoder": texts.IDENTITY | {"sha256": "0"}}
     with pytest.raises(DataError, match="encoder"):
@@ -131,7 +228,10 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files: Path
 def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> None:
     frame = tickets(200, 0)
     features = pc.load_features((frame["message"].tolist(), frame["queue"]), texts.NAME)
-    assert (features.x_train.shape, features.classes) == ((160, texts.WIDTH), ("billing", "hardware"))
+    assert (features.x_train.shape, features.classes) == (
+        (160, texts.WIDTH),
+        ("billing", "hardware"),
+    )
     assert sorted(features.texts) == sorted(texts.clean(text) for text in frame["message"])
     public = pc.load_features(tickets(50, 1)["message"].tolist())
     assert (public.y_train, public.x_train.shape) == (None, (50, texts.WIDTH))
@@ -143,8 +243,14 @@ def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> N
         (tmp_path / name).write_text(content, encoding="utf-8")
         return list(frames.frame_of(tmp_path / name, ".txt"))
 
-    assert columns("a.txt", "One sentence, with a comma in it\nAnother one, with one, too\n\nA third of seven words is here\n") == ["text"]
-    assert columns("b.txt", "message,queue\nthe printer is on fire,a\nplease send an invoice,b\n") == ["message", "queue"]
+    assert columns(
+        "a.txt",
+        "One sentence, with a comma in it\nAnother one, with one, too\n\nA third of seven words is"
+        " here\n",
+    ) == ["text"]
+    assert columns(
+        "b.txt", "message,queue\nthe printer is on fire,a\nplease send an invoice,b\n"
+    ) == ["message", "queue"]
     assert columns("c.txt", "1.5\t2\n3\t4\n") == ["x0", "x1"]
     with pytest.raises(DataError, match="at least two columns"):
         columns("d.txt", "1\n2\n3\n")
@@ -153,7 +259,11 @@ def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> N
 def test_texts_beside_numbers_share_one_scale() -> None:
     private, public = tickets(400, 0), tickets(200, 1)
     features = pc.load_features(private, label="queue", text="message", public=public)
-    assert (features.d, features.names[texts.WIDTH], features.text_block) == (257, "age", slice(0, texts.WIDTH))
+    assert (features.d, features.names[texts.WIDTH], features.text_block) == (
+        257,
+        "age",
+        slice(0, texts.WIDTH),
+    )
     assert any("share one scale" in note for note in features.notes)
     split = pc.split(features, public=public)
     assert has_units(split.public_x, features.text_block)
@@ -161,14 +271,18 @@ def test_texts_beside_numbers_share_one_scale() -> None:
     assert scale is not None
     assert len(set(scale[: texts.WIDTH].tolist())) == 1
     scaled = split.public_x / scale
-    assert scaled[:, : texts.WIDTH].var(axis=0).sum() == pytest.approx(scaled[:, texts.WIDTH :].var(axis=0).sum(), rel=1e-4)
+    assert scaled[:, : texts.WIDTH].var(axis=0).sum() == pytest.approx(
+        scaled[:, texts.WIDTH :].var(axis=0).sum(), rel=1e-4
+    )
     assert pc.run("pillar", split, epsilon=1.0).accuracy > 0.8
     assert pc.run("pillar_kalman", split, epsilon=1.0).accuracy > 0.8
     alone = pc.load_features(private.drop(columns="age"), label="queue", text="message")
     assert alone.text_block is None
 
 
-def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     frame, public = tickets(300, 0), tickets(100, 1)
     load = functools.partial(pc.load_features, frame, label="queue", text="message", public=public)
     plain, told = load(), list[tuple[int, int]]()
@@ -179,10 +293,16 @@ def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(m
     monkeypatch.setattr(scratch, "BLOCK", 2**16)
     monkeypatch.setattr(encoding, "SOON_DONE", 128)
     monkeypatch.setattr(view, "MOST_KEPT", 0)
-    with encoding.report_progress(lambda: lambda done, total, message="": told.append((done, total))):
+    with encoding.report_progress(
+        lambda: lambda done, total, message="": told.append((done, total))
+    ):
         large = load()
     assert isinstance(large.x_train.base, np.memmap)
-    assert ((large.x_train == plain.x_train).all(), (large.x_test == plain.x_test).all(), large.texts == plain.texts) == (True,) * 3
+    assert (
+        (large.x_train == plain.x_train).all(),
+        (large.x_test == plain.x_test).all(),
+        large.texts == plain.texts,
+    ) == (True,) * 3
     assert (fit(pc.split(large, public=public)).classifier.weights == expected).all()
     assert told == [(128, 300), (256, 300), (300, 300)]
     is_stopped = threading.Event()
@@ -195,12 +315,22 @@ def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(m
 
 def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them() -> None:
     frame = tickets(200, 0)[["message", "queue"]]
-    changed = frame.assign(message=frame["message"].where(frame.index != 7, "something else entirely, in many words " * 50))
-    before, after = (pc.load_features(table, label="queue", text="message") for table in (frame, changed))
-    assert (before.x_train != after.x_train).any(axis=1).sum() + (before.x_test != after.x_test).any(axis=1).sum() == 1
+    changed = frame.assign(
+        message=frame["message"].where(
+            frame.index != 7, "something else entirely, in many words " * 50
+        )
+    )
+    before, after = (
+        pc.load_features(table, label="queue", text="message") for table in (frame, changed)
+    )
+    assert (before.x_train != after.x_train).any(axis=1).sum() + (
+        before.x_test != after.x_test
+    ).any(axis=1).sum() == 1
     frame = tickets(100, 0)[["message", "queue"]]
     features = pc.load_features(frame, label="queue", text="message")
-    assert (texts.encode(features.texts) == np.concatenate([features.x_train, features.x_test])).all()
+    assert (
+        texts.encode(features.texts) == np.concatenate([features.x_train, features.x_test])
+    ).all()
     for back in (unpack(pack(features)), uploads.load(uploads.keep(features))):
         assert back.texts == features.texts
 
@@ -208,7 +338,10 @@ def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them() 
 def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories() -> None:
     frame = tickets(200, 0)
     chinese = [f"打印机坏了{chr(0x4E00 + number)}请帮忙" for number in range(200)]
-    kinds = {column.name: column.kind for column in encoding.columns_of(frame.assign(said=chinese), "queue")}
+    kinds = {
+        column.name: column.kind
+        for column in encoding.columns_of(frame.assign(said=chinese), "queue")
+    }
     assert kinds == {"message": encoding.TEXT, "age": encoding.NUMBERS, "said": encoding.TEXT}
     with pytest.raises(DataError, match="--text"):
         pc.load_features(frame, label="queue")
@@ -238,23 +371,46 @@ class StandIn:
         return np.random.Generator(np.random.PCG64(zlib.crc32(text.encode()))).normal(size=4)
 
 
-def test_another_encoder_goes_by_its_name_into_the_model(files: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_another_encoder_goes_by_its_name_into_the_model(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
     Path("tiny").mkdir()
     with pytest.raises(MissingDependencyError, match="pip install sentence-transformers"):
         pc.load_features("tickets.csv", "sentence_transformers:tiny", label="queue", text="message")
-    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=StandIn))
-    with pytest.raises(DataError, match=r"no encoder sentence_transformers:some/model here \(no network"):
-        pc.load_features("tickets.csv", "sentence_transformers:some/model", label="queue", text="message")
+    monkeypatch.setitem(
+        sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=StandIn)
+    )
+    with pytest.raises(
+        DataError, match=r"no encoder sentence_transformers:some/model here \(no network"
+    ):
+        pc.load_features(
+            "tickets.csv", "sentence_transformers:some/model", label="queue", text="message"
+        )
     name = f"sentence_transformers:{Path('tiny').absolute()}"
     features = pc.load_features("tickets.csv", name, label="queue", text="message")
     assert (features.d, features.names[3]) == (4, "text[3]")
     assert (texts.encode(features.texts) != 0).any()
     split = pc.split(features, public="open.csv")
-    assert (np.concatenate(list(texts.blocks(split.public_texts, matching.encoder_of(features)))) == split.public_x).all()
+    assert (
+        np.concatenate(list(texts.blocks(split.public_texts, matching.encoder_of(features))))
+        == split.public_x
+    ).all()
     with pytest.raises(DataError, match="use one encoder"):
         pc.split(features, public=pc.load_features("foreign.txt"))
     pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), "model.zip", split=split)
-    run = ["run", "--dataset", "tickets.csv", "--label", "queue", "--text", "message", "--public", "open.csv", "--backbone", name]
+    run = [
+        "run",
+        "--dataset",
+        "tickets.csv",
+        "--label",
+        "queue",
+        "--text",
+        "message",
+        "--public",
+        "open.csv",
+        "--backbone",
+        name,
+    ]
     assert main([*run, "--epsilon", "1"]) == 0
     assert "4 numbers through sentence_transformers:tiny" in capsys.readouterr().err
     expected = pc.load_model("model.zip").predict("open.csv")
@@ -263,7 +419,11 @@ def test_another_encoder_goes_by_its_name_into_the_model(files: Path, monkeypatc
     with pytest.raises(DataError, match=r"and \{'name': 'sentence_transformers:tiny'"):
         pc.load_model("model.zip").predict("open.csv")  # another model of that name
     texts._identity_of_model.cache_clear()
-    monkeypatch.setattr(StandIn, "state_dict", lambda self: {"weight": torch.full((2,), float(len(str(Path("tiny").absolute()))))})
+    monkeypatch.setattr(
+        StandIn,
+        "state_dict",
+        lambda self: {"weight": torch.full((2,), float(len(str(Path("tiny").absolute()))))},
+    )
     assert (pc.load_model("model.zip").predict("open.csv") == expected).all()
     monkeypatch.delitem(sys.modules, "sentence_transformers")
     monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})
@@ -276,7 +436,9 @@ def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path: Path
     rows = []
     for last in ("9", "no paper in it"):
         lines = [f"0{number},{'ab'[number % 2]}" for number in range(60)]
-        (tmp_path / "numbers.csv").write_text("\n".join(["message,queue", *lines, f"{last},a"]), encoding="utf-8")
+        (tmp_path / "numbers.csv").write_text(
+            "\n".join(["message,queue", *lines, f"{last},a"]), encoding="utf-8"
+        )
         features = pc.load_features(tmp_path / "numbers.csv", label="queue", text="message")
         assert {"00", "07"} < set(features.texts)
         rows.append(np.concatenate([features.x_train, features.x_test]))
@@ -301,11 +463,19 @@ def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
 def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path: Path) -> None:
     for name in embedded.TEXTS:
         card, rows = pc.DATASETS[name], pc.load_dataset(name)
-        assert (len(rows.x_train), len(rows.x_test), len(rows.classes)) == (card.n_train, card.n_test, card.n_classes)
+        assert (len(rows.x_train), len(rows.x_test), len(rows.classes)) == (
+            card.n_train,
+            card.n_test,
+            card.n_classes,
+        )
         assert (texts.encode(rows.texts[-3:]) == rows.x_test[-3:]).all()
-    table = answers.answer(answers.Ask("ranking", "scipy_docs", ("python_docs", "library_docs"), score="class_signal"))
+    table = answers.answer(
+        answers.Ask("ranking", "scipy_docs", ("python_docs", "library_docs"), score="class_signal")
+    )
     assert table["public"].tolist() == ["library_docs", "python_docs"]
     split = pc.split(pc.load_dataset("scipy_docs"), public=pc.load_dataset("library_docs"))
     record = pc.run("pillar_kalman", split, epsilon=1.0, seed=None)
     assert record.accuracy > 0.6
-    assert pc.load_model(pc.save_model(record, tmp_path / "model.zip", split=split)).predict(["a probability density"]).shape == (1,)
+    assert pc.load_model(pc.save_model(record, tmp_path / "model.zip", split=split)).predict(
+        ["a probability density"]
+    ).shape == (1,)

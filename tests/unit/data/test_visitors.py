@@ -1,4 +1,5 @@
-"""Demo mode below the pages: what a visitor asks for is refused there, whatever page, link or file it came by."""
+"""Demo mode below the pages: what a visitor asks for is refused there, whatever page, link or file
+it came by."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +14,14 @@ from pages.frame import settings as codec
 from pillar_core import jobs, mode
 from pillar_core.backbones import BACKBONES
 from pillar_core.data import DATASETS, uploads, visitors
-from pillar_core.errors import DataError, JobError, SettingError, StoreError, UnknownNameError, UnsupportedError
+from pillar_core.errors import (
+    DataError,
+    JobError,
+    SettingError,
+    StoreError,
+    UnknownNameError,
+    UnsupportedError,
+)
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.jobs.kinds import extraction, fetch
 from pillar_core.runs import records
@@ -21,7 +29,14 @@ from pillar_core.runs.models import model_bytes
 from pillar_core.studies import papers
 from pillar_core.studies.screening import answers
 
-GRID = {"dataset": "digits", "method": "pillar", "epsilon": 1.0, "k": 3, "seed": 0, "public_fraction": 0.2}
+GRID = {
+    "dataset": "digits",
+    "method": "pillar",
+    "epsilon": 1.0,
+    "k": 3,
+    "seed": 0,
+    "public_fraction": 0.2,
+}
 Become = Callable[[str | None], None]
 
 
@@ -31,10 +46,14 @@ def become(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Become:
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(mode.DEMO, "1")
     monkeypatch.setattr(mode, "JOBS", mode.Jobs())
-    monkeypatch.setattr("pillar_core.jobs.api.ensure", lambda folder: None)  # jobs are queued and nobody works on them
+    monkeypatch.setattr(
+        "pillar_core.jobs.api.ensure", lambda folder: None
+    )  # jobs are queued and nobody works on them
 
     def ask_as(session: str | None) -> None:
-        monkeypatch.setattr(mode._Server, "session", None if session is None else staticmethod(lambda: session))
+        monkeypatch.setattr(
+            mode._Server, "session", None if session is None else staticmethod(lambda: session)
+        )
 
     ask_as("a")
     return ask_as
@@ -46,7 +65,9 @@ def rows() -> pc.types.FeatureSet:
     return pc.features(x, np.arange(60) % 2, x[:10], np.arange(10) % 2)
 
 
-def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(become: Become, rows: pc.types.FeatureSet) -> None:
+def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(
+    become: Become, rows: pc.types.FeatureSet
+) -> None:
     become(None)
     name = uploads.keep(rows)
     released = pc.run("pillar", pc.split(rows, public_fraction=0.3), epsilon=2.0, seed=None)
@@ -72,49 +93,110 @@ def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(become: Become, r
 
 
 def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become: Become) -> None:
-    for what in ("cifar10_1", "folder:/etc", "stored:" + "0" * 32, "hub:x/y", "torchvision:CIFAR10", "digits~A", "digits~"):
+    for what in (
+        "cifar10_1",
+        "folder:/etc",
+        "stored:" + "0" * 32,
+        "hub:x/y",
+        "torchvision:CIFAR10",
+        "digits~A",
+        "digits~",
+    ):
         assert not visitors.is_offered("data", what)
         with pytest.raises((UnsupportedError, DataError, OSError)):
             jobs.submit({"kind": "sweep", "grid": GRID | {"dataset": what}})
     links = ["a", {"b": "http://c"}]
-    for key, word in (("backbone", "timm:resnet18"), ("backbone", "onnx:/x"), ("network", "timm:x?weights=/y"), ("any", links)):
+    for key, word in (
+        ("backbone", "timm:resnet18"),
+        ("backbone", "onnx:/x"),
+        ("network", "timm:x?weights=/y"),
+        ("any", links),
+    ):
         with pytest.raises(UnsupportedError, match="naming what is not in the lists"):
             visitors.refuse_names({"kind": "sweep", "grid": GRID | {key: word}})
-    for name, settings in (("cifar10", {}), ("hub:acme/rows", {}), ("drawn_digits", {"n": 10**9}), ("pneumonia", {"root": "/data"})):
+    for name, settings in (
+        ("cifar10", {}),
+        ("hub:acme/rows", {}),
+        ("drawn_digits", {"n": 10**9}),
+        ("pneumonia", {"root": "/data"}),
+    ):
         with pytest.raises(UnsupportedError, match="off on this public server"):
             uploads.load_rows(name, settings)
 
 
 def test_a_link_names_nothing_that_is_off_with_arguments_or_without(become: Become) -> None:
     """Of `timm:resnet18?weights=/x`, which is off, `timm:resnet18` was used, which is off, too."""
-    off = ("timm:resnet18", "timm:resnet18?weights=/x", "timm:resnet18?input_size=160", "efficientnet_lite0?weights=/x", "onnx:/x")
-    off += ("resnet50:dino?weights=/x", "open_clip:ViT-B-32?weights=/x", "sentence_transformers:/x", "raw_pixels?weights=/x")
+    off = (
+        "timm:resnet18",
+        "timm:resnet18?weights=/x",
+        "timm:resnet18?input_size=160",
+        "efficientnet_lite0?weights=/x",
+        "onnx:/x",
+    )
+    off += (
+        "resnet50:dino?weights=/x",
+        "open_clip:ViT-B-32?weights=/x",
+        "sentence_transformers:/x",
+        "raw_pixels?weights=/x",
+    )
     for name in off:
-        settings, notes = codec.from_query({"data": "digits", "backbone": name, "a": codec.pin(codec.Settings(backbone=name))})
+        settings, notes = codec.from_query(
+            {"data": "digits", "backbone": name, "a": codec.pin(codec.Settings(backbone=name))}
+        )
         assert (settings.backbone, settings.a) == (codec.AUTO, "")
-        assert [f"“{name}” is not offered on this public server" in note for note in notes] == [True, False]
+        assert [f"“{name}” is not offered on this public server" in note for note in notes] == [
+            True,
+            False,
+        ]
     for key in ("data", "public"):
-        for name in ("cifar10_1", "hub:x/y", "hub:x/y?revision=1", "openml:1", "torchvision:CIFAR10", "folder:/etc", "digits?root=/x"):
+        for name in (
+            "cifar10_1",
+            "hub:x/y",
+            "hub:x/y?revision=1",
+            "openml:1",
+            "torchvision:CIFAR10",
+            "folder:/etc",
+            "digits?root=/x",
+        ):
             settings, notes = codec.from_query({key: name})
             assert getattr(settings, key) == getattr(codec.Settings(), key)
             assert len(notes) == 1
-        assert not any(DATASETS[name].needs_files for name in codec.choices(key) if name in DATASETS)
-    assert {"raw_pixels", "efficientnet_lite0"} < set(codec.choices("backbone")) < {codec.AUTO, *BACKBONES}
+        assert not any(
+            DATASETS[name].needs_files for name in codec.choices(key) if name in DATASETS
+        )
+    assert (
+        {"raw_pixels", "efficientnet_lite0"}
+        < set(codec.choices("backbone"))
+        < {codec.AUTO, *BACKBONES}
+    )
     for name in codec.choices("backbone"):
         assert codec.from_query({"backbone": name}) == (codec.Settings(backbone=name), [])
 
 
 def test_every_kind_of_job_and_what_pages_ask_for_is_offered_or_not(become: Become) -> None:
     visitors.refuse_names({"kind": "sweep", "grid": GRID | {"backbone": None, "public": "part"}})
-    visitors.refuse_names(answers.Ask("ranking", "fashion_mnist", ("own_half", "mnist", "drawn_digits~0.5", "mnist+drawn_letters")).payload)
+    visitors.refuse_names(
+        answers.Ask(
+            "ranking",
+            "fashion_mnist",
+            ("own_half", "mnist", "drawn_digits~0.5", "mnist+drawn_letters"),
+        ).payload
+    )
     for name in papers.TABLES:
         visitors.refuse_names({"grid": papers.grid(name, dataset=papers.TABLES[name].datasets[0])})
-    own = {name for name, kind in JOB_KINDS.items() if not kind.is_for_visitors and not name.startswith("test_")}
+    own = {
+        name
+        for name, kind in JOB_KINDS.items()
+        if not kind.is_for_visitors and not name.startswith("test_")
+    }
     assert own == {"fetch", "extract"}
 
 
-def test_a_visitors_grid_is_small_and_says_what_exists(become: Become, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long words and unknown relations were repeated in every cell, task and kept refusal: 11 kB of text took 335 MB of the disk."""
+def test_a_visitors_grid_is_small_and_says_what_exists(
+    become: Become, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long words and unknown relations were repeated in every cell, task and kept refusal: 11 kB of
+    text took 335 MB of the disk."""
     for wrong in ({"relation": "A" * 500}, {"accountant": "B"}, {"preset": "C" * 9_999}):
         with pytest.raises((SettingError, UnknownNameError)):
             jobs.submit({"kind": "sweep", "grid": GRID | wrong})
@@ -122,8 +204,25 @@ def test_a_visitors_grid_is_small_and_says_what_exists(become: Become, monkeypat
     with pytest.raises(UnsupportedError, match="more than 1,000 runs at once"):
         jobs.submit(many)
     with pytest.raises(UnsupportedError, match="2,000 characters"):
-        jobs.submit({"kind": "sweep", "grid": GRID | {"dataset_settings": {"n": 9, "d": 9, "x": "Z" * 1_900}, "seed": list(range(1000))}})
-    for sizes in ({"n": 100_000, "d": 2048}, {"d": 4096}, {"n": 10, "n_test": 10**9}, {"n": "1e9"}, {"n": [10**9]}):
+        jobs.submit(
+            {
+                "kind": "sweep",
+                "grid": (
+                    GRID
+                    | {
+                        "dataset_settings": {"n": 9, "d": 9, "x": "Z" * 1_900},
+                        "seed": list(range(1000)),
+                    }
+                ),
+            }
+        )
+    for sizes in (
+        {"n": 100_000, "d": 2048},
+        {"d": 4096},
+        {"n": 10, "n_test": 10**9},
+        {"n": "1e9"},
+        {"n": [10**9]},
+    ):
         with pytest.raises(UnsupportedError, match="20,000,000 numbers"):
             visitors.refuse_names({"grid": {"dataset_settings": sizes}})
     monkeypatch.setenv("PILLAR_LIMIT_NUMBERS", "0")
@@ -135,7 +234,11 @@ def test_a_visitors_grid_is_small_and_says_what_exists(become: Become, monkeypat
 def test_limits_are_numbers_from_0_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mode.limit("jobs") == 2
     table = (Path(mode.__file__).parents[1] / "docs/operate.md").read_text()
-    assert not [name for name, (usual, of) in mode.LIMITS.items() if f"| `{name}` | {usual:,.0f} | {of} |" not in table]
+    assert not [
+        name
+        for name, (usual, of) in mode.LIMITS.items()
+        if f"| `{name}` | {usual:,.0f} | {of} |" not in table
+    ]
     monkeypatch.setenv("PILLAR_LIMIT_JOBS", "0")
     assert mode.limit("jobs") == math.inf
     for wrong in ("-1", "nan", "two"):
@@ -144,13 +247,17 @@ def test_limits_are_numbers_from_0_on(monkeypatch: pytest.MonkeyPatch) -> None:
             mode.check_server("127.0.0.1")
 
 
-def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(become: Become) -> None:
+def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(
+    become: Become,
+) -> None:
     first = [jobs.submit({"kind": "sweep", "grid": GRID | {"seed": seed}}) for seed in range(2)]
     with pytest.raises(UnsupportedError, match="You have 2 jobs under way"):
         jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 9}})
     become("b")
     assert jobs.status() == ()
-    assert jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 0}}) == first[0], "what is under way is joined"
+    assert jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 0}}) == first[0], (
+        "what is under way is joined"
+    )
     assert jobs.status(first[0]).state == "queued"
     become("a")
     assert {status.job_id for status in jobs.status()} == set(first)
@@ -171,14 +278,18 @@ def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(b
         jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 99}})
 
 
-def test_who_asks_for_many_jobs_makes_the_server_forget_none_that_is_under_way(become: Become, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_for_many_jobs_makes_the_server_forget_none_that_is_under_way(
+    become: Become, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(mode, "_MOST_REMEMBERED", 1)
     for job, unfinished in (("live", ()), ("done", {"live"}), ("next", {"live"})):
         mode.JOBS.admit(job, {}, unfinished)
     assert [mode.JOBS.is_own(job) for job in ("live", "done", "next")] == [True, False, True]
 
 
-def test_lists_hold_the_own_jobs_and_messages_no_place_on_the_disk(become: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_hold_the_own_jobs_and_messages_no_place_on_the_disk(
+    become: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     become(None)
     pc.sweep(GRID | {"seed": [0, 1]})
     assert len(records.all_runs()) == 2
@@ -187,9 +298,18 @@ def test_lists_hold_the_own_jobs_and_messages_no_place_on_the_disk(become: Becom
     assert list(records.all_runs()["seed"]) == [0]
     become("b")
     assert records.all_runs().empty
-    text = "it could not be written to /srv/app/cache/jobs/0 (full); see ~/x/y.txt, accuracy 3/4, https://a.b/c"
-    assert plain.without_paths(text) == "it could not be written to … (full); see …, accuracy 3/4, https://a.b/c"
+    text = (
+        "it could not be written to /srv/app/cache/jobs/0 (full); see ~/x/y.txt, accuracy 3/4,"
+        " https://a.b/c"
+    )
+    assert (
+        plain.without_paths(text)
+        == "it could not be written to … (full); see …, accuracy 3/4, https://a.b/c"
+    )
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "my secret cache"))
-    assert plain.without_paths(f"written to '{pc.store.default().root}/blob/x.json' (full)") == "written to '…' (full)"
+    assert (
+        plain.without_paths(f"written to '{pc.store.default().root}/blob/x.json' (full)")
+        == "written to '…' (full)"
+    )
     become(None)
     assert plain.without_paths(text) == text

@@ -1,4 +1,5 @@
-"""Reading costs in proportion to the columns: calls are counted at three widths; the benchmark `reading.py` has large ones and memory."""
+"""Reading costs in proportion to the columns: calls are counted at three widths; the benchmark
+`reading.py` has large ones and memory."""
 
 import dataclasses
 import json
@@ -17,27 +18,38 @@ from pillar_core.runs import use
 WIDTHS = (60, 120, 180)
 ROWS = 12
 MORE_THAN_LINEAR = 1.005
-"""What the last third of the columns may cost beside the second: two name comparisons of each pair of columns are 1.01."""
+"""What the last third of the columns may cost beside the second: two name comparisons of each pair
+of columns are 1.01."""
 
 
 def table(width: int, *, seed: int, is_text: bool = False) -> pd.DataFrame:
     numbers = np.random.default_rng(seed).normal(size=(ROWS, width)).round(2)
     frame = pd.DataFrame(numbers, columns=[f"g{place}" for place in range(width)])
-    return (frame.map("{:.2f}".format) if is_text else frame).assign(label=["t", "u", "v"] * (ROWS // 3))
+    return (frame.map("{:.2f}".format) if is_text else frame).assign(
+        label=["t", "u", "v"] * (ROWS // 3)
+    )
 
 
 def written(frame: pd.DataFrame, place: Path) -> str:
     if place.suffix == ".csv":
         frame.to_csv(place, index=False, sep=";" if "semicolons" in place.name else ",")
     else:
-        frame.to_parquet(place, index=False) if place.suffix == ".parquet" else frame.to_excel(place, index=False)
+        (
+            frame.to_parquet(place, index=False)
+            if place.suffix == ".parquet"
+            else frame.to_excel(place, index=False)
+        )
     return str(place)
 
 
 def _predicted(width: int, folder: Path) -> Callable[[], object]:
-    recipe = recipes.recipe_of(pc.load_features(table(width, seed=0), public=table(width, seed=1)).recipe or {})
+    recipe = recipes.recipe_of(
+        pc.load_features(table(width, seed=0), public=table(width, seed=1)).recipe or {}
+    )
     form = {"kind": "table", "recipe": recipes.form_of(recipe)}
-    place = Path(written(table(width, seed=2, is_text=True).drop(columns="label"), folder / "new.csv"))
+    place = Path(
+        written(table(width, seed=2, is_text=True).drop(columns="label"), folder / "new.csv")
+    )
     words = table(width, seed=3, is_text=True).astype(object)
     return lambda: (list(use.read(place, form, width)), raw.new_rows(words, recipe))
 
@@ -46,7 +58,9 @@ def _with_recipe(width: int, folder: Path) -> Callable[[], object]:
     form = dict(pc.load_features(table(width, seed=0), public=table(width, seed=1)).recipe or {})
     place = folder / "recipe.json"
     place.write_text(json.dumps(form | {"gaps": ["x"]}))
-    return lambda: pc.load_features(table(width, seed=4), recipe=place, leave_out=[f"g{column}" for column in range(width // 2)])
+    return lambda: pc.load_features(
+        table(width, seed=4), recipe=place, leave_out=[f"g{column}" for column in range(width // 2)]
+    )
 
 
 def _by_name(width: int, folder: Path) -> Callable[[], object]:
@@ -64,7 +78,11 @@ def _of_file(name: str) -> Callable[[int, Path], Callable[[], object]]:
 
 
 WAYS = {name: _of_file(name) for name in (".csv", "semicolons.csv", ".parquet", ".xlsx")}
-WAYS |= {"a DataFrame": lambda width, folder: lambda: pc.load_features(table(width, seed=0), public=table(width, seed=1))}
+WAYS |= {
+    "a DataFrame": lambda width, folder: (
+        lambda: pc.load_features(table(width, seed=0), public=table(width, seed=1))
+    )
+}
 WAYS |= {"new rows": _predicted, "a recipe": _with_recipe, "public rows by name": _by_name}
 
 
@@ -89,8 +107,12 @@ def test_reading_is_linear_in_the_columns(way: str, tmp_path: Path) -> None:
     assert calls[2] - calls[1] <= MORE_THAN_LINEAR * (calls[1] - calls[0]), calls
 
 
-def test_a_header_longer_than_the_start_of_a_file_still_says_what_stands_between_cells(tmp_path: Path) -> None:
-    frame = table(600, seed=0).rename(columns=lambda name: name if name == "label" else f"{name} {'x' * 500}")
+def test_a_header_longer_than_the_start_of_a_file_still_says_what_stands_between_cells(
+    tmp_path: Path,
+) -> None:
+    frame = table(600, seed=0).rename(
+        columns=lambda name: name if name == "label" else f"{name} {'x' * 500}"
+    )
     frame.to_csv(tmp_path / "genes.csv", sep="\t", index=False)
     assert pc.load_features(tmp_path / "genes.csv").d == 600
 
@@ -101,12 +123,24 @@ def test_an_index_that_is_left_out_is_said_and_is_no_column_of_words(tmp_path: P
     words.to_csv(tmp_path / "words.csv")
     numbered = words.reset_index(drop=True).sample(frac=1, random_state=0)
     numbered.to_parquet(tmp_path / "numbers.parquet")
-    for source in (words, *(tmp_path / name for name in ("words.parquet", "words.csv", "numbers.parquet"))):
+    for source in (
+        words,
+        *(tmp_path / name for name in ("words.parquet", "words.csv", "numbers.parquet")),
+    ):
         for public in (None, source):
             features = pc.load_features(source, public=public)
             assert features.names == ("g0", "g1", "g2")
-            assert any("index was left out" in note or "unnamed first column" in note for note in features.notes), source
-    assert not any("index" in note for note in pc.load_features(numbered).notes), "row numbers hold nothing"
+            assert any(
+                "index was left out" in note or "unnamed first column" in note
+                for note in features.notes
+            ), source
+    assert not any("index" in note for note in pc.load_features(numbered).notes), (
+        "row numbers hold nothing"
+    )
     named = words.rename_axis("sample")
     named.to_parquet(tmp_path / "named.parquet")
-    assert pc.load_features(tmp_path / "named.parquet", leave_out=["sample"]).names == ("g0", "g1", "g2"), "a named one is a column"
+    assert pc.load_features(tmp_path / "named.parquet", leave_out=["sample"]).names == (
+        "g0",
+        "g1",
+        "g2",
+    ), "a named one is a column"

@@ -1,4 +1,5 @@
-"""No single row's sum exceeds its clip norm, for rows that make float32 norms come out too small, in every kernel that clips."""
+"""No single row's sum exceeds its clip norm, for rows that make float32 norms come out too small,
+in every kernel that clips."""
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from pillar_core.methods.public_subspace.gep import AnchorBasis, embedded_sums
 
 D, C = 8192, 3
 SMALLEST_CLIP = 1e-6
-"""The lower end of l2_clip_norm. Rows as in `underflowing` moved a sum by 25 clip norms of 1e-9 in few dimensions, and in these by
-3,300 of 1e-9 and by 3.3 of 1e-6."""
+"""The lower end of l2_clip_norm. Rows as in `underflowing` moved a sum by 25 clip norms of 1e-9 in
+few dimensions, and in these by 3,300 of 1e-9 and by 3.3 of 1e-6."""
 
 
 def plain(z, labels, weights, clip):
@@ -21,13 +22,25 @@ def plain(z, labels, weights, clip):
 
 def with_bias(z, labels, weights, clip):
     return torch.cat(
-        [part.flatten() for part in clipped_sum(z, squared_lengths(z), labels, weights[None], torch.zeros((1, C)), torch.tensor([clip]))]
+        [
+            part.flatten()
+            for part in clipped_sum(
+                z,
+                squared_lengths(z),
+                labels,
+                weights[None],
+                torch.zeros((1, C)),
+                torch.tensor([clip]),
+            )
+        ]
     )
 
 
 def difference(z, labels, weights, clip):
     reference = -torch.ones((1, C, z.shape[1])) / (C * z.shape[1]) ** 0.5
-    return clipped_difference_sum(z, squared_lengths(z), labels, weights[None], torch.tensor([clip]), reference)
+    return clipped_difference_sum(
+        z, squared_lengths(z), labels, weights[None], torch.tensor([clip]), reference
+    )
 
 
 def preconditioned(z, labels, weights, clip):
@@ -37,13 +50,26 @@ def preconditioned(z, labels, weights, clip):
 def residual_of_embedding(z, labels, weights, clip):
     anchor = torch.zeros((1, z.shape[1]))
     anchor[0, 0] = 1.0
-    basis = AnchorBasis(torch.tensor([[1.0], [0.0], [0.0]]), anchor, torch.ones((1, 1), dtype=torch.float64))
-    return embedded_sums(z, squared_lengths(z), (z @ anchor.T).double(), labels, weights, basis, embedding_clip=clip, residual_clip=clip)[1]
+    basis = AnchorBasis(
+        torch.tensor([[1.0], [0.0], [0.0]]), anchor, torch.ones((1, 1), dtype=torch.float64)
+    )
+    return embedded_sums(
+        z,
+        squared_lengths(z),
+        (z @ anchor.T).double(),
+        labels,
+        weights,
+        basis,
+        embedding_clip=clip,
+        residual_clip=clip,
+    )[1]
 
 
 def halfspaces(z, labels, weights, clip):
     signs = torch.tensor([[1.0], [-1.0], [-1.0]])
-    return clipped_joint_sum(z, squared_lengths(z), signs, weights[None] / 1e3, logistic(), torch.tensor([clip]))
+    return clipped_joint_sum(
+        z, squared_lengths(z), signs, weights[None] / 1e3, logistic(), torch.tensor([clip])
+    )
 
 
 KERNELS = [plain, with_bias, difference, preconditioned, residual_of_embedding, halfspaces]
@@ -56,7 +82,8 @@ def level(d=D):
 
 
 def underflowing(d=D):
-    """A row of 1e15 whose residuals are near 2.6e-23: their squares are 0 in float32, their gradient's norm is 3e-6."""
+    """A row of 1e15 whose residuals are near 2.6e-23: their squares are 0 in float32, their
+    gradient's norm is 3e-6."""
     z, weights = torch.full((1, d), 1e15), torch.zeros((C, d))
     weights[0, 0] = 52.0e-15
     yield z, weights
@@ -66,10 +93,13 @@ def underflowing(d=D):
 @pytest.mark.parametrize("clip", [1.0, SMALLEST_CLIP])
 @pytest.mark.parametrize("rows", [level, underflowing])
 def test_one_row_stays_within_its_clip_norm(kernel, clip, rows):
-    """float32 `vector_norm` of level rows is up to 1.2e-5 too small at d = 8,192, more than the guard of 1e-6."""
+    """float32 `vector_norm` of level rows is up to 1.2e-5 too small at d = 8,192, more than the
+    guard of 1e-6."""
     for z, weights in rows():
         total = kernel(z, torch.zeros(1, dtype=torch.int64), weights, clip)
-        assert float(torch.linalg.vector_norm(total.double())) <= float(np.float32(clip)) * (1 + 1e-12)
+        assert float(torch.linalg.vector_norm(total.double())) <= float(np.float32(clip)) * (
+            1 + 1e-12
+        )
 
 
 def test_squared_lengths_are_rounded_once():
@@ -87,7 +117,8 @@ def test_the_unit_ball_holds_any_finite_row(value):
 
 
 def cancelling(width, length, norm):
-    """(ten classes' weights of this norm, a row of this length on which their logits cancel but for rounding)."""
+    """(ten classes' weights of this norm, a row of this length on which their logits cancel but for
+    rounding)."""
     generator = np.random.default_rng(1)
     weights = generator.standard_normal((10, width))
     weights[:, 0] = 0
@@ -102,9 +133,18 @@ def cancelling(width, length, norm):
 
 
 def test_the_departure_of_a_row_turns_no_others_by_rounding():
-    """Twelve equal rows whose logits are what rounding leaves: float32 products of eleven round otherwise, and all of them turned."""
+    """Twelve equal rows whose logits are what rounding leaves: float32 products of eleven round
+    otherwise, and all of them turned."""
     weights, row = cancelling(8192, 9.9e3, 62)
-    rows, labels = torch.from_numpy(np.repeat(row[None], 12, 0).astype(np.float32)), torch.zeros(12, dtype=torch.int64)
+    rows, labels = (
+        torch.from_numpy(np.repeat(row[None], 12, 0).astype(np.float32)),
+        torch.zeros(12, dtype=torch.int64),
+    )
     heads = torch.from_numpy(weights.astype(np.float32))[None]
-    sums = [clipped_sum(rows[:n], squared_lengths(rows[:n]), labels[:n], heads, None, torch.tensor([1.0]))[0] for n in (12, 11)]
+    sums = [
+        clipped_sum(
+            rows[:n], squared_lengths(rows[:n]), labels[:n], heads, None, torch.tensor([1.0])
+        )[0]
+        for n in (12, 11)
+    ]
     assert torch.linalg.vector_norm(sums[0] - sums[1]) <= 1

@@ -1,6 +1,8 @@
-"""The engine away from the CPU, as far as a machine without a GPU can tell: devices are never mixed, and nothing is read back.
+"""The engine away from the CPU, as far as a machine without a GPU can tell: devices are never
+mixed, and nothing is read back.
 
-torch's fake tensors carry a device and no numbers: an operation on tensors of two devices raises, and so does a look at a value.
+torch's fake tensors carry a device and no numbers: an operation on tensors of two devices raises,
+and so does a look at a value.
 """
 
 import numpy as np
@@ -21,7 +23,8 @@ H, C, N, K = 3, 4, 50, 7
 
 
 class OnAnyDevice(Streams):
-    """Streams whose noise comes from the CPU: a generator of a device that is not there cannot be made."""
+    """Streams whose noise comes from the CPU: a generator of a device that is not there cannot be
+    made."""
 
     def secret(self, purpose, *, device="cpu"):
         return super().secret(purpose)
@@ -45,8 +48,12 @@ def rows():
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_training_loop_stays_on_the_device_and_reads_nothing_back(fake, batch_size, bias):
     z, squares, labels = rows()
-    plan = HeadPlan(3, 0.5, 1.0, 1.0, N, batch_size=batch_size, momentum=0.9, bias=bias, weight_decay=0.1)
-    state = train.trained_state(z, squares, labels, [Head(plan, OnAnyDevice(0), Ledger()) for _ in range(H)], C)
+    plan = HeadPlan(
+        3, 0.5, 1.0, 1.0, N, batch_size=batch_size, momentum=0.9, bias=bias, weight_decay=0.1
+    )
+    state = train.trained_state(
+        z, squares, labels, [Head(plan, OnAnyDevice(0), Ledger()) for _ in range(H)], C
+    )
     assert (state.device.type, tuple(state.shape)) == ("cuda", (H, C, K + bias))
 
 
@@ -59,7 +66,16 @@ def test_the_kernels_stay_on_the_device_and_read_nothing_back(fake):
         clipped_difference_sum(z, squares, labels, weights, clip, weights),
         clipped_joint_sum(z, squares, signs, weights, logistic(), clip),
         preconditioned_sum(z, labels, weights[0], weights[0], l2_clip_norm=1.0),
-        *embedded_sums(z, z.square().sum(1), on_gpu(N, 5).double(), labels, weights[0], basis, embedding_clip=1.0, residual_clip=0.4),
+        *embedded_sums(
+            z,
+            z.square().sum(1),
+            on_gpu(N, 5).double(),
+            labels,
+            weights[0],
+            basis,
+            embedding_clip=1.0,
+            residual_clip=0.4,
+        ),
     ]
     assert {total.device.type for total in made} == {"cuda"}
     assert {total.dtype for total in made} == {torch.float64}
@@ -87,7 +103,10 @@ def test_the_device_is_the_cpu_unless_asked(monkeypatch):
 
 
 def test_noise_drawn_on_a_device_is_seeded_normal_and_never_a_releases():
-    first, again = (torch.as_tensor(DeviceStream(3, "noise", "cpu").standard_normal((200, 500))) for _ in range(2))
+    first, again = (
+        torch.as_tensor(DeviceStream(3, "noise", "cpu").standard_normal((200, 500)))
+        for _ in range(2)
+    )
     other = torch.as_tensor(DeviceStream(3, "other", "cpu").standard_normal((200, 500)))
     assert first.dtype is torch.float64
     assert torch.equal(first, again)

@@ -1,4 +1,5 @@
-"""Sums in whole numbers: each row's term is the same to the last bit whoever else is there, and no longer than the clip norm."""
+"""Sums in whole numbers: each row's term is the same to the last bit whoever else is there, and no
+longer than the clip norm."""
 
 import numpy as np
 import pytest
@@ -26,45 +27,77 @@ EXACT = [name for name, method in METHODS.items() if method.is_exact]
 def hostile(n: int = 90, k: int = K) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     """(rows, labels, two heads) with rows and weights of every size."""
     generator = stream(0, "hostile rows")
-    z = (generator.standard_normal((n, k)) * np.exp(8 * generator.standard_normal((n, 1)))).astype(np.float32)
-    z[:8] = np.stack([0 * z[0], z[0] * 0 + 1e30, z[0] * 0 + 1e-40, np.eye(k)[0] * 1e15, z[9], -z[9], z[0] * np.inf, z[0] * np.nan])
+    z = (generator.standard_normal((n, k)) * np.exp(8 * generator.standard_normal((n, 1)))).astype(
+        np.float32
+    )
+    z[:8] = np.stack(
+        [
+            0 * z[0],
+            z[0] * 0 + 1e30,
+            z[0] * 0 + 1e-40,
+            np.eye(k)[0] * 1e15,
+            z[9],
+            -z[9],
+            z[0] * np.inf,
+            z[0] * np.nan,
+        ]
+    )
     heads = 10 * generator.standard_normal((2, CLASSES, k + 1)).astype(np.float32)
     heads[1] *= 1e6
     heads[1, 0] = heads[1, 1]  # ties
     return z, torch.from_numpy(generator.integers(0, CLASSES, n)), torch.from_numpy(heads)
 
 
-def sums(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)) -> torch.Tensor:
+def sums(
+    z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)
+) -> torch.Tensor:
     return exact.clipped_sum(exact.integer_rows(z[rows], bias=True), labels[rows], heads, CLIPS)
 
 
-def sums_of_scaled(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)) -> torch.Tensor:
+def sums_of_scaled(
+    z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)
+) -> torch.Tensor:
     """Of gradients that a hostile scaling multiplies before the clip."""
-    return exact.clipped_sum(exact.integer_rows(z[rows]), labels[rows], heads[..., :-1], CLIPS, scaling=hostile_scaling(K))
+    return exact.clipped_sum(
+        exact.integer_rows(z[rows]),
+        labels[rows],
+        heads[..., :-1],
+        CLIPS,
+        scaling=hostile_scaling(K),
+    )
 
 
 def hostile_scaling(k: int) -> torch.Tensor:
     """(2, C, k) scales of every size: within one head by 10³ and by 10⁻³⁰, and no numbers."""
-    scaling = torch.from_numpy(np.exp(2 * stream(0, "hostile scaling").standard_normal((2, CLASSES, k)))).float()
+    scaling = torch.from_numpy(
+        np.exp(2 * stream(0, "hostile scaling").standard_normal((2, CLASSES, k)))
+    ).float()
     scaling[1, 0], scaling[1, 1, 0], scaling[1, 2, 0] = 1e-30, torch.nan, 0.0
     return scaling
 
 
-def in_floating_point(z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)) -> torch.Tensor:
+def in_floating_point(
+    z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)
+) -> torch.Tensor:
     """The fast path on a grid: what exact noise after rounded sums would release."""
     part = torch.from_numpy(z[rows])
     weights, bias = heads[..., :-1].contiguous(), heads[..., -1]
-    total, of_bias = gradient.clipped_sum(part, gradient.squared_lengths(part), labels[rows], weights, bias, torch.tensor(CLIPS))
+    total, of_bias = gradient.clipped_sum(
+        part, gradient.squared_lengths(part), labels[rows], weights, bias, torch.tensor(CLIPS)
+    )
     units = exact.ROW_UNITS * exact.RESIDUAL_UNITS / torch.tensor(CLIPS, dtype=torch.float64)
     return (torch.cat([total, of_bias[..., None]], -1) * units[:, None, None]).round().long()
 
 
 def adds_up(sum_of) -> None:
-    """The sum of all rows is that of the rows' own terms, in Python's whole numbers, in any order, number and company."""
+    """The sum of all rows is that of the rows' own terms, in Python's whole numbers, in any order,
+    number and company."""
     z, labels, heads = hostile()
     terms = [sum_of(z, labels, heads, np.array([row])) for row in range(len(z))]
     everyone = sum_of(z, labels, heads)
-    assert (np.array([term.numpy() for term in terms], dtype=object).sum(axis=0) == everyone.numpy()).all(), "rows move each other"
+    assert (
+        np.array([term.numpy() for term in terms], dtype=object).sum(axis=0) == everyone.numpy()
+    ).all(), "rows move each other"
     order = stream(1, "order").permutation(len(z))
     for kept in (order, order[1:], np.sort(order[:50]), np.repeat(order, 40)):
         times = torch.from_numpy(np.bincount(kept, minlength=len(z)))
@@ -97,7 +130,9 @@ def test_neither_chunks_nor_threads_move_a_sum(threads: int, chunk: int, monkeyp
 def test_picked_rows_are_those_rows_and_numbers_that_are_none_end_in_whole_ones() -> None:
     z, labels, heads = hostile()
     picked = np.array([3, 4, 50])
-    of_all = exact.clipped_sum(exact.integer_rows(z, bias=True), labels, heads, CLIPS, torch.from_numpy(picked))
+    of_all = exact.clipped_sum(
+        exact.integer_rows(z, bias=True), labels, heads, CLIPS, torch.from_numpy(picked)
+    )
     assert torch.equal(of_all, sums(z, labels, heads, picked))
     rows = exact.integer_rows(hostile()[0])
     assert not rows.units[6].any()
@@ -105,7 +140,10 @@ def test_picked_rows_are_those_rows_and_numbers_that_are_none_end_in_whole_ones(
     assert torch.isfinite(rows.scale).all()
     z, labels, heads = hostile()
     heads[0, 0, 0], heads[0, 1, 0], heads[1, 2, 1] = torch.nan, torch.inf, -torch.inf
-    assert torch.equal(sums(z, labels, heads), torch.stack([sums(z, labels, heads, np.array([row])) for row in range(len(z))]).sum(0))
+    assert torch.equal(
+        sums(z, labels, heads),
+        torch.stack([sums(z, labels, heads, np.array([row])) for row in range(len(z))]).sum(0),
+    )
 
 
 @pytest.mark.parametrize("is_scaled", [False, True])
@@ -113,7 +151,11 @@ def test_picked_rows_are_those_rows_and_numbers_that_are_none_end_in_whole_ones(
 def test_a_row_moves_a_sum_by_at_most_its_units(k: int, is_scaled: bool) -> None:
     z, labels, heads = hostile(60, k)
     rows = exact.integer_rows(z, bias=True)
-    scaling, longest, most = (hostile_scaling(k + 1) if is_scaled else None), 0, rows.sensitivity * (exact.SCALE_UNITS if is_scaled else 1)
+    scaling, longest, most = (
+        (hostile_scaling(k + 1) if is_scaled else None),
+        0,
+        rows.sensitivity * (exact.SCALE_UNITS if is_scaled else 1),
+    )
     for row in range(len(z)):
         term = exact.clipped_sum(rows, labels, heads, CLIPS, torch.tensor([row]), scaling=scaling)
         for head in term.numpy().astype(object):
@@ -129,7 +171,9 @@ def class_terms_add_up(sum_of) -> None:
     y = labels.numpy()
     terms = np.stack([sum_of(z[[row]], y[[row]]).numpy() for row in range(len(z))]).astype(object)
     assert (sum_of(z, y).numpy() == terms.sum(axis=0)).all(), "rows move each other"
-    assert (sum_of(z[::-1].copy(), y[::-1].copy()).numpy() == terms.sum(axis=0)).all(), "rows move each other"
+    assert (sum_of(z[::-1].copy(), y[::-1].copy()).numpy() == terms.sum(axis=0)).all(), (
+        "rows move each other"
+    )
     lengths = [int((term**2).sum()) for term in terms]
     assert max(lengths) <= exact.SUM_UNITS**2
     assert max(lengths) > (0.99 * exact.SUM_UNITS) ** 2
@@ -144,7 +188,9 @@ def test_class_sums_are_those_of_the_rows(weight: float) -> None:
 def test_class_sums_in_floating_point_are_seen() -> None:
     """The twin: float sums, rounded to the same grid."""
     with pytest.raises(AssertionError, match="move each other"):
-        class_terms_add_up(lambda z, y: (class_sums(z, y, n_classes=CLASSES, count_weight=0.0) * 2**53).round())
+        class_terms_add_up(
+            lambda z, y: (class_sums(z, y, n_classes=CLASSES, count_weight=0.0) * 2**53).round()
+        )
 
 
 def test_sums_are_near_those_in_floating_point_and_a_wide_row_has_its_norm() -> None:
@@ -155,16 +201,26 @@ def test_sums_are_near_those_in_floating_point_and_a_wide_row_has_its_norm() -> 
     exactly, fast = (of(z, labels, heads / 30)[0].double() for of in (sums, in_floating_point))
     assert float((exactly - fast).norm() / fast.norm()) < 0.01
     scaling = hostile_scaling(K)[:1].clamp(0.5, 2.0)
-    scaled = exact.clipped_sum(exact.integer_rows(z), labels, heads[:1, :, :-1] / 30, [0.8], scaling=scaling)[0].double()
+    scaled = exact.clipped_sum(
+        exact.integer_rows(z), labels, heads[:1, :, :-1] / 30, [0.8], scaling=scaling
+    )[0].double()
     scaled *= 0.8 / (exact.integer_rows(z).sensitivity * exact.SCALE_UNITS)
-    expected = preconditioned_sum(torch.from_numpy(z), labels, heads[0, :, :-1] / 30, scaling[0], l2_clip_norm=0.8)
+    expected = preconditioned_sum(
+        torch.from_numpy(z), labels, heads[0, :, :-1] / 30, scaling[0], l2_clip_norm=0.8
+    )
     assert float((scaled - expected).norm() / expected.norm()) < 0.02
-    # numpy's einsum adds up the squares of a lone row of more than 8,192 numbers in another order than those of two.
+    # numpy's einsum adds up the squares of a lone row of more than 8,192 numbers in another order
+    # than those of two.
     rows = stream(0, "wide rows").standard_normal((40, 9000)).astype(np.float32)
     together = Transform(normalise=True)(rows)
-    np.testing.assert_array_equal(together, np.concatenate([Transform(normalise=True)(row[None]) for row in rows]))
+    np.testing.assert_array_equal(
+        together, np.concatenate([Transform(normalise=True)(row[None]) for row in rows])
+    )
     as_before = np.einsum("ij,ij->i", rows.astype(np.float64), rows.astype(np.float64))
-    assert (as_before != [np.einsum("ij,ij->i", row, row)[0] for row in rows[:, None].astype(np.float64)]).any()
+    assert (
+        as_before
+        != [np.einsum("ij,ij->i", row, row)[0] for row in rows[:, None].astype(np.float64)]
+    ).any()
 
 
 def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch) -> None:
@@ -172,7 +228,11 @@ def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch) -> None:
     usual, whole = sums(z, labels, heads), torch.Tensor.__matmul__
 
     def fewer_bits(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        return whole(left, right) if left.dtype == torch.int64 else whole(left.float(), right.float()).double()
+        return (
+            whole(left, right)
+            if left.dtype == torch.int64
+            else whole(left.float(), right.float()).double()
+        )
 
     assert exact.has_exact_products("cpu")
     exact.has_exact_products.cache_clear()
@@ -200,7 +260,12 @@ def test_what_is_not_exact_is_refused_or_no_longer_called_so() -> None:
             exact.integer_rows(rows)
         with pytest.raises(SettingError, match="fewer rows or numbers"):
             exact.class_sums(rows, np.zeros(1, dtype=np.int64), n_classes=2)
-    assert runs.with_fast_part(("a", assumptions.NOISE_EXACT, "b")) == ("a", assumptions.NOISE_SYSTEM, assumptions.LOW_BITS, "b")
+    assert runs.with_fast_part(("a", assumptions.NOISE_EXACT, "b")) == (
+        "a",
+        assumptions.NOISE_SYSTEM,
+        assumptions.LOW_BITS,
+        "b",
+    )
 
 
 def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
@@ -212,10 +277,16 @@ def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "sampled"), [("from_scratch", True), *((name, sampled) for name in EXACT if name not in IMAGES for sampled in (False, True))]
+    ("name", "sampled"),
+    [
+        ("from_scratch", True),
+        *((name, sampled) for name in EXACT if name not in IMAGES for sampled in (False, True)),
+    ],
 )
 def test_exact_learners_keep_their_contract(name: str, sampled: bool, monkeypatch) -> None:
-    monkeypatch.setattr(Streams, "public", lambda _, purpose: stream(0, purpose))  # neighbours share public draws
+    monkeypatch.setattr(
+        Streams, "public", lambda _, purpose: stream(0, purpose)
+    )  # neighbours share public draws
     monkeypatch.setattr(networks, "stream", lambda _, purpose: stream(0, purpose))
     case = case_for(METHODS[name], is_release=True, sampled=sampled)
     checks.declared_is_spent(case)
@@ -226,14 +297,19 @@ def test_exact_learners_keep_their_contract(name: str, sampled: bool, monkeypatc
 
 
 def test_a_release_says_which_law_its_noise_has_and_does_not_mix_with_experiments() -> None:
-    exactly, fast = (runs.run(name, small_split(), epsilon=2.0, steps=2, seed=None) for name in ("dp_sgd", "dope_sgd"))
+    exactly, fast = (
+        runs.run(name, small_split(), epsilon=2.0, steps=2, seed=None)
+        for name in ("dp_sgd", "dope_sgd")
+    )
     assert assumptions.NOISE_EXACT in exactly.guarantee.assumptions
     assert assumptions.LOW_BITS not in exactly.guarantee.assumptions
     assert assumptions.LOW_BITS in fast.guarantee.assumptions
     assert assumptions.NOISE_EXACT not in fast.guarantee.assumptions
     case, release = case_for(METHODS["noisy_gd"]), case_for(METHODS["noisy_gd"], is_release=True)
     ledgers = [Ledger(), Ledger()]
-    case.method.fit_many([case.settings] * 2, case.view, [case.streams(1), release.streams(0)], ledgers)
+    case.method.fit_many(
+        [case.settings] * 2, case.view, [case.streams(1), release.streams(0)], ledgers
+    )
     assert [ledger.noise_laws for ledger in ledgers] == [{"fast"}, {"exact"}]
 
 

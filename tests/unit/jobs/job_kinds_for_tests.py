@@ -1,4 +1,5 @@
-"""Small job kinds, registered in the test's process, the jobs process and its workers through PILLAR_JOB_MODULES."""
+"""Small job kinds, registered in the test's process, the jobs process and its workers through
+PILLAR_JOB_MODULES."""
 
 import math
 import os
@@ -26,7 +27,8 @@ def numbers(payload: Any) -> list[dict[str, Any]]:
 
 
 def trace(task: Any, progress: Any, cancelled: Any) -> Any:
-    """Leaves a line for each run of each task, so that a test can count them; waits `seconds`; may be told to misbehave."""
+    """Leaves a line for each run of each task, so that a test can count them; waits `seconds`; may
+    be told to misbehave."""
     number = task["number"]
     folder = Path(task["folder"])
     with (folder / f"{number}").open("a") as file:

@@ -1,4 +1,5 @@
-"""Features by name: stored images, the job, the command line, and the version of weights in the keys of records."""
+"""Features by name: stored images, the job, the command line, and the version of weights in the
+keys of records."""
 
 from pathlib import Path
 
@@ -22,8 +23,13 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 def _images(n: int = 60) -> Dataset:
     rng = np.random.default_rng(1)
     labels = np.arange(n) % 2
-    pixels = rng.integers(0, 120, (n, 12, 12), dtype=np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
-    return Dataset("blots", pixels, labels, pixels[:20] + 1, labels[:20], ("dark", "light"), notes=("a note",))
+    pixels = (
+        rng.integers(0, 120, (n, 12, 12), dtype=np.uint8)
+        + (labels * 100).astype(np.uint8)[:, None, None]
+    )
+    return Dataset(
+        "blots", pixels, labels, pixels[:20] + 1, labels[:20], ("dark", "light"), notes=("a note",)
+    )
 
 
 def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() -> None:
@@ -31,10 +37,19 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() ->
     name = uploads.keep(data)
     found = uploads.load_rows(name)
     assert isinstance(found, Dataset)
-    assert (found.fingerprint, found.classes, found.notes, found.name) == (data.fingerprint, data.classes, data.notes, "blots")
+    assert (found.fingerprint, found.classes, found.notes, found.name) == (
+        data.fingerprint,
+        data.classes,
+        data.notes,
+        "blots",
+    )
     assert splitting.load_named_features(name).backbone == "raw_pixels"
     scattered = splitting.load_named_features(name, "scattering")
-    assert (scattered.backbone, scattered.d, scattered.images.x_train.shape) == ("scattering", 81 * 9, (60, 12, 12))
+    assert (scattered.backbone, scattered.d, scattered.images.x_train.shape) == (
+        "scattering",
+        81 * 9,
+        (60, 12, 12),
+    )
     assert extraction.is_ready(found, backbone="scattering")
     splitting.forget_data(name)
     assert not extraction.is_ready(found, backbone="scattering")
@@ -45,30 +60,69 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() ->
 
 def test_the_job_extracts_what_the_pages_then_find() -> None:
     name = uploads.keep(_images())
-    task = {key: value for key, value in jobs_extraction.specification(name, "scattering").items() if key != "kind"} | {"batch_size": 32}
+    task = {
+        key: value
+        for key, value in jobs_extraction.specification(name, "scattering").items()
+        if key != "kind"
+    } | {"batch_size": 32}
     told: list[tuple[int, int]] = []
-    answer = pc.jobs.JOB_KINDS["extract"].run(task, lambda done, total, message="": told.append((done, total)), lambda: False)
+    answer = pc.jobs.JOB_KINDS["extract"].run(
+        task, lambda done, total, message="": told.append((done, total)), lambda: False
+    )
     assert (answer["n_train"], answer["n_test"], answer["width"]) == (60, 20, 729)
     assert told == [(0, 1), (0, 80), (32, 80), (64, 80), (80, 80)]
     assert extraction.is_ready(_images(), backbone="scattering")
     numbers = uploads.keep(pc.features(np.eye(4, dtype=np.float32), [0, 1, 0, 1]))
     with pytest.raises(DataError, match="nothing to extract"):
-        pc.jobs.JOB_KINDS["extract"].run(task | {"dataset": numbers}, lambda *_: None, lambda: False)
+        pc.jobs.JOB_KINDS["extract"].run(
+            task | {"dataset": numbers}, lambda *_: None, lambda: False
+        )
 
 
-def test_the_command_extracts_a_file_and_writes_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_extracts_a_file_and_writes_features(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = _images()
-    np.savez(tmp_path / "blots.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
-    arguments = ["extract", "--dataset", str(tmp_path / "blots.npz"), "--backbone", "scattering", "--output", str(tmp_path / "out.npz")]
+    np.savez(
+        tmp_path / "blots.npz",
+        x_train=data.x_train,
+        y_train=data.y_train,
+        x_test=data.x_test,
+        y_test=data.y_test,
+    )
+    arguments = [
+        "extract",
+        "--dataset",
+        str(tmp_path / "blots.npz"),
+        "--backbone",
+        "scattering",
+        "--output",
+        str(tmp_path / "out.npz"),
+    ]
     assert main(arguments) == 0
     told = capsys.readouterr()
     assert "60 train and 20 test rows, 729 numbers each" in told.out
     assert "80 of 80 rows" in told.err
     written = pc.load_features(tmp_path / "out.npz")
     np.testing.assert_array_equal(written.x_train, pc.load_features(data, "scattering").x_train)
-    assert main(["extract", "--dataset", str(tmp_path / "out.npz"), "--backbone", "scattering"]) == 2
+    assert (
+        main(["extract", "--dataset", str(tmp_path / "out.npz"), "--backbone", "scattering"]) == 2
+    )
     assert "nothing to extract" in capsys.readouterr().err
-    assert main(["extract", "--dataset", "digits", "--backbone", "timm:resnet50.tv_in1k", "--weights", "/no/such.safetensors"]) == 2
+    assert (
+        main(
+            [
+                "extract",
+                "--dataset",
+                "digits",
+                "--backbone",
+                "timm:resnet50.tv_in1k",
+                "--weights",
+                "/no/such.safetensors",
+            ]
+        )
+        == 2
+    )
     assert "there is no /no/such.safetensors" in capsys.readouterr().err
 
 
@@ -83,7 +137,14 @@ def test_other_weights_under_the_same_name_make_other_records_and_jobs(tmp_path:
     keys, jobs = [], []
     for value in (0.0, 1.0):
         save_file({"x": torch.full((2,), value)}, path)
-        grid = {"dataset": "digits", "backbone": name, "method": "non_private", "epsilon": float("inf"), "public_fraction": 0.1, "seed": 0}
+        grid = {
+            "dataset": "digits",
+            "backbone": name,
+            "method": "non_private",
+            "epsilon": float("inf"),
+            "public_fraction": 0.1,
+            "seed": 0,
+        }
         keys.append(sweep.run_key(sweep.specs_of(grid)[0]))
         jobs.append(jobs_extraction.specification("digits", name)["revision"])
     assert keys[0] != keys[1]

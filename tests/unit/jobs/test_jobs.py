@@ -1,4 +1,5 @@
-"""Jobs with real processes: joined, cancelled, killed and resumed without losing or changing a result."""
+"""Jobs with real processes: joined, cancelled, killed and resumed without losing or changing a
+result."""
 
 import contextlib
 import dataclasses
@@ -50,15 +51,25 @@ def point_at(cache: Path, patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[list[str]]]]:
-    """A cache folder whose jobs process lives through this module's tests and leaves no process behind; two programs submit the same
-    jobs to it at once, which starts it. The folder and the names that each program was told.
+    """A cache folder whose jobs process lives through this module's tests and leaves no process
+    behind; two programs submit the same jobs to it at once, which starts it. The folder and the
+    names that each program was told.
     """
     cache = tmp_path_factory.mktemp("warm")
-    program = "from pillar_core import jobs\nfor x in range(5): print(jobs.submit({'kind': 'test_square', 'x': -x}))"
+    program = (
+        "from pillar_core import jobs\nfor x in range(5): print(jobs.submit({'kind': 'test_square',"
+        " 'x': -x}))"
+    )
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         point_at(cache, patch)
         stack.callback(end_processes_of, cache)
-        command, options = [sys.executable, "-c", program], {"stdout": subprocess.PIPE, "text": True}
+        command, options = (
+            [sys.executable, "-c", program],
+            {
+                "stdout": subprocess.PIPE,
+                "text": True,
+            },
+        )
         options["env"] = os.environ | {"PYTHONPATH": PATHS}
         programs = [stack.enter_context(started(command, **options)) for _ in range(2)]
         told = [program.communicate(timeout=SECONDS)[0].split() for program in programs]
@@ -67,7 +78,9 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
 
 
 @pytest.fixture
-def warm(submitted: tuple[Path, list[list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def warm(
+    submitted: tuple[Path, list[list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     point_at(submitted[0], monkeypatch)
     return tmp_path
 
@@ -81,7 +94,8 @@ def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def end_processes_of(cache: Path) -> None:
-    """Stops the jobs process as a user does; what does not obey is killed, so that a failure leaves nothing behind."""
+    """Stops the jobs process as a user does; what does not obey is killed, so that a failure leaves
+    nothing behind."""
     family = processes_of(cache)
     has_stopped = jobs.stop(timeout=SECONDS)
     for process in family if not has_stopped else ():
@@ -129,7 +143,10 @@ def until(condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
 
 def runs_of(folder: Path, n: int) -> list[int]:
     """How often each task ran."""
-    return [len((folder / str(number)).read_text().split()) if (folder / str(number)).exists() else 0 for number in range(n)]
+    return [
+        len((folder / str(number)).read_text().split()) if (folder / str(number)).exists() else 0
+        for number in range(n)
+    ]
 
 
 def trace_spec(folder: Path, n: int, **more: Any) -> dict[str, Any]:
@@ -150,7 +167,8 @@ def put(cache: Path, state: Any, spec: dict[str, Any] | None = None, **more: Any
 
 @pytest.fixture
 def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache folder for tests that need no process; starting one fails the test. What serves in one gives SIGTERM back."""
+    """A cache folder for tests that need no process; starting one fails the test. What serves in
+    one gives SIGTERM back."""
     point_at(tmp_path / "cache", monkeypatch)
 
     def refuse(*_: Any) -> None:
@@ -166,9 +184,18 @@ GRID = {"dataset": "digits"}
 SWEEP = {"kind": "sweep", "grid": GRID | {"method": "pillar", "epsilon": 1.0}}
 WRONG: list[tuple[Any, type[Exception], str]] = [
     *((spec, SettingError, ".") for spec in ({}, {"kind": 3}, "sweep")),
-    *(({"kind": "test_square", "resources": wrong}, SettingError, ".") for wrong in ({"GPU": -1}, 1)),
-    *(({"kind": "sweep", "grid": grid}, SettingError, ".") for grid in (None, GRID, GRID | {"method": "pillar", "seed": None})),
-    *(({"kind": kind}, SettingError, "is not described by") for kind in ("fetch", "extract", "separators")),
+    *(
+        ({"kind": "test_square", "resources": wrong}, SettingError, ".")
+        for wrong in ({"GPU": -1}, 1)
+    ),
+    *(
+        ({"kind": "sweep", "grid": grid}, SettingError, ".")
+        for grid in (None, GRID, GRID | {"method": "pillar", "seed": None})
+    ),
+    *(
+        ({"kind": kind}, SettingError, "is not described by")
+        for kind in ("fetch", "extract", "separators")
+    ),
     ({"kind": "screening", "public": 5}, SettingError, "is not described by"),
     ({"kind": "test_sqare"}, UnknownNameError, "test_square"),
     ({"kind": "test_square", "x": math.nan}, StoreError, "NaN"),
@@ -176,7 +203,9 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("spec", "error", "words"), WRONG, ids=str)
-def test_specifications_that_cannot_be_are_refused(still: Path, spec: Any, error: type[Exception], words: str) -> None:
+def test_specifications_that_cannot_be_are_refused(
+    still: Path, spec: Any, error: type[Exception], words: str
+) -> None:
     with pytest.raises(error, match=words):
         jobs.submit(spec)
     assert jobs.status() == ()
@@ -189,7 +218,9 @@ def test_unknown_jobs_are_refused_everywhere(still: Path, job_id: str) -> None:
             call(job_id)
 
 
-def test_a_fully_cached_job_is_answered_without_a_process_and_an_unreadable_state_is_failed(still: Path) -> None:
+def test_a_fully_cached_job_is_answered_without_a_process_and_an_unreadable_state_is_failed(
+    still: Path,
+) -> None:
     job_id = jobs.submit({"kind": "test_cached", "n": 4})
     assert jobs.status(job_id).state == "done"
     assert jobs.result(job_id) == [0, 2, 4, 6]
@@ -245,7 +276,12 @@ class _Workers:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "outcome"), [("spec.json", b"[1", b"[]"), ("tasks.json", b"[5]", b"5"), ("tasks.json", b"[{}]", b"no json")]
+    ("name", "content", "outcome"),
+    [
+        ("spec.json", b"[1", b"[]"),
+        ("tasks.json", b"[5]", b"5"),
+        ("tasks.json", b"[{}]", b"no json"),
+    ],
 )
 def test_damaged_files_and_outcomes_end_a_job_and_not_the_process(
     still: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, outcome: bytes
@@ -269,7 +305,9 @@ def test_a_lost_result_has_its_task_run_again(still: Path, monkeypatch: pytest.M
     assert jobs.result(job.job_id) == {"square": 1}
 
 
-def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fill(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -293,7 +331,9 @@ def loop_a_little(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server.loop()
 
 
-def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Left(_Workers):
         alive = False
 
@@ -325,11 +365,20 @@ def test_a_process_that_ends_with_an_error_is_counted_as_crashed(
 @pytest.mark.parametrize(
     ("error", "advice"),
     [
-        (StoreError("rows are not in this cache (any more); upload them again."), "Do what the message says, then retry."),
-        (OSError(errno.ENOSPC, "No space left on device"), "Free space on the disk of the cache, then retry."),
+        (
+            StoreError("rows are not in this cache (any more); upload them again."),
+            "Do what the message says, then retry.",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "Free space on the disk of the cache, then retry.",
+        ),
         (
             distributed.KilledWorker("task", types.SimpleNamespace(address="tcp://here:1"), 3),
-            "Its worker processes died, most often for want of memory: ask for fewer rows or cells at once, then retry.",
+            (
+                "Its worker processes died, most often for want of memory: ask for fewer rows or"
+                " cells at once, then retry."
+            ),
         ),
     ],
 )
@@ -352,13 +401,28 @@ def test_a_torn_line_of_a_killed_process_does_not_count(still: Path) -> None:
 
 
 def test_time_left_follows_the_pace() -> None:
-    status = JobStatus("a", "k", "running", 0.0, started=time.time() - 90, fraction=0.7, fraction_at_start=0.5, paced=time.time() - 10)
-    assert status.seconds_left == pytest.approx(15, rel=0.01)  # 0.2 in 10 s leaves 0.3; 1 % for the clock between the calls
-    assert dataclasses.replace(status, fraction=0.55).seconds_left is None  # too little to know the pace
+    status = JobStatus(
+        "a",
+        "k",
+        "running",
+        0.0,
+        started=time.time() - 90,
+        fraction=0.7,
+        fraction_at_start=0.5,
+        paced=time.time() - 10,
+    )
+    assert status.seconds_left == pytest.approx(
+        15, rel=0.01
+    )  # 0.2 in 10 s leaves 0.3; 1 % for the clock between the calls
+    assert (
+        dataclasses.replace(status, fraction=0.55).seconds_left is None
+    )  # too little to know the pace
     waiting = dataclasses.replace(status, fraction=0.0, fraction_at_start=0.0, paced=None)
     assert waiting.seconds_left is None
     assert state.seconds_left([status, waiting]) is None
-    assert state.seconds_left([dataclasses.replace(status, fraction=0.9), waiting]) == pytest.approx(27.5, rel=0.01)  # 0.4 leave 1.1
+    assert state.seconds_left(
+        [dataclasses.replace(status, fraction=0.9), waiting]
+    ) == pytest.approx(27.5, rel=0.01)  # 0.4 leave 1.1
 
 
 def test_what_a_job_waited_for_its_first_progress_is_no_pace(still: Path) -> None:
@@ -371,9 +435,13 @@ def test_what_a_job_waited_for_its_first_progress_is_no_pace(still: Path) -> Non
     assert found == [(0.0, False), (0.2, False), (0.2, True)]
 
 
-def test_a_job_without_process_is_cancelled_and_one_that_crashes_again_and_again_left_to_rest(still: Path) -> None:
+def test_a_job_without_process_is_cancelled_and_one_that_crashes_again_and_again_left_to_rest(
+    still: Path,
+) -> None:
     job = put(still, "queued")
-    (still / "jobs" / "server.json").write_text(json.dumps({"pid": 1, "started": time.time(), "unclean": 3}))
+    (still / "jobs" / "server.json").write_text(
+        json.dumps({"pid": 1, "started": time.time(), "unclean": 3})
+    )
     assert jobs.status(job.job_id).state == "queued"
     assert "server.log" in jobs.status(job.job_id).message
     put(still, "queued")
@@ -397,7 +465,9 @@ def test_the_same_specification_is_the_same_job(warm: Path) -> None:
     assert {item.job_id for item in jobs.status()} >= {job_id}
     follows = jobs.submit({"kind": "test_follow", "x": 9})
     jobs.wait(follows, timeout=SECONDS)
-    assert jobs.wait(jobs.result(follows), timeout=SECONDS).state == "done", "a task may hand on to another job, as fetching does"
+    assert jobs.wait(jobs.result(follows), timeout=SECONDS).state == "done", (
+        "a task may hand on to another job, as fetching does"
+    )
 
 
 @pytest.mark.slow
@@ -413,7 +483,9 @@ def test_tasks_come_back_in_order_each_run_once_on_one_thread(warm: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("how", "words"), [("nan", "NaN cannot be stored"), ("raise", "ZeroDivisionError: by design")])
+@pytest.mark.parametrize(
+    ("how", "words"), [("nan", "NaN cannot be stored"), ("raise", "ZeroDivisionError: by design")]
+)
 def test_a_failing_job_tells_cause_and_advice(warm: Path, how: str, words: str) -> None:
     job_id = jobs.submit({"kind": "test_misbehave", "how": how})
     final = jobs.wait(job_id, timeout=SECONDS)
@@ -428,7 +500,9 @@ def test_a_failing_job_tells_cause_and_advice(warm: Path, how: str, words: str) 
 def test_failing_jobs_and_resources_that_no_worker_has_tell_their_cause(warm: Path) -> None:
     final = jobs.wait(jobs.submit({"kind": "test_bad_split"}), timeout=SECONDS)
     assert (final.state, final.cause) == ("failed", "SettingError: the grid is empty.")
-    final = jobs.wait(jobs.submit({"kind": "test_square", "x": 3, "resources": {"TPU": 2}}), timeout=SECONDS)
+    final = jobs.wait(
+        jobs.submit({"kind": "test_square", "x": 3, "resources": {"TPU": 2}}), timeout=SECONDS
+    )
     assert final.state == "failed"
     assert "TPU" in final.cause
     assert "worker" in final.cause
@@ -454,15 +528,21 @@ def test_a_failed_task_leaves_the_others_and_retry_runs_it_alone(warm: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("deaf", [False, True])
 def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm: Path, deaf: bool) -> None:
-    spec = trace_spec(warm, 6, seconds=0.6, deaf=deaf) if not deaf else trace_spec(warm, 2, seconds=20, deaf=True)
+    spec = (
+        trace_spec(warm, 6, seconds=0.6, deaf=deaf)
+        if not deaf
+        else trace_spec(warm, 2, seconds=20, deaf=True)
+    )
     job_id = jobs.submit(spec)
     until(lambda: jobs.status(job_id).message.startswith("task"))
     assert jobs.cancel(job_id)
     assert jobs.status(job_id).message == "stopping"
-    # The limit is the promise to the user, the only clock in these tests; where processes wait for a core, as much longer. A deaf
-    # task runs for 20 s.
+    # The limit is the promise to the user, the only clock in these tests; where processes wait for
+    # a core, as much longer. A deaf task runs for 20 s.
     queue = os.getloadavg()[0] / (os.cpu_count() or 1)
-    until(lambda: jobs.status(job_id).state == "cancelled", seconds=min(15.0, 3.0 * max(1.0, queue)))
+    until(
+        lambda: jobs.status(job_id).state == "cancelled", seconds=min(15.0, 3.0 * max(1.0, queue))
+    )
     pids = {int(line) for path in warm.iterdir() for line in path.read_text().split()}
     if deaf:
         until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
@@ -506,12 +586,15 @@ def test_a_killed_jobs_process_is_replaced_and_the_job_goes_on(cold: Path) -> No
     until(lambda: jobs.status(job_id).state == "done")
     assert jobs.result(job_id) == [number * 10 for number in range(12)]
     assert done >= 3
-    # Two workers: at most the two tasks that were under way, and two whose results were, ran twice; whatever was done did not.
+    # Two workers: at most the two tasks that were under way, and two whose results were, ran twice;
+    # whatever was done did not.
     assert sum(runs_of(cold, 12)) <= 12 + 4
 
 
 @pytest.mark.slow
-def test_one_process_serves_many_submitters(warm: Path, submitted: tuple[Path, list[list[str]]]) -> None:
+def test_one_process_serves_many_submitters(
+    warm: Path, submitted: tuple[Path, list[list[str]]]
+) -> None:
     one, other = submitted[1]
     assert one == other
     assert [jobs.wait(job_id, timeout=SECONDS).state for job_id in one] == ["done"] * 5
@@ -523,7 +606,9 @@ def test_the_jobs_process_ends_when_idle(still: Path) -> None:
     assert not (still / "jobs" / "server.json").exists()
 
 
-def test_workers_that_do_not_end_in_time_hold_no_lock(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_do_not_end_in_time_hold_no_lock(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def close(_: object) -> None:
         raise TimeoutError("timed out after 5 s.")
 
@@ -536,7 +621,9 @@ def test_workers_that_do_not_end_in_time_hold_no_lock(still: Path, monkeypatch: 
     os.close(lock)
 
 
-def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def write(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -549,7 +636,9 @@ def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(still: Path, m
     os.close(lock)
 
 
-def test_another_scheduler_is_refused_while_the_jobs_process_lives(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_scheduler_is_refused_while_the_jobs_process_lives(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PILLAR_SCHEDULER", "")
     put(still, "done")
     lock = Folder(still).try_lock()
@@ -563,7 +652,9 @@ def test_another_scheduler_is_refused_while_the_jobs_process_lives(still: Path, 
     assert os.environ["PILLAR_SCHEDULER"] == "tcp://there:1"
 
 
-def test_a_scheduler_that_does_not_answer_is_told(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_does_not_answer_is_told(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PILLAR_SCHEDULER", "tcp://127.0.0.1:1")
     monkeypatch.setattr(workers, "_CONNECT_SECONDS", 0.5)
     with pytest.raises(JobError, match="PILLAR_SCHEDULER"):
@@ -571,29 +662,49 @@ def test_a_scheduler_that_does_not_answer_is_told(still: Path, monkeypatch: pyte
 
 
 def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> None:
-    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": list(range(1, 51)), "epsilon": [1.0, 2.0, "inf"]}
+    grid = {
+        "dataset": "digits",
+        "method": "pillar",
+        "public_fraction": 0.1,
+        "k": list(range(1, 51)),
+        "epsilon": [1.0, 2.0, "inf"],
+    }
     tasks = jobs_sweep.split({"grid": grid})
     assert [len(task["cells"]) for task in tasks] == [24] * 6 + [6]
     cells = [RunSpec(**form) for task in tasks for form in task["cells"]]
     assert [cell.settings["k"] for cell in cells] == sorted(cell.settings["k"] for cell in cells)
     assert jobs_sweep.cached({"grid": grid}) is None
     for cell in cells:
-        store.default().put_json("record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5})
+        store.default().put_json(
+            "record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5}
+        )
     job_id = jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.status(job_id).state == "done"
     assert jobs.find({"grid": grid, "kind": "sweep"}) == jobs.status(job_id)
-    assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == [cell.form for cell in cells]
+    assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == [
+        cell.form for cell in cells
+    ]
     store.default().delete("record", sweep.run_key(cells[0]))
     with pytest.raises(JobError, match="left the cache"):
         sweeps.records(jobs.result(job_id))
 
 
-def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_done_job_whose_results_have_left_the_store_starts_over(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
-    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [6, 7], "epsilon": 1.0}
+    grid = {
+        "dataset": "digits",
+        "method": "pillar",
+        "public_fraction": 0.1,
+        "k": [6, 7],
+        "epsilon": 1.0,
+    }
     cells = sweep.specs_of(grid)
     for cell in cells:
-        store.default().put_json("record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5})
+        store.default().put_json(
+            "record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5}
+        )
     job_id = jobs.submit({"kind": "sweep", "grid": grid})
     jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.status(job_id).state == "done"
@@ -604,7 +715,14 @@ def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, m
 
 
 def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) -> None:
-    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [3, 4], "epsilon": 1.0, "seed": list(range(40))}
+    grid = {
+        "dataset": "digits",
+        "method": "pillar",
+        "public_fraction": 0.1,
+        "k": [3, 4],
+        "epsilon": 1.0,
+        "seed": list(range(40)),
+    }
     tasks = jobs_sweep.split({"grid": grid})
     assert [len(task["cells"]) for task in tasks] == [8] * 10
     assert len(jobs_sweep.split({"grid": grid | {"seed": list(range(20))}})) == 20
@@ -614,10 +732,15 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     assert [record["cell"] for record in records] == tasks[0]["cells"]
 
 
-def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment of whoever began the jobs process decided for all jobs: the operator's were stopped, or strangers' were not."""
+def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment of whoever began the jobs process decided for all jobs: the operator's were
+    stopped, or strangers' were not."""
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
-    monkeypatch.setattr(jobs_server._Server, "_start_engine", lambda _: types.SimpleNamespace(alive=True))
+    monkeypatch.setattr(
+        jobs_server._Server, "_start_engine", lambda _: types.SimpleNamespace(alive=True)
+    )
     monkeypatch.setattr(jobs_server._Server, "_begin", lambda *_: None)
     grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 7, "epsilon": 1.0}
     server = jobs_server._Server(Folder(still), -1, 60.0)
@@ -626,7 +749,9 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monk
         job = Folder(still).job(job_id)
         status = job.status()
         assert status is not None
-        server._advance(ActiveJob(job, dataclasses.replace(status, started=time.time() - 200), "sweep"))
+        server._advance(
+            ActiveJob(job, dataclasses.replace(status, started=time.time() - 200), "sweep")
+        )
 
     for is_public in ("0", "1"):
         monkeypatch.setenv(mode.DEMO, is_public)
@@ -639,10 +764,22 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monk
         advanced(job_id)
 
 
-def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever once asked for the same work, and stopped it, could stop it and forget it when the operator did."""
+def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever once asked for the same work, and stopped it, could stop it and forget it when the
+    operator did."""
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
-    grid = {"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 7, "epsilon": 1.0}}
+    grid = {
+        "kind": "sweep",
+        "grid": {
+            "dataset": "digits",
+            "method": "pillar",
+            "public_fraction": 0.1,
+            "k": 7,
+            "epsilon": 1.0,
+        },
+    }
     monkeypatch.setattr(mode, "JOBS", mode.Jobs())
     monkeypatch.setattr(mode, "binds", lambda: True)
     job_id = jobs.submit(grid)
@@ -658,21 +795,33 @@ def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still: Path, m
 
 @pytest.mark.slow
 def test_a_sweep_as_a_job_gives_what_it_gives_here(warm: Path) -> None:
-    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [4, 8], "epsilon": [1.0, 2.0], "split_seed": 0}
+    grid = {
+        "dataset": "digits",
+        "method": "pillar",
+        "public_fraction": 0.1,
+        "k": [4, 8],
+        "epsilon": [1.0, 2.0],
+        "split_seed": 0,
+    }
     job_id = jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.wait(job_id, timeout=SECONDS).state == "done"
     records = sweeps.records(jobs.result(job_id))
     assert len(records) == 4
     store.default().prune(0)
     again = [record for group in sweep.group_specs(grid) for record in sweep.run_group(group)]
-    # A batch of one process and a batch of another may add in another order; ARCHITECTURE's tolerance for repeated trials.
+    # A batch of one process and a batch of another may add in another order; ARCHITECTURE's
+    # tolerance for repeated trials.
     by_cell = {sweep.run_key(RunSpec(**record["cell"])): record["accuracy"] for record in again}
     for record in records:
-        assert record["accuracy"] == pytest.approx(by_cell[sweep.run_key(RunSpec(**record["cell"]))], rel=1e-5)
+        assert record["accuracy"] == pytest.approx(
+            by_cell[sweep.run_key(RunSpec(**record["cell"]))], rel=1e-5
+        )
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
-def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+def test_a_worker_with_another_cache_is_refused(
+    still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
     folder = Folder(still)
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
@@ -680,7 +829,9 @@ def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, mon
         workers.run_task(((), str(still), ""), "b" * 32, 0, "separators", {"x": 1}, {})
 
 
-def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(
+    still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = (), str(still), versions.made_with()["source"]
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     grid = {"dataset": "digits", "public": "spiked_features", "method": "pillar", "epsilon": 1.0}
@@ -693,7 +844,9 @@ def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still: Path, t
 
 
 @pytest.mark.slow
-def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive(
+    still: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("cryptography", reason="without it the loopback port has no TLS")
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one worker is enough
     engine = workers.Engine(still)
@@ -715,10 +868,19 @@ def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive
 
 @contextlib.contextmanager
 def scheduler_at(folder: Path) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """A scheduler, its address, and what starts a worker of it with these options and this environment."""
+    """A scheduler, its address, and what starts a worker of it with these options and this
+    environment."""
     environment = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
     file = folder / "scheduler.json"
-    arguments = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+    arguments = [
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(file),
+    ]
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments]
     with contextlib.ExitStack() as stack:
         stack.enter_context(started(command, env=environment, stderr=subprocess.DEVNULL))
@@ -726,22 +888,39 @@ def scheduler_at(folder: Path) -> Iterator[tuple[str, Callable[..., Any]]]:
         address = json.loads(file.read_text())["address"]
 
         def worker(*options: str, **variables: str) -> subprocess.Popen[Any]:
-            arguments = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(folder), *options]
+            arguments = [
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--local-directory",
+                str(folder),
+                *options,
+            ]
             command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *arguments]
-            return stack.enter_context(started(command, env=environment | variables, stderr=subprocess.DEVNULL))
+            return stack.enter_context(
+                started(command, env=environment | variables, stderr=subprocess.DEVNULL)
+            )
 
         yield address, worker
 
 
 @pytest.mark.slow
-def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that only the machine of the job has; one of two workers killed while it trains, with the features in its memory."""
+def test_workers_with_caches_of_their_own_give_what_one_machine_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that only the machine of the job has; one of two workers killed while it trains, with
+    the features in its memory."""
     point_at(tmp_path / "cache", monkeypatch)
     rng = np.random.default_rng(0)
     labels = np.arange(3000) % 3
     rows = rng.normal(size=(3000, 20)) + 2 * np.eye(3, 20)[labels]
     name = uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:]))
-    grid = {"dataset": name, "method": ["pillar", "dp_sgd"], "public_fraction": 0.1, "seed": list(range(20))}
+    grid = {
+        "dataset": name,
+        "method": ["pillar", "dp_sgd"],
+        "public_fraction": 0.1,
+        "seed": list(range(20)),
+    }
     grid["epsilon"] = [0.5, 4.0]
     with contextlib.ExitStack() as stack:
         address, start_worker = stack.enter_context(scheduler_at(tmp_path))
@@ -754,21 +933,36 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
         pids = client.run(os.getpid)
         job_id = jobs.submit({"kind": "sweep", "grid": grid, "resources": {"GPU": 1}})
         until(lambda: jobs.status(job_id).done >= 2)
-        holders = [place for key, places in client.who_has().items() if str(key).startswith("features-") for place in places]
+        holders = [
+            place
+            for key, places in client.who_has().items()
+            if str(key).startswith("features-")
+            for place in places
+        ]
         os.kill(pids[holders[0]], signal.SIGKILL)
-        assert jobs.status(job_id).state == "running", "the job was too short for a worker to be lost in it"
+        assert jobs.status(job_id).state == "running", (
+            "the job was too short for a worker to be lost in it"
+        )
         assert jobs.wait(job_id, timeout=SECONDS).state == "done"
         there = sweeps.records(jobs.result(job_id))
         assert len(sweeps.run_through(grid, scheduler=address, resources={"GPU": 1})) == len(there)
         job_id = jobs.submit({"kind": "test_square", "x": 7, "resources": {"GPU": 2}})
         assert "GPU" in jobs.wait(job_id, timeout=SECONDS).cause
     cells = sweep.specs_of(grid)
-    assert [record["cell"] for record in there] == [form for task in jobs_sweep.split({"grid": grid}) for form in task["cells"]]
-    assert {path.stem for path in (tmp_path / "cache" / "record").rglob("*.json")} == {sweep.run_key(cell) for cell in cells}
+    assert [record["cell"] for record in there] == [
+        form for task in jobs_sweep.split({"grid": grid}) for form in task["cells"]
+    ]
+    assert {path.stem for path in (tmp_path / "cache" / "record").rglob("*.json")} == {
+        sweep.run_key(cell) for cell in cells
+    }
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "alone"))
     assert uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:])) == name
     alike = {sweep.run_key(RunSpec(**record["cell"])): record for record in there}
-    for alone in [record for group in sweep.group_specs(grid | {"seed": [0, 19]}) for record in sweep.run_group(group)]:
+    for alone in [
+        record
+        for group in sweep.group_specs(grid | {"seed": [0, 19]})
+        for record in sweep.run_group(group)
+    ]:
         record = alike.pop(sweep.run_key(RunSpec(**alone["cell"])))
         assert record["guarantee"] == alone["guarantee"]
         # Other batches add in another order; ARCHITECTURE's tolerance for repeated trials.

@@ -1,4 +1,5 @@
-"""Exact draws: the rounded Gaussian against tapes of bits and 60-digit tails, samples and choices against enumeration."""
+"""Exact draws: the rounded Gaussian against tapes of bits and 60-digit tails, samples and choices
+against enumeration."""
 
 import itertools
 from collections.abc import Callable
@@ -39,7 +40,9 @@ def tail(edge: Fraction, std: Fraction) -> mpmath.mpf:
         return mpmath.erfc(mpmath.mpf(ratio.numerator) / ratio.denominator / mpmath.sqrt(2))
 
 
-@pytest.mark.parametrize("std", [Fraction(1), Fraction(5, 2), Fraction(3), Fraction(2**24), Fraction(float(2**30) * 0.7)])
+@pytest.mark.parametrize(
+    "std", [Fraction(1), Fraction(5, 2), Fraction(3), Fraction(2**24), Fraction(float(2**30) * 0.7)]
+)
 def test_tails_lie_between_their_ends(std: Fraction) -> None:
     for share, bits in itertools.product((0, 0.3, 1, 2.5, 6, 11), (64, 127, 191)):
         j = int(share * std)
@@ -62,13 +65,16 @@ def law_of_prefixes(std: Fraction, decided: Callable[[int, int], int]) -> dict[i
 
 
 def law_is_that_of_rounding(std: Fraction, decided: Callable[[int, int], int]) -> None:
-    """Every prefix that decides lies within its outcome's interval of tails, and each edge leaves only the prefix around it open."""
+    """Every prefix that decides lies within its outcome's interval of tails, and each edge leaves
+    only the prefix around it open."""
     counts = law_of_prefixes(std, decided)
     opened = counts.pop(-1, [])
     for outcome, prefixes in counts.items():
         above = mpmath.mpf(1) if outcome == 0 else tail(outcome - Fraction(1, 2), std)
         below = tail(outcome + Fraction(1, 2), std)
-        are_inside = (below * 2**BITS <= prefix and prefix + 1 <= above * 2**BITS for prefix in prefixes)
+        are_inside = (
+            below * 2**BITS <= prefix and prefix + 1 <= above * 2**BITS for prefix in prefixes
+        )
         assert all(are_inside), f"{outcome} is drawn for others' bits"
     edges = {int(tail(j + Fraction(1, 2), std) * 2**BITS) for j in range(40)}
     assert set(opened) <= edges | {0}, "bits are left open that decide"
@@ -77,7 +83,9 @@ def law_is_that_of_rounding(std: Fraction, decided: Callable[[int, int], int]) -
 @pytest.mark.parametrize("std", [Fraction(1), Fraction(2), Fraction(5, 2), Fraction(3)])
 def test_an_enumerated_tape_of_bits_gives_the_law_of_rounding(std: Fraction) -> None:
     law_is_that_of_rounding(std, lambda prefix, bits: exact.decide(prefix, bits, std, 0, no_more))
-    law_is_that_of_rounding(std, lambda prefix, bits: exact.decide(prefix, bits, std, 7, no_more))  # whatever the guess
+    law_is_that_of_rounding(
+        std, lambda prefix, bits: exact.decide(prefix, bits, std, 7, no_more)
+    )  # whatever the guess
 
 
 def test_a_law_that_is_a_little_off_is_seen() -> None:
@@ -94,26 +102,47 @@ def test_a_law_that_is_a_little_off_is_seen() -> None:
 def test_an_open_prefix_takes_further_bits_and_ndtri_is_better_than_asked() -> None:
     std = Fraction(2)
     edge = int(tail(Fraction(1, 2), std) * 2**BITS)
-    drawn = [exact.decide(edge, BITS, std, 0, lambda _, word=word: np.array([word], dtype=np.uint64)) for word in (0, 2**64 - 1)]
+    drawn = [
+        exact.decide(edge, BITS, std, 0, lambda _, word=word: np.array([word], dtype=np.uint64))
+        for word in (0, 2**64 - 1)
+    ]
     assert sorted(drawn) == [0, 1]
     assert drawn[0] == 1  # the smaller tail is further out
-    assert exact.decide(0, 63, std, 0, lambda _: np.array([2**63], dtype=np.uint64)) > 17  # 2⁻⁶⁴ of the tail lies beyond 8.9 σ
-    points = np.concatenate([stream(2, "points").random(200) / 2, 2.0 ** -np.arange(1, 62), 0.5 - 2.0 ** -np.arange(2, 52)])
+    assert (
+        exact.decide(0, 63, std, 0, lambda _: np.array([2**63], dtype=np.uint64)) > 17
+    )  # 2⁻⁶⁴ of the tail lies beyond 8.9 σ
+    points = np.concatenate(
+        [
+            stream(2, "points").random(200) / 2,
+            2.0 ** -np.arange(1, 62),
+            0.5 - 2.0 ** -np.arange(2, 52),
+        ]
+    )
     with mpmath.workdps(40):
         for point, found in zip(points, ndtri(points), strict=True):
             if point == 0.5:
                 continue
-            true = mpmath.findroot(lambda x, point=point: mpmath.ncdf(x) - mpmath.mpf(float(point)), float(found))
+            true = mpmath.findroot(
+                lambda x, point=point: mpmath.ncdf(x) - mpmath.mpf(float(point)), float(found)
+            )
             assert abs(true - mpmath.mpf(float(found))) <= exact.ERROR / 4 * (1 + abs(true))
 
 
-@pytest.mark.parametrize(("std", "draws"), [(1.0, 300), (2.5, 300), (2.0**16, 300), (2.0**28 * 1.3, 300), (2.0**48, 100)])
+@pytest.mark.parametrize(
+    ("std", "draws"), [(1.0, 300), (2.5, 300), (2.0**16, 300), (2.0**28 * 1.3, 300), (2.0**48, 100)]
+)
 def test_the_float_filter_and_whole_numbers_agree(std: float, draws: int, monkeypatch) -> None:
-    words = np.concatenate([seeded(draws), np.array([0, 1, 2, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)])
+    words = np.concatenate(
+        [seeded(draws), np.array([0, 1, 2, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)]
+    )
 
     def drawn() -> np.ndarray:
         further = stream(1, "further")
-        return exact.rounded_gaussian(std, (len(words),), lambda count: words if count == len(words) else seeded(count, further))
+        return exact.rounded_gaussian(
+            std,
+            (len(words),),
+            lambda count: words if count == len(words) else seeded(count, further),
+        )
 
     usual = drawn()
     monkeypatch.setattr(exact, "ERROR", np.inf)  # every draw is ambiguous
@@ -132,7 +161,11 @@ def test_a_filter_that_trusts_too_much_is_seen(monkeypatch) -> None:
 def test_the_noise_of_the_operating_system_has_the_law(std: float) -> None:
     bins = 64
     drawn = exact.rounded_gaussian(std, (100_000,), system)
-    edges = np.arange(-8, 9) - 0.5 if std < 10 else np.rint(std * stats.norm.ppf(np.arange(1, bins) / bins)) + 0.5
+    edges = (
+        np.arange(-8, 9) - 0.5
+        if std < 10
+        else np.rint(std * stats.norm.ppf(np.arange(1, bins) / bins)) + 0.5
+    )
     expected = np.diff(np.concatenate([[0], stats.norm.cdf(edges / std), [1]])) * len(drawn)
     counts = np.bincount(np.searchsorted(edges, drawn), minlength=len(expected))
     usual = expected > 50
@@ -149,7 +182,9 @@ def test_noise_that_64_bits_do_not_hold_is_refused(std: float) -> None:
         exact.rounded_gaussian(std, (1,), no_more)
 
 
-def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_draw_again() -> None:
+def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_draw_again() -> (
+    None
+):
     edge = int(Fraction(0.3) * 2**64)
     words = np.array([0, edge - 1, edge, 2**64 - 1], dtype=np.uint64)
     np.testing.assert_array_equal(exact.poisson_sample(0.3, 4, lambda count: words), [0, 1])
@@ -183,7 +218,9 @@ def test_a_release_is_a_function_of_whole_numbers_and_a_seeded_count_is_none() -
     assert mechanism(0.0).release_integers(total, units).equal(total.double() * 0.5 / units)
     for secret, law in ((Streams(None), "exact"), (Streams(1), "fast")):
         ledger = Ledger()
-        GeometricMechanism(DENOMINATOR, secret.secret("counts"), ledger).release(np.zeros(2, dtype=np.int64))
+        GeometricMechanism(DENOMINATOR, secret.secret("counts"), ledger).release(
+            np.zeros(2, dtype=np.int64)
+        )
         assert ledger.noise_laws == {law}
 
 
@@ -197,7 +234,9 @@ def test_a_release_is_a_function_of_whole_numbers_and_a_seeded_count_is_none() -
         (2.0**25, torch.tensor([1]), None, 2**24),  # above 2⁴⁸
     ],
 )
-def test_what_cannot_be_exact_is_refused_before_the_charge(noise: float, total: torch.Tensor, secret: object, units: int) -> None:
+def test_what_cannot_be_exact_is_refused_before_the_charge(
+    noise: float, total: torch.Tensor, secret: object, units: int
+) -> None:
     one = mechanism(noise, secret)
     with pytest.raises(SettingError, match="exact"):
         one.release_integers(total, units)

@@ -1,4 +1,5 @@
-"""AdaDPS: preconditioned norms and clipped sums against brute force, and what the scaling may depend on."""
+"""AdaDPS: preconditioned norms and clipped sums against brute force, and what the scaling may
+depend on."""
 
 import dataclasses
 
@@ -10,7 +11,12 @@ import pillar_core as pc
 from contract.cases import case_for, classifier_of, small_split
 from pillar_core import rng
 from pillar_core.engine.gradient import clipped_sum
-from pillar_core.engine.mixed import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
+from pillar_core.engine.mixed import (
+    gradient_second_moment,
+    head_residuals,
+    preconditioned_norms,
+    preconditioned_sum,
+)
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
 from pillar_core.methods.public_gradients.adadps import AdaDpsSettings, public_scaling
@@ -23,7 +29,9 @@ def case():
     generator = rng.stream(2, "adadps case")
     z = torch.from_numpy(generator.standard_normal((N, D)).astype(np.float32))
     labels = torch.from_numpy(generator.integers(C, size=N))
-    weights, root = (torch.from_numpy(generator.standard_normal((C, D)).astype(np.float32)) for _ in range(2))
+    weights, root = (
+        torch.from_numpy(generator.standard_normal((C, D)).astype(np.float32)) for _ in range(2)
+    )
     return z, labels, weights, root.abs() + 0.1
 
 
@@ -38,14 +46,19 @@ def test_the_sum_is_that_of_scaled_then_clipped_rows(clip):
     norms = rows.flatten(1).norm(dim=1)
     wanted = (rows * (clip / norms).clamp(max=1)[:, None, None]).sum(0)
     total = preconditioned_sum(z, labels, weights, root, l2_clip_norm=clip)
-    # float32 sums of 40 rows of norm at most min(clip, 20): 1e-5 relative, and the rounding guard of 1e-6.
+    # float32 sums of 40 rows of norm at most min(clip, 20): 1e-5 relative, and the rounding guard
+    # of 1e-6.
     np.testing.assert_allclose(total.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5 * min(clip, 20))
 
 
 def test_the_sum_needs_one_product_and_without_scaling_is_dp_sgds():
     z, labels, weights, root = case()
     squared = preconditioned_norms(z, head_residuals(z, labels, weights), root.square())
-    np.testing.assert_allclose(squared, (root * per_row_gradients(z, labels, weights)).flatten(1).square().sum(1), rtol=1e-5)
+    np.testing.assert_allclose(
+        squared,
+        (root * per_row_gradients(z, labels, weights)).flatten(1).square().sum(1),
+        rtol=1e-5,
+    )
     z, labels, weights, _ = case()
     own = preconditioned_sum(z, labels, weights, torch.ones((C, D)), l2_clip_norm=0.7)
     plain, _ = clipped_sum(z, z.square().sum(1), labels, weights[None], None, torch.tensor([0.7]))
@@ -55,8 +68,15 @@ def test_the_sum_needs_one_product_and_without_scaling_is_dp_sgds():
 def test_the_second_moment_is_of_minibatch_means_and_a_large_conditioner_is_dp_sgd():
     z, labels, weights, _ = case()
     rows = per_row_gradients(z, labels, weights)
-    wanted = torch.stack([rows[start : start + 16].mean(0).square() for start in range(0, N, 16)]).mean(0)
-    np.testing.assert_allclose(gradient_second_moment(z, labels, weights, batch_size=16).numpy(), wanted.numpy(), rtol=1e-4, atol=1e-7)
+    wanted = torch.stack(
+        [rows[start : start + 16].mean(0).square() for start in range(0, N, 16)]
+    ).mean(0)
+    np.testing.assert_allclose(
+        gradient_second_moment(z, labels, weights, batch_size=16).numpy(),
+        wanted.numpy(),
+        rtol=1e-4,
+        atol=1e-7,
+    )
     z, labels, weights, _ = case()
     rows = per_row_gradients(z, labels, weights).flatten(1)
     for conditioner, least in ((None, 1.05), (1e-5, 1.5)):
@@ -77,7 +97,9 @@ def test_the_second_moment_is_of_minibatch_means_and_a_large_conditioner_is_dp_s
 def test_a_refresh_of_several_steps_keeps_the_scaling_and_unlabelled_rows_are_refused():
     case_of = case_for(METHODS["adadps"], steps=2)
     often, _ = case_of.fit(case_of.view)
-    seldom, _ = dataclasses.replace(case_of, settings=dataclasses.replace(case_of.settings, refresh=2)).fit(case_of.view)
+    seldom, _ = dataclasses.replace(
+        case_of, settings=dataclasses.replace(case_of.settings, refresh=2)
+    ).fit(case_of.view)
     assert not np.array_equal(often.classifier.weights, seldom.classifier.weights)
     features = small_split().features
     other = dataclasses.replace(features, y_train=None)

@@ -1,4 +1,5 @@
-"""The learners with labelled public rows, against per-example gradients written out and closed forms."""
+"""The learners with labelled public rows, against per-example gradients written out and closed
+forms."""
 
 import json
 import math
@@ -22,15 +23,19 @@ from pillar_core.splits import split_features, view_of
 from pillar_core.types import FeatureSet, PublicUse
 
 CLOSE = {"atol": 1e-4, "rtol": 1e-4}
-"""Float32 sums of about a hundred terms of size one round by less than 1e-5; the guards lower clipped rows by a few 1e-6."""
+"""Float32 sums of about a hundred terms of size one round by less than 1e-5; the guards lower
+clipped rows by a few 1e-6."""
 
 
 @pytest.mark.parametrize("k", [None, 5])
 def test_steps_stay_bounded_where_the_public_rows_are_fitted(k):
-    """The clip norm follows the public gradients to 0; the rule's step along them, which nothing clips, must not grow as much."""
+    """The clip norm follows the public gradients to 0; the rule's step along them, which nothing
+    clips, must not grow as much."""
     settings = {} if k is None else {"k": k}
     for seed in (3, 7, 8):
-        split = pc.split(pc.load_features(pc.load_dataset("breast_cancer")), public_fraction=0.1, seed=seed)
+        split = pc.split(
+            pc.load_features(pc.load_dataset("breast_cancer")), public_fraction=0.1, seed=seed
+        )
         record = pc.run("adamix", split, epsilon=1.0, seed=seed, **settings)
         assert record.accuracy > 0.8, seed
 
@@ -62,7 +67,9 @@ def test_clipped_sums_equal_per_row_gradients(with_reference):
     z, y, weights = rows_and_weights()
     reference = 0.3 * rows_and_weights(seed=2)[2] if with_reference else torch.zeros_like(weights)
     expected = per_row_gradients(z, y, weights[0]) - reference[0].double()
-    ours = clipped_difference_sum(z, z.square().sum(1), y, weights, torch.tensor([1.3]), reference)[0]
+    ours = clipped_difference_sum(z, z.square().sum(1), y, weights, torch.tensor([1.3]), reference)[
+        0
+    ]
     torch.testing.assert_close(ours.double(), clipped(expected, 1.3).sum(0), **CLOSE)
 
 
@@ -71,17 +78,29 @@ def test_rows_close_to_the_reference_stay_within_the_clip_norm_in_few_and_many_d
     gradient = per_row_gradients(z, y, weights[0])[0]
     for share in (1e-1, 1e-2, 1e-3, 1e-4):
         reference = (gradient * (1 + share)).float()[None]
-        moved = clipped_difference_sum(z, z.square().sum(1), y, weights, torch.tensor([1e-3]), reference)
+        moved = clipped_difference_sum(
+            z, z.square().sum(1), y, weights, torch.tensor([1e-3]), reference
+        )
         assert float(moved.norm()) <= 1e-3
     z, y, weights = rows_and_weights(n=1, d=2048, classes=10)
     z = z / z.norm()
     gradient = per_row_gradients(z, y, weights[0] / 50)[0]
     for share in (1e-2, 1e-3, 1e-4):
         reference = (gradient * (1 + share)).float()[None]
-        moved = clipped_difference_sum(z, z.square().sum(1), y, weights / 50, torch.tensor([1e-3]), reference)
+        moved = clipped_difference_sum(
+            z, z.square().sum(1), y, weights / 50, torch.tensor([1e-3]), reference
+        )
         exact = gradient - reference[0].double()
         assert float(moved.norm()) <= 1e-3
-        assert float(torch.nn.functional.cosine_similarity(moved[0].double().flatten(), exact.flatten(), dim=0)) > 0.9 or share < 1e-2
+        assert (
+            float(
+                torch.nn.functional.cosine_similarity(
+                    moved[0].double().flatten(), exact.flatten(), dim=0
+                )
+            )
+            > 0.9
+            or share < 1e-2
+        )
 
 
 def test_the_subspace_holds_the_public_gradient_then_public_directions():
@@ -90,19 +109,24 @@ def test_the_subspace_holds_the_public_gradient_then_public_directions():
     gradient -= gradient.mean(0)
     directions = torch.linalg.qr(torch.from_numpy(generator.standard_normal((12, 8))))[0].float()
     basis = gradient_subspace(gradient.float(), directions, 5).double()
-    torch.testing.assert_close(basis.T @ basis, torch.eye(5, dtype=torch.float64), atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        basis.T @ basis, torch.eye(5, dtype=torch.float64), atol=1e-6, rtol=0
+    )
     torch.testing.assert_close(gradient @ basis @ basis.T, gradient, atol=1e-5, rtol=0)
     kept = directions[:, :2].double()
     torch.testing.assert_close(basis @ basis.T @ kept, kept, atol=1e-5, rtol=0)
     left = torch.linalg.svd(gradient.T)[0][:, :2]
     narrow = gradient_subspace(gradient.float(), directions, 2).double()
     torch.testing.assert_close(narrow @ narrow.T, left @ left.T, atol=1e-5, rtol=0)
-    many = gradient_subspace(gradient.T.float(), torch.eye(4), 3).double()  # more classes than features: no matrix of classes by classes
+    many = gradient_subspace(
+        gradient.T.float(), torch.eye(4), 3
+    ).double()  # more classes than features: no matrix of classes by classes
     torch.testing.assert_close(many @ many.T @ gradient, gradient, atol=1e-5, rtol=0)
 
 
 def one_step(name, **settings):
-    """(start, weights after one step without noise, prepared rows, view) of a learner on the small split."""
+    """(start, weights after one step without noise, prepared rows, view) of a learner on the small
+    split."""
     method = METHODS[name]
     view = view_of(small_split(), PublicUse.LABELLED)
     own = method.settings(steps=1, noise_multiplier=0.0, **settings)
@@ -110,13 +134,23 @@ def one_step(name, **settings):
     result = method.train(case.settings, case.view, Streams(0), Ledger())
     prepared = view.prepare(standardise=None, centre=None, normalise=True)
     start = public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=1e-4)
-    return torch.from_numpy(start).double(), torch.from_numpy(result.classifier.weights).double(), prepared, view, case.settings
+    return (
+        torch.from_numpy(start).double(),
+        torch.from_numpy(result.classifier.weights).double(),
+        prepared,
+        view,
+        case.settings,
+    )
 
 
 def test_one_adamix_step_equals_the_paper_written_out_and_ngd_is_it_without_switches():
-    start, after, prepared, view, settings = one_step("adamix", learning_rate=0.01, k=4, weight_decay=0.5)
+    start, after, prepared, view, settings = one_step(
+        "adamix", learning_rate=0.01, k=4, weight_decay=0.5
+    )
     assert settings.k == 4
-    public = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T)
+    public = per_row_gradients(
+        torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T
+    )
     private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
     tau = float(np.quantile(public.flatten(1).norm(dim=1).numpy(), 0.9))
     directions = torch.from_numpy(view.basis(standardise=None, centre=None).vectors)
@@ -124,8 +158,12 @@ def test_one_adamix_step_equals_the_paper_written_out_and_ngd_is_it_without_swit
     projected = clipped(private, tau).sum(0) @ basis @ basis.T
     expected = start.T - 0.01 * (public.sum(0) + projected + 0.5 * start.T)
     torch.testing.assert_close(after.T, expected, **CLOSE)
-    start, after, prepared, view, _ = one_step("adamix", learning_rate=0.01, projection=False, adaptive_clip=False, l2_clip_norm=0.7)
-    public = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T)
+    start, after, prepared, view, _ = one_step(
+        "adamix", learning_rate=0.01, projection=False, adaptive_clip=False, l2_clip_norm=0.7
+    )
+    public = per_row_gradients(
+        torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T
+    )
     private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
     expected = start.T - 0.01 * (public.sum(0) + clipped(private, 0.7).sum(0))
     torch.testing.assert_close(after.T, expected, **CLOSE)
@@ -133,9 +171,13 @@ def test_one_adamix_step_equals_the_paper_written_out_and_ngd_is_it_without_swit
 
 def test_dope_sgd_adds_the_public_mean_once_and_mirror_descent_starts_with_private_gradients_alone():
     start, after, prepared, view, _ = one_step("dope_sgd", learning_rate=0.5, l2_clip_norm=0.6)
-    public = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T).mean(0)
+    public = per_row_gradients(
+        torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T
+    ).mean(0)
     private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
-    expected = start.T - 0.5 * (public + clipped(private - public, 0.6).sum(0) / view.facts.n_private)
+    expected = start.T - 0.5 * (
+        public + clipped(private - public, 0.6).sum(0) / view.facts.n_private
+    )
     torch.testing.assert_close(after.T, expected, **CLOSE)
     start, after, prepared, view, _ = one_step("pda_dpmd", learning_rate=0.5, l2_clip_norm=0.6)
     private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
@@ -172,10 +214,21 @@ def test_the_public_head_of_few_wide_rows_is_found_in_their_span(is_towards, mon
 def test_the_public_head_is_a_minimum_and_only_public_reads_no_private_row():
     view = view_of(small_split(), PublicUse.LABELLED)
     prepared = view.prepare(standardise=None, centre=None, normalise=True)
-    best = torch.from_numpy(public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=0.1)).double()
-    gradients = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), best.T).mean(0)
+    best = torch.from_numpy(
+        public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=0.1)
+    ).double()
+    gradients = per_row_gradients(
+        torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), best.T
+    ).mean(0)
     torch.testing.assert_close(gradients, -0.1 * best.T, atol=1e-5, rtol=1e-4)
-    slow = descended_head(prepared.z_public, view.y_public, n_classes=3, learning_rate=1.0, steps=400, weight_decay=0.1)
+    slow = descended_head(
+        prepared.z_public,
+        view.y_public,
+        n_classes=3,
+        learning_rate=1.0,
+        steps=400,
+        weight_decay=0.1,
+    )
     torch.testing.assert_close(torch.from_numpy(slow).double(), best, atol=1e-4, rtol=1e-3)
     case = case_for(METHODS["only_public"])
     checks.replays(case)
@@ -215,19 +268,31 @@ def test_steps_of_the_paper_preset_agree_with_the_oracle(shared):
     oracle = json.loads((shared / "oracles" / "gdp_pdp_adamix.json").read_text())
     for row in oracle["adamix_T"]:
         if row["T_max"]:
-            one = solve("adamix", small_split(), epsilon=row["eps"], delta=row["delta"], preset="paper")
+            one = solve(
+                "adamix", small_split(), epsilon=row["eps"], delta=row["delta"], preset="paper"
+            )
             assert one.settings.steps == row["T_max"]
             assert one.guarantee.epsilon.upper == pytest.approx(row["eps_at_T"], rel=1e-6)
 
 
 def text_split():
     made = small_split()
-    text = np.stack([made.features.x_train[made.features.y_train == label].mean(0) for label in range(3)]).astype(np.float32)
+    text = np.stack(
+        [made.features.x_train[made.features.y_train == label].mean(0) for label in range(3)]
+    ).astype(np.float32)
     return split_features(made.features, public_fraction=0.25, text_embeddings=text)
 
 
 def test_training_starts_from_class_names_where_asked():
-    record = pc.run("adamix", text_split(), epsilon=1e-3, initialisation="text", standardise=False, centre=False, steps=1)
+    record = pc.run(
+        "adamix",
+        text_split(),
+        epsilon=1e-3,
+        initialisation="text",
+        standardise=False,
+        centre=False,
+        steps=1,
+    )
     assert record.accuracy > 0.8
     with pytest.raises(SettingError, match="centre"):
         pc.run("adamix", text_split(), epsilon=1.0, initialisation="text")
@@ -239,7 +304,9 @@ def test_bad_input_is_refused():
     labelled = FeatureSet(*wide_rows(), ("a", "b", "c"))
     with pytest.raises(SettingError, match="at most 8"):
         pc.run("adamix", split_features(labelled, public_per_class=3), epsilon=1.0, k=9)
-    unlabelled = split_features(labelled, public=FeatureSet(wide_rows()[0], None, None, None, ("a", "b", "c")))
+    unlabelled = split_features(
+        labelled, public=FeatureSet(wide_rows()[0], None, None, None, ("a", "b", "c"))
+    )
     for name in ("adamix", "ppgd", "pda_dpmd", "dope_sgd", "only_public"):
         with pytest.raises(DataError, match="label"):
             pc.run(name, unlabelled, epsilon=1.0)
@@ -257,16 +324,27 @@ def test_private_rows_help_at_a_large_budget_and_replace_one_needs_more_noise(na
     means = generator.standard_normal((4, 30))
     y = np.arange(1200) % 4
     x = (means[y] + 2.0 * generator.standard_normal((1200, 30))).astype(np.float32)
-    split = split_features(FeatureSet(x[:800], y[:800], x[800:], y[800:], tuple("abcd")), public_per_class=2)
+    split = split_features(
+        FeatureSet(x[:800], y[:800], x[800:], y[800:], tuple("abcd")), public_per_class=2
+    )
     public = pc.run("only_public", split).accuracy
     assert pc.run(name, split, epsilon=50.0).accuracy > public + 0.05
     ours = solve(name, split, epsilon=1.0)
     other = solve(name, split, epsilon=1.0, relation="replace_one", steps=ours.settings.steps)
-    assert other.settings.noise_multiplier == pytest.approx(2 * ours.settings.noise_multiplier, rel=1e-6)
+    assert other.settings.noise_multiplier == pytest.approx(
+        2 * ours.settings.noise_multiplier, rel=1e-6
+    )
 
 
 def test_the_theory_version_follows_algorithm_3_and_theorem_3():
-    case = case_for(METHODS["adamix_theory"], noise_multiplier=0.0, steps=3, regularisation=7.0, radius=2.0, strong_convexity=0.5)
+    case = case_for(
+        METHODS["adamix_theory"],
+        noise_multiplier=0.0,
+        steps=3,
+        regularisation=7.0,
+        radius=2.0,
+        strong_convexity=0.5,
+    )
     result = case.method.train(case.settings, case.view, Streams(0), Ledger())
     prepared = case.view.prepare(standardise=None, centre=None, normalise=True)
     z_public, y_public = torch.from_numpy(prepared.z_public), torch.from_numpy(case.view.y_public)
@@ -276,16 +354,25 @@ def test_the_theory_version_follows_algorithm_3_and_theorem_3():
 
     w = torch.zeros((3, 8), dtype=torch.float64)
     for t, row in enumerate(Streams(0).public("one pass").permutation(len(y_public)), start=1):
-        w = into_ball(w - 2 / (0.5 * (t + 1)) * per_row_gradients(z_public[row][None], y_public[row][None], w)[0])
+        w = into_ball(
+            w
+            - 2
+            / (0.5 * (t + 1))
+            * per_row_gradients(z_public[row][None], y_public[row][None], w)[0]
+        )
     reference, average = w, torch.zeros_like(w)
     for t in range(1, 4):
         average = average + 2 * t / (3 * 4) * w
         both = [(torch.from_numpy(prepared.z), torch.from_numpy(case.view.y)), (z_public, y_public)]
         total = sum(per_row_gradients(z, y, w).sum(0) for z, y in both)
         w = into_ball(w - 2 / (7.0 * (t + 1)) * (total + 7.0 * (w - reference)))
-    torch.testing.assert_close(torch.from_numpy(result.classifier.weights.T).double(), average, **CLOSE)
+    torch.testing.assert_close(
+        torch.from_numpy(result.classifier.weights.T).double(), average, **CLOSE
+    )
     assert not torch.allclose(reference, average, atol=1e-2)
     one = solve("adamix_theory", small_split(), epsilon=0.1)
     rho = pc.accounting.mu_of(0.1, 1e-5) ** 2 / 2
     parameters, distance = 8 * 3, 200.0
-    assert one.settings.regularisation >= math.sqrt(2 * parameters * 2 / (rho * distance**2)) * (1 - 1e-6)
+    assert one.settings.regularisation >= math.sqrt(2 * parameters * 2 / (rho * distance**2)) * (
+        1 - 1e-6
+    )

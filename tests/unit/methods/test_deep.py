@@ -1,4 +1,5 @@
-"""Deep learners: per-example gradients against automatic differentiation row by row, public phases, choices, refusals."""
+"""Deep learners: per-example gradients against automatic differentiation row by row, public phases,
+choices, refusals."""
 
 import pickle
 import warnings
@@ -31,13 +32,21 @@ def small_wide(n_classes=3):
 
 
 def with_batch_norm(n_classes=3):
-    """A network with batch normalisation that has seen data, frozen, and something done in place."""
+    """A network with batch normalisation that has seen data, frozen, and something done in
+    place."""
     generator = rng.stream(0, "batch norm")
     norm = nn.BatchNorm2d(8)
     norm.running_mean.copy_(torch.from_numpy(generator.standard_normal(8)))
     norm.running_var.copy_(torch.from_numpy(generator.uniform(0.5, 2.0, 8)))
     norm.weight.data.copy_(torch.from_numpy(generator.uniform(0.5, 2.0, 8)))
-    layers = nn.Sequential(nn.Conv2d(1, 8, 3), norm, nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(32, n_classes))
+    layers = nn.Sequential(
+        nn.Conv2d(1, 8, 3),
+        norm,
+        nn.ReLU(inplace=True),
+        nn.AdaptiveAvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(32, n_classes),
+    )
     return layers.eval()
 
 
@@ -50,7 +59,9 @@ NETWORKS = {
 
 def summed(wrapped, images, labels, *, copies=1, clip=0.3):
     """The clipped sum of the gradients of a wrapped network's examples."""
-    rows = gradients.of_rows(wrapped, train.trainable_parameters(wrapped), images, labels, copies=copies)
+    rows = gradients.of_rows(
+        wrapped, train.trainable_parameters(wrapped), images, labels, copies=copies
+    )
     return gradients.clipped_sum(rows, gradients.factors_of(rows, clip))
 
 
@@ -60,7 +71,9 @@ def test_the_clipped_sum_is_that_of_rows_differentiated_one_by_one(name, clip):
     module = NETWORKS[name]()
     generator = rng.stream(0, "deep test")
     for parameter in module.parameters():
-        parameter.data += 0.05 * torch.from_numpy(generator.standard_normal(tuple(parameter.shape))).float()
+        parameter.data += (
+            0.05 * torch.from_numpy(generator.standard_normal(tuple(parameter.shape))).float()
+        )
     parameters, n, copies = train.trainable_parameters(module), 5, 2
     images = torch.from_numpy(generator.uniform(-1, 1, (n * copies, 1, 8, 8))).float()
     labels = torch.from_numpy(generator.integers(0, 3, n))
@@ -70,10 +83,15 @@ def test_the_clipped_sum_is_that_of_rows_differentiated_one_by_one(name, clip):
     for row in range(n):
         logits = module(images[row * copies : (row + 1) * copies])
         loss = nn.functional.cross_entropy(logits, labels[row].repeat(copies))
-        flat = torch.cat([part.flatten() for part in torch.autograd.grad(loss, parameters)]).double()
+        flat = torch.cat(
+            [part.flatten() for part in torch.autograd.grad(loss, parameters)]
+        ).double()
         expected += flat * min(1.0, clip / float(flat.norm()))
     torch.testing.assert_close(total, expected, rtol=0, atol=1e-4 * float(expected.abs().max()))
-    assert all(parameter.grad is None and getattr(parameter, "grad_sample", None) is None for parameter in parameters)
+    assert all(
+        parameter.grad is None and getattr(parameter, "grad_sample", None) is None
+        for parameter in parameters
+    )
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
@@ -86,7 +104,11 @@ def test_a_call_without_memory_leaves_nothing_for_the_next(where):
 
     with gradients.per_row(module) as wrapped:
         whole = summed(wrapped, images, labels)
-        hooked = module.second.register_forward_hook(full) if where == "forward" else module.second.register_full_backward_hook(full)
+        hooked = (
+            module.second.register_forward_hook(full)
+            if where == "forward"
+            else module.second.register_full_backward_hook(full)
+        )
         with pytest.raises(torch.OutOfMemoryError):
             summed(wrapped, images, labels)
         hooked.remove()
@@ -95,7 +117,8 @@ def test_a_call_without_memory_leaves_nothing_for_the_next(where):
 
 
 class AcrossRows(nn.Module):
-    """What must not be trained: maps less their mean over the batch, or a state that follows the rows."""
+    """What must not be trained: maps less their mean over the batch, or a state that follows the
+    rows."""
 
     def __init__(self, *, mixes: bool, keeps: bool) -> None:
         super().__init__()
@@ -122,8 +145,13 @@ def test_statistics_of_a_batch_are_refused_by_name_of_their_option(tmp_path):
     for option, is_refused in ((None, False), ("evonormb0", True)):
         more = {} if option is None else {"norm_layer": option}
         weights = tmp_path / f"{option}.safetensors"
-        save_file(dict(timm.create_model("test_efficientnet", num_classes=0, **more).state_dict()), weights)
-        name = f"timm:test_efficientnet?weights={weights}&size=32" + (f"&norm_layer={option}" if option else "")
+        save_file(
+            dict(timm.create_model("test_efficientnet", num_classes=0, **more).state_dict()),
+            weights,
+        )
+        name = f"timm:test_efficientnet?weights={weights}&size=32" + (
+            f"&norm_layer={option}" if option else ""
+        )
         if is_refused:
             with pytest.raises(errors.SettingError, match="across the rows"):
                 networks.build(name, channels=3, n_classes=3, seed=0)
@@ -133,10 +161,20 @@ def test_statistics_of_a_batch_are_refused_by_name_of_their_option(tmp_path):
 
 def test_what_a_network_does_not_have_or_lacks_is_refused(tmp_path):
     with pytest.raises(errors.SettingError, match="private_fine_tuning"):
-        pc.run("from_scratch", image_split(), epsilon=1.0, network="timm:resnet18?weights=here.safetensors")
+        pc.run(
+            "from_scratch",
+            image_split(),
+            epsilon=1.0,
+            network="timm:resnet18?weights=here.safetensors",
+        )
 
     def chosen(**settings):
-        return classifier.choose(networks.build("small_cnn", channels=1, n_classes=3, seed=0), lora_rank=2, seed=0, **settings)
+        return classifier.choose(
+            networks.build("small_cnn", channels=1, n_classes=3, seed=0),
+            lora_rank=2,
+            seed=0,
+            **settings,
+        )
 
     with pytest.raises(errors.SettingError, match="layers names conv9"):
         chosen(trainable="layers", layers="conv9")
@@ -161,15 +199,26 @@ def test_a_row_that_is_not_finite_adds_nothing_and_whole_numbers_stand_for_the_o
     module = NETWORKS["small_cnn"]()
     images, labels = torch.rand(4, 1, 8, 8, generator=rng_torch()), torch.tensor([0, 1, 2, 0])
     with gradients.per_row(module) as wrapped:
-        rows = gradients.of_rows(wrapped, train.trainable_parameters(wrapped), images, labels, copies=1)
+        rows = gradients.of_rows(
+            wrapped, train.trainable_parameters(wrapped), images, labels, copies=1
+        )
     factors = gradients.factors_of(rows, 0.3)
     whole = gradients.integer_sum(rows, factors, 0.3)
-    torch.testing.assert_close(whole.double() * (0.3 / SUM_UNITS), gradients.clipped_sum(rows, factors), rtol=0, atol=1e-4)
-    each = [gradients.integer_sum([row[[place]] for row in rows], factors[[place]], 0.3) for place in range(4)]
+    torch.testing.assert_close(
+        whole.double() * (0.3 / SUM_UNITS), gradients.clipped_sum(rows, factors), rtol=0, atol=1e-4
+    )
+    each = [
+        gradients.integer_sum([row[[place]] for row in rows], factors[[place]], 0.3)
+        for place in range(4)
+    ]
     assert torch.equal(sum(each), whole)
-    assert all(0.9 * SUM_UNITS < np.linalg.norm(term.numpy().astype(float)) <= SUM_UNITS for term in each)
+    assert all(
+        0.9 * SUM_UNITS < np.linalg.norm(term.numpy().astype(float)) <= SUM_UNITS for term in each
+    )
     factors[1] *= 1.01
-    assert torch.equal(gradients.integer_sum(rows, factors, 0.3), whole - each[1]), "a factor that leaves a row too long drops it"
+    assert torch.equal(gradients.integer_sum(rows, factors, 0.3), whole - each[1]), (
+        "a factor that leaves a row too long drops it"
+    )
 
 
 def rng_torch():
@@ -182,7 +231,9 @@ def test_frozen_batch_normalisation_is_that_of_test_time():
     fixed = networks.with_fixed_norms(module)
     torch.testing.assert_close(fixed(images), before)
     assert any(isinstance(layer, FixedNorm) for layer in fixed.modules())
-    torch.testing.assert_close(fixed.train()(images[:1]), before[:1])  # one row alone, in training mode too
+    torch.testing.assert_close(
+        fixed.train()(images[:1]), before[:1]
+    )  # one row alone, in training mode too
 
 
 def test_kernels_are_standardised_and_the_paper_s_network_has_its_size():
@@ -210,48 +261,70 @@ def test_micro_batches_change_nothing_but_rounding(monkeypatch):
 
 
 def test_batches_of_a_few_rows_keep_to_the_sensitivity():
-    """A step of one row became one of two, whose kernels round otherwise: the sum moved by 1.22 clip norms."""
+    """A step of one row became one of two, whose kernels round otherwise: the sum moved by 1.22
+    clip norms."""
     case, row = few_rows_case()
     checks.is_within_sensitivity(case, rows={"noise": row})
 
 
 @pytest.mark.parametrize(
     ("name", "side", "threads"),
-    [*(("small_cnn", 8, threads) for threads in (1, 2, 3)), pytest.param("wrn_16_4", 4, 3, marks=pytest.mark.slow)],
+    [
+        *(("small_cnn", 8, threads) for threads in (1, 2, 3)),
+        pytest.param("wrn_16_4", 4, 3, marks=pytest.mark.slow),
+    ],
 )
 def test_one_row_more_changes_no_bit_of_another_row_s_clipped_gradient(name, side, threads):
-    """In batches of the batch's own size it does, and an activation at its edge then turned a gradient by half its clip norm."""
+    """In batches of the batch's own size it does, and an activation at its edge then turned a
+    gradient by half its clip norm."""
     module = deep_rows.drawn(networks.build(name, channels=1, n_classes=10, seed=0).module, 0)
-    found = deep_rows.found_in(module, pixels.Input((side, side), 1, None), 0, threads=threads, expected=4)
+    found = deep_rows.found_in(
+        module, pixels.Input((side, side), 1, None), 0, threads=threads, expected=4
+    )
     assert (found.size, found.changed) == (8, 0)
 
 
 def test_no_bit_of_a_row_changes_in_ten_random_networks_and_a_mixing_one_is_found():
-    found = [deep_rows.found_in(*deep_rows.random_network(number), number, threads=1 + number % 3) for number in range(10)]
+    found = [
+        deep_rows.found_in(*deep_rows.random_network(number), number, threads=1 + number % 3)
+        for number in range(10)
+    ]
     assert [one.changed for one in found] == [0] * 10
-    # Then rows go one at a time, and in batches of the batch's own size the same comparison sees them change.
-    module = nn.Sequential(nn.Conv2d(1, 4, 3), AcrossRows(mixes=True, keeps=False), nn.Flatten(), nn.Linear(144, 3))
+    # Then rows go one at a time, and in batches of the batch's own size the same comparison sees
+    # them change.
+    module = nn.Sequential(
+        nn.Conv2d(1, 4, 3), AcrossRows(mixes=True, keeps=False), nn.Flatten(), nn.Linear(144, 3)
+    )
     found = deep_rows.found_in(module, pixels.Input((8, 8), 1, None), 0, threads=1, expected=4)
     assert (found.size, found.changed) == (1, 0)
     assert found.changed_unfilled > 0
 
 
 def test_networks_are_trained_by_torch_s_own_kernels(monkeypatch):
-    """oneDNN broke the memory of a random network; NNPACK would take its place for larger batches."""
+    """oneDNN broke the memory of a random network; NNPACK would take its place for larger
+    batches."""
 
     def flags():
         return torch.backends.mkldnn.enabled, torch._C._get_nnpack_enabled()
 
     case, before, seen, real = case_for(METHODS["from_scratch"]), flags(), [], gradients.of_rows
-    monkeypatch.setattr(gradients, "of_rows", lambda *rows, **more: seen.append(flags()) or real(*rows, **more))
+    monkeypatch.setattr(
+        gradients, "of_rows", lambda *rows, **more: seen.append(flags()) or real(*rows, **more)
+    )
     case.fit(case.view)
     assert set(seen) == {(False, False)}
     assert flags() == before
 
 
-@pytest.mark.parametrize(("expected", "chance", "size"), [(4, 0.05, 8), (24, 0.3, 40), (256, 0.01, 96), (128, 1.0, 128), (1, 0.5, 8)])
+@pytest.mark.parametrize(
+    ("expected", "chance", "size"),
+    [(4, 0.05, 8), (24, 0.3, 40), (256, 0.01, 96), (128, 1.0, 128), (1, 0.5, 8)],
+)
 def test_micro_batches_are_few_and_of_one_size_that_public_numbers_decide(expected, chance, size):
-    assert gradients.micro_rows(10_000, 1, torch.device("cpu"), expected=expected, chance=chance) == size
+    assert (
+        gradients.micro_rows(10_000, 1, torch.device("cpu"), expected=expected, chance=chance)
+        == size
+    )
 
 
 def test_a_gpu_without_memory_halves_the_micro_batch_and_says_so(monkeypatch):
@@ -283,7 +356,9 @@ def test_moves_are_a_row_s_own_and_reflect_at_borders():
     torch.testing.assert_close(pixels.augment(images, flipped, mirror=True), images.flip(3))
     torch.testing.assert_close(pixels.augment(images, flipped, mirror=False), images)
     down = torch.tensor([[[(1 << 16) - 1, 1 << 15, 1 << 15]]])
-    torch.testing.assert_close(pixels.augment(images, down, mirror=False)[0, 0, :7], images[0, 0, 1:])
+    torch.testing.assert_close(
+        pixels.augment(images, down, mirror=False)[0, 0, :7], images[0, 0, 1:]
+    )
     torch.testing.assert_close(pixels.augment(images, down, mirror=False)[0, 0, 7], images[0, 0, 6])
 
 
@@ -293,24 +368,49 @@ def test_moves_are_a_row_s_own_and_reflect_at_borders():
         ("head", "", {"head.weight", "head.bias"}),
         ("bias", "", {"first.bias", "norm.bias", "second.bias", "head.weight", "head.bias"}),
         ("layers", "second", {"second.weight", "second.bias", "head.weight", "head.bias"}),
-        ("all", "", {"first.weight", "first.bias", "norm.weight", "norm.bias", "second.weight", "second.bias", "head.weight", "head.bias"}),
+        (
+            "all",
+            "",
+            {
+                "first.weight",
+                "first.bias",
+                "norm.weight",
+                "norm.bias",
+                "second.weight",
+                "second.bias",
+                "head.weight",
+                "head.bias",
+            },
+        ),
     ],
 )
 def test_what_is_chosen_is_trained(trainable, layers, expected):
     built = networks.build("small_cnn", channels=1, n_classes=3, seed=0)
     module = classifier.choose(built, trainable=trainable, layers=layers, lora_rank=2, seed=0)
-    assert {name for name, parameter in module.named_parameters() if parameter.requires_grad} == expected
+    assert {
+        name for name, parameter in module.named_parameters() if parameter.requires_grad
+    } == expected
 
 
 def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
     plain = networks.build("small_cnn", channels=1, n_classes=3, seed=0).module
     made = [networks.build("small_cnn", channels=1, n_classes=3, seed=0) for _ in range(2)]
-    first, again = (classifier.choose(built, trainable="lora", layers="second", lora_rank=2, seed=0) for built in made)
+    first, again = (
+        classifier.choose(built, trainable="lora", layers="second", lora_rank=2, seed=0)
+        for built in made
+    )
     images = torch.rand(4, 1, 8, 8, generator=rng_torch())
     torch.testing.assert_close(first(images), plain(images))
     names = {name for name, parameter in first.named_parameters() if parameter.requires_grad}
-    assert names == {"second.lora_A.default.weight", "second.lora_B.default.weight", "head.weight", "head.bias"}
-    torch.testing.assert_close(*(module.get_parameter("second.lora_A.default.weight") for module in (first, again)))
+    assert names == {
+        "second.lora_A.default.weight",
+        "second.lora_B.default.weight",
+        "head.weight",
+        "head.bias",
+    }
+    torch.testing.assert_close(
+        *(module.get_parameter("second.lora_A.default.weight") for module in (first, again))
+    )
 
 
 @pytest.mark.slow
@@ -324,12 +424,31 @@ def test_a_network_of_timm_from_a_local_file_is_fine_tuned(tmp_path):
     name = f"timm:test_resnet?weights={tmp_path / 'weights.safetensors'}&size=32"
     split = image_split(n=60)
     for trainable in ("bias", "lora"):
-        record = pc.run("private_fine_tuning", split, epsilon=3.0, network=name, trainable=trainable, steps=2, batch_size=10, lora_rank=2)
+        record = pc.run(
+            "private_fine_tuning",
+            split,
+            epsilon=3.0,
+            network=name,
+            trainable=trainable,
+            steps=2,
+            batch_size=10,
+            lora_rank=2,
+        )
         assert record.guarantee.epsilon.upper <= 3.0
         assert record.classifier.scores(split.features.x_test).shape == (50, 3)
-    save_file({key: value for key, value in trunk.state_dict().items() if "layer1" not in key}, tmp_path / "other.safetensors")
-    with pytest.raises(errors.DataError, match=r"does not hold the weights of test_resnet.*missing: layer1"):
-        networks.build(f"timm:test_resnet?weights={tmp_path / 'other.safetensors'}", channels=3, n_classes=3, seed=0)
+    save_file(
+        {key: value for key, value in trunk.state_dict().items() if "layer1" not in key},
+        tmp_path / "other.safetensors",
+    )
+    with pytest.raises(
+        errors.DataError, match=r"does not hold the weights of test_resnet.*missing: layer1"
+    ):
+        networks.build(
+            f"timm:test_resnet?weights={tmp_path / 'other.safetensors'}",
+            channels=3,
+            n_classes=3,
+            seed=0,
+        )
 
 
 @pytest.mark.parametrize("name", DEEP)
@@ -355,14 +474,18 @@ def test_runs_keep_the_budget_and_their_classifier_survives_pickling(name):
 
 
 def test_the_moving_average_is_what_its_formula_says():
-    """Two steps from a known start: the returned weights are the average of the iterates that one- and two-step runs end in."""
+    """Two steps from a known start: the returned weights are the average of the iterates that one-
+    and two-step runs end in."""
     case = case_for(METHODS["from_scratch"], noise_multiplier=0.0, copies=0)
 
     def arrays(steps, ema_decay):
         import dataclasses
 
         settings = dataclasses.replace(case.settings, steps=steps, ema_decay=ema_decay)
-        return [np.asarray(a) for a in case.method.train(settings, case.view, Streams(3), Ledger()).classifier.arrays]
+        return [
+            np.asarray(a)
+            for a in case.method.train(settings, case.view, Streams(3), Ledger()).classifier.arrays
+        ]
 
     start, one, two, averaged = arrays(0, 0.0), arrays(1, 0.0), arrays(2, 0.0), arrays(2, 0.9)
     for zero, first, second, mean in zip(start, one, two, averaged, strict=True):
@@ -374,7 +497,9 @@ def other_classes():
     """Public images of another size and colour with two classes of their own: dark and bright."""
     generator = rng.stream(1, "other images")
     y = np.arange(80) % 2
-    x = (generator.integers(0, 100, (80, 12, 12, 3)) + 120 * y[:, None, None, None]).astype(np.uint8)
+    x = (generator.integers(0, 100, (80, 12, 12, 3)) + 120 * y[:, None, None, None]).astype(
+        np.uint8
+    )
     return Dataset("others", x, y, None, None, ("dark", "bright"))
 
 
@@ -384,9 +509,16 @@ def test_public_images_of_other_classes_sizes_and_colours_train_all_but_the_head
     assert any("brought to 8 × 8 pixels, grey" in note for note in split.notes)
     assert split.public_y is None
     assert split.other_classes == ("dark", "bright")
-    records = [pc.run("second_phase", split, epsilon=8.0, steps=1, noise_multiplier=None, public_epochs=epochs) for epochs in (0, 2)]
+    records = [
+        pc.run(
+            "second_phase", split, epsilon=8.0, steps=1, noise_multiplier=None, public_epochs=epochs
+        )
+        for epochs in (0, 2)
+    ]
     assert [str(record.public_use) for record in records] == ["none", "labelled, any classes"]
-    without, with_phase = (dict(zip(r.classifier.names, r.classifier.arrays, strict=True)) for r in records)
+    without, with_phase = (
+        dict(zip(r.classifier.names, r.classifier.arrays, strict=True)) for r in records
+    )
     assert not np.allclose(without["first.weight"], with_phase["first.weight"])
     with pytest.raises(errors.SettingError, match="more than the head"):
         pc.run("second_phase", split, epsilon=8.0, steps=1, trainable="head")
@@ -406,7 +538,10 @@ def test_images_are_resized_and_a_public_phase_helps_where_private_steps_cannot(
     with pytest.raises(errors.DataError, match="only images"):
         resize(pc.load_dataset("breast_cancer"), (8, 8))
     split = image_split()
-    accuracies = [pc.run("second_phase", split, epsilon=0.05, steps=1, public_epochs=epochs).accuracy for epochs in (0, 60)]
+    accuracies = [
+        pc.run("second_phase", split, epsilon=0.05, steps=1, public_epochs=epochs).accuracy
+        for epochs in (0, 60)
+    ]
     assert accuracies[1] > accuracies[0] + 0.2
 
 

@@ -1,4 +1,5 @@
-"""The disjunction learner and its data set, against brute force over candidates and over random graphs."""
+"""The disjunction learner and its data set, against brute force over candidates and over random
+graphs."""
 
 import dataclasses
 import itertools
@@ -52,7 +53,10 @@ def test_rows_are_those_of_definition_4():
         for share, truth in ((rows[:, 0].mean(), expected), (pairs.mean(), both)):
             # Six standard errors of a frequency over about 9,000 rows.
             assert abs(share - truth) <= 6 * np.sqrt(truth * (1 - truth) / len(rows))
-            assert abs(share - 1.3 * truth) > 6 * np.sqrt(truth * (1 - truth) / len(rows)) or truth > 0.9
+            assert (
+                abs(share - 1.3 * truth) > 6 * np.sqrt(truth * (1 - truth) / len(rows))
+                or truth > 0.9
+            )
     repeated = pc.load_dataset("disjunctions", n=18_000, n_test=50, d=12, k=5, p=0.15, seed=3)
     np.testing.assert_array_equal(repeated.x_train, data.x_train)
     with pytest.raises(SettingError, match="at most d"):
@@ -68,7 +72,9 @@ def test_scores_equal_brute_force_over_all_unions():
     ours = disjunction.right_rows(x, y, found)
     for candidate in range(8):
         members = disjunction.union(found, candidate)
-        np.testing.assert_array_equal(members, found[[bool(candidate >> bit & 1) for bit in range(3)]].any(axis=0))
+        np.testing.assert_array_equal(
+            members, found[[bool(candidate >> bit & 1) for bit in range(3)]].any(axis=0)
+        )
         assert ours[candidate] == (x[:, members].any(axis=1) == (y == 1)).sum()
 
 
@@ -105,8 +111,13 @@ def test_data_that_do_not_fit_are_refused_and_private_rows_do_not_decide_it():
     x = split.features.x_train.copy()
     x[split.private[0]] = 0.25
     other = dataclasses.replace(split, features=dataclasses.replace(split.features, x_train=x))
-    assert pc.run("disjunction", other, epsilon=1.0).guarantee == pc.run("disjunction", split, epsilon=1.0).guarantee
+    assert (
+        pc.run("disjunction", other, epsilon=1.0).guarantee
+        == pc.run("disjunction", split, epsilon=1.0).guarantee
+    )
 
 
 def half_public(x):
-    return split_features(FeatureSet(x, np.arange(len(x)) % 2, None, None, ("a", "b")), public_fraction=0.5)
+    return split_features(
+        FeatureSet(x, np.arange(len(x)) % 2, None, None, ("a", "b")), public_fraction=0.5
+    )

@@ -1,4 +1,5 @@
-"""DP-RAFT: momentum's path length, its rule for the step size, and the two learners' relation to each other."""
+"""DP-RAFT: momentum's path length, its rule for the step size, and the two learners' relation to
+each other."""
 
 import math
 

@@ -16,7 +16,15 @@ def test_a_cost_is_refused_while_a_setting_that_it_reads_is_unknown(name, field)
         METHODS[name].cost(params.replace_settings(case.settings, **{field: None}), case.view.facts)
 
 
-@pytest.mark.parametrize(("name", "out"), [("noisy_gd", "batch_size"), ("gep", "bias"), ("dp_sgd", "weight_decay"), ("ppgd", "batch_size")])
+@pytest.mark.parametrize(
+    ("name", "out"),
+    [
+        ("noisy_gd", "batch_size"),
+        ("gep", "bias"),
+        ("dp_sgd", "weight_decay"),
+        ("ppgd", "batch_size"),
+    ],
+)
 def test_what_a_learner_leaves_out_is_no_setting_of_it(name, out):
     settings = METHODS[name].settings()
     assert not getattr(settings, out)

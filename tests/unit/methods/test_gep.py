@@ -1,4 +1,5 @@
-"""GEP: bases, embeddings and residuals against brute force on the full gradients, and against the official code's numbers."""
+"""GEP: bases, embeddings and residuals against brute force on the full gradients, and against the
+official code's numbers."""
 
 import json
 import math
@@ -23,7 +24,9 @@ N, M, D, C, K = 60, 25, 7, 4, 5
 
 def case():
     generator = rng.stream(1, "gep case")
-    z, anchors = (torch.from_numpy(generator.standard_normal((rows, D)).astype(np.float32)) for rows in (N, M))
+    z, anchors = (
+        torch.from_numpy(generator.standard_normal((rows, D)).astype(np.float32)) for rows in (N, M)
+    )
     labels, drawn = (torch.from_numpy(generator.integers(C, size=rows)) for rows in (N, M))
     weights = torch.from_numpy(generator.standard_normal((C, D)).astype(np.float32))
     return z, labels, anchors, drawn, weights
@@ -36,7 +39,9 @@ def per_row_gradients(z, labels, weights):
 
 def basis_of(anchors, drawn, weights, k=K):
     residuals = head_residuals(anchors, drawn, weights)
-    coefficients = anchor_coefficients(rank_one_gram(residuals, (anchors.double() @ anchors.double().T).numpy()), k)
+    coefficients = anchor_coefficients(
+        rank_one_gram(residuals, (anchors.double() @ anchors.double().T).numpy()), k
+    )
     return AnchorBasis(residuals, anchors, torch.from_numpy(coefficients)), coefficients
 
 
@@ -46,7 +51,8 @@ def test_the_basis_spans_the_anchors_top_directions_and_is_zero_past_their_rank(
     _, coefficients = basis_of(anchors, drawn, weights)
     v = gradients.T @ coefficients
     _, _, right = np.linalg.svd(gradients, full_matrices=False)
-    # float32 residuals (6e-8) in gradients of norm about 4; the projector's error is that over the relative eigengap, above 0.02.
+    # float32 residuals (6e-8) in gradients of norm about 4; the projector's error is that over the
+    # relative eigengap, above 0.02.
     np.testing.assert_allclose(v @ v.T, right[:K].T @ right[:K], atol=1e-4)
     np.testing.assert_allclose(v.T @ v, np.eye(K), atol=1e-5)
     generator = rng.stream(0, "rank")
@@ -56,21 +62,34 @@ def test_the_basis_spans_the_anchors_top_directions_and_is_zero_past_their_rank(
     np.testing.assert_allclose(np.linalg.norm(g.T @ coefficients, axis=0), [1, 1, 0, 0], atol=1e-9)
 
 
-@pytest.mark.parametrize(("embedding_clip", "residual_clip"), [(1.0, 0.2), (0.3, 1.5), (100.0, 100.0)])
+@pytest.mark.parametrize(
+    ("embedding_clip", "residual_clip"), [(1.0, 0.2), (0.3, 1.5), (100.0, 100.0)]
+)
 def test_sums_are_those_of_per_row_gradients(embedding_clip, residual_clip):
     z, labels, anchors, drawn, weights = case()
     basis, coefficients = basis_of(anchors, drawn, weights)
     embedding, residual = embedded_sums(
-        z, z.square().sum(1), (z @ anchors.T).double(), labels, weights, basis, embedding_clip=embedding_clip, residual_clip=residual_clip
+        z,
+        z.square().sum(1),
+        (z @ anchors.T).double(),
+        labels,
+        weights,
+        basis,
+        embedding_clip=embedding_clip,
+        residual_clip=residual_clip,
     )
     gradients = per_row_gradients(z, labels, weights)
     v = per_row_gradients(anchors, drawn, weights).T @ coefficients
     inside = gradients @ v
     outside = gradients - inside @ v.T
     wanted_inside = inside * np.minimum(1, embedding_clip / np.linalg.norm(inside, axis=1))[:, None]
-    wanted_outside = outside * np.minimum(1, residual_clip / np.linalg.norm(outside, axis=1))[:, None]
+    wanted_outside = (
+        outside * np.minimum(1, residual_clip / np.linalg.norm(outside, axis=1))[:, None]
+    )
     np.testing.assert_allclose(embedding.numpy(), wanted_inside.sum(0), rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(residual.numpy().ravel(), wanted_outside.sum(0), atol=0.02 * min(residual_clip, 6) + 1e-3)
+    np.testing.assert_allclose(
+        residual.numpy().ravel(), wanted_outside.sum(0), atol=0.02 * min(residual_clip, 6) + 1e-3
+    )
 
 
 def test_each_part_stays_within_its_clip_norm():
@@ -85,7 +104,8 @@ def test_each_part_stays_within_its_clip_norm():
 
 
 def test_a_row_almost_wholly_in_the_basis_moves_the_residual_by_no_more_than_its_clip_norm():
-    """Its residual is what is left of two norms: in float32 it left with twice the clip norm, ε ≤ 1 stated and 2.15 true."""
+    """Its residual is what is left of two norms: in float32 it left with twice the clip norm, ε ≤ 1
+    stated and 2.15 true."""
     d, share = 16_384, 6e-4
     generator = np.random.default_rng(693425)
     amplitudes = 1 + 0.02 * generator.standard_normal(d)
@@ -109,10 +129,26 @@ def test_a_row_almost_wholly_in_the_basis_moves_the_residual_by_no_more_than_its
             return draw()
 
     for n in (21, 20):
-        split = pc.split(pc.features(x[:n], np.arange(n) % 2, classes=["a", "b"]), public=pc.features(public, None))
-        settings = {"k": 2, "anchors": 4, "steps": 1, "learning_rate": 1.0, "l2_clip_norm": 0.1, "residual_clip_ratio": 0.01}
-        solved = solve("gep", split, epsilon=1.0, seed=0, standardise=False, centre=False, **settings)
-        list(solved.method.fit_many([solved.settings], solved.view, [solved.streams(0)], [Ledger(Tape())]))
+        split = pc.split(
+            pc.features(x[:n], np.arange(n) % 2, classes=["a", "b"]),
+            public=pc.features(public, None),
+        )
+        settings = {
+            "k": 2,
+            "anchors": 4,
+            "steps": 1,
+            "learning_rate": 1.0,
+            "l2_clip_norm": 0.1,
+            "residual_clip_ratio": 0.01,
+        }
+        solved = solve(
+            "gep", split, epsilon=1.0, seed=0, standardise=False, centre=False, **settings
+        )
+        list(
+            solved.method.fit_many(
+                [solved.settings], solved.view, [solved.streams(0)], [Ledger(Tape())]
+            )
+        )
     (embedding, residual), (embedding_without, residual_without) = kept
     assert torch.linalg.vector_norm(embedding - embedding_without) <= 0.1
     assert torch.linalg.vector_norm(residual - residual_without) <= 0.1 * 0.01
@@ -144,12 +180,22 @@ def test_the_official_basis_and_clipped_means(shared):
     np.testing.assert_allclose(v @ v.T, np.array(converged["projector"]), atol=1e-6)
     inside = private @ v
     outside = private - inside @ v.T
-    np.testing.assert_allclose(np.linalg.norm(inside, axis=1), converged["raw_embedding_norms"], rtol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(outside, axis=1), converged["raw_residual_norms"], rtol=1e-6)
+    np.testing.assert_allclose(
+        np.linalg.norm(inside, axis=1), converged["raw_embedding_norms"], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        np.linalg.norm(outside, axis=1), converged["raw_residual_norms"], rtol=1e-6
+    )
     clips = torch.tensor([oracle["clip0"], oracle["clip1"]], dtype=torch.float32)
     squared = torch.from_numpy((private**2).sum(1)).float()
-    inner, outer = (factor.double().numpy()[:, None] for factor in part_factors(torch.from_numpy(inside).float(), squared, clips))
-    # A residual's norm is raised by up to 1e-6 · ‖g‖²/‖res‖²/2: here at most 37/2 · 1e-6, so 2e-5 of residuals clipped to 0.7.
-    np.testing.assert_allclose((outer * outside).mean(0), converged["avg_clipped_residual"], atol=1.5e-5)
+    inner, outer = (
+        factor.double().numpy()[:, None]
+        for factor in part_factors(torch.from_numpy(inside).float(), squared, clips)
+    )
+    # A residual's norm is raised by up to 1e-6 · ‖g‖²/‖res‖²/2: here at most 37/2 · 1e-6, so 2e-5
+    # of residuals clipped to 0.7.
+    np.testing.assert_allclose(
+        (outer * outside).mean(0), converged["avg_clipped_residual"], atol=1.5e-5
+    )
     both = (inner * inside @ v.T + outer * outside).mean(0)
     np.testing.assert_allclose(both, converged["noiseless_reconstruction"], atol=1.5e-5)

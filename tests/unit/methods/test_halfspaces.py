@@ -1,4 +1,5 @@
-"""Noisy halfspaces against gradients and losses written out, and the printed algorithm against another accountant."""
+"""Noisy halfspaces against gradients and losses written out, and the printed algorithm against
+another accountant."""
 
 import math
 
@@ -24,7 +25,11 @@ from pillar_core.runs.run import solve
 from pillar_core.splits import split_features
 from pillar_core.types import FeatureSet
 
-LOSSES = {"logistic": halfspaces.logistic(), "hinge": halfspaces.hinge(4.0), "ramp": halfspaces.ramp(0.3)}
+LOSSES = {
+    "logistic": halfspaces.logistic(),
+    "hinge": halfspaces.hinge(4.0),
+    "ramp": halfspaces.ramp(0.3),
+}
 MARGINS = torch.linspace(-1, 1, 20_001, dtype=torch.float64)
 
 
@@ -53,7 +58,11 @@ def rows(n=30, k=5, classes=3):
     z = generator.standard_normal((n, k))
     z /= np.linalg.norm(z, axis=1, keepdims=True)
     weights = generator.standard_normal((2, classes, k))
-    return z.astype(np.float32), np.arange(n) % classes, torch.from_numpy(weights.astype(np.float32))
+    return (
+        z.astype(np.float32),
+        np.arange(n) % classes,
+        torch.from_numpy(weights.astype(np.float32)),
+    )
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
@@ -61,7 +70,9 @@ def test_joint_sums_equal_per_row_gradients(name):
     z, y, weights = rows()
     loss, signs = LOSSES[name], halfspaces.targets(y, 3)
     clips = torch.tensor([0.8, 5.0])
-    ours = halfspaces.clipped_joint_sum(torch.from_numpy(z), torch.ones(len(z)), signs, weights, loss, clips)
+    ours = halfspaces.clipped_joint_sum(
+        torch.from_numpy(z), torch.ones(len(z)), signs, weights, loss, clips
+    )
     for head in range(2):
         expected = torch.zeros((3, 5), dtype=torch.float64)
         for row, sign in zip(torch.from_numpy(z).double(), signs.T.double(), strict=True):
@@ -89,11 +100,16 @@ def binary_split(n=400, seed=0):
     mean = generator.standard_normal(10)
     y = np.arange(n) % 2
     x = ((2 * y[:, None] - 1) * mean + generator.standard_normal((n, 10))).astype(np.float32)
-    return split_features(FeatureSet(x[: n // 2], y[: n // 2], x[n // 2 :], y[n // 2 :], ("no", "yes")), public_fraction=0.2)
+    return split_features(
+        FeatureSet(x[: n // 2], y[: n // 2], x[n // 2 :], y[n // 2 :], ("no", "yes")),
+        public_fraction=0.2,
+    )
 
 
 @pytest.mark.parametrize("name", ["pillar_noisy_sgd", "semi_private_halfspace"])
-@pytest.mark.parametrize("split", [binary_split(), small_split()], ids=["two classes", "three classes"])
+@pytest.mark.parametrize(
+    "split", [binary_split(), small_split()], ids=["two classes", "three classes"]
+)
 def test_halfspaces_learn_at_a_large_budget(name, split):
     record = pc.run(name, split, epsilon=50.0)
     assert record.accuracy > 0.9
@@ -104,8 +120,13 @@ def test_halfspaces_learn_at_a_large_budget(name, split):
 def test_runs_and_choice_share_the_budget(relation):
     one = solve("pillar_noisy_sgd", binary_split(), epsilon=1.0, relation=relation)
     assert one.guarantee.epsilon.upper <= 1.0
-    choice = [event for event in event_counts(one.cost) if isinstance(event, ExponentialMechanismEvent)]
-    assert [event.epsilon_add_remove if relation == "add_or_remove_one" else event.epsilon_replace_one for event in choice] == [0.5]
+    choice = [
+        event for event in event_counts(one.cost) if isinstance(event, ExponentialMechanismEvent)
+    ]
+    assert [
+        event.epsilon_add_remove if relation == "add_or_remove_one" else event.epsilon_replace_one
+        for event in choice
+    ] == [0.5]
     assert one.settings.steps * 3 == max(event_counts(one.cost).values())
 
 
@@ -115,17 +136,34 @@ def test_without_a_budget_the_choice_must_be_given():
 
 
 def test_the_choice_prefers_the_better_run():
-    """Over six seeds of very noisy runs, an eager choice beats a blind one on the rows that it scores by."""
+    """Over six seeds of very noisy runs, an eager choice beats a blind one on the rows that it
+    scores by."""
     accuracies = []
     for choice_epsilon in (1e6, 1e-6):
-        case = case_for(METHODS["pillar_noisy_sgd"], noise_multiplier=30.0, choice_epsilon=choice_epsilon)
+        case = case_for(
+            METHODS["pillar_noisy_sgd"], noise_multiplier=30.0, choice_epsilon=choice_epsilon
+        )
         x, y = checks.private_rows(case.view)
-        accuracies.append(np.mean([(case.fit(case.view, seed=seed)[0].classifier.predict(x) == y).mean() for seed in range(6)]))
+        accuracies.append(
+            np.mean(
+                [
+                    (case.fit(case.view, seed=seed)[0].classifier.predict(x) == y).mean()
+                    for seed in range(6)
+                ]
+            )
+        )
     assert accuracies[0] > accuracies[1]
 
 
 def printed_case(**changes):
-    return pc.run("pillar_noisy_sgd", binary_split(n=80), epsilon=2.0, preset="paper", failure_probability=0.5, **changes)
+    return pc.run(
+        "pillar_noisy_sgd",
+        binary_split(n=80),
+        epsilon=2.0,
+        preset="paper",
+        failure_probability=0.5,
+        **changes,
+    )
 
 
 def test_the_printed_algorithm_runs_on_few_rows_within_its_budget_and_says_what_many_take():
@@ -134,26 +172,37 @@ def test_the_printed_algorithm_runs_on_few_rows_within_its_budget_and_says_what_
     assert record.settings["steps"] == 32**2
     assert printed_case().accuracy == record.accuracy
     assert len(record.guarantee.events) == 2
-    case = case_for(METHODS["pillar_noisy_sgd"], variant="as_printed", steps=None, runs_delta=1e-5, failure_probability=0.9)
+    case = case_for(
+        METHODS["pillar_noisy_sgd"],
+        variant="as_printed",
+        steps=None,
+        runs_delta=1e-5,
+        failure_probability=0.9,
+    )
     checks.declared_is_spent(case)
     checks.repeats_and_leaves_inputs(case)
     generator = rng.stream(0, "many")
     x = generator.standard_normal((5000, 4)).astype(np.float32)
-    split = split_features(FeatureSet(x, np.arange(5000) % 2, None, None, ("a", "b")), public_fraction=0.1)
+    split = split_features(
+        FeatureSet(x, np.arange(5000) % 2, None, None, ("a", "b")), public_fraction=0.1
+    )
     with pytest.raises(SettingError, match="single-row steps"):
         pc.run("pillar_noisy_sgd", split, epsilon=1.0, preset="paper")
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_the_printed_noise_satisfies_another_accountant(epsilon):
-    """n² draws of one row among n, replace-one sensitivity 2L·n against σ: dp-accounting's RDP bound stays below the printed ε."""
+    """n² draws of one row among n, replace-one sensitivity 2L·n against σ: dp-accounting's RDP
+    bound stays below the printed ε."""
     n, delta = 100, 1e-5
     noise_multiplier = math.sqrt(32 * math.log(n / delta) * math.log(1 / delta)) / epsilon
     event = printed_event(noise_multiplier, n_private=n, delta=delta)
     assert isinstance(event, PureEvent)
     assert event.epsilon_replace_one == pytest.approx(epsilon)
     accountant = RdpAccountant(neighboring_relation=TheirRelation.REPLACE_ONE)
-    step = dp_event.SampledWithoutReplacementDpEvent(n, 1, dp_event.GaussianDpEvent(noise_multiplier / 2))
+    step = dp_event.SampledWithoutReplacementDpEvent(
+        n, 1, dp_event.GaussianDpEvent(noise_multiplier / 2)
+    )
     accountant.compose(step, n * n)
     assert accountant.get_epsilon(delta) <= epsilon
 
@@ -167,7 +216,9 @@ def test_printed_steps_follow_the_printed_rule_and_charge_nothing_beyond_its_ran
         return float(loss.slope(torch.tensor(margin)))
 
     streams = Streams(4)
-    mechanism = PrintedNoisySgd(1e-9, 2, 1e-5, streams.secret("noise"), streams.secret("draws"), Ledger())
+    mechanism = PrintedNoisySgd(
+        1e-9, 2, 1e-5, streams.secret("noise"), streams.secret("draws"), Ledger()
+    )
     ours = mechanism.run(z, signs, slope, 2.0)
     noise, draws = Streams(4).secret("noise"), Streams(4).secret("draws")
     w = noise.standard_normal(2)
@@ -177,7 +228,10 @@ def test_printed_steps_follow_the_printed_rule_and_charge_nothing_beyond_its_ran
         w = w - 4.0 * slope(signs[slot] * z[slot] @ w) * signs[slot] * z[slot] / math.sqrt(t * 16)
         w /= max(np.linalg.norm(w), 1.0)
     np.testing.assert_allclose(ours, w, atol=1e-6)
-    # σ of the printed formula at ε = 9 and 12, δ = 1e-5, n = 1,000: the range ends at 2√(2·log(2/δ)) = 9.88.
-    at = {epsilon: math.sqrt(32 * math.log(1e8) * math.log(1e5)) / epsilon for epsilon in (9.0, 12.0)}
+    # σ of the printed formula at ε = 9 and 12, δ = 1e-5, n = 1,000: the range ends at
+    # 2√(2·log(2/δ)) = 9.88.
+    at = {
+        epsilon: math.sqrt(32 * math.log(1e8) * math.log(1e5)) / epsilon for epsilon in (9.0, 12.0)
+    }
     assert isinstance(printed_event(at[9.0], n_private=1000, delta=1e-5), PureEvent)
     assert printed_event(at[12.0], n_private=1000, delta=1e-5) == NonPrivateDpEvent()

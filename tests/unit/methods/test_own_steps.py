@@ -1,4 +1,5 @@
-"""A newcomer's optimiser: DP-Adam in ten lines, as private as DP-SGD, with the batched grid; and a step that cheats is refused."""
+"""A newcomer's optimiser: DP-Adam in ten lines, as private as DP-SGD, with the batched grid; and a
+step that cheats is refused."""
 
 import dataclasses
 
@@ -16,22 +17,30 @@ from pillar_core.rng import Streams
 
 
 def adam(settings, together, state):
-    """Adam (Kingma & Ba 2015, Algorithm 1) on noisy mean gradients: post-processing of what DP-SGD releases."""
+    """Adam (Kingma & Ba 2015, Algorithm 1) on noisy mean gradients: post-processing of what DP-SGD
+    releases."""
     plans = [descent.plan_of(one, together.view.facts) for one in settings]
-    rates, rows = (per_head([getattr(plan, name) for plan in plans], state) for name in ("learning_rate", "expected_rows"))
+    rates, rows = (
+        per_head([getattr(plan, name) for plan in plans], state)
+        for name in ("learning_rate", "expected_rows")
+    )
     first, second = torch.zeros_like(state), torch.zeros_like(state)
 
     def step(number, state, noisy_sum):
         gradient = noisy_sum(state) / rows
         first.lerp_(gradient, 0.1)
         second.lerp_(gradient.square(), 0.001)
-        return state - rates * (first / (1 - 0.9 ** (number + 1))) / ((second / (1 - 0.999 ** (number + 1))).sqrt() + 1e-8)
+        return state - rates * (first / (1 - 0.9 ** (number + 1))) / (
+            (second / (1 - 0.999 ** (number + 1))).sqrt() + 1e-8
+        )
 
     return step
 
 
 def dp_adam(optimiser=adam):
-    fit_many = descent.fit_many_with(descent.all_features, descent.PREPROCESSING, optimiser=optimiser)
+    fit_many = descent.fit_many_with(
+        descent.all_features, descent.PREPROCESSING, optimiser=optimiser
+    )
     return dataclasses.replace(METHODS["dp_sgd"], name="dp_adam", fit_many=fit_many)
 
 
@@ -49,10 +58,15 @@ def test_without_noise_it_is_adam():
     optimiser = torch.optim.Adam(layer.parameters(), lr=0.05)
     for _ in range(5):
         optimiser.zero_grad()
-        torch.nn.functional.cross_entropy(layer(torch.from_numpy(prepared.z)), torch.from_numpy(case.view.y)).backward()
+        torch.nn.functional.cross_entropy(
+            layer(torch.from_numpy(prepared.z)), torch.from_numpy(case.view.y)
+        ).backward()
         optimiser.step()
-    # Where a gradient is near zero, float32 rounding decides how much of a step is taken: a tenth of one step of 0.05 is allowed.
-    np.testing.assert_allclose(result.classifier.weights, layer.weight.detach().numpy().T, atol=5e-3)
+    # Where a gradient is near zero, float32 rounding decides how much of a step is taken: a tenth
+    # of one step of 0.05 is allowed.
+    np.testing.assert_allclose(
+        result.classifier.weights, layer.weight.detach().numpy().T, atol=5e-3
+    )
 
 
 def test_a_step_that_looks_twice_spends_more_than_was_declared():

@@ -1,4 +1,5 @@
-"""PATE: stable teachers, votes against brute force, GNMax's cost, and the published data-dependent numbers."""
+"""PATE: stable teachers, votes against brute force, GNMax's cost, and the published data-dependent
+numbers."""
 
 import dataclasses
 import json
@@ -55,7 +56,14 @@ def test_a_teacher_is_a_ridge_regression_on_its_own_rows_and_no_bit_hangs_on_oth
     order = np.concatenate([order[group[order] != 2], np.flatnonzero(group == 2)[::-1]])
     for z, is_own in ((np.rint(rows * 2**15) / 2**15, True), (rows, False)):
         one, other = (
-            grouped_ridge(z[kept].astype(np.float32), y[kept], group[kept], n_groups=5, n_classes=3, penalty=0.3)[0][2]
+            grouped_ridge(
+                z[kept].astype(np.float32),
+                y[kept],
+                group[kept],
+                n_groups=5,
+                n_classes=3,
+                penalty=0.3,
+            )[0][2]
             for kept in (np.arange(600), order)
         )
         assert np.array_equal(one, other) is is_own
@@ -83,11 +91,15 @@ def test_the_cost_in_rdp_terms_and_of_no_more_answers_than_questions():
     learner = METHODS["pate"]
     plain = learner.settings(noise_multiplier=5.0, queries=12)
     [(event, times)] = event_counts(learner.cost(plain, facts)).items()
-    # α/σ² per answer, with σ = √2 · 5 votes: μ² per answer = 2/σ² = 1/25. One voter, so the same when a row is replaced.
+    # α/σ² per answer, with σ = √2 · 5 votes: μ² per answer = 2/σ² = 1/25. One voter, so the same
+    # when a row is replaced.
     assert (event.noise_multiplier, event.replace_one_factor, times) == (5.0, 1.0, 12)
     confident = dataclasses.replace(plain, answers=4, top_noise_ratio=3.0)
     counts = event_counts(learner.cost(confident, facts))
-    assert {(part.noise_multiplier, times) for part, times in counts.items()} == {(15.0, 12), (5.0, 4)}
+    assert {(part.noise_multiplier, times) for part, times in counts.items()} == {
+        (15.0, 12),
+        (5.0, 4),
+    }
     with pytest.raises(SettingError, match="answers must be at most 10"):
         pc.run("pate", small_split(), epsilon=1.0, queries=10, answers=11)
 
@@ -104,7 +116,9 @@ def test_teachers_are_trained_in_blocks_and_are_no_more_than_rows(monkeypatch):
 
 def test_without_noise_the_student_learns_from_its_teachers():
     for learns in ("votes", "labels"):
-        record = pc.run("pate", small_split(n=900), epsilon=math.inf, teachers=10, k=4, student=learns)
+        record = pc.run(
+            "pate", small_split(n=900), epsilon=math.inf, teachers=10, k=4, student=learns
+        )
         assert record.accuracy > 0.8
 
 
@@ -132,5 +146,9 @@ def test_published_rdp(shared):
     for one in json.loads((shared / "oracles" / "pate.json").read_text()):
         votes, sigma, orders = np.array(one["counts"], dtype=float), one["sigma"], one["orders"]
         assert log_chance_of_another(votes, sigma) == pytest.approx(one["logq"], rel=1e-9)
-        np.testing.assert_allclose(gnmax_rdp(votes, sigma, orders), one["rdp_data_dependent"], rtol=1e-9)
-        np.testing.assert_allclose(np.array(orders) / sigma**2, one["rdp_data_independent"], rtol=1e-9)
+        np.testing.assert_allclose(
+            gnmax_rdp(votes, sigma, orders), one["rdp_data_dependent"], rtol=1e-9
+        )
+        np.testing.assert_allclose(
+            np.array(orders) / sigma**2, one["rdp_data_independent"], rtol=1e-9
+        )

@@ -1,4 +1,5 @@
-"""One-shot PILLAR: sensitivity under both relations, the formulas against brute force, and what comes out without noise."""
+"""One-shot PILLAR: sensitivity under both relations, the formulas against brute force, and what
+comes out without noise."""
 
 import dataclasses
 import math
@@ -25,7 +26,9 @@ def test_the_sensitivities_are_reached_and_never_passed(weight):
         rows = unit_rows(generator.standard_normal((2, 2)).astype(np.float32))
         rows = np.concatenate([rows, -rows[:1], np.zeros((1, 2), dtype=np.float32)])
         sums = [
-            one_shot.class_sums(row[None], np.array([label]), n_classes=2, count_weight=weight).double().numpy()
+            one_shot.class_sums(row[None], np.array([label]), n_classes=2, count_weight=weight)
+            .double()
+            .numpy()
             for row in rows
             for label in (0, 1)
         ]
@@ -33,13 +36,19 @@ def test_the_sensitivities_are_reached_and_never_passed(weight):
         replace.extend(np.linalg.norm(one - other) for one in sums for other in sums)
     bound = one_shot.sensitivity(weight)
     assert bound * 0.999 <= max(add) <= bound
-    assert bound * one_shot.replace_one_factor(weight) * 0.999 <= max(replace) <= bound * one_shot.replace_one_factor(weight)
+    assert (
+        bound * one_shot.replace_one_factor(weight) * 0.999
+        <= max(replace)
+        <= bound * one_shot.replace_one_factor(weight)
+    )
 
 
 def test_known_sensitivities_and_a_row_that_the_projection_loses():
     assert (one_shot.sensitivity(0.0), one_shot.replace_one_factor(0.0)) == (1.0, 2.0)
     assert one_shot.sensitivity(1.0) * one_shot.replace_one_factor(1.0) == pytest.approx(2.0)
-    assert one_shot.sensitivity(3.0) * one_shot.replace_one_factor(3.0) == pytest.approx(math.sqrt(20))
+    assert one_shot.sensitivity(3.0) * one_shot.replace_one_factor(3.0) == pytest.approx(
+        math.sqrt(20)
+    )
     assert not unit_rows(np.zeros((1, 3), dtype=np.float32)).any()
     assert Transform(normalise=True)(np.zeros((1, 3), dtype=np.float32)).any() is np.False_
 
@@ -47,7 +56,10 @@ def test_known_sensitivities_and_a_row_that_the_projection_loses():
 def test_equal_counts_give_the_printed_formulas():
     generator = rng.stream(1, "sums")
     classes, k, n, std = 4, 3, 50.0, 2.5
-    sums, public = n * generator.standard_normal((classes, k)), generator.standard_normal((30, k)) * [3, 2, 1]
+    sums, public = (
+        n * generator.standard_normal((classes, k)),
+        generator.standard_normal((30, k)) * [3, 2, 1],
+    )
     weights, bias = one_shot.classifier_of(sums, np.full(classes, n), std=std, z_public=public)
     m = sums.T / n
     middle = m.mean(axis=1, keepdims=True)
@@ -55,38 +67,62 @@ def test_equal_counts_give_the_printed_formulas():
     nu = std / n
     tau = np.maximum(0, classes / (classes - 1) * (m**2).mean(axis=1) - nu**2)
     s = (tau / (tau + nu**2))[:, None]
-    w = np.maximum(public.var(axis=0) - (classes - 1) / classes * tau, one_shot.SMALLEST_WITHIN_SHARE * public.var(axis=0))[:, None]
+    w = np.maximum(
+        public.var(axis=0) - (classes - 1) / classes * tau,
+        one_shot.SMALLEST_WITHIN_SHARE * public.var(axis=0),
+    )[:, None]
     v = w + s * nu**2
     wanted = s * m / v
     np.testing.assert_allclose(weights, wanted, rtol=1e-5)
-    printed = -0.5 * ((s * m) ** 2 / v).sum(axis=0) - 0.5 * np.log(v).sum(axis=0) - (middle * wanted).sum(axis=0) - math.log(classes)
+    printed = (
+        -0.5 * ((s * m) ** 2 / v).sum(axis=0)
+        - 0.5 * np.log(v).sum(axis=0)
+        - (middle * wanted).sum(axis=0)
+        - math.log(classes)
+    )
     np.testing.assert_allclose(bias, printed, rtol=1e-4, atol=1e-5)
 
 
 def test_the_signal_variance_is_unbiased_with_unequal_counts():
     generator = rng.stream(2, "moments")
     counts, tau, std, k = np.array([900.0, 300.0, 100.0, 50.0]), 0.04, 20.0, 40_000
-    means = np.sqrt(tau) * generator.standard_normal((k, 4)) + std / counts * generator.standard_normal((k, 4))
+    means = np.sqrt(tau) * generator.standard_normal(
+        (k, 4)
+    ) + std / counts * generator.standard_normal((k, 4))
     share = counts / counts.sum()
     centred = means - means @ share[:, None]
     precision = share**2 / (share**2).sum()
     noise = (std / counts) ** 2
     expected_noise = noise * (1 - 2 * share) + (share**2 * noise).sum()
-    raw = (centred**2 - expected_noise) @ precision / (precision @ (1 - 2 * share) + (share**2).sum())
-    # Mean of k estimates: 6 standard errors; counting classes alike instead is off by the noise of the small ones.
+    raw = (
+        (centred**2 - expected_noise) @ precision / (precision @ (1 - 2 * share) + (share**2).sum())
+    )
+    # Mean of k estimates: 6 standard errors; counting classes alike instead is off by the noise of
+    # the small ones.
     assert abs(raw.mean() - tau) <= 6 * raw.std() / math.sqrt(k)
-    np.testing.assert_allclose(one_shot._between(centred, noise, share), np.maximum(0, raw), rtol=1e-9)
+    np.testing.assert_allclose(
+        one_shot._between(centred, noise, share), np.maximum(0, raw), rtol=1e-9
+    )
 
 
 def test_counts_add_up_and_shrink_to_even_ones_as_noise_grows():
     noisy = np.array([700.0, 250.0, 150.0])
     sure = one_shot.class_counts(noisy, std=0.0, n_private=1000, n_classes=3)
     np.testing.assert_allclose(sure, noisy - 100 / 3)
-    np.testing.assert_allclose(one_shot.class_counts(noisy, std=1e6, n_private=1000, n_classes=3), 1000 / 3)
+    np.testing.assert_allclose(
+        one_shot.class_counts(noisy, std=1e6, n_private=1000, n_classes=3), 1000 / 3
+    )
     halfway = one_shot.class_counts(noisy, std=200.0, n_private=1000, n_classes=3)
     assert 1000 / 3 < halfway[0] < sure[0]
-    np.testing.assert_allclose(one_shot.class_counts(None, std=0.0, n_private=1000, n_classes=4), 250)
-    assert one_shot.class_counts(np.array([-50.0, 10.0, 1040.0]), std=0.0, n_private=1000, n_classes=3).min() > 0
+    np.testing.assert_allclose(
+        one_shot.class_counts(None, std=0.0, n_private=1000, n_classes=4), 250
+    )
+    assert (
+        one_shot.class_counts(
+            np.array([-50.0, 10.0, 1040.0]), std=0.0, n_private=1000, n_classes=3
+        ).min()
+        > 0
+    )
 
 
 def test_sums_are_those_of_projected_unit_rows():
@@ -112,7 +148,9 @@ def test_without_noise_or_counts_it_separates_and_k_follows_the_noise():
     [call] = tape.calls
     assert call.shape == (3, 4)
     assert call.sensitivity == 1.0
-    assert ledger.total_event == METHODS["dp_sgd"].cost(case_for(METHODS["dp_sgd"], steps=1).settings, case.view.facts)
+    assert ledger.total_event == METHODS["dp_sgd"].cost(
+        case_for(METHODS["dp_sgd"], steps=1).settings, case.view.facts
+    )
     # Three clusters two to three standard deviations apart in 8 dimensions; chance is 1/3.
     record = pc.run("pillar_one_shot", small_split(n=600), epsilon=math.inf, k=4)
     assert record.accuracy > 0.8
@@ -122,4 +160,9 @@ def test_without_noise_or_counts_it_separates_and_k_follows_the_noise():
     settings = one_shot.OneShotSettings(noise_multiplier=31.0)
     plan = one_shot.resolve_hyperparameters(settings, facts)
     assert plan.settings.k == round(0.75 * (10_000 / 31.0) ** (2 / 3))
-    assert one_shot.resolve_hyperparameters(one_shot.OneShotSettings(noise_multiplier=0.0), facts).settings.k == 2_000
+    assert (
+        one_shot.resolve_hyperparameters(
+            one_shot.OneShotSettings(noise_multiplier=0.0), facts
+        ).settings.k
+        == 2_000
+    )

@@ -1,4 +1,5 @@
-"""Private-kNN: neighbours against brute force, ties, sensitivity under both relations, and the student."""
+"""Private-kNN: neighbours against brute force, ties, sensitivity under both relations, and the
+student."""
 
 import dataclasses
 import math
@@ -34,7 +35,11 @@ def test_votes_are_the_labels_of_the_nearest_rows(neighbours):
 
 
 def test_ties_go_to_the_smaller_row_number_and_an_empty_sample_votes_for_nothing():
-    asked, z, y = np.zeros((1, 2), dtype=np.float32), np.ones((6, 2), dtype=np.float32), np.arange(6) % 3
+    asked, z, y = (
+        np.zeros((1, 2), dtype=np.float32),
+        np.ones((6, 2), dtype=np.float32),
+        np.arange(6) % 3,
+    )
     ids = np.array([5, 0, 3, 1, 4, 2])
     votes = neighbour_votes(asked, z, y, ids, neighbours=2, n_classes=3)
     np.testing.assert_array_equal(votes[0], np.bincount(y[[1, 3]], minlength=3))
@@ -73,13 +78,20 @@ def test_a_row_that_leaves_lets_one_in_even_among_near_ties():
     generator = rng.stream(4, "near ties")
     centre = generator.standard_normal(8)
     # Rows within a few grid steps of each other: float32 distances tie or swap by rounding.
-    z = (np.rint((centre / np.linalg.norm(centre) + 2e-4 * generator.standard_normal((400, 8))) / STEP) * STEP).astype(np.float32)
+    z = (
+        np.rint(
+            (centre / np.linalg.norm(centre) + 2e-4 * generator.standard_normal((400, 8))) / STEP
+        )
+        * STEP
+    ).astype(np.float32)
     y, ids = generator.integers(5, size=400), np.arange(400)
     asked = z[:20] + np.float32(STEP)
     full = neighbour_votes(asked, z, y, ids, neighbours=30, n_classes=5)
     for gone in range(0, 400, 13):
         kept = ids != gone
-        moved = full - neighbour_votes(asked, z[kept], y[kept], ids[kept], neighbours=30, n_classes=5)
+        moved = full - neighbour_votes(
+            asked, z[kept], y[kept], ids[kept], neighbours=30, n_classes=5
+        )
         assert np.linalg.norm(moved, axis=1).max() <= math.sqrt(2)
 
 
@@ -88,7 +100,12 @@ def test_each_query_is_one_sampled_gaussian():
     settings = PrivateKnnSettings(noise_multiplier=4.0, queries=9, batch_size=30)
     [(event, times)] = event_counts(METHODS["private_knn"].cost(settings, facts)).items()
     assert isinstance(event, events.PoissonSampledDpEvent)
-    assert (event.sampling_probability, event.event.noise_multiplier, event.event.replace_one_factor, times) == (30 / 120, 4.0, 1.0, 9)
+    assert (
+        event.sampling_probability,
+        event.event.noise_multiplier,
+        event.event.replace_one_factor,
+        times,
+    ) == (30 / 120, 4.0, 1.0, 9)
 
 
 @pytest.mark.parametrize("batch_size", [None, 60])
@@ -99,7 +116,17 @@ def test_the_budget_is_kept(batch_size):
 
 def test_without_noise_the_student_learns_and_its_shrunk_regression_is_least_squares():
     for learns in ("votes", "labels"):
-        assert pc.run("private_knn", small_split(n=900), epsilon=math.inf, k=4, neighbours=20, student=learns).accuracy > 0.8
+        assert (
+            pc.run(
+                "private_knn",
+                small_split(n=900),
+                epsilon=math.inf,
+                k=4,
+                neighbours=20,
+                student=learns,
+            ).accuracy
+            > 0.8
+        )
     asked, _, _ = rows(m=30)
     targets = rng.stream(5, "targets").standard_normal((30, 2))
     weights, bias = shrunk_regression(asked, targets, noise_std=0.0)
@@ -113,7 +140,8 @@ def test_cross_validation_shrinks_noise_alone_and_takes_a_small_penalty_for_sign
     noise = generator.standard_normal((500, 10))
     kept, _ = shrunk_regression(z, noise, noise_std=1.0)
     plain, _ = shrunk_regression(z, noise, noise_std=0.0)
-    # Each direction keeps max(0, 1 − 1/power) with power a mean of 10 squares (sd 0.45): 0.15 of it on average.
+    # Each direction keeps max(0, 1 − 1/power) with power a mean of 10 squares (sd 0.45): 0.15 of it
+    # on average.
     assert np.linalg.norm(kept) < 0.5 * np.linalg.norm(plain)
     generator = rng.stream(7, "gcv")
     z = generator.standard_normal((100, 20))

@@ -19,7 +19,10 @@ RIVALS = ("dp_ls", "dp_fc", "prototypes")
 
 @pytest.mark.parametrize("name", ["dp_ls", "prototypes"])
 def test_a_row_that_is_no_number_moves_nothing_further(name):
-    rows = {"not a number": np.full(8, np.nan, dtype=np.float32), "infinite": np.full(8, np.inf, dtype=np.float32)}
+    rows = {
+        "not a number": np.full(8, np.nan, dtype=np.float32),
+        "infinite": np.full(8, np.inf, dtype=np.float32),
+    }
     checks.is_within_sensitivity(case_for(METHODS[name]), rows=rows)
 
 
@@ -38,9 +41,13 @@ def test_dp_ls_is_least_squares_with_the_public_second_moment():
     result, _ = case.fit(case.view, tape)
     facts = case.view.facts
     z = case.view.prepare(standardise=None, centre=None, normalise=True).z_public.astype(np.float64)
-    curvature = facts.n_private * np.mean([np.outer(row, row) for row in z], axis=0) + dp_ls.RIDGE_PER_NOISE * np.eye(8)
+    curvature = facts.n_private * np.mean(
+        [np.outer(row, row) for row in z], axis=0
+    ) + dp_ls.RIDGE_PER_NOISE * np.eye(8)
     gradient = result.classifier.weights.T @ curvature - tape.released[0].numpy()
-    assert np.abs(gradient).max() <= 1e-5 * np.abs(tape.released[0].numpy()).max()  # float32 weights
+    assert (
+        np.abs(gradient).max() <= 1e-5 * np.abs(tape.released[0].numpy()).max()
+    )  # float32 weights
     assert pc.run("dp_ls", small_split(n=60, d=40), epsilon=math.inf).accuracy > 0.5
 
 
@@ -53,10 +60,14 @@ def test_private_covariance_is_paid_and_keeps_the_contract():
 
 def test_prototypes_keep_the_contract_are_purely_private_and_without_noise_the_rows_most_like_the_class():
     case = case_for(METHODS["prototypes"], prototypes=3)
-    for check in checks.PRIVACY[:-1]:  # a choice has the law that tests/contract looks at, however many there are
+    for check in checks.PRIVACY[
+        :-1
+    ]:  # a choice has the law that tests/contract looks at, however many there are
         check(case)
     record = pc.run("prototypes", small_split(n=600), epsilon=0.5, delta=1e-12, prototypes=2)
-    assert record.settings["noise_scale"] == pytest.approx(2.0, rel=1e-3), "ε = 1/scale, whatever δ is"
+    assert record.settings["noise_scale"] == pytest.approx(2.0, rel=1e-3), (
+        "ε = 1/scale, whatever δ is"
+    )
     split = small_split(n=300, d=5)
     record = pc.run("prototypes", split, epsilon=math.inf, prototypes=1)
     z = record.classifier.transform(split.public_x).astype(np.float64)
@@ -65,18 +76,26 @@ def test_prototypes_keep_the_contract_are_purely_private_and_without_noise_the_r
     ends = prototypes.similarity_range(z.astype(np.float32), prototypes.PrototypesSettings())
     low, high = (end / prototypes.ROW_UNITS**2 for end in ends)
     for label in range(3):
-        similar = [sum(min(max(row @ other, low), high) for other in private[y == label]) for row in z]
-        np.testing.assert_allclose(record.classifier.weights[:, label], z[int(np.argmax(similar))], atol=1e-6)
+        similar = [
+            sum(min(max(row @ other, low), high) for other in private[y == label]) for row in z
+        ]
+        np.testing.assert_allclose(
+            record.classifier.weights[:, label], z[int(np.argmax(similar))], atol=1e-6
+        )
 
 
 def test_similarities_of_rows_add_up_in_any_order_and_company():
     """In floating point, sums of 3,000 rows move each other."""
     generator = np.random.default_rng(0)
-    z, public = (unit_rows(generator.normal(size=(count, 16)).astype(np.float32)) for count in (3000, 4))
+    z, public = (
+        unit_rows(generator.normal(size=(count, 16)).astype(np.float32)) for count in (3000, 4)
+    )
     low, high = prototypes.similarity_range(public, prototypes.PrototypesSettings())
 
     def sums(rows):
-        return prototypes.scores(rows, np.zeros(len(rows), dtype=np.int64), public, n_classes=1, low=low, high=high)[0]
+        return prototypes.scores(
+            rows, np.zeros(len(rows), dtype=np.int64), public, n_classes=1, low=low, high=high
+        )[0]
 
     terms = np.stack([sums(row[None]) for row in z])
     assert (terms.min(), terms.max()) == (0, high - low), "a row spreads a score by what is charged"

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from pillar_core.errors import DataError
-from pillar_core.metrics import METRICS, RAREST, by_class, evaluate, interval, over_runs, threshold_at
+from pillar_core.metrics import (
+    METRICS,
+    RAREST,
+    by_class,
+    evaluate,
+    interval,
+    over_runs,
+    threshold_at,
+)
 from pillar_core.numerics import wilson
 
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
@@ -23,7 +31,10 @@ def test_counts_by_hand_and_of_absent_classes_or_constant_scores() -> None:
     assert found["auc"] is None
     assert found["per_class"] == [0.5, 0.5, None]
     assert found["balanced_accuracy"] == 0.5
-    assert evaluate(np.zeros((6, 2), np.float32), np.array([0, 1, 0, 1, 1, 1]), n_classes=2)["auc"] == 0.5
+    assert (
+        evaluate(np.zeros((6, 2), np.float32), np.array([0, 1, 0, 1, 1, 1]), n_classes=2)["auc"]
+        == 0.5
+    )
     generator = np.random.Generator(np.random.PCG64(0))
     scores, y = generator.integers(0, 9, (50, 4)).astype(np.float32), generator.integers(0, 4, 50)
     shifted = scores + generator.integers(-1000, 1000, (50, 1)).astype(np.float32)
@@ -42,7 +53,9 @@ def test_counts_by_hand_and_of_absent_classes_or_constant_scores() -> None:
         (np.where(SCORES == 5, np.inf, SCORES), [0, 1, 1, 2], 3, "1 of 4 rows"),
     ],
 )
-def test_bad_scores_are_refused(scores: np.ndarray, y: list[int], n_classes: int, message: str) -> None:
+def test_bad_scores_are_refused(
+    scores: np.ndarray, y: list[int], n_classes: int, message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         evaluate(scores, np.array(y, dtype=np.int64), n_classes=n_classes)
 
@@ -56,8 +69,12 @@ def test_intervals_have_known_values_and_cover_as_often_as_they_say() -> None:
     assert interval([0.5]) == (0.5, -math.inf, math.inf)
     assert interval([0.5, 0.5]) == (0.5, 0.5, 0.5)
     generator = np.random.Generator(np.random.PCG64(3))
-    inside = [low <= 0 <= high for _, low, high in (interval(generator.standard_normal(5).tolist()) for _ in range(2_000))]
-    # Binomial(2000, 0.95): five standard deviations are 0.024. A normal quantile instead of Student's covers 0.878.
+    inside = [
+        low <= 0 <= high
+        for _, low, high in (interval(generator.standard_normal(5).tolist()) for _ in range(2_000))
+    ]
+    # Binomial(2000, 0.95): five standard deviations are 0.024. A normal quantile instead of
+    # Student's covers 0.878.
     assert abs(np.mean(inside) - 0.95) < 0.024
     assert over_runs([0.99, 1.0, 0.9])[2] == 1.0  # Student's end is 1.099
     assert over_runs([0.01, 0.0, 0.1])[1] == 0.0
@@ -72,7 +89,9 @@ def test_interval_refuses_what_is_not_finite(values: list[float]) -> None:
         interval(values)
 
 
-def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_counts_by_test_rows() -> None:
+def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_counts_by_test_rows() -> (
+    None
+):
     y = np.array([0] * 40 + [1] * 10)
     says = np.array([0] * 40 + [1] * 8 + [0] * 2)
     found = by_class(evaluate(np.eye(2)[says], y, n_classes=2), [40, 10], ["well", "ill"])
@@ -97,8 +116,13 @@ def test_the_interval_of_a_balanced_accuracy_covers_as_often_as_it_says() -> Non
     rows, truth = [200, 12], (0.95, 0.7)
     inside = 0
     for _ in range(1_000):
-        recalls = [generator.binomial(count, share) / count for count, share in zip(rows, truth, strict=True)]
-        _, low, high = by_class({"per_class": recalls, "accuracy": 0.9}, rows, ["a", "b"])["Balanced accuracy"]
+        recalls = [
+            generator.binomial(count, share) / count
+            for count, share in zip(rows, truth, strict=True)
+        ]
+        _, low, high = by_class({"per_class": recalls, "accuracy": 0.9}, rows, ["a", "b"])[
+            "Balanced accuracy"
+        ]
         inside += low <= sum(truth) / 2 <= high
     # Binomial(1000, 0.95): five standard deviations are 0.034.
     assert abs(inside / 1_000 - 0.95) < 0.034

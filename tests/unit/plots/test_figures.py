@@ -27,12 +27,19 @@ PEAK = {0.1: 8, 1.0: 32}
 
 
 def runs(seeds: int = 3) -> pd.DataFrame:
-    """Runs with a known best k for each budget: accuracy falls with the distance from it, seeds spread by ±0.01."""
+    """Runs with a known best k for each budget: accuracy falls with the distance from it, seeds
+    spread by ±0.01."""
     rows: list[tuple[str, float | None, float, int, float]] = []
     for seed in range(seeds):
         wobble = 0.01 * (seed - (seeds - 1) / 2)
         rows += [
-            ("pillar", k, epsilon, seed, 0.7 - 0.05 * abs(math.log2(k / PEAK[epsilon])) + 0.1 * (epsilon == 1.0) + wobble)
+            (
+                "pillar",
+                k,
+                epsilon,
+                seed,
+                0.7 - 0.05 * abs(math.log2(k / PEAK[epsilon])) + 0.1 * (epsilon == 1.0) + wobble,
+            )
             for epsilon in BUDGETS
             for k in KS
         ]
@@ -51,19 +58,34 @@ def steps() -> dict[str, Any]:
     pushes = pd.DataFrame({"step": [1, 2], "noisy_x": [2.0, 0.0], "clean_y": 0.0, "noise": 3.0})
     pushes[["clean_x", "noisy_y", "clean"]] = 1.0
     heads = np.array([[[1.0, 0.0], [-1.0, 0.0]]] * 2)
-    return {"points": points, "heads": heads, "pushes": pushes, "noise": 1.0, "pushed": "a", "classes": ("a", "b")}
+    return {
+        "points": points,
+        "heads": heads,
+        "pushes": pushes,
+        "noise": 1.0,
+        "pushed": "a",
+        "classes": ("a", "b"),
+    }
 
 
 def traces(figure: Any, **wanted: Any) -> list[Any]:
-    return [trace for trace in figure.data if all(getattr(trace, name) == value for name, value in wanted.items())]
+    return [
+        trace
+        for trace in figure.data
+        if all(getattr(trace, name) == value for name, value in wanted.items())
+    ]
 
 
 def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free() -> None:
     figure = plots.accuracy_against_k(runs())
     lines = traces(figure, mode="lines+markers")
     assert [line.name for line in lines] == ["ε = 0.1", "ε = 1"]
-    assert [line.line.color for line in lines] == [theme.epsilon_colour(epsilon, "light") for epsilon in BUDGETS]
-    rings = [trace for trace in traces(figure, mode="markers") if trace.marker.symbol == "circle-open"]
+    assert [line.line.color for line in lines] == [
+        theme.epsilon_colour(epsilon, "light") for epsilon in BUDGETS
+    ]
+    rings = [
+        trace for trace in traces(figure, mode="markers") if trace.marker.symbol == "circle-open"
+    ]
     assert [ring.x[0] for ring in rings] == [PEAK[epsilon] for epsilon in BUDGETS]
     assert len(traces(figure, fill="toself")) == len(BUDGETS) + 2
     assert "best k 8 with 70.0 percent" in figure.layout.meta["alt"]
@@ -73,7 +95,8 @@ def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free() -> No
     for k in (int(ks[0]), int(ks[-1])):
         notes = plots.accuracy_against_k(table, present=plots.Here(k, 1.0, 0.7)).layout.annotations
         places[k] = next(note for note in notes if "you are here" in note.text).ax
-    # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the ends' labels begin 10 after it.
+    # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the
+    # ends' labels begin 10 after it.
     assert places == {int(ks[0]): 0, int(ks[-1]): -70}
 
 
@@ -93,11 +116,20 @@ def test_the_band_is_the_t_interval_and_one_seed_draws_none() -> None:
 def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost() -> None:
     table = runs()
     table.loc[(table["method"] == "dp_sgd") & (table["epsilon"] == 1.0), "accuracy"] += 0.1
-    texts = [note.text for note in plots.accuracy_against_k(table, present=plots.Here(8, 1.0, 0.7)).layout.annotations]
+    texts = [
+        note.text
+        for note in plots.accuracy_against_k(
+            table, present=plots.Here(8, 1.0, 0.7)
+        ).layout.annotations
+    ]
     assert "no projection, ε = 1: 50.0 %" in texts
     assert "no privacy: 90.0 %" in texts
-    assert "no projection, ε = 0.1: 40.0 %" in [note.text for note in plots.accuracy_against_k(table).layout.annotations]
-    ghost = traces(plots.accuracy_against_k(table, pinned=table[table["epsilon"] == 0.1]), name="pinned A")
+    assert "no projection, ε = 0.1: 40.0 %" in [
+        note.text for note in plots.accuracy_against_k(table).layout.annotations
+    ]
+    ghost = traces(
+        plots.accuracy_against_k(table, pinned=table[table["epsilon"] == 0.1]), name="pinned A"
+    )
     assert [trace.line.dash for trace in ghost] == ["dot"]
     assert ghost[0].error_y.array[0] > 0
     style = {"mode": "light", "method": "pillar", "budget": 1.0, "pinned": None, "k_max": None}
@@ -108,15 +140,42 @@ def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost() -> None:
 
 def test_each_pin_has_its_colour_on_every_figure() -> None:
     table = runs()
-    pins = pd.concat([table[table["epsilon"] == epsilon].assign(pin=pin) for pin, epsilon in (("A", 0.1), ("C", 1.0))])
-    curves = {trace.name: trace.line.color for trace in plots.accuracy_against_k(table, pinned=pins).data if "pinned" in str(trace.name)}
+    pins = pd.concat(
+        [
+            table[table["epsilon"] == epsilon].assign(pin=pin)
+            for pin, epsilon in (("A", 0.1), ("C", 1.0))
+        ]
+    )
+    curves = {
+        trace.name: trace.line.color
+        for trace in plots.accuracy_against_k(table, pinned=pins).data
+        if "pinned" in str(trace.name)
+    }
     assert curves == {f"pinned {pin}": plots.pin_colour(pin, "light") for pin in "AC"}
-    lines = pd.DataFrame([{"method": "pillar", "title": "PILLAR", "epsilon": 1.0, "mean": 0.7, "low": 0.6, "high": 0.8, "seeds": 3}])
+    lines = pd.DataFrame(
+        [
+            {
+                "method": "pillar",
+                "title": "PILLAR",
+                "epsilon": 1.0,
+                "mean": 0.7,
+                "low": 0.6,
+                "high": 0.8,
+                "seeds": 3,
+            }
+        ]
+    )
     base = plots.error_against_epsilon(lines)
-    places = pd.DataFrame({"pin": ["A", "B", "C"], "epsilon": [1.0, np.inf, 0.3], "accuracy": [0.6, 0.9, None]})
+    places = pd.DataFrame(
+        {"pin": ["A", "B", "C"], "epsilon": [1.0, np.inf, 0.3], "accuracy": [0.6, 0.9, None]}
+    )
     marked = plots.mark_pins(base, places)
     [mark] = marked.data[len(base.data) :]
-    assert (mark.text[0], mark.y[0], mark.marker.color) == ("A", 40.0, plots.pin_colour("A", "light"))
+    assert (mark.text[0], mark.y[0], mark.marker.color) == (
+        "A",
+        40.0,
+        plots.pin_colour("A", "light"),
+    )
 
 
 def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
@@ -126,10 +185,16 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
     heat = figure.data[0]
     assert heat.z[1][0] is None
     assert heat.z[0][1] == pytest.approx(70.0, rel=1e-9)
-    frames = {(shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2 for shape in figure.layout.shapes if shape.line.color == "#FFFFFF"}
+    frames = {
+        (shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2
+        for shape in figure.layout.shapes
+        if shape.line.color == "#FFFFFF"
+    }
     assert frames == pytest.approx({1.0: 0.0, 2.0: 1.0})
     unseen = figure.data[1]
-    points = {tuple(taken): said for said, taken in zip(unseen.hovertext, unseen.customdata, strict=True)}
+    points = {
+        tuple(taken): said for said, taken in zip(unseen.hovertext, unseen.customdata, strict=True)
+    }
     assert len(points) == np.size(heat.z) == len(unseen.x)
     assert points[2.0, 1.0] == "not run yet"
     assert (unseen.x[1], unseen.y[1], *unseen.customdata[1]) == ("8", "0.1", 8.0, 0.1)
@@ -139,8 +204,17 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
     assert "+30 points" in texts
     assert "Synthetic rows" in figure.layout.meta["caption"]
     assert "does not help" not in figure.layout.meta["caption"]
-    level = pd.DataFrame({"method": ["dp_sgd", "only_public"], "epsilon": [min(BUDGETS), 0.0], "seed": [0, 0], "accuracy": [0.9, 0.8]})
-    rivals = plots.learning_hero(pd.concat([runs().query("method != 'dp_sgd'"), level])).layout.meta["caption"]
+    level = pd.DataFrame(
+        {
+            "method": ["dp_sgd", "only_public"],
+            "epsilon": [min(BUDGETS), 0.0],
+            "seed": [0, 0],
+            "accuracy": [0.9, 0.8],
+        }
+    )
+    rivals = plots.learning_hero(
+        pd.concat([runs().query("method != 'dp_sgd'"), level])
+    ).layout.meta["caption"]
     assert "20 points below training without projection. Here projecting does not help" in rivals
     assert "the public rows alone reach 80 %: where yours have labels, use them" in rivals
 
@@ -161,7 +235,14 @@ def test_odds_refuse_what_is_no_advantage(advantage: float) -> None:
 
 @pytest.mark.parametrize(
     ("share", "words"),
-    [(0.0535, "1 in 18."), (0.5, "1 in 2.0."), (0.0012, "1 in 830."), (0.1007, "1 in 9.9."), (1 / 57.4, "1 in 57."), (0.0, "Not one.")],
+    [
+        (0.0535, "1 in 18."),
+        (0.5, "1 in 2.0."),
+        (0.0012, "1 in 830."),
+        (0.1007, "1 in 9.9."),
+        (1 / 57.4, "1 in 57."),
+        (0.0, "Not one."),
+    ],
 )
 def test_odds_in_words(share: float, words: str) -> None:
     assert plots.one_in(share) == words
@@ -178,12 +259,16 @@ def test_classes_run_from_worst_to_best_with_wilson_intervals() -> None:
 
 def test_intervals_of_classes_hold_seeds_and_rows() -> None:
     """One seed's interval over rows missed every other seed."""
-    table = pd.concat([classes().assign(seed=seed, recall=[0.9, 0.5 + 0.2 * seed, 0.7]) for seed in range(3)])
+    table = pd.concat(
+        [classes().assign(seed=seed, recall=[0.9, 0.5 + 0.2 * seed, 0.7]) for seed in range(3)]
+    )
     figure = plots.per_class(pd.concat([table, classes().assign(model="no privacy", recall=0.95)]))
     ceiling, seeds, means = figure.data
     assert (ceiling.name, len(seeds.x)) == ("no privacy", 9)
     width = dict(zip(means.y, means.error_x.array, strict=True))
-    assert width["c1"] > 20 > width["c2"]  # Student's t of 50, 70, 90 percent is 49.7 points wide; without spread Wilson's stays
+    assert (
+        width["c1"] > 20 > width["c2"]
+    )  # Student's t of 50, 70, 90 percent is 49.7 points wide; without spread Wilson's stays
 
 
 def test_wilson_stays_inside_and_right_guesses_are_rounded_up() -> None:
@@ -191,7 +276,12 @@ def test_wilson_stays_inside_and_right_guesses_are_rounded_up() -> None:
     assert plots.wilson(0.0, 0) == (0.0, 1.0)
     low, high = plots.wilson(0.5, 50)
     assert high - low == pytest.approx(0.2671, abs=1e-4)
-    assert [plots.guessed_right(share) for share in (0.0, 0.0171, 0.02, 0.5)] == ["50.0 %", "51.8 %", "52.0 %", "100.0 %"]
+    assert [plots.guessed_right(share) for share in (0.0, 0.0171, 0.02, 0.5)] == [
+        "50.0 %",
+        "51.8 %",
+        "52.0 %",
+        "100.0 %",
+    ]
     with pytest.raises(ValueError, match="share"):
         plots.guessed_right(0.6)
     figure = plots.spectrum_and_gaps(geometry.spectrum_of(np.array([4.0, 2.0, 1.0])), k=2)
@@ -199,7 +289,9 @@ def test_wilson_stays_inside_and_right_guesses_are_rounded_up() -> None:
 
 
 def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_alike() -> None:
-    table = pd.DataFrame({"x": range(120), "y": range(120), "class": [str(i % 15) for i in range(120)]})
+    table = pd.DataFrame(
+        {"x": range(120), "y": range(120), "class": [str(i % 15) for i in range(120)]}
+    )
     names = [trace.name for trace in plots.map_2d(table).data]
     assert names[0] == "9 other classes"
     assert len(names) == 7
@@ -209,17 +301,31 @@ def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_al
     assert points.hovertemplate == "no label<br>%{text}<extra></extra>"
     assert points.text[0].startswith("&lt;u>no&lt;/u> paper")
     assert points.text[0].count("<br>") == 2
-    curve = pd.DataFrame({"k": [3, 10, 40], "mean": [0.5, 0.71, 0.72], "low": [0.48, 0.7, 0.7], "high": [0.52, 0.72, 0.74], "seeds": 5})
+    curve = pd.DataFrame(
+        {
+            "k": [3, 10, 40],
+            "mean": [0.5, 0.71, 0.72],
+            "low": [0.48, 0.7, 0.7],
+            "high": [0.52, 0.72, 0.74],
+            "seeds": 5,
+        }
+    )
     words = k_curves.compare_best_k(curve, ruled=19, predicted=13)
     assert words.startswith("Best measured k: 40; the rule chooses 19 and the model predicts 13. ")
-    assert words.endswith("The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points.")
-    assert k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
+    assert words.endswith(
+        "The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points."
+    )
+    assert (
+        k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
+    )
     assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
 
 
 def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed() -> None:
     table = runs()
-    figure = plots.comparison(table[(table["epsilon"] != 0.1) & (table["k"].isna() | (table["k"] == 8))])
+    figure = plots.comparison(
+        table[(table["epsilon"] != 0.1) & (table["k"].isna() | (table["k"] == 8))]
+    )
     bar = figure.data[1]
     assert list(bar.y) == ["non_private", "pillar", "dp_sgd"]
     assert all(half > 0 for half in bar.error_x.array)
@@ -230,10 +336,16 @@ def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed
     pd.testing.assert_frame_equal(table, before)
     figure = plots.comparison(runs(), levels={"largest class": 0.5, "public rows": 0.51})
     assert [line.x0 for line in figure.layout.shapes] == [50.0, 51.0]
-    assert [note.text for note in figure.layout.annotations] == ["largest class: 50.0 %", "public rows: 51.0 %"]
+    assert [note.text for note in figure.layout.annotations] == [
+        "largest class: 50.0 %",
+        "public rows: 51.0 %",
+    ]
     assert figure.layout.annotations[1].yshift - figure.layout.annotations[0].yshift >= 16
     shares = pd.DataFrame({"method": "dp_sgd", "accuracy": [0.826, 0.826, 0.8275, 0.8305, 0.8225]})
-    assert {over_seeds(rows, by=["method"], value="accuracy")["mean"].item() for rows in (shares, shares[::-1])} == {0.8265}
+    assert {
+        over_seeds(rows, by=["method"], value="accuracy")["mean"].item()
+        for rows in (shares, shares[::-1])
+    } == {0.8265}
 
 
 def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are() -> None:
@@ -267,7 +379,13 @@ def test_xi_draws_the_mean_and_spans_the_pairs():
 
 
 def test_margins_rates_and_graphs_draw_what_there_is():
-    table = pd.DataFrame({"class": ["a", "a", "b", "b"], "whole": [0.2, 0.1, -0.1, -0.3], "projected": [0.2, -0.1, 0.0, -0.3]})
+    table = pd.DataFrame(
+        {
+            "class": ["a", "a", "b", "b"],
+            "whole": [0.2, 0.1, -0.1, -0.3],
+            "projected": [0.2, -0.1, 0.0, -0.3],
+        }
+    )
     figure = plots.margin_histogram(table, k=3, d=9, classes=("a", "b"))
     assert figure.layout.title.text == "Wrong side: 2 of 4 rows with k = 3, 0 with all features"
     assert [sum(trace.y) for trace in figure.data] == [2, 2, 2, 2]
@@ -280,7 +398,8 @@ def test_margins_rates_and_graphs_draw_what_there_is():
 
 
 def test_gains_lie_against_public_facts_with_the_present_place_marked():
-    # (ε, δ) = (1, 1e-5) is μ = 0.268051 of a Gaussian, in closed form: ten classes of 180 rows in 1,280 directions.
+    # (ε, δ) = (1, 1e-5) is μ = 0.268051 of a Gaussian, in closed form: ten classes of 180 rows in
+    # 1,280 directions.
     ratio = studies.noise_ratio(n_private=1800, d=1280, classes=10, epsilon=1.0)
     assert ratio == pytest.approx(10 * math.sqrt(1280) / (1800 * 0.268051), rel=1e-4)
     table = studies.projection_gains()
@@ -290,12 +409,17 @@ def test_gains_lie_against_public_facts_with_the_present_place_marked():
     assert set(drawn) == set(table["set"])
     digits = table[table["set"] == "Digits (pixels)"]
     assert list(drawn["Digits (pixels)"].y) == pytest.approx(list(digits["gain"]))
-    assert list(drawn["Digits (pixels)"].error_y.array) == pytest.approx(list(digits["high"] - digits["gain"]))
+    assert list(drawn["Digits (pixels)"].error_y.array) == pytest.approx(
+        list(digits["high"] - digits["gain"])
+    )
     assert figure.layout.title.text == "Projection helps where noise is larger than the signal"
     unsure = plots.projection_gains(table.assign(low=-1.0), spearman=0.0)
     assert unsure.layout.title.text.endswith("?"), "a headline is computed"
     assert ratio in [shape.x0 for shape in figure.layout.shapes]
-    assert f"Rank correlation {table.attrs['spearman']:.2f} over {len(table)} cells" in figure.layout.meta["caption"]
+    assert (
+        f"Rank correlation {table.attrs['spearman']:.2f} over {len(table)} cells"
+        in figure.layout.meta["caption"]
+    )
 
 
 CURVE = TradeOff("gaussian", mu=0.9)
@@ -329,7 +453,13 @@ def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms
     draws, least = rng.stream(0, "attack"), FEWEST_ALARMS / 400
     attack = Attack("an attack", 0.2 + draws.standard_normal(300), draws.standard_normal(400))
     sizes = {"members": 300, "non_members": 400, "least": least}
-    figure = plots.membership_roc(attack.roc(), attack.band(), privacy_tables.trade_off(CURVE, logarithmic=True), epsilon=1.0, **sizes)
+    figure = plots.membership_roc(
+        attack.roc(),
+        attack.band(),
+        privacy_tables.trade_off(CURVE, logarithmic=True),
+        epsilon=1.0,
+        **sizes,
+    )
     low, high, curve = (trace for trace in figure.data if trace.legendgroup == "an attack")
     assert (low.line.shape, high.line.shape, high.fill) == ("hv", "vh", "tonexty")
     assert min(curve.x) == pytest.approx(10 ** figure.layout.xaxis.range[0]) == pytest.approx(least)
@@ -344,7 +474,9 @@ def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms
         ([0.1, 0.6, 0.8, 1.0], "Half of the rows reveal 70 % or more of the ε stated for all"),
     ],
 )
-def test_the_headline_of_individual_losses_follows_the_numbers(values: list[float], said: str) -> None:
+def test_the_headline_of_individual_losses_follows_the_numbers(
+    values: list[float], said: str
+) -> None:
     figure = plots.individual_losses(pd.DataFrame({"epsilon": values}), stated=1.0, delta=1e-5)
     assert said in figure.layout.title.text
 
@@ -365,7 +497,9 @@ def test_the_control_s_value_wears_the_star(mode: plots.Mode) -> None:
 def test_names_are_bars_in_the_order_given() -> None:
     table = RUNS.assign(source=["b", "b", "a", "a"]).drop(columns="k")
     words = {"b": "bees", "a": "ants"}
-    figure = plots.accuracy_by(table, x="source", label="source", title="t", present="a", words=words)
+    figure = plots.accuracy_by(
+        table, x="source", label="source", title="t", present="a", words=words
+    )
     assert list(figure.layout.xaxis.categoryarray) == ["bees", "ants"]
     by_name = dict(zip(figure.data[0].x, figure.data[0].y, strict=True))
     assert by_name == {"ants": pytest.approx(85.0), "bees": pytest.approx(30.0)}
@@ -373,7 +507,8 @@ def test_names_are_bars_in_the_order_given() -> None:
 
 def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_value() -> None:
     table = lessons.releases((1, 10), epsilon=1.0).set_index("releases")
-    # A Gaussian release of (1, 1e-5) has μ = 0.2684; ten compose to μ = 0.8487, which is (3.619, 1e-5): δ(ε; μ) in closed form.
+    # A Gaussian release of (1, 1e-5) has μ = 0.2684; ten compose to μ = 0.8487, which is (3.619,
+    # 1e-5): δ(ε; μ) in closed form.
     assert table["total"][1] == pytest.approx(1.0, abs=1e-6)
     assert 3.0 < table["total"][10] < 4.0 < table["sum"][10]
     figure = plots.total_budget(table.reset_index(), present=10)
@@ -385,7 +520,9 @@ def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_v
     assert sorted(mixed[0]) == sorted(parts.public_x[0])
     noise = lessons.SOURCES["noise"](parts.public_x, 0)
     # 144 × 64 normal draws: their mean's standard error is a hundredth of their spread.
-    assert noise.mean() == pytest.approx(parts.public_x.mean(), abs=0.06 * float(parts.public_x.std()))
+    assert noise.mean() == pytest.approx(
+        parts.public_x.mean(), abs=0.06 * float(parts.public_x.std())
+    )
     private = lessons._with_public("scrambled", 0)
     assert private.facts.n_private == parts.facts.n_private
     assert private.facts.n_public == parts.facts.n_public
@@ -393,7 +530,15 @@ def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_v
 
 def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
     table = pd.DataFrame({"epsilon": [1.0, 8.0], "certified": [0.0, 2.4], "limit": [1.0, 8.0]})
-    shared = {"x": "epsilon", "label": "true ε", "title": "t", "value": "certified", "scale": 1, "axis": "ε proved", "caption": "c"}
+    shared = {
+        "x": "epsilon",
+        "label": "true ε",
+        "title": "t",
+        "value": "certified",
+        "scale": 1,
+        "axis": "ε proved",
+        "caption": "c",
+    }
     figure = plots.accuracy_by(table, limit="the truth", present=8.0, **shared)
     dashed = next(trace for trace in figure.data if trace.name == "the truth")
     assert list(dashed.y) == [1.0, 8.0]
@@ -403,9 +548,16 @@ def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
 
 
 def test_settings_that_reach_the_same_stand_on_an_axis_that_can_be_read() -> None:
-    """Two equal runs had ticks from 96.46017699115 to 96.4601769912: their means differed in the last bit."""
+    """Two equal runs had ticks from 96.46017699115 to 96.4601769912: their means differed in the
+    last bit."""
     lines = pd.DataFrame(
-        {"group": ["a", "b"], "method": "pillar", "mean": [109 / 113, 109 / 113 + 1e-16], "low": math.nan, "high": math.nan}
+        {
+            "group": ["a", "b"],
+            "method": "pillar",
+            "mean": [109 / 113, 109 / 113 + 1e-16],
+            "low": math.nan,
+            "high": math.nan,
+        }
     )
     runs_of = pd.DataFrame({"group": ["a", "b"], "method": "pillar", "accuracy": 109 / 113})
     low, high = plots.overlay(runs_of, lines, labels={"a": "a", "b": "b"}).layout.xaxis.range

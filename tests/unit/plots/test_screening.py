@@ -59,56 +59,107 @@ def test_what_is_said_of_public_rows_is_in_the_kept_curves() -> None:
     assert benefit.curves("mnist")["private"].unique().tolist() == ["mnist"]
     for private, classes in (("fashion_mnist", 10), ("mnist", 10), ("pneumonia_mnist", 2)):
         table = benefit.curves(private)
-        means = 100 * table.groupby([table["public"] == private, "epsilon", "n_public"])["accuracy"].mean()
+        means = (
+            100
+            * table.groupby([table["public"] == private, "epsilon", "n_public"])["accuracy"].mean()
+        )
         for epsilon in (0.3, 1.0, 3.0):
             near, foreign = means[True, epsilon], means[False, epsilon]
             assert near.max() - near[10 * classes] <= 3
             assert near[50] > foreign.max()
 
 
-def test_neither_the_yardstick_nor_noise_is_named_nearest_and_alike_sets_stand_side_by_side() -> None:
+def test_neither_the_yardstick_nor_noise_is_named_nearest_and_alike_sets_stand_side_by_side() -> (
+    None
+):
     table = TABLE.assign(public=["own_half", "far"])
     figure = plots.ranking(table, yardstick="own_half", titles={"far": "Far"})
     assert figure.layout.title.text.startswith("Far ")
-    diamonds = [trace for trace in figure.data if trace.mode == "markers" and trace.marker.symbol == "diamond"]
+    diamonds = [
+        trace
+        for trace in figure.data
+        if trace.mode == "markers" and trace.marker.symbol == "diamond"
+    ]
     assert [list(trace.y) for trace in diamonds] == [["Far"]]
     distance = {"ab": 0.9, "ac": 0.1, "bc": 0.8}
     pairs = [(x, y, distance.get("".join(sorted(x + y)), 0.0)) for x in "abc" for y in "abc"]
-    order = list(plots.distance_map(pd.DataFrame(pairs, columns=["first", "second", "value"])).data[0].x)
+    order = list(
+        plots.distance_map(pd.DataFrame(pairs, columns=["first", "second", "value"])).data[0].x
+    )
     assert abs(order.index("a") - order.index("c")) == 1
 
 
 def test_the_command_answers_from_the_cache_like_the_page(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made = answers.answer(Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60))
+    made = answers.answer(
+        Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60)
+    )
 
     def refuse(*arguments: object, **settings: object) -> pd.DataFrame:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("pillar_core.commands.screen.screen", refuse)  # first: its module takes the other when it is imported
+    monkeypatch.setattr(
+        "pillar_core.commands.screen.screen", refuse
+    )  # first: its module takes the other when it is imported
     monkeypatch.setattr(screening, "screen", refuse)
-    words = ["screen", "--private", "digits", "--public", "drawn_digits", "drawn_noise", "--model", "linear_head", "--k", "4"]
+    words = [
+        "screen",
+        "--private",
+        "digits",
+        "--public",
+        "drawn_digits",
+        "drawn_noise",
+        "--model",
+        "linear_head",
+        "--k",
+        "4",
+    ]
     words += ["--examples", "60", "--output", str(tmp_path / "table.csv")]
     assert main(words) == 0
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), made, check_dtype=False)
     assert "not for release" in capsys.readouterr().err
-    for more in (["--release"], ["--allow-overlap"], ["--epsilon", "1", "--delta", "1e-6"], ["--score", "gsd", "missed_energy"]):
+    for more in (
+        ["--release"],
+        ["--allow-overlap"],
+        ["--epsilon", "1", "--delta", "1e-6"],
+        ["--score", "gsd", "missed_energy"],
+    ):
         with pytest.raises(AssertionError, match="computed again"):
             main([*words, *more])
 
 
-def test_the_command_ranks_by_class_signal_and_releases(own_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["screen", "--private", "pneumonia_mnist", "--public", "mnist", "drawn_noise", "--score", "class_signal"]
+def test_the_command_ranks_by_class_signal_and_releases(
+    own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [
+        "screen",
+        "--private",
+        "pneumonia_mnist",
+        "--public",
+        "mnist",
+        "drawn_noise",
+        "--score",
+        "class_signal",
+    ]
     asked += ["--epsilon", "1", "--examples", "200"]
     assert main(asked) == 0
     said = capsys.readouterr()
     assert "class_signal" in said.out
     assert "one noised release of the private rows' class sums" in said.err
     assert "note: class_signal: mnist is the best choice" in said.err
-    alike = answers.answer(Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60)).assign(low=0.0, high=1.0)
+    alike = answers.answer(
+        Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60)
+    ).assign(low=0.0, high=1.0)
     brought = uploads.keep(pc.features(np.eye(6), np.arange(6) % 2), title="mine.csv")
-    assert list(_verdicts(alike.assign(public=["a", brought]))) == ["gsd: a is the best choice; mine.csv may tie with it."]
-    assert list(_verdicts(alike)) == [f"gsd: {alike['public'][0]} is the best choice; {alike['public'][1]} may tie with it."]
+    assert list(_verdicts(alike.assign(public=["a", brought]))) == [
+        "gsd: a is the best choice; mine.csv may tie with it."
+    ]
+    assert list(_verdicts(alike)) == [
+        f"gsd: {alike['public'][0]} is the best choice; {alike['public'][1]} may tie with it."
+    ]
     assert main([*asked, "--release"]) == 0
     assert "came from the operating system" in capsys.readouterr().err

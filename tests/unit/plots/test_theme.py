@@ -14,7 +14,8 @@ from pillar_core.runs import starter
 
 MODES: tuple[theme.Mode, ...] = ("light", "dark")
 READABLE_CONTRAST = 3.0
-"""WCAG 2.1, 1.4.11: graphical objects need a contrast of at least 3 to 1 against what is beside them."""
+"""WCAG 2.1, 1.4.11: graphical objects need a contrast of at least 3 to 1 against what is beside
+them."""
 
 
 def luminance(colour: str) -> float:
@@ -32,26 +33,37 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("mode", MODES)
 def test_method_lines_stand_out_from_the_page(mode: theme.Mode) -> None:
     for name, style in theme.METHOD_STYLES.items():
-        assert contrast(style.colour(mode), theme.INK[mode].surface) >= READABLE_CONTRAST - 0.25 * (mode == "light"), name
+        assert contrast(style.colour(mode), theme.INK[mode].surface) >= READABLE_CONTRAST - 0.25 * (
+            mode == "light"
+        ), name
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_budget_colours_stand_out_from_the_page(mode: theme.Mode) -> None:
     for epsilon in (0.1, 0.3, 1.0, 3.0, 8.0, 1e6, math.inf):
-        assert contrast(theme.epsilon_colour(epsilon, mode), theme.INK[mode].surface) >= READABLE_CONTRAST
+        assert (
+            contrast(theme.epsilon_colour(epsilon, mode), theme.INK[mode].surface)
+            >= READABLE_CONTRAST
+        )
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_two_methods_have_colours_that_an_eye_tells_apart(mode: theme.Mode) -> None:
-    """In OKLab (Ottosson 2020), black and white are 1 apart and a difference of 0.02 is just noticeable."""
+    """In OKLab (Ottosson 2020), black and white are 1 apart and a difference of 0.02 is just
+    noticeable."""
     to_cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
     to_lab = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
     places = {}
     for name, style in theme.METHOD_STYLES.items():
-        shares = np.array([int(style.colour(mode)[start : start + 2], 16) for start in (1, 3, 5)]) / 255
+        shares = (
+            np.array([int(style.colour(mode)[start : start + 2], 16) for start in (1, 3, 5)]) / 255
+        )
         linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
         places[name] = np.array(to_lab) @ np.cbrt(np.array(to_cones) @ linear)
-    nearest = min(itertools.combinations(places, 2), key=lambda pair: np.linalg.norm(places[pair[0]] - places[pair[1]]))
+    nearest = min(
+        itertools.combinations(places, 2),
+        key=lambda pair: np.linalg.norm(places[pair[0]] - places[pair[1]]),
+    )
     assert np.linalg.norm(places[nearest[0]] - places[nearest[1]]) > 0.07, nearest
     compared = [places[name] for name in starter.COMPARED]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(compared, 2)) > 0.1
@@ -65,7 +77,11 @@ def test_no_two_methods_look_alike_and_a_style_depends_on_the_name_alone() -> No
     theme.method_style("another_learner")
     assert theme.method_style("learner_of_tomorrow") == alone
     assert alone.order >= len(theme.METHOD_STYLES)
-    assert theme.in_order(["learner_of_tomorrow", "dp_sgd", "pillar", "dp_sgd"]) == ["pillar", "dp_sgd", "learner_of_tomorrow"]
+    assert theme.in_order(["learner_of_tomorrow", "dp_sgd", "pillar", "dp_sgd"]) == [
+        "pillar",
+        "dp_sgd",
+        "learner_of_tomorrow",
+    ]
     colours = [theme.epsilon_colour(epsilon, "light") for epsilon in (0.1, 0.2, 0.5, 1.0, 3.0, 8.0)]
     assert len(set(colours)) == len(colours)
     assert theme.epsilon_colour(0.01, "light") == colours[0]
@@ -80,16 +96,22 @@ def test_labels_are_moved_apart_and_a_figure_without_words_is_refused() -> None:
     assert sorted(range(4), key=moved.__getitem__) == [1, 2, 0, 3]
     with pytest.raises(ValueError, match="alt text"):
         theme.finish(None, title="t", caption="c", alt=" ", mode="light")
-    looks = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+    looks = tomllib.loads(
+        (Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8")
+    )["theme"]
     assert all(contrast(looks[mode]["primaryColor"], "#FFFFFF") >= 4.5 for mode in MODES)
 
 
 def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart() -> None:
-    figure = go.Figure(go.Scatter(x=[1, 10, 100], y=[1, 2, 3])).update_xaxes(type="log", tickvals=[1, 3, 10, 30, 100])
+    figure = go.Figure(go.Scatter(x=[1, 10, 100], y=[1, 2, 3])).update_xaxes(
+        type="log", tickvals=[1, 3, 10, 30, 100]
+    )
     figure.add_annotation(text="without any projection", x=2, y=3)
     figure.add_annotation(text="<i>a hint</i>", x=0, y=1)
     title = "A title that no phone could ever show in one line"
-    narrow = theme.narrow_copy(theme.finish(figure, title=title, caption="seeds " * 30, alt="a chart", mode="light"))
+    narrow = theme.narrow_copy(
+        theme.finish(figure, title=title, caption="seeds " * 30, alt="a chart", mode="light")
+    )
     assert max(map(len, narrow.layout.title.text.split("<br>"))) <= 32
     assert narrow.layout.title.text.replace("<br>", " ") == title
     assert [note.text for note in narrow.layout.annotations] == ["without any<br>projection"]
@@ -98,7 +120,10 @@ def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart() -> None:
     assert narrow.layout.meta == figure.layout.meta
     assert figure.layout.title.text == title, "the wide figure stays as it was"
     figure = go.Figure(go.Scatter(x=[1, 100], y=[70, 70]))
-    ends = [(100.0, 70.0, "ε = 0.3", "#000000"), (100.0, 70.0, "without projection 69 %", "#000000")]
+    ends = [
+        (100.0, 70.0, "ε = 0.3", "#000000"),
+        (100.0, 70.0, "without projection 69 %", "#000000"),
+    ]
     theme.end_labels(figure, ends, low=50, high=80)
     narrow = theme.narrow_copy(theme.finish(figure, title="a", caption="b", alt="c", mode="light"))
     high, low = sorted(narrow.layout.annotations, key=lambda note: -note.yshift)

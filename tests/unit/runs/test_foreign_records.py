@@ -30,7 +30,9 @@ def test_exports_run_nothing_of_a_record(own: dict[str, Any], tmp_path: Path) ->
     forged = copy.deepcopy(own)
     mark = tmp_path / "ran"
     forged["versions"] = {"numpy": f"1\ntouch {mark}\r\ntouch {mark}\u2028#"}
-    forged["cell"]["data"]["dataset"] = f"'''); open({str(mark)!r}, 'w'); ('''\nEND\ntouch {mark}\n\\"
+    forged["cell"]["data"]["dataset"] = (
+        f"'''); open({str(mark)!r}, 'w'); ('''\nEND\ntouch {mark}\n\\"
+    )
     store.default().put_json("record", "forged", forged)
     runs = records.all_runs()
     assert len(runs) == 1, "a record under a key that is not its run's"

@@ -1,4 +1,5 @@
-"""Exported models on raw rows: by the library, by the command and by `use.py` alone, agreeing; damaged files and wrong rows refused."""
+"""Exported models on raw rows: by the library, by the command and by `use.py` alone, agreeing;
+damaged files and wrong rows refused."""
 
 from __future__ import annotations
 
@@ -33,19 +34,32 @@ RELEASE = {"epsilon": 20.0, "seed": None}
 
 
 def ward(n: int, seed: int) -> pd.DataFrame:
-    """Visits of patients, two each: numbers with gaps, words, and a label that age and ward decide."""
+    """Visits of patients, two each: numbers with gaps, words, and a label that age and ward
+    decide."""
     draw = rng.stream(seed, "ward")
-    age, ward_ = draw.uniform(20, 90, size=n).round(3), draw.choice(["north", "south", "=east()"], size=n)
+    age, ward_ = (
+        draw.uniform(20, 90, size=n).round(3),
+        draw.choice(["north", "south", "=east()"], size=n),
+    )
     sick = np.where((age > 55) ^ (ward_ == "north"), "=yes", "no")
     sex = draw.choice(["f", "m"], size=n)
-    frame = pd.DataFrame({"age": age, "ward": ward_, "bed": draw.integers(1, 4, size=n), "sex": sex, "patient": np.arange(n) // 2})
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "ward": ward_,
+            "bed": draw.integers(1, 4, size=n),
+            "sex": sex,
+            "patient": np.arange(n) // 2,
+        }
+    )
     frame.loc[3::17, "age"] = np.nan
     return frame.assign(sick=sick)
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """A folder with the model of a private table, and new rows without label in another order, the last words unknown."""
+    """A folder with the model of a private table, and new rows without label in another order, the
+    last words unknown."""
     folder = tmp_path_factory.mktemp("table")
     recipe = {
         "format": "pillar-recipe-1",
@@ -79,7 +93,11 @@ def alone(path, rows, *options, folder):
         archive.extractall(folder / "unpacked")
     program, out, err, status = str(folder / "unpacked" / "use.py"), io.StringIO(), io.StringIO(), 0
     hidden = [name for name in sys.modules if name.split(".")[0] in BLOCKED]
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         for name in {*BLOCKED, *hidden}:
             patch.setitem(sys.modules, name, None)
         patch.setattr(sys, "argv", [program, str(rows), *options])
@@ -126,7 +144,9 @@ def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
     model = pc.load_model(path)
     assert (model.card["predicts"], model.classes) == ("sick", ("=yes", "no"))
     expected = record.classifier.scores(split.features.x_test)
-    np.testing.assert_allclose(np.log(model.predict_proba(split.features.x_test)) @ [1, -1], expected @ [1, -1], atol=1e-4)
+    np.testing.assert_allclose(
+        np.log(model.predict_proba(split.features.x_test)) @ [1, -1], expected @ [1, -1], atol=1e-4
+    )
     np.testing.assert_array_equal(model.predict(new), model.predict(folder / "new.csv"))
     assert "west" not in json.dumps(model.card)
     new.to_parquet(folder / "new.parquet")
@@ -135,18 +155,35 @@ def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
 
 def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp_path):
     draw, n = rng.stream(5, "gaps"), 60
-    whole, signed, long = draw.integers(20, 90, size=n), draw.integers(-9, 9, size=n), draw.integers(10**11, 10**12, size=n)
-    numbers = {"whole": whole, "signed": signed, "long": long, "decimal": draw.normal(size=n).round(3), "small": draw.normal(size=n) * 1e-9}
+    whole, signed, long = (
+        draw.integers(20, 90, size=n),
+        draw.integers(-9, 9, size=n),
+        draw.integers(10**11, 10**12, size=n),
+    )
+    numbers = {
+        "whole": whole,
+        "signed": signed,
+        "long": long,
+        "decimal": draw.normal(size=n).round(3),
+        "small": draw.normal(size=n) * 1e-9,
+    }
     rows = pd.DataFrame(numbers | {"ward": draw.choice(["north", "south"], size=n)}).astype(object)
     columns = [{"name": name, "kind": "numbers", "fill": 3} for name in numbers]
     columns += [{"name": "ward", "kind": "words", "categories": ["north", "south"]}]
     recipe = {"format": "pillar-recipe-1", "label": "sick", "columns": columns}
     features = pc.load_features(rows.assign(sick=np.where(whole > 55, "yes", "no")), recipe=recipe)
     split = pc.split(features, public_fraction=0.2, allow_overlap=True)
-    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    path = pc.save_model(
+        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
+    )
     model, file = pc.load_model(path), tmp_path / "new.csv"
-    places = [(row, [rows.columns[row % 6]]) for row in range(n)]  # every row, and with it every column
-    places += [(row, [name]) for row in (0, n - 1) for name in rows] + [(slice(None, None, 2), list(rows)), (slice(None), ["whole"])]
+    places = [
+        (row, [rows.columns[row % 6]]) for row in range(n)
+    ]  # every row, and with it every column
+    places += [(row, [name]) for row in (0, n - 1) for name in rows] + [
+        (slice(None, None, 2), list(rows)),
+        (slice(None), ["whole"]),
+    ]
     for row, names in places:
         new = rows.copy()
         new.loc[new.index[row], names] = ""
@@ -164,33 +201,57 @@ def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp
 def test_the_card_holds_declared_values_alone(tables):
     form = pc.load_model(tables[1]).card["input"]["recipe"]
     assert form["person"] is None
-    assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 100.0}
+    assert form["columns"][0] == {
+        "name": "age",
+        "kind": "numbers",
+        "categories": None,
+        "fill": 50.0,
+        "low": 0.0,
+        "high": 100.0,
+    }
     assert "rows_per_person" not in form
-    assert pc.load_model(tables[1]).card["public_set"] == {"name": "", "rows": 64, "content": None, "fraction": 0.2, "per_class": None}
+    assert pc.load_model(tables[1]).card["public_set"] == {
+        "name": "",
+        "rows": 64,
+        "content": None,
+        "fraction": 0.2,
+        "per_class": None,
+    }
 
 
-@pytest.mark.parametrize("options", [("--threshold", "0.9"), ("--threshold", "0.9", "--positive", "=yes")])
+@pytest.mark.parametrize(
+    "options", [("--threshold", "0.9"), ("--threshold", "0.9", "--positive", "=yes")]
+)
 def test_a_threshold_moves_labels_of_two_classes(tables, capsys, options):
     folder, path, *_ = tables
     _, labels = agree(path, folder / "new.csv", folder, capsys, *options)
-    p = pc.load_model(path).predict_proba(folder / "new.csv")[:, 0 if "--positive" in options else 1]
-    assert (np.array(labels) == ("'=yes" if "--positive" in options else "no")).tolist() == (p >= 0.9).tolist()
+    p = pc.load_model(path).predict_proba(folder / "new.csv")[
+        :, 0 if "--positive" in options else 1
+    ]
+    assert (np.array(labels) == ("'=yes" if "--positive" in options else "no")).tolist() == (
+        p >= 0.9
+    ).tolist()
 
 
-def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_without_a_point(tables, capsys):
+def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_without_a_point(
+    tables, capsys
+):
     folder, path, new, *_ = tables
     for options in (["--threshold", "1.5"], ["--threshold", "nan"], ["--positive", "maybe"]):
         assert main(["predict", str(path), str(folder / "new.csv"), *options]) == 2
         assert alone(path, folder / "new.csv", *options, folder=folder).returncode == 2
         assert capsys.readouterr().err.startswith("error: ")
-    # A gap in a column of codes makes pandas read 1 as 1.0, and a word among them leaves each as it is written.
+    # A gap in a column of codes makes pandas read 1 as 1.0, and a word among them leaves each as it
+    # is written.
     model = pc.load_model(path)
     gappy = new.assign(bed=new["bed"].astype(float).mask(new.index == 4))
     mixed = new.assign(bed=new["bed"].map("0{}.0".format).mask(new.index == 4, "x"))
     same = new.index != 4
     for table in (gappy, mixed):
         table.to_csv(folder / "codes.csv", index=False)
-        np.testing.assert_array_equal(model.predict_proba(table)[same], model.predict_proba(new)[same])
+        np.testing.assert_array_equal(
+            model.predict_proba(table)[same], model.predict_proba(new)[same]
+        )
         own = answers(alone(path, folder / "codes.csv", folder=folder).stdout)[1]
         np.testing.assert_allclose(own, model.predict_proba(folder / "codes.csv"), atol=1e-6)
 
@@ -201,7 +262,10 @@ def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_w
         (lambda new: new.drop(columns=["ward", "age"]), "lacks the columns age, ward"),
         (lambda new: new.assign(age="old"), "age"),
         (lambda new: new.assign(age=new["age"].astype(str).where(new.index != 3, "12x")), "12x"),
-        (lambda new: new.assign(age=new["age"].astype(str).where(new.index != 3, "1e400")), "infinite number"),
+        (
+            lambda new: new.assign(age=new["age"].astype(str).where(new.index != 3, "1e400")),
+            "infinite number",
+        ),
         (lambda new: new[:0], "rows"),
     ],
     ids=["absent", "words", "a word", "infinite", "none"],
@@ -226,14 +290,24 @@ def test_gaps_that_were_filled_and_numbers_out_of_range_are_counted(tables, caps
         assert f"count as its nearest end: {(new['age'] * 12 > 100).sum()} of 'age'" in said
 
 
-def test_large_numbers_are_read_from_the_models_centre_with_and_without_the_library(tmp_path, capsys):
+def test_large_numbers_are_read_from_the_models_centre_with_and_without_the_library(
+    tmp_path, capsys
+):
     draw = rng.stream(5, "times")
     times = 1_700_000_000_000 + 1000 * draw.permutation(400)
-    frame = pd.DataFrame({"seen": times, "dose": draw.normal(size=400).round(2), "sick": np.where(times % 400_000 < 200_000, "yes", "no")})
+    frame = pd.DataFrame(
+        {
+            "seen": times,
+            "dose": draw.normal(size=400).round(2),
+            "sick": np.where(times % 400_000 < 200_000, "yes", "no"),
+        }
+    )
     public, new = frame[:100], frame[300:].drop(columns="sick")
     features = pc.load_features(frame[100:300], label="sick", public=public)
     split = pc.split(features, public=public_features(public, features))
-    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    path = pc.save_model(
+        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
+    )
     new.to_csv(tmp_path / "new.csv", index=False)
     agree(path, tmp_path / "new.csv", tmp_path, capsys)
     x = pc.load_model(path).features(tmp_path / "new.csv")
@@ -251,7 +325,18 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch, capsys):
     monkeypatch.setattr(loaded, "LARGE", 1000)
     assert max(map(len, model.blocks(folder / "many.csv"))) == use.AT_ONCE
     np.testing.assert_allclose(model.predict_proba(folder / "many.csv"), whole, atol=1e-6)
-    assert main(["predict", str(path), str(folder / "many.csv"), "--output", str(folder / "many-labels.csv")]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                str(path),
+                str(folder / "many.csv"),
+                "--output",
+                str(folder / "many-labels.csv"),
+            ]
+        )
+        == 0
+    )
     assert "11,400 of 11,400 rows" in capsys.readouterr().err
     assert len(pd.read_csv(folder / "many-labels.csv")) == len(many)
     monkeypatch.chdir(folder)
@@ -269,7 +354,9 @@ def test_gaps_that_nobody_filled_are_refused(tmp_path):
     frame = ward(200, 3)[["age", "sick"]].dropna()
     frame["more"] = frame["age"] ** 2
     split = pc.split(pc.load_features(frame, label="sick"), public_fraction=0.2)
-    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    path = pc.save_model(
+        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
+    )
     gappy = frame.drop(columns="sick").assign(more=np.nan)
     gappy.to_csv(tmp_path / "rows.csv", index=False)
     with pytest.raises(DataError, match="no value for gaps"):
@@ -291,7 +378,14 @@ def test_features_in_files(tmp_path, capsys):
         agree(path, tmp_path / name, tmp_path, capsys)
     for option in ("--threshold=0.5", "--positive=0"):
         assert main(["predict", str(path), str(tmp_path / "rows.npz"), option]) == 2
-    for wrong in (x[:, :4], x.astype(complex), x.astype("datetime64[s]"), x.astype(str), x[:0], x[0]):
+    for wrong in (
+        x[:, :4],
+        x.astype(complex),
+        x.astype("datetime64[s]"),
+        x.astype(str),
+        x[:0],
+        x[0],
+    ):
         np.savez(tmp_path / "rows.npz", x=wrong)
         assert main(["predict", str(path), str(tmp_path / "rows.npz")]) == 2
         done = alone(path, tmp_path / "rows.npz", folder=tmp_path)
@@ -305,7 +399,9 @@ def images(tmp_path_factory):
     """Sixty small grey images in a folder, and as an array."""
     folder = tmp_path_factory.mktemp("images")
     y = np.arange(60) % 2
-    pixels = (rng.stream(3, "pixels").integers(100, size=(60, 32, 32)) + 120 * y[:, None, None]).astype(np.uint8)
+    pixels = (
+        rng.stream(3, "pixels").integers(100, size=(60, 32, 32)) + 120 * y[:, None, None]
+    ).astype(np.uint8)
     (folder / "new").mkdir()
     for number, image in enumerate(pixels):
         Image.fromarray(image).save(folder / "new" / f"{number:03}.png")
@@ -315,13 +411,20 @@ def images(tmp_path_factory):
 def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys):
     folder, data = images
     split = pc.split(data, public_fraction=0.2)
-    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    path = pc.save_model(
+        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
+    )
     model = pc.load_model(path)
     assert model.card["input"] == {"kind": "pixels", "shape": [32, 32], "range": [0, 1]}
     expected = model.predict_proba(split.features.x_train)
     assert model.notes == ()
     flat = data.x_train.reshape(60, -1)
-    for rows, n_notes in ((data.x_train, 0), (flat, 0), (flat.astype(float), 1), (folder / "new", 0)):
+    for rows, n_notes in (
+        (data.x_train, 0),
+        (flat, 0),
+        (flat.astype(float), 1),
+        (folder / "new", 0),
+    ):
         np.testing.assert_array_equal(model.predict_proba(rows), expected)
         assert ["divided by 255" in note for note in model.notes] == [True] * n_notes
     for wrong in (flat * 2.5, -split.features.x_train, flat + 0.5):
@@ -331,13 +434,17 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
     agree(path, tmp_path / "rows.npz", tmp_path, capsys)
     np.savez(tmp_path / "rows.npz", x=flat * 2.5)
     assert "0 to 255" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
-    np.testing.assert_allclose(answers(alone(path, folder / "new", folder=tmp_path).stdout)[1], expected, atol=1e-6)
+    np.testing.assert_allclose(
+        answers(alone(path, folder / "new", folder=tmp_path).stdout)[1], expected, atol=1e-6
+    )
 
 
 def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, monkeypatch):
     folder, data = images
     split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
-    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    path = pc.save_model(
+        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
+    )
     model = pc.load_model(path)
     made_by = model.card["input"]["backbone"]
     assert (made_by["name"], model.card["input"]["shape"]) == ("scattering", [32, 32])
@@ -347,9 +454,17 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, mo
     shutil.copytree(folder / "new", tmp_path / "a folder of images")
     monkeypatch.chdir(tmp_path)
     with zipfile.ZipFile(path) as archive:
-        lines = archive.read("README.md").decode().partition("These lines of the library make them:\n\n```python\n")[2]
+        lines = (
+            archive.read("README.md")
+            .decode()
+            .partition("These lines of the library make them:\n\n```python\n")[2]
+        )
     exec(lines.partition("\n```")[0], {})  # as they are written
-    np.testing.assert_allclose(answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1], expected, atol=1e-6)
+    np.testing.assert_allclose(
+        answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1],
+        expected,
+        atol=1e-6,
+    )
     with pytest.raises(DataError, match="uint8 of shape"):
         model.predict(data.x_train[:, :20])
     model.card["input"]["backbone"] = made_by | {"version": -1}
@@ -358,11 +473,14 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, mo
 
 
 def pictures(folder, shape):
-    """Image files of another size and of many kinds: colour, grey, a palette, transparent, turned by a camera."""
+    """Image files of another size and of many kinds: colour, grey, a palette, transparent, turned
+    by a camera."""
     folder.mkdir()
     draw, sideways = rng.stream(9, "pictures"), Image.Exif()
     sideways[0x0112] = 6
-    for number, (kind, ending) in enumerate((("RGB", "png"), ("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "jpg"), ("LA", "png"))):
+    for number, (kind, ending) in enumerate(
+        (("RGB", "png"), ("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "jpg"), ("LA", "png"))
+    ):
         noise = draw.integers(0, 256, size=(9, 7, 4)).astype(np.uint8)
         image = Image.fromarray(noise).resize((150, 110 + number)).convert(kind)
         image.save(folder / f"{number}.{ending}", **({"exif": sideways} if ending == "jpg" else {}))
@@ -371,7 +489,8 @@ def pictures(folder, shape):
 
 
 def shorter(path, network=efficientnet_lite0.network):
-    """The first stages of the network, one block of the third, and its head on them: every kind of layer."""
+    """The first stages of the network, one block of the third, and its head on them: every kind of
+    layer."""
     module = network(path)
     del module.blocks[3:], module.blocks[2][1:]
     module.conv_head.weight = torch.nn.Parameter(module.conv_head.weight[:, :40])
@@ -379,12 +498,20 @@ def shorter(path, network=efficientnet_lite0.network):
 
 
 def test_images_go_through_a_network_without_the_library(tmp_path, own_cache, monkeypatch):
-    """Raw files, onnxruntime, Pillow and numpy alone; grey images become three channels inside the file."""
+    """Raw files, onnxruntime, Pillow and numpy alone; grey images become three channels inside the
+    file."""
     monkeypatch.setattr(efficientnet_lite0, "network", shorter)
     y, shape = np.arange(20) % 2, (20, 28)
-    x = (rng.stream(3, "images").integers(100, size=(20, *shape)) + 120 * y[:, None, None]).astype(np.uint8)
-    split = pc.split(pc.load_features(Dataset("bright", x, y, classes=("dark", "bright")), "efficientnet_lite0"), public_fraction=0.2)
-    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split, onnx=True)
+    x = (rng.stream(3, "images").integers(100, size=(20, *shape)) + 120 * y[:, None, None]).astype(
+        np.uint8
+    )
+    split = pc.split(
+        pc.load_features(Dataset("bright", x, y, classes=("dark", "bright")), "efficientnet_lite0"),
+        public_fraction=0.2,
+    )
+    path = pc.save_model(
+        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split, onnx=True
+    )
     pictures(tmp_path / "new", shape)
     model = pc.load_model(path)
     expected = model.predict_proba(tmp_path / "new")
@@ -398,10 +525,15 @@ def test_images_go_through_a_network_without_the_library(tmp_path, own_cache, mo
     np.savez(tmp_path / "rows.npz", x=x[:5, :9])
     assert "images must be uint8" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
     with zipfile.ZipFile(path) as archive:
-        assert "licence" in archive.read("README.md").decode().partition("`model.onnx` runs in any language")[2]
+        assert (
+            "licence"
+            in archive.read("README.md").decode().partition("`model.onnx` runs in any language")[2]
+        )
 
 
-def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(images, tmp_path, monkeypatch):
+def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(
+    images, tmp_path, monkeypatch
+):
     data, new = images[1], tmp_path / "new"
     pixels = np.stack([data.x_train, 255 - data.x_train, data.x_train // 2], axis=-1)[:20]
     new.mkdir()
@@ -410,7 +542,9 @@ def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(images,
     data = dataclasses.replace(data, x_train=pixels, y_train=data.y_train[:20], x_test=pixels)
     split = pc.split(data, public_fraction=0.2)
     for method, few in (("from_scratch", {"steps": 3, "batch_size": 8}), ("pillar_one_shot", {})):
-        path = pc.save_model(pc.run(method, split, **RELEASE, **few), tmp_path / "model.zip", split=split)
+        path = pc.save_model(
+            pc.run(method, split, **RELEASE, **few), tmp_path / "model.zip", split=split
+        )
         with zipfile.ZipFile(path) as archive:
             assert "as nobody asked for it" in archive.read("README.md").decode()
         expected = pc.load_model(path).predict_proba(new)
@@ -426,24 +560,36 @@ def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(images,
     split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
     record = pc.run("pillar_one_shot", split, **RELEASE)
     for why, package in (("no network of torch", "onnxscript"), ("pip install onnxscript", None)):
-        monkeypatch.setitem(sys.modules, "onnxscript", sys.modules.get("onnxscript") if package else None)
-        with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip", split=split, onnx=True)) as archive:
+        monkeypatch.setitem(
+            sys.modules, "onnxscript", sys.modules.get("onnxscript") if package else None
+        )
+        with zipfile.ZipFile(
+            pc.save_model(record, tmp_path / "model.zip", split=split, onnx=True)
+        ) as archive:
             read_me = archive.read("README.md").decode()
             assert why in read_me
             assert "converted to RGB and resized to" in read_me
             assert "(`scattering`, version" in read_me
             assert "model.onnx" not in archive.namelist()
     with pytest.raises(UnsupportedError, match="models of images"):
-        pc.load_model(pc.save_model(record, path, classes=("a", "b"))).save_onnx(tmp_path / "model.onnx")
+        pc.load_model(pc.save_model(record, path, classes=("a", "b"))).save_onnx(
+            tmp_path / "model.onnx"
+        )
 
 
 @pytest.mark.parametrize("damage", ["missing", "swapped", "added", "twice"])
 def test_a_zip_that_is_not_whole_is_refused(tables, tmp_path, damage):
     with zipfile.ZipFile(tables[1]) as archive:
         parts = [(name, archive.read(name)) for name in archive.namelist()]
-    for name in [name for name, _ in parts if name != "SHA256SUMS"] + (["SHA256SUMS"] if damage == "missing" else []):
+    for name in [name for name, _ in parts if name != "SHA256SUMS"] + (
+        ["SHA256SUMS"] if damage == "missing" else []
+    ):
         others = [(other, content) for other, content in parts if other != name]
-        changed = {"missing": [], "swapped": [(name, b"{}")], "added": [(name, dict(parts)[name]), ("more.txt", b"")]}
+        changed = {
+            "missing": [],
+            "swapped": [(name, b"{}")],
+            "added": [(name, dict(parts)[name]), ("more.txt", b"")],
+        }
         twice = [(name, dict(parts)[name]), ("use2.py", b"")]
         with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
             for other, content in [*others, *changed.get(damage, twice)]:
@@ -455,19 +601,47 @@ def test_a_zip_that_is_not_whole_is_refused(tables, tmp_path, damage):
 def test_use_imports_numpy_alone_refuses_changed_files_and_escapes_cells(tables, tmp_path):
     with zipfile.ZipFile(tables[1]) as archive:
         tree = ast.parse(archive.read("use.py"))
-    for nodes, allowed in ((tree.body, {"numpy"}), (ast.walk(tree), {"numpy", "PIL", "onnxruntime"})):  # the last two only for images
+    for nodes, allowed in (
+        (tree.body, {"numpy"}),
+        (ast.walk(tree), {"numpy", "PIL", "onnxruntime"}),
+    ):  # the last two only for images
         imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-        names = [[node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names] for node in imports]
-        assert {name.split(".")[0] for some in names for name in some} <= {*sys.stdlib_module_names, *allowed}
+        names = [
+            [node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+            for node in imports
+        ]
+        assert {name.split(".")[0] for some in names for name in some} <= {
+            *sys.stdlib_module_names,
+            *allowed,
+        }
     folder, path, *_ = tables
     expected = alone(path, folder / "new.csv", folder=tmp_path)
     block = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED})); import runpy; "
     code = f"{block}sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-    command = [sys.executable, "-I", "-c", code, str(tmp_path / "unpacked" / "use.py"), str(folder / "new.csv")]
+    command = [
+        sys.executable,
+        "-I",
+        "-c",
+        code,
+        str(tmp_path / "unpacked" / "use.py"),
+        str(folder / "new.csv"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        expected.returncode,
+        expected.stdout,
+        expected.stderr,
+    )
     (tmp_path / "unpacked" / "model.npz").write_bytes(b"other")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "model.npz is not the file" in done.stderr) == (2, True)
     words = ["=1+1", "plain", "-5", "a;=b", "@x", "x\r=y", "-x"]
-    assert [use.cell(word) for word in words] == ["'=1+1", "plain", "-5", "a;'=b", "'@x", "x\n'=y", "'-x"]
+    assert [use.cell(word) for word in words] == [
+        "'=1+1",
+        "plain",
+        "-5",
+        "a;'=b",
+        "'@x",
+        "x\n'=y",
+        "'-x",
+    ]

@@ -1,4 +1,5 @@
-"""Exported models: only from runs with secret noise, readable without pickle, equal to what was trained."""
+"""Exported models: only from runs with secret noise, readable without pickle, equal to what was
+trained."""
 
 from __future__ import annotations
 
@@ -27,19 +28,25 @@ def test_a_saved_model_predicts_as_the_record(split, method, tmp_path):
     record = pc.run(method, split, epsilon=2.0, seed=None)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     model = pc.load_model(path)
-    np.testing.assert_array_equal(model.predict(split.features.x_test), record.classifier.predict(split.features.x_test))
+    np.testing.assert_array_equal(
+        model.predict(split.features.x_test), record.classifier.predict(split.features.x_test)
+    )
     assert model.card["guarantee"]["epsilon"] <= 2.0
     assert model.classes == split.features.classes
 
 
-def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_with_nan(split, tmp_path):
+def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_with_nan(
+    split, tmp_path
+):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
     pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     with zipfile.ZipFile(tmp_path / "model.zip") as archive:
         card = json.loads(archive.read("model.json"))
     assert "accuracy" not in card
     assert "seed" not in json.dumps(card["settings"])
-    model = pc.load_model(pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes))
+    model = pc.load_model(
+        pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    )
     with pytest.raises(DataError, match="shape"):
         model.predict(np.zeros((2, 3)))
     with pytest.raises(DataError, match="NaN"):
@@ -48,9 +55,14 @@ def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_w
 
 def test_seeded_runs_and_choices_on_test_rows_are_no_release(split, tmp_path):
     with pytest.raises(UnsupportedError, match="known seed"):
-        pc.save_model(pc.run("pillar", split, epsilon=2.0), tmp_path / "model.zip", classes=split.features.classes)
+        pc.save_model(
+            pc.run("pillar", split, epsilon=2.0),
+            tmp_path / "model.zip",
+            classes=split.features.classes,
+        )
     assert not (tmp_path / "model.zip").exists()
-    # At σ = 10⁶ ε is 0 but for δ: "no private row was read", and the seed that takes the noise away was no hindrance.
+    # At σ = 10⁶ ε is 0 but for δ: "no private row was read", and the seed that takes the noise away
+    # was no hindrance.
     record = pc.run("pillar_one_shot", split, noise_multiplier=1e6)
     assert record.guarantee.epsilon.upper == 0.0
     with pytest.raises(UnsupportedError, match="known seed"):
@@ -60,7 +72,9 @@ def test_seeded_runs_and_choices_on_test_rows_are_no_release(split, tmp_path):
     assert "no private row was read" not in text
     assert "no private row was read" in pc.statement(pc.run("only_public", split)).text
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
-    unpaid = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False))
+    unpaid = dataclasses.replace(
+        record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False)
+    )
     with pytest.raises(UnsupportedError, match="unpaid"):
         in_sight(unpaid)
 
@@ -77,17 +91,37 @@ def test_other_files_are_refused(content, tmp_path):
 
 def model_file(folder, *, card=None, **arrays):
     """A model file of two classes and three features, some of its parts replaced."""
-    path, parts = folder / "model.zip", {"weights": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32), **arrays}
-    plain = {"format": FORMAT, "transform": {"normalise": False}, "classes": ["a", "b"], "input": {"kind": "features", "dims": 3}}
+    path, parts = (
+        folder / "model.zip",
+        {
+            "weights": np.ones((3, 2), np.float32),
+            "bias": np.zeros(2, np.float32),
+            **arrays,
+        },
+    )
+    plain = {
+        "format": FORMAT,
+        "transform": {"normalise": False},
+        "classes": ["a", "b"],
+        "input": {"kind": "features", "dims": 3},
+    }
     text = card if isinstance(card, str) else json.dumps(plain | (card or {}))
     return zipped(path, {"model.safetensors": save(parts), "model.json": text.encode()})
 
 
 CARDS = ("[]", '"text"', "NaN", "[" * 200_000)
-FIELDS = ({"classes": 5}, {"classes": ["a"]}, {"classes": [["a"], {}]}, {"transform": []}, {"transform": {}})
+FIELDS = (
+    {"classes": 5},
+    {"classes": ["a"]},
+    {"classes": [["a"], {}]},
+    {"transform": []},
+    {"transform": {}},
+)
 
 
-@pytest.mark.parametrize("card", [*CARDS, *FIELDS], ids=lambda card: str(card)[:30].strip() or "blank")
+@pytest.mark.parametrize(
+    "card", [*CARDS, *FIELDS], ids=lambda card: str(card)[:30].strip() or "blank"
+)
 def test_a_card_that_cannot_be_is_refused(card, tmp_path):
     with pytest.raises(DataError, match="no model"):
         pc.load_model(model_file(tmp_path, card=card))
@@ -142,7 +176,9 @@ def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):
 
 def test_a_choice_in_sight_is_declared_and_names_of_classes_are_no_markup(split):
     record, classes = pc.run("pillar", split, epsilon=2.0, seed=None), split.features.classes
-    claimed = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, chosen_in_sight=True))
+    claimed = dataclasses.replace(
+        record, guarantee=dataclasses.replace(record.guarantee, chosen_in_sight=True)
+    )
     with pytest.raises(UnsupportedError, match="claims to cover"):
         model_bytes(claimed, classes=classes)
     with zipfile.ZipFile(io.BytesIO(model_bytes(in_sight(record), classes=classes))) as archive:
@@ -151,7 +187,9 @@ def test_a_choice_in_sight_is_declared_and_names_of_classes_are_no_markup(split)
     assert IN_SIGHT in promised["assumptions"]
     assert promised["epsilon"] == record.guarantee.epsilon.upper
     names = tuple(f'{digit}\n```\n# <b>[x](http://a.b)</b>, "' for digit in range(10))
-    with zipfile.ZipFile(io.BytesIO(model_bytes(pc.run("pillar", split, epsilon=2.0, seed=None), classes=names))) as archive:
+    with zipfile.ZipFile(
+        io.BytesIO(model_bytes(pc.run("pillar", split, epsilon=2.0, seed=None), classes=names))
+    ) as archive:
         lines = archive.read("README.md").decode().splitlines()
     assert [line for line in lines if "http" in line] == [json.dumps(list(names))]
     assert lines[lines.index(json.dumps(list(names))) - 1] == "```json"
@@ -166,13 +204,31 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path):
         "beforehand": pc.run("pillar", split, **asked, k=5, chosen_beforehand=True),
         "looked": pc.run("pillar", split, **asked, k=5, chosen_beforehand=False),
     }
-    promised = {name: card_of(model_bytes(record, classes=split.features.classes)) for name, record in runs.items()}
+    promised = {
+        name: card_of(model_bytes(record, classes=split.features.classes))
+        for name, record in runs.items()
+    }
     covered = {name: card["covers_choice"] for name, card in promised.items()}
     assert covered == {"rules": True, "given": None, "beforehand": True, "looked": False}
     assert [name for name, card in promised.items() if card["chosen_in_sight"]] == ["looked"]
-    assert [name for name, record in runs.items() if "settings: not known" in pc.statement(record).text] == ["given"]
-    command = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "2", "--release"]
-    for extra, expected in ([], True), (["--set", "k=5"], None), (["--set", "k=5", "--chosen-beforehand"], True):
+    assert [
+        name for name, record in runs.items() if "settings: not known" in pc.statement(record).text
+    ] == ["given"]
+    command = [
+        "run",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--epsilon",
+        "2",
+        "--release",
+    ]
+    for extra, expected in (
+        ([], True),
+        (["--set", "k=5"], None),
+        (["--set", "k=5", "--chosen-beforehand"], True),
+    ):
         assert main([*command, *extra, "--export", str(tmp_path / "m.zip")]) == 0
         assert card_of((tmp_path / "m.zip").read_bytes())["covers_choice"] is expected
 
@@ -185,11 +241,24 @@ def card_of(model: bytes) -> dict[str, object]:
 def small_images() -> SemiPrivateSplit:
     """Sixty grey images of two classes, told apart by their brightness."""
     labels = np.arange(60) % 2
-    pixels = (rng.stream(3, "pixels").integers(100, size=(60, 8, 8)) + 120 * labels[:, None, None]).astype(np.uint8)
-    return pc.split(pc.load_features(Dataset("bright", pixels, labels, pixels[:20], labels[:20], ("dark", "bright")), "raw_pixels"))
+    pixels = (
+        rng.stream(3, "pixels").integers(100, size=(60, 8, 8)) + 120 * labels[:, None, None]
+    ).astype(np.uint8)
+    return pc.split(
+        pc.load_features(
+            Dataset("bright", pixels, labels, pixels[:20], labels[:20], ("dark", "bright")),
+            "raw_pixels",
+        )
+    )
 
 
-@pytest.mark.parametrize("settings", [{"method": "from_scratch"}, {"method": "private_fine_tuning", "trainable": "lora", "lora_rank": 2}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"method": "from_scratch"},
+        {"method": "private_fine_tuning", "trainable": "lora", "lora_rank": 2},
+    ],
+)
 def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path):
     if "trainable" in settings:
         pytest.importorskip("peft", reason="low-rank additions need peft: pip install '.[lora]'")
@@ -198,7 +267,9 @@ def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     model = pc.load_model(path)
     x = split.features.x_test
-    np.testing.assert_allclose(model.classifier.scores(x), record.classifier.scores(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        model.classifier.scores(x), record.classifier.scores(x), rtol=1e-5, atol=1e-6
+    )
     assert model.classes == ("dark", "bright")
     with pytest.raises(DataError, match=r"shape \(n, 64\)"):
         model.predict(np.zeros((2, 3)))
@@ -212,27 +283,45 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
     weights.parent.mkdir()
     save_torch(dict(timm.create_model("test_efficientnet", num_classes=0).state_dict()), weights)
     network, split = f"timm:test_efficientnet?weights={weights}&size=32", small_images()
-    record = pc.run("private_fine_tuning", split, epsilon=50.0, seed=None, steps=1, batch_size=8, trainable="head", network=network)
+    record = pc.run(
+        "private_fine_tuning",
+        split,
+        epsilon=50.0,
+        seed=None,
+        steps=1,
+        batch_size=8,
+        trainable="head",
+        network=network,
+    )
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     x = split.features.x_test
     expected = record.classifier.scores(x)
     weights.unlink()  # the file holds the whole network
-    np.testing.assert_allclose(pc.load_model(path).classifier.scores(x), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        pc.load_model(path).classifier.scores(x), expected, rtol=1e-5, atol=1e-6
+    )
     with zipfile.ZipFile(path) as archive:
-        assert not any("folder of mine" in archive.read(name).decode(errors="replace") for name in archive.namelist())
+        assert not any(
+            "folder of mine" in archive.read(name).decode(errors="replace")
+            for name in archive.namelist()
+        )
 
 
 def rewritten(path, **members):
     """The model's zip with members in other words, None to leave one out, and sums that fit."""
     with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()} | {name.replace("__", "."): new for name, new in members.items()}
+        parts = {name: archive.read(name) for name in archive.namelist()} | {
+            name.replace("__", "."): new for name, new in members.items()
+        }
     del parts["SHA256SUMS"]
     return zipped(path, {name: content for name, content in parts.items() if content is not None})
 
 
 def zipped(path, parts):
     """The parts as a model's zip, with sums that fit."""
-    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in parts.items()).encode()
+    sums = "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in parts.items()
+    ).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in (parts | {"SHA256SUMS": sums}).items():
             archive.writestr(name, content)
@@ -246,9 +335,21 @@ def test_networks_of_another_making_are_refused(tmp_path):
     with zipfile.ZipFile(path) as archive:
         card = json.loads(archive.read("model.json"))
     for changed in (
-        *({"network": "timm:hf-hub:somebody/something"}, {"network": "timm:test_efficientnet?checkpoint_path=/etc/passwd"}),
-        *({"network": "wrn_16_4"}, {"n_classes": 3}, {"shape": "ab"}, {"shape": [4, 4, 5]}, {"layers": None}, {"unknown": 1}),
+        *(
+            {"network": "timm:hf-hub:somebody/something"},
+            {"network": "timm:test_efficientnet?checkpoint_path=/etc/passwd"},
+        ),
+        *(
+            {"network": "wrn_16_4"},
+            {"n_classes": 3},
+            {"shape": "ab"},
+            {"shape": [4, 4, 5]},
+            {"layers": None},
+            {"unknown": 1},
+        ),
     ):
-        rewritten(path, model__json=json.dumps(card | {"network": card["network"] | changed}).encode())
+        rewritten(
+            path, model__json=json.dumps(card | {"network": card["network"] | changed}).encode()
+        )
         with pytest.raises(DataError, match="no model"):
             pc.load_model(path)

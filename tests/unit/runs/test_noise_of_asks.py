@@ -1,4 +1,5 @@
-"""Two seeded asks share no noise: with common normals, the sum that both released could be solved for exactly."""
+"""Two seeded asks share no noise: with common normals, the sum that both released could be solved
+for exactly."""
 
 import copy
 from typing import Any
@@ -53,9 +54,19 @@ def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.types.FeatureS
 
 
 @pytest.mark.parametrize(
-    "change", [{"epsilon": 2.0}, {"k": 20}, {"method": "dp_raft_pillar"}, {"steps": 3}, {"l2_clip_norm": 0.5}, {"public_fraction": 0.2}]
+    "change",
+    [
+        {"epsilon": 2.0},
+        {"k": 20},
+        {"method": "dp_raft_pillar"},
+        {"steps": 3},
+        {"l2_clip_norm": 0.5},
+        {"public_fraction": 0.2},
+    ],
 )
-def test_asks_that_differ_share_no_normals(features: pc.types.FeatureSet, drawn: dict[str, Any], change: dict[str, Any]) -> None:
+def test_asks_that_differ_share_no_normals(
+    features: pc.types.FeatureSet, drawn: dict[str, Any], change: dict[str, Any]
+) -> None:
     for ask in (ASK, ASK | change, ASK):
         ask = {"public_fraction": 0.1} | ask
         split = pc.split(features, public_fraction=ask.pop("public_fraction"))
@@ -65,7 +76,9 @@ def test_asks_that_differ_share_no_normals(features: pc.types.FeatureSet, drawn:
     assert not np.isclose(first, other).any()
 
 
-def test_other_asks_share_samples_by_seed_and_no_normals(features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]]) -> None:
+def test_other_asks_share_samples_by_seed_and_no_normals(
+    features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]]
+) -> None:
     split = pc.split(features, public_fraction=0.1)
     for epsilon in (0.5, 2.0, 0.5):
         noise = noise_multiplier(epsilon)
@@ -73,9 +86,14 @@ def test_other_asks_share_samples_by_seed_and_no_normals(features: pc.types.Feat
     first, other, again = drawn["geometry second moment"]
     np.testing.assert_array_equal(first, again)
     assert not np.isclose(first, other).any()
-    private, public = pc.load_dataset("drawn_shapes", n=200), {"textures": pc.load_dataset("drawn_textures", n=200)}
+    private, public = (
+        pc.load_dataset("drawn_shapes", n=200),
+        {"textures": pc.load_dataset("drawn_textures", n=200)},
+    )
     for epsilon in (0.5, 2.0, 0.5):
-        pc.screen(private, public, epsilon=epsilon, k=2, repeats=1, model="linear_head", n_examples=100)
+        pc.screen(
+            private, public, epsilon=epsilon, k=2, repeats=1, model="linear_head", n_examples=100
+        )
     first, other, again = drawn["screening noise moment"]
     np.testing.assert_array_equal(first, again)
     assert not np.isclose(first, other).any()

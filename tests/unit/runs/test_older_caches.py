@@ -1,4 +1,5 @@
-"""A cache that another version of the library filled: read as what it is or left alone, never an answer and never mixed into one."""
+"""A cache that another version of the library filled: read as what it is or left alone, never an
+answer and never mixed into one."""
 
 import dataclasses
 import json
@@ -19,7 +20,14 @@ from pillar_core.registry import Registry
 from pillar_core.runs import records, sweep
 from pillar_core.store import entry
 
-GRID = {"dataset": "digits", "backbone": "raw_pixels", "method": "noisy_gd", "epsilon": 1.37, "seed": [0, 1], "accountant": "rdp"}
+GRID = {
+    "dataset": "digits",
+    "backbone": "raw_pixels",
+    "method": "noisy_gd",
+    "epsilon": 1.37,
+    "seed": [0, 1],
+    "accountant": "rdp",
+}
 Patch = pytest.MonkeyPatch
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -29,7 +37,9 @@ def _older(registry: Registry[Any], name: str) -> Callable[[Patch], None]:
 
     def patch(monkeypatch: Patch) -> None:
         item = registry[name]
-        monkeypatch.setitem(registry._items, name, dataclasses.replace(item, version=item.version - 1))
+        monkeypatch.setitem(
+            registry._items, name, dataclasses.replace(item, version=item.version - 1)
+        )
 
     return patch
 
@@ -45,14 +55,18 @@ def _older(registry: Registry[Any], name: str) -> Callable[[Patch], None]:
     ],
     ids=["engine", "learner", "data", "backbone", "accountant"],
 )
-def test_records_of_another_version_answer_nothing_and_enter_no_mean(age: Callable[[Patch], None], monkeypatch: Patch) -> None:
+def test_records_of_another_version_answer_nothing_and_enter_no_mean(
+    age: Callable[[Patch], None], monkeypatch: Patch
+) -> None:
     with monkeypatch.context() as older:
         age(older)
         for cell in sweep.specs_of(GRID):
             (record,) = sweep.run_group([cell])
             key = sweep.run_key(cell)
             store.default().delete("record", key)
-            store.default().put_json("record", key, record | {"accuracy": 0.001, "metrics": {"accuracy": 0.001}})
+            store.default().put_json(
+                "record", key, record | {"accuracy": 0.001, "metrics": {"accuracy": 0.001}}
+            )
         records._row.cache_clear()
         assert len(records.all_runs()) == 2
     records._row.cache_clear()

@@ -1,4 +1,5 @@
-"""Persons with several rows: who is on which side, how many rows are kept, and that ε, noise and statement are a person's."""
+"""Persons with several rows: who is on which side, how many rows are kept, and that ε, noise and
+statement are a person's."""
 
 import dataclasses
 
@@ -51,13 +52,22 @@ def test_a_person_is_on_one_side_and_keeps_their_first_rows(most):
 
 def test_names_of_any_kind_mean_the_same_and_a_bound_needs_them():
     data, persons = _brought()
-    by_number, by_word = (pc.split(data, persons=names, rows_per_person=2) for names in (persons, [f"p{one:04}" for one in persons]))
+    by_number, by_word = (
+        pc.split(data, persons=names, rows_per_person=2)
+        for names in (persons, [f"p{one:04}" for one in persons])
+    )
     assert by_number.private.tolist() == by_word.private.tolist()
     assert by_number.fingerprint != pc.split(data, persons=persons, rows_per_person=3).fingerprint
     split, _ = _split(2)
     replaced = pc.run("dp_sgd", split, epsilon=1.0, batch_size=20, steps=5, relation="replace_one")
-    event = ledger.of_person(METHODS["dp_sgd"].cost(METHODS["dp_sgd"].settings(**replaced.settings), replaced.facts), 2)
-    assert accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper < replaced.guarantee.epsilon.upper <= 1.0
+    event = ledger.of_person(
+        METHODS["dp_sgd"].cost(METHODS["dp_sgd"].settings(**replaced.settings), replaced.facts), 2
+    )
+    assert (
+        accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper
+        < replaced.guarantee.epsilon.upper
+        <= 1.0
+    )
     with pytest.raises(DataError, match="each of the 600 train rows"):
         pc.split(data, persons=persons[:-1])
     with pytest.raises(SettingError, match="rows_per_person"):
@@ -71,7 +81,9 @@ def test_the_budget_is_a_persons(method):
     split, _ = _split(3)
     record = pc.run(method, split, epsilon=2.0)
     event = METHODS[method].cost(METHODS[method].settings(**record.settings), record.facts)
-    upper = accounting.epsilon(ledger.of_person(event, 3), delta=1e-5, relation="add_or_remove_one").upper
+    upper = accounting.epsilon(
+        ledger.of_person(event, 3), delta=1e-5, relation="add_or_remove_one"
+    ).upper
     assert upper == record.guarantee.epsilon.upper <= 2.0
     # a row is far better protected
     assert accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper < 1.0
@@ -85,7 +97,12 @@ def test_statement_and_store_keep_a_run_a_persons(own_cache):
     assert "at most 3" in found.fields["privacy_unit"]
     assert "noise measured against all rows of one person" in found.text
     assert "every row names its person rightly" in found.text
-    assert "example (a row)" in statement(pc.run("noisy_gd", pc.split(_brought()[0]), epsilon=1.0)).fields["privacy_unit"]
+    assert (
+        "example (a row)"
+        in statement(pc.run("noisy_gd", pc.split(_brought()[0]), epsilon=1.0)).fields[
+            "privacy_unit"
+        ]
+    )
     (cell,) = sweep.specs_of({"dataset": "breast_cancer", "method": "noisy_gd", "epsilon": 2.0})
     first, again = (sweep.read_or_run(cell, split) for _ in range(2))
     assert first.guarantee.rows_per_person == again.guarantee.rows_per_person == 3
@@ -99,7 +116,12 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
     from pillar_core.__main__ import main
 
     data, persons = _brought()
-    rows = {"x_train": data.x_train, "y_train": data.y_train, "x_test": data.x_test, "y_test": data.y_test}
+    rows = {
+        "x_train": data.x_train,
+        "y_train": data.y_train,
+        "x_test": data.x_test,
+        "y_test": data.y_test,
+    }
     np.savez(tmp_path / "rows.npz", **rows)
     np.savez(tmp_path / "visits.npz", **rows, persons=persons, rows_per_person=2)
     asked = ["run", "--method", "noisy_gd", "--epsilon", "1", "--json", "--dataset"]
@@ -110,7 +132,12 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("second", "message"), [("p0", "write each person in one way"), ("P\u200b0", "unseen signs"), ("", "is empty in rows 1")]
+    ("second", "message"),
+    [
+        ("p0", "write each person in one way"),
+        ("P\u200b0", "unseen signs"),
+        ("", "is empty in rows 1"),
+    ],
 )
 def test_each_person_is_named_in_one_way(second, message):
     """Another way to write it made another person: both rows of P0 counted where one may."""
@@ -128,8 +155,23 @@ def test_a_row_that_names_nobody_is_refused(nobody):
 @pytest.mark.parametrize(
     "names",
     [
-        *([0.5, 1, 2], [True, False, True], [[1], [1, 2], [3]], [2.0**60, 1, "a"], ["a", None, "b"], ["a", float("nan"), "b"]),
-        *(np.zeros((3, 1)), np.array([1.0, np.nan, 2.0]), np.array([1e300, 1, 2]), [b"a", b"b", b"c"], 3, [1, 2], ["a", "A", "b"]),
+        *(
+            [0.5, 1, 2],
+            [True, False, True],
+            [[1], [1, 2], [3]],
+            [2.0**60, 1, "a"],
+            ["a", None, "b"],
+            ["a", float("nan"), "b"],
+        ),
+        *(
+            np.zeros((3, 1)),
+            np.array([1.0, np.nan, 2.0]),
+            np.array([1e300, 1, 2]),
+            [b"a", b"b", b"c"],
+            3,
+            [1, 2],
+            ["a", "A", "b"],
+        ),
     ],
 )
 def test_what_names_no_person_for_sure_is_refused(names):
@@ -138,7 +180,15 @@ def test_what_names_no_person_for_sure_is_refused(names):
 
 
 @pytest.mark.parametrize(
-    "names", [[7, 7, 8], [7.0, 7.0, 8.0], ["7", " 7", "8"], [7, "7", 8], np.array([b"7", b"7", b"8"]), pd.Series(["a", "a", "b"])]
+    "names",
+    [
+        [7, 7, 8],
+        [7.0, 7.0, 8.0],
+        ["7", " 7", "8"],
+        [7, "7", 8],
+        np.array([b"7", b"7", b"8"]),
+        pd.Series(["a", "a", "b"]),
+    ],
 )
 def test_persons_are_read_from_words_and_whole_numbers(names):
     assert persons_of(names, 1, n_rows=3).of.tolist() == [0, 0, 1]
@@ -173,7 +223,15 @@ def test_rows_that_are_kept_stay_their_persons(own_cache, is_image):
     data = _declared()
     if is_image:
         pixels = np.random.default_rng(0).integers(256, size=(ROWS, 4, 4)).astype(np.uint8)
-        data = Dataset("xrays", pixels, data.y_train, pixels[:60], data.y_test, data.classes, persons=data.persons)
+        data = Dataset(
+            "xrays",
+            pixels,
+            data.y_train,
+            pixels[:60],
+            data.y_test,
+            data.classes,
+            persons=data.persons,
+        )
     name = uploads.keep(data)
     card, kept = uploads.card(name), uploads.load(name)
     assert card is not None
@@ -195,15 +253,21 @@ def test_parts_trims_choices_and_tuning_count_persons():
     assert not set(part.persons.of) & set(others.persons.of)
     assert 5 < len(set(part.persons.of)) < 25
     data, public = _declared(), _brought()[0]
-    found, expected = (trim(one, public, share=0.5, epsilon=1.0) for one in (data, _first_of_each(data)))
+    found, expected = (
+        trim(one, public, share=0.5, epsilon=1.0) for one in (data, _first_of_each(data))
+    )
     assert found.votes["votes"].tolist() == expected.votes["votes"].tolist()
     assert "a row is a person" in found.guarantee
     public = _brought()[0]
-    record = pc.choose(_declared(), {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0).record
+    record = pc.choose(
+        _declared(), {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0
+    ).record
     assert record.guarantee.rows_per_person == 3
     assert record.guarantee.epsilon.upper <= 2.0
     # the noise of the choice is that of single rows three times over, on a sum of the same norm
-    alone = pc.choose(public, {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0)
+    alone = pc.choose(
+        public, {"a": dataclasses.replace(public, x_train=public.x_train + 1)}, epsilon=2.0
+    )
     assert len(record.guarantee.events) == len(alone.guarantee.events) == 2
     asked, split = RunSpec.of("noisy_gd", epsilon=2.0), pc.split(_declared(), public_fraction=0.3)
     found = selection.tune(asked, split, [{"learning_rate": 1.0}, {"learning_rate": 2.0}])
@@ -228,7 +292,9 @@ def test_a_private_screening_reads_one_row_of_each_person(score):
 
 def _first_of_each(data):
     first = np.sort(np.unique(data.persons.of, return_index=True)[1])
-    return dataclasses.replace(data, x_train=data.x_train[first], y_train=data.y_train[first], persons=None)
+    return dataclasses.replace(
+        data, x_train=data.x_train[first], y_train=data.y_train[first], persons=None
+    )
 
 
 def test_a_ranking_by_name_reads_one_row_of_each_person(own_cache):
@@ -243,22 +309,37 @@ def test_a_ranking_by_name_reads_one_row_of_each_person(own_cache):
 
 
 def _images(seed: int, persons: Persons | None = None) -> Dataset:
-    pixels, labels = np.random.default_rng(seed).integers(256, size=(120, 8, 8)).astype(np.uint8), np.arange(120) % 3
-    return Dataset(f"images {seed}", pixels, labels, pixels[:9], labels[:9], ("a", "b", "c"), persons=persons)
+    pixels, labels = (
+        np.random.default_rng(seed).integers(256, size=(120, 8, 8)).astype(np.uint8),
+        np.arange(120) % 3,
+    )
+    return Dataset(
+        f"images {seed}", pixels, labels, pixels[:9], labels[:9], ("a", "b", "c"), persons=persons
+    )
 
 
 @pytest.mark.parametrize("way", ["screen", "trim", "gsd by name", "class_signal by name"])
 def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
-    """How many of its rows are drawn of each set hangs on the sizes of all: one row less changes several."""
+    """How many of its rows are drawn of each set hangs on the sizes of all: one row less changes
+    several."""
     monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
-    mixed, public = mixture([_images(0), _images(1)], name="both", size=8), mixture([_images(2)], name="other", size=8)
+    mixed, public = (
+        mixture([_images(0), _images(1)], name="both", size=8),
+        mixture([_images(2)], name="other", size=8),
+    )
     names = [uploads.keep(_images(seed)) for seed in range(3)]
     asked = Ask("ranking", "+".join(names[:2]), (names[2],), n_examples=60, k=4, repeats=1)
     ways = {
-        "screen": lambda epsilon: pc.screen(mixed, {"other": public}, epsilon=epsilon, model="probe", n_examples=60, k=4),
-        "trim": lambda epsilon: trim(pc.load_features(mixed), pc.load_features(public), share=0.5, epsilon=epsilon),
+        "screen": lambda epsilon: pc.screen(
+            mixed, {"other": public}, epsilon=epsilon, model="probe", n_examples=60, k=4
+        ),
+        "trim": lambda epsilon: trim(
+            pc.load_features(mixed), pc.load_features(public), share=0.5, epsilon=epsilon
+        ),
         "gsd by name": lambda epsilon: answer(dataclasses.replace(asked, epsilon=epsilon)),
-        "class_signal by name": lambda epsilon: answer(dataclasses.replace(asked, score="class_signal", epsilon=epsilon)),
+        "class_signal by name": lambda epsilon: answer(
+            dataclasses.replace(asked, score="class_signal", epsilon=epsilon)
+        ),
     }
     with pytest.raises(DataError, match="Name one private set"):
         ways[way](2.0)
@@ -269,29 +350,44 @@ def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
 @pytest.mark.parametrize("score", ["gsd", "class_signal"])
 def test_a_mixture_does_not_drop_persons(monkeypatch, own_cache, score):
     monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
-    plain, of_persons = (uploads.keep(_images(seed, persons)) for seed, persons in ((0, None), (1, Persons(np.arange(120) // 5, 5))))
+    plain, of_persons = (
+        uploads.keep(_images(seed, persons))
+        for seed, persons in ((0, None), (1, Persons(np.arange(120) // 5, 5)))
+    )
     for names in ((plain, of_persons), (of_persons, plain)):
         with pytest.raises(DataError, match="whose rows are whose"):
-            answer(Ask("ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1))
+            answer(
+                Ask(
+                    "ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1
+                )
+            )
 
 
 @pytest.mark.parametrize("names", [True, False])
 def test_that_no_person_has_public_rows_is_assumed_of_every_public_set(names):
     data, (public, persons) = _declared(), _brought()
-    public = dataclasses.replace(public, x_train=public.x_train + 1, persons=Persons(persons, 3) if names else None)
+    public = dataclasses.replace(
+        public, x_train=public.x_train + 1, persons=Persons(persons, 3) if names else None
+    )
     assumed = "no person of the private rows has public rows"
     record = pc.run("pillar_one_shot", pc.split(data, public=public), epsilon=2.0)
-    assert f"you state that {assumed}: their names were not compared" in record.guarantee.assumptions
+    assert (
+        f"you state that {assumed}: their names were not compared" in record.guarantee.assumptions
+    )
     assert assumed in statement(record).text
     for split in (pc.split(data, public_fraction=0.2), pc.split(_brought()[0], public=public)):
         assert assumed not in pc.run("pillar_one_shot", split, epsilon=2.0).guarantee.assumptions
 
 
 def test_public_rows_that_are_private_too_are_not_promised_anything():
-    """Boolean rows, and overlap that one allows, said in no word that rows on both sides are public."""
+    """Boolean rows, and overlap that one allows, said in no word that rows on both sides are
+    public."""
     bits = np.random.default_rng(0).integers(0, 2, (300, 8))
     data = pc.features(bits, bits[:, 0])
-    for split in (pc.split(data, public=data), pc.split(_brought()[0], public=_brought()[0], allow_overlap=True)):
+    for split in (
+        pc.split(data, public=data),
+        pc.split(_brought()[0], public=_brought()[0], allow_overlap=True),
+    ):
         record = pc.run("pillar_one_shot", split, epsilon=2.0)
         assert "no private row is among the public ones" in statement(record).text
     inside = pc.run("pillar_one_shot", pc.split(data, public_fraction=0.1), epsilon=2.0)
@@ -299,7 +395,16 @@ def test_public_rows_that_are_private_too_are_not_promised_anything():
 
 
 @pytest.mark.parametrize(
-    "of", [None, "x", [0, 1], np.zeros((ROWS, 2), dtype=int), np.full(ROWS, np.nan), np.array(["a"] * ROWS), np.arange(3)]
+    "of",
+    [
+        None,
+        "x",
+        [0, 1],
+        np.zeros((ROWS, 2), dtype=int),
+        np.full(ROWS, np.nan),
+        np.array(["a"] * ROWS),
+        np.arange(3),
+    ],
 )
 def test_persons_that_are_no_numbers_of_rows_are_refused(of):
     data, _ = _brought()

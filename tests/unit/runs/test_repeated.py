@@ -28,14 +28,24 @@ def visits():
 def command_in(path):
     with zipfile.ZipFile(path) as archive:
         text = archive.read("README.md").decode()
-    return shlex.split(text.partition("## Train it again")[2].partition("```bash\n")[2].partition("\n```")[0])
+    return shlex.split(
+        text.partition("## Train it again")[2].partition("```bash\n")[2].partition("\n```")[0]
+    )
 
 
-def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another_machine(tmp_path, monkeypatch, capsys):
+def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another_machine(
+    tmp_path, monkeypatch, capsys
+):
     frame = visits()
     columns = [{"name": "age", "kind": "numbers", "fill": 50, "low": 0, "high": 100}]
     columns += [{"name": "ward", "kind": "words", "categories": ["north", "south"]}]
-    recipe = {"format": "pillar-recipe-1", "label": "sick", "person": "patient", "rows_per_person": 2, "columns": columns}
+    recipe = {
+        "format": "pillar-recipe-1",
+        "label": "sick",
+        "person": "patient",
+        "rows_per_person": 2,
+        "columns": columns,
+    }
     features = pc.load_features(frame, recipe=recipe)
     (tmp_path / "table.npz").write_bytes(npz_of(features))
     split = pc.split(features, public_fraction=0.2, allow_overlap=True, seed=3)
@@ -50,27 +60,50 @@ def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another
     repeated = json.loads(capsys.readouterr().out)
     assert repeated["settings"] == json.loads(json.dumps(dict(record.settings)))
     assert repeated["guarantee"]["privacy_unit"] == "person with up to 2 rows"
-    assert repeated["guarantee"]["epsilon"] == pytest.approx(record.guarantee.epsilon.upper, rel=1e-6)
+    assert repeated["guarantee"]["epsilon"] == pytest.approx(
+        record.guarantee.epsilon.upper, rel=1e-6
+    )
     assert abs(repeated["accuracy"] - record.accuracy) < 0.15
 
 
 def test_a_saved_set_comes_back_with_all_that_was_said_of_it(tmp_path):
     frame = visits().dropna()[["age", "sick"]].assign(more=1.5)
     features = pc.load_features(frame, label="sick")
-    x, y = rng.stream(1, "images").integers(256, size=(30, 8, 8)).astype(np.uint8), np.arange(30) % 2
-    images = Dataset("pixels", x, y, x[:10], y[:10], ("a", "b"), caveats=("the size",), test_drawn=True)
-    for data, fields in ((features, ("names", "recipe", "caveats", "test_drawn")), (pc.load_features(images), ("caveats", "test_drawn"))):
+    x, y = (
+        rng.stream(1, "images").integers(256, size=(30, 8, 8)).astype(np.uint8),
+        np.arange(30) % 2,
+    )
+    images = Dataset(
+        "pixels", x, y, x[:10], y[:10], ("a", "b"), caveats=("the size",), test_drawn=True
+    )
+    for data, fields in (
+        (features, ("names", "recipe", "caveats", "test_drawn")),
+        (pc.load_features(images), ("caveats", "test_drawn")),
+    ):
         (tmp_path / "set.npz").write_bytes(npz_of(data if data.images is None else data.images))
         again = pc.load_features(tmp_path / "set.npz")
         assert again.fingerprint == data.fingerprint
-        assert [getattr(again, field) for field in fields] == [getattr(data, field) for field in fields]
+        assert [getattr(again, field) for field in fields] == [
+            getattr(data, field) for field in fields
+        ]
 
 
 def test_a_saved_set_whose_recipe_or_names_were_changed_is_refused(tmp_path):
-    arrays = {"x_train": np.zeros((4, 2), np.float32), "y_train": np.arange(4) % 2, "caveats": np.array((), dtype=str)}
+    arrays = {
+        "x_train": np.zeros((4, 2), np.float32),
+        "y_train": np.arange(4) % 2,
+        "caveats": np.array((), dtype=str),
+    }
     for said, value in (("recipe", "{"), ("recipe", "{}"), ("names", ["a"])):
         np.savez(tmp_path / "set.npz", **arrays, **{said: np.array(value)})
         with pytest.raises(DataError, match=said):
             pc.load_features(tmp_path / "set.npz")
-    np.savez(tmp_path / "set.npz", x_train=np.ones((40, 2)), y_train=np.arange(40) % 2, names=np.array(["somebody"] * 40))
-    assert pc.load_features(tmp_path / "set.npz").names is None, "a npz of somebody else, with names of rows"
+    np.savez(
+        tmp_path / "set.npz",
+        x_train=np.ones((40, 2)),
+        y_train=np.arange(40) % 2,
+        names=np.array(["somebody"] * 40),
+    )
+    assert pc.load_features(tmp_path / "set.npz").names is None, (
+        "a npz of somebody else, with names of rows"
+    )

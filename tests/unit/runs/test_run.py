@@ -10,7 +10,11 @@ from pillar_core import accounting, errors, rng, store
 from pillar_core.runs import run as running
 from pillar_core.types import FeatureSet, PublicUse
 
-PRIVATE = [name for name, method in pc.METHODS.items() if method.is_private and method.public_use is not PublicUse.TEXT]
+PRIVATE = [
+    name
+    for name, method in pc.METHODS.items()
+    if method.is_private and method.public_use is not PublicUse.TEXT
+]
 DESCENT = ("dp_sgd", "pillar", "jl", "noisy_gd")
 
 
@@ -20,20 +24,32 @@ DESCENT = ("dp_sgd", "pillar", "jl", "noisy_gd")
 def test_the_upper_epsilon_is_within_the_budget_and_close_to_it(split, method, epsilon, relation):
     record = pc.run(method, split, epsilon=epsilon, relation=relation)
     assert record.guarantee.epsilon.upper <= epsilon
-    assert record.guarantee.epsilon.upper >= 0.999 * epsilon  # the closed form solves to 1e-9, float noise aside
+    assert (
+        record.guarantee.epsilon.upper >= 0.999 * epsilon
+    )  # the closed form solves to 1e-9, float noise aside
     assert record.guarantee.relation == relation
 
 
-@pytest.mark.parametrize("asked", [{"noise_multiplier": 0.6}, {"epsilon": 2.0}, {"epsilon": 2.0, "preset": "fixed_noise"}])
+@pytest.mark.parametrize(
+    "asked",
+    [{"noise_multiplier": 0.6}, {"epsilon": 2.0}, {"epsilon": 2.0, "preset": "fixed_noise"}],
+)
 def test_no_guarantee_comes_from_an_approximation(split, asked):
     """The central limit said 4.17 of a run whose certified lower end is 6.74."""
     with pytest.raises(errors.UnsupportedError, match="approximation"):
-        pc.run("adamix" if "preset" in asked else "dp_sgd", split, **asked, seed=None, accountant="gdp")
+        pc.run(
+            "adamix" if "preset" in asked else "dp_sgd", split, **asked, seed=None, accountant="gdp"
+        )
 
 
 def test_relations_and_batches_cost_what_they_do(split):
     relations = ("add_or_remove_one", "replace_one")
-    noise = [pc.run("pillar", split, epsilon=1.0, relation=relation, steps=10).settings["noise_multiplier"] for relation in relations]
+    noise = [
+        pc.run("pillar", split, epsilon=1.0, relation=relation, steps=10).settings[
+            "noise_multiplier"
+        ]
+        for relation in relations
+    ]
     assert noise[1] == pytest.approx(2 * noise[0], rel=1e-6)
     record = pc.run("dp_sgd", split, epsilon=1.0, batch_size=130, steps=50)
     assert record.guarantee.epsilon.upper <= 1.0
@@ -43,8 +59,12 @@ def test_relations_and_batches_cost_what_they_do(split):
 
 @pytest.mark.parametrize("method", DESCENT)
 def test_much_budget_is_near_no_noise_and_little_near_chance(split, method):
-    settings = {"steps": 20, "learning_rate": 10.0} | ({"k": 20} if method in ("pillar", "jl") else {})
-    much, free, little = (pc.run(method, split, epsilon=e, **settings).accuracy for e in (50.0, math.inf, 1e-3))
+    settings = {"steps": 20, "learning_rate": 10.0} | (
+        {"k": 20} if method in ("pillar", "jl") else {}
+    )
+    much, free, little = (
+        pc.run(method, split, epsilon=e, **settings).accuracy for e in (50.0, math.inf, 1e-3)
+    )
     assert abs(much - free) <= 0.03
     assert little <= 0.1 + 0.15  # chance is a tenth; the noise swamps the signal 1000 times over
 
@@ -60,7 +80,11 @@ def test_a_wrong_calibration_in_the_store_is_a_miss(split, monkeypatch, planted)
         cache.delete("calibration", key)
         cache.put_json("calibration", key, planted)
         value = asked(of, budget, accountant)
-        cost.append(accounting.ACCOUNTANTS["pillar"].epsilon(of(value), delta=budget.delta, relation=budget.relation).upper)
+        cost.append(
+            accounting.ACCOUNTANTS["pillar"]
+            .epsilon(of(value), delta=budget.delta, relation=budget.relation)
+            .upper
+        )
         return value
 
     monkeypatch.setattr(running, "calibrate_setting", planting)
@@ -68,7 +92,9 @@ def test_a_wrong_calibration_in_the_store_is_a_miss(split, monkeypatch, planted)
     assert 0.99 < cost[0] <= 1.0
 
 
-def test_a_right_calibration_is_not_solved_again_and_an_unknown_method_suggests_one(split, monkeypatch):
+def test_a_right_calibration_is_not_solved_again_and_an_unknown_method_suggests_one(
+    split, monkeypatch
+):
     honest = pc.run("pillar", split, epsilon=1.0, steps=8)
     monkeypatch.setattr(accounting, "calibrate", lambda *_, **__: pytest.fail("calibrated again"))
     assert pc.run("pillar", split, epsilon=1.0, steps=8).settings == honest.settings
@@ -84,7 +110,9 @@ def test_infinite_budgets_add_no_noise_and_noise_may_be_set(split):
     assert record.guarantee.epsilon.upper == math.inf
     assert not record.guarantee.is_private
     record = pc.run("pillar", split, noise_multiplier=10.0, steps=25)
-    assert record.guarantee.epsilon.upper == pytest.approx(pc.epsilon(10.0, steps=25).upper, rel=1e-9)
+    assert record.guarantee.epsilon.upper == pytest.approx(
+        pc.epsilon(10.0, steps=25).upper, rel=1e-9
+    )
     with pytest.raises(errors.SettingError, match="not both"):
         pc.run("pillar", split, epsilon=1.0, noise_multiplier=10.0)
     with pytest.raises(errors.SettingError, match="pass epsilon"):
@@ -103,21 +131,37 @@ def test_seeds_repeat_and_every_epsilon_assumes_that_no_scale_is_private(split):
     assert any("operating system" in line for line in release.guarantee.assumptions)
     assert any("not for release" in note for note in first.notes)
     assert not any("not for release" in note for note in release.notes)
-    # A scaler fitted on all rows before they were brought is not seen here, and one row moves the features of all others through it.
-    (form,) = (line for line in pc.run("pillar", split, epsilon=1.0, seed=0).guarantee.assumptions if "features" in line)
+    # A scaler fitted on all rows before they were brought is not seen here, and one row moves the
+    # features of all others through it.
+    (form,) = (
+        line
+        for line in pc.run("pillar", split, epsilon=1.0, seed=0).guarantee.assumptions
+        if "features" in line
+    )
     assert all(word in form for word in ("scaling", "without looking at private rows"))
 
 
-def test_a_learner_that_spends_otherwise_or_was_held_to_nothing_is_refused_or_told(split, monkeypatch):
+def test_a_learner_that_spends_otherwise_or_was_held_to_nothing_is_refused_or_told(
+    split, monkeypatch
+):
     one = running.solve("pillar", split, epsilon=1.0)
     one_step = running.dataclasses.replace(one.settings, steps=1)
-    cheap = running.dataclasses.replace(one, cost=pc.METHODS["pillar"].cost(one_step, one.view.facts))
+    cheap = running.dataclasses.replace(
+        one, cost=pc.METHODS["pillar"].cost(one_step, one.view.facts)
+    )
     with pytest.raises(errors.LedgerError, match="declared"):
         running.run_many([cheap], split)
     own = pc.METHODS["pillar_one_shot"]
-    told = running.dataclasses.replace(own, name="mine", fit=lambda *arguments: own.train(*arguments), fit_many=None)
+    told = running.dataclasses.replace(
+        own, name="mine", fit=lambda *arguments: own.train(*arguments), fit_many=None
+    )
     monkeypatch.setitem(pc.METHODS._items, "mine", told)
-    said = [line for name in ("mine", own.name) for line in pc.run(name, split, epsilon=1.0).guarantee.assumptions if "no test" in line]
+    said = [
+        line
+        for name in ("mine", own.name)
+        for line in pc.run(name, split, epsilon=1.0).guarantee.assumptions
+        if "no test" in line
+    ]
     assert [__name__.partition(".")[0] in line for line in said] == [True]
 
 
@@ -151,12 +195,18 @@ def test_records_tell_rules_large_deltas_and_fractions(split):
     assert {line.split(" = ")[0] for line in record.why} == {"steps", "k", "learning_rate"}
     assert pc.run("pillar", split, epsilon=1.0, k=5, steps=5, learning_rate=1.0).why == ()
     record = pc.run("pillar", split, epsilon=2.0)
-    assert record.accuracy == record.metrics["accuracy"] == pytest.approx(1 - record.metrics["error"])
+    assert (
+        record.accuracy == record.metrics["accuracy"] == pytest.approx(1 - record.metrics["error"])
+    )
     assert 0.8 < record.metrics["auc"] <= 1
     assert len(record.metrics["per_class"]) == 10
-    words = np.random.default_rng(0).standard_normal((len(split.features.classes), split.features.d))
+    words = np.random.default_rng(0).standard_normal(
+        (len(split.features.classes), split.features.d)
+    )
     given = pc.split(split.features, public_fraction=0.1, text_embeddings=words)
-    said = [pc.run("pillar_one_shot", one, epsilon=1.0).guarantee.assumptions for one in (given, split)]
+    said = [
+        pc.run("pillar_one_shot", one, epsilon=1.0).guarantee.assumptions for one in (given, split)
+    ]
     assert ["embeddings of class names" in str(one) for one in said] == [True, False]
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.2)
     assert any("1/n" in note for note in pc.run("dp_sgd", split, epsilon=1.0, delta=0.01).notes)

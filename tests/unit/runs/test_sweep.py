@@ -20,7 +20,14 @@ from pillar_core.studies import geometry
 from pillar_core.studies.screening.answers import Ask
 from pillar_core.types import Dataset, RunSpec
 
-GRID = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sgd"], "k": [5, 10], "epsilon": [0.5, "inf"], "seed": [0, 1]}
+GRID = {
+    "dataset": "digits",
+    "public_fraction": 0.1,
+    "method": ["pillar", "dp_sgd"],
+    "k": [5, 10],
+    "epsilon": [0.5, "inf"],
+    "seed": [0, 1],
+}
 
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -31,7 +38,9 @@ def test_cells_multiply_by_their_own_axes_keep_their_key_and_train_together():
     assert sum(cell.method == "pillar" for cell in cells) == 8
     assert sum(cell.method == "dp_sgd" for cell in cells) == 4
     assert {cell.epsilon for cell in cells} == {0.5, math.inf}
-    for cell in sweeping.specs_of({**GRID, "dataset_settings": {"n": 5}, "preset": "paper", "seed": [0, None]}):
+    for cell in sweeping.specs_of(
+        {**GRID, "dataset_settings": {"n": 5}, "preset": "paper", "seed": [0, None]}
+    ):
         again = RunSpec(**json.loads(json.dumps(cell.form)))
         assert (again, sweeping.run_key(again)) == (cell, sweeping.run_key(cell))
     asked = RunSpec.of("pillar", epsilon=2.0, seed=None, k=5, steps=3)
@@ -46,7 +55,9 @@ def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatc
     assert splits == sorted(splits)
     read = []
     load = sweeping.splitting.load_named_features
-    monkeypatch.setattr(sweeping.splitting, "load_named_features", lambda *names: read.append(names) or load(*names))
+    monkeypatch.setattr(
+        sweeping.splitting, "load_named_features", lambda *names: read.append(names) or load(*names)
+    )
     sweeping._rows.clear()
     pc.sweep({**GRID, "epsilon": 0.5, "k": 5, "seed": [0, 1, 2]})
     assert len(read) == 1
@@ -55,20 +66,28 @@ def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatc
 def test_the_table_holds_what_single_runs_give_and_is_not_run_again(monkeypatch):
     table = pc.sweep(GRID)
     assert len(table) == 12
-    row = table[(table.method == "pillar") & (table.k == 10) & (table.epsilon == 0.5) & (table.seed == 1)].iloc[0]
+    row = table[
+        (table.method == "pillar") & (table.k == 10) & (table.epsilon == 0.5) & (table.seed == 1)
+    ].iloc[0]
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=1)
     single = pc.run("pillar", split, epsilon=0.5, k=10, seed=1)
     assert row.accuracy == pytest.approx(single.accuracy)
     assert row.epsilon_upper == single.guarantee.epsilon.upper
     first = pc.sweep(GRID)
-    monkeypatch.setattr(sweeping.run, "run_many", lambda *_: pytest.fail("a cached cell was trained"))
+    monkeypatch.setattr(
+        sweeping.run, "run_many", lambda *_: pytest.fail("a cached cell was trained")
+    )
     again = pc.sweep(GRID)
     assert first.equals(again)
 
 
-@pytest.mark.parametrize("method", ["pillar", "pillar_one_shot", "adamix", "pate", "non_private", "only_public"])
+@pytest.mark.parametrize(
+    "method", ["pillar", "pillar_one_shot", "adamix", "pate", "non_private", "only_public"]
+)
 def test_a_record_from_the_store_is_the_record_of_the_run(method):
-    cell = sweeping.specs_of({**GRID, "method": [method, "pillar"], "k": None, "epsilon": 2.0, "seed": 0})[0]
+    cell = sweeping.specs_of(
+        {**GRID, "method": [method, "pillar"], "k": None, "epsilon": 2.0, "seed": 0}
+    )[0]
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     trained = sweeping.run.run_spec(cell, split)
     stored, again = (sweeping.read_or_run(cell, split) for _ in range(2))
@@ -85,16 +104,26 @@ def table_file(tmp_path, monkeypatch):
     def write(n):
         x = np.random.default_rng(n).standard_normal((n, 4)).round(6)
         lines = [",".join([*map(str, row), "p" if row[0] > 0 else "q"]) for row in x]
-        (tmp_path / "data" / "openml-mine" / "mine.csv").write_text("\n".join(["a,b,c,d,class", *lines]))
+        (tmp_path / "data" / "openml-mine" / "mine.csv").write_text(
+            "\n".join(["a,b,c,d,class", *lines])
+        )
 
     return write
 
 
-TABLE = {"dataset": "openml:mine", "method": "dp_sgd", "noise_multiplier": 2.0, "batch_size": 40, "steps": 50, "public_fraction": 0.1}
+TABLE = {
+    "dataset": "openml:mine",
+    "method": "dp_sgd",
+    "noise_multiplier": 2.0,
+    "batch_size": 40,
+    "steps": 50,
+    "public_fraction": 0.1,
+}
 
 
 def test_a_changed_file_under_a_name_is_trained_anew(table_file):
-    """A table's file of 3,000 rows that became one of 300 under its name kept ε ≤ 0.372 where 4.611 is spent."""
+    """A table's file of 3,000 rows that became one of 300 under its name kept ε ≤ 0.372 where 4.611
+    is spent."""
     rows, other_keys = {}, set()
     for n in (3000, 300, 3000):
         table_file(n)
@@ -103,7 +132,9 @@ def test_a_changed_file_under_a_name_is_trained_anew(table_file):
         other_keys.add(Ask("energy", "digits", ("openml:mine",)).key)
         (cell,) = sweeping.specs_of(TABLE)
         split = sweeping.split_of(cell.data, cell.split)
-        again = pc.run("dp_sgd", split, noise_multiplier=2.0, batch_size=40, steps=50, chosen_beforehand=True)
+        again = pc.run(
+            "dp_sgd", split, noise_multiplier=2.0, batch_size=40, steps=50, chosen_beforehand=True
+        )
         assert sweeping.read_or_run(cell, split).guarantee == again.guarantee
     assert (rows[3000][0].n_private, rows[300][0].n_private) == (2160, 216)
     assert rows[300][0].epsilon_upper > 5 * rows[3000][0].epsilon_upper
@@ -124,7 +155,9 @@ def test_a_file_that_changes_while_its_rows_train_gets_no_record_of_them(table_f
         patch.setattr(sweeping.run, "run_many", trained)
         (old,) = jobs_sweep.keep(task, jobs_sweep.run(task, lambda *_: None, lambda: False))
     (new,) = jobs_sweep.keep(task, jobs_sweep.run(task, lambda *_: None, lambda: False))
-    assert [store.default().get_json("record", key)["facts"]["n_private"] for key in (old, new)] == [2160, 216]
+    assert [
+        store.default().get_json("record", key)["facts"]["n_private"] for key in (old, new)
+    ] == [2160, 216]
     assert jobs_sweep.cached({"grid": TABLE}) is None
     table = records.all_runs()
     assert sorted(table.n_private) == [216, 2160]
@@ -158,9 +191,13 @@ def test_a_refusal_is_kept_with_its_cause_of_the_file_that_was_refused(table_fil
             assert is_refused
     grid = {**GRID, "method": "pillar", "k": [5, 400], "seed": 0}
     first = pc.sweep(grid)
-    monkeypatch.setattr(sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again"))
+    monkeypatch.setattr(
+        sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again")
+    )
     assert pc.sweep(grid).equals(first)
-    refused = [record for record in sweeping.cached_records(sweeping.specs_of(grid)) if record.get("error")]
+    refused = [
+        record for record in sweeping.cached_records(sweeping.specs_of(grid)) if record.get("error")
+    ]
     assert {record["cause"] for record in refused} == {"DataError"}
     assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
 
@@ -234,20 +271,43 @@ def test_unknown_axes_and_half_a_sign_are_refused_in_our_words():
     with pytest.raises(errors.PillarError):
         pc.sweep({"dataset": "\ud800", "method": "pillar", "epsilon": 1.0})
     with pytest.raises(errors.PillarError, match="half a sign"):
-        pc.features(np.ones((4, 2)), ["\ud800", "b", "\ud800", "b"], np.ones((2, 2)), ["\ud800", "b"])
+        pc.features(
+            np.ones((4, 2)), ["\ud800", "b", "\ud800", "b"], np.ones((2, 2)), ["\ud800", "b"]
+        )
 
 
 def test_given_features_are_swept_without_a_name_and_by_their_shape():
     features = pc.load_features(pc.load_dataset("breast_cancer"))
-    table = pc.sweep({"dataset": features, "public_fraction": 0.2, "method": "pillar", "epsilon": 1.0, "k": [2, 4]})
+    table = pc.sweep(
+        {
+            "dataset": features,
+            "public_fraction": 0.2,
+            "method": "pillar",
+            "epsilon": 1.0,
+            "k": [2, 4],
+        }
+    )
     assert table.accuracy.notna().all()
     split = pc.split(features, public_fraction=0.2)
-    assert pc.sweep({"dataset": split, "method": "pillar", "epsilon": 1.0, "k": 2}).accuracy.notna().all()
-    pixels, labels = np.random.default_rng(0).integers(256, size=(40, 144), dtype=np.uint8), np.arange(40) % 2
+    assert (
+        pc.sweep({"dataset": split, "method": "pillar", "epsilon": 1.0, "k": 2})
+        .accuracy.notna()
+        .all()
+    )
+    pixels, labels = (
+        np.random.default_rng(0).integers(256, size=(40, 144), dtype=np.uint8),
+        np.arange(40) % 2,
+    )
     shapes = [(12, 12), (8, 18), (18, 8)]
-    sets = [pc.load_features(Dataset("b", pixels.reshape(40, *shape), labels, None, None, ("a", "b"))) for shape in shapes]
+    sets = [
+        pc.load_features(Dataset("b", pixels.reshape(40, *shape), labels, None, None, ("a", "b")))
+        for shape in shapes
+    ]
     for given in (sets, [pc.split(one, public_fraction=0.5) for one in sets]):
-        cells = [sweeping.specs_of({"dataset": one, "method": "from_scratch", "epsilon": 1.0})[0] for one in given]
+        cells = [
+            sweeping.specs_of({"dataset": one, "method": "from_scratch", "epsilon": 1.0})[0]
+            for one in given
+        ]
         assert len({sweeping.run_key(cell) for cell in cells}) == 3
         assert cells[0].data["dataset"] == f"given:{given[0].fingerprint}"
     seen = []
@@ -255,14 +315,24 @@ def test_given_features_are_swept_without_a_name_and_by_their_shape():
     assert seen[-1] == (12, 12)
 
 
-BOMB = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 7))
+BOMB = "a0: &a0 [1, 1]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 7)
+)
 
 
-def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_refused(tmp_path: Path) -> None:
+def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_refused(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "grid.yaml").write_text(BOMB)
     with pytest.raises(DataError, match="alias"):
         read_grids(str(tmp_path / "grid.yaml"))
-    grid = {"dataset": "digits", "method": "pillar", "epsilon": 1.0, "k": list(range(1, 1001)), "seed": list(range(30))}
+    grid = {
+        "dataset": "digits",
+        "method": "pillar",
+        "epsilon": 1.0,
+        "k": list(range(1, 1001)),
+        "seed": list(range(30)),
+    }
     start = time.monotonic()
     with pytest.raises(SettingError, match=r"30,000 runs.*at most"):
         sweep.specs_of(grid)

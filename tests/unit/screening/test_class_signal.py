@@ -1,4 +1,5 @@
-"""The class signal: what it ranks first, what it costs, its intervals and its verdict, and what it refuses."""
+"""The class signal: what it ranks first, what it costs, its intervals and its verdict, and what it
+refuses."""
 
 import dataclasses
 import math
@@ -16,7 +17,9 @@ D, CLASSES, N = 40, 4, 1200
 ASKED = {"scores": ("class_signal",)}
 
 
-def spread_along(places: range, n: int, *, seed: int, labelled: bool, offset: float = 0.0) -> FeatureSet:
+def spread_along(
+    places: range, n: int, *, seed: int, labelled: bool, offset: float = 0.0
+) -> FeatureSet:
     """Rows that vary along the axes `places` most; labelled ones have their classes there."""
     generator = stream(seed, "rows")
     x = 0.2 * generator.standard_normal((n, D))
@@ -25,7 +28,14 @@ def spread_along(places: range, n: int, *, seed: int, labelled: bool, offset: fl
     if labelled:
         x[np.arange(n), np.array(places)[y]] += 2.0
     classes = tuple("abcd") if labelled else ()
-    return FeatureSet((x + offset).astype(np.float32), y if labelled else None, None, None, classes, name=f"rows {seed}")
+    return FeatureSet(
+        (x + offset).astype(np.float32),
+        y if labelled else None,
+        None,
+        None,
+        classes,
+        name=f"rows {seed}",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +53,9 @@ def public() -> dict[str, FeatureSet]:
 
 
 @pytest.mark.parametrize("epsilon", [None, 1.0])
-def test_the_set_with_the_classes_directions_comes_first(private: FeatureSet, public, epsilon: float | None) -> None:
+def test_the_set_with_the_classes_directions_comes_first(
+    private: FeatureSet, public, epsilon: float | None
+) -> None:
     table = pc.screen(private, public, epsilon=epsilon, **ASKED)
     assert table["public"].iloc[0] == "same"
     assert list(table["rank"]) == [1, 2, 3]
@@ -54,11 +66,14 @@ def test_the_set_with_the_classes_directions_comes_first(private: FeatureSet, pu
 
 
 def test_rows_close_around_a_mean_have_scores_below_zero_in_the_right_order() -> None:
-    """As on tables in raw units: the signal is divided by a small distance, so that it is no share of 1."""
+    """As on tables in raw units: the signal is divided by a small distance, so that it is no share
+    of 1."""
     generator = np.random.default_rng(0)
     labels = generator.integers(2, size=900)
     x = generator.standard_normal((900, 5)) + 2 * labels[:, None] * np.eye(5)[0] + 4
-    half, far = (FeatureSet(rows.astype(np.float32), None, None, None, ()) for rows in (x[600:], -x[600:]))
+    half, far = (
+        FeatureSet(rows.astype(np.float32), None, None, None, ()) for rows in (x[600:], -x[600:])
+    )
     private = FeatureSet(x[:600].astype(np.float32), labels[:600], None, None, ("a", "b"))
     table = class_signal.ranking(private, {"far": far, "half": half}, epsilon=None)
     assert list(table["public"]) == ["half", "far"]
@@ -77,29 +92,45 @@ def test_labels_decide(private: FeatureSet, public) -> None:
 def test_a_yardstick_takes_no_part_in_the_verdict(private: FeatureSet, public) -> None:
     """Two sets that tie behind a yardstick which is far ahead of both still tie."""
     weak = dict.fromkeys(("one", "two"), public["elsewhere"])
-    table = class_signal.ranking(private, {"half": public["same"], **weak}, epsilon=None, aside="half")
+    table = class_signal.ranking(
+        private, {"half": public["same"], **weak}, epsilon=None, aside="half"
+    )
     assert list(table["public"]) == ["half", "one", "two"]
     assert table.attrs["rivals"] == ("two",)
-    assert class_signal.ranking(private, {"half": public["same"]}, epsilon=None, aside="half").attrs["rivals"] == ()
+    assert (
+        class_signal.ranking(private, {"half": public["same"]}, epsilon=None, aside="half").attrs[
+            "rivals"
+        ]
+        == ()
+    )
 
 
 def test_intervals_hold_the_value_without_noise(private: FeatureSet, public) -> None:
     exact = pc.screen(private, public, **ASKED).set_index("public")["value"]
-    draws = [pc.screen(private, public, epsilon=0.5, seed=seed, **ASKED).set_index("public") for seed in range(40)]
+    draws = [
+        pc.screen(private, public, epsilon=0.5, seed=seed, **ASKED).set_index("public")
+        for seed in range(40)
+    ]
     inside = np.mean([(draw["low"] <= exact) & (exact <= draw["high"]) for draw in draws])
-    # 40 independent releases of three candidates each: two standard errors, √(0.05 · 0.95 / 40), below the nominal 0.95.
+    # 40 independent releases of three candidates each: two standard errors, √(0.05 · 0.95 / 40),
+    # below the nominal 0.95.
     assert inside >= 0.88
     widths = np.mean([(draw["high"] - draw["low"]).mean() for draw in draws])
     spread = np.std([draw["value"] for draw in draws], axis=0).mean()
-    # The power twin: intervals of 2/3 or 3/2 of the width would leave this band, that of the normal law is 3.92.
+    # The power twin: intervals of 2/3 or 3/2 of the width would leave this band, that of the normal
+    # law is 3.92.
     assert 3.92 * 2 / 3 < widths / spread < 3.92 * 1.5
 
 
 def test_noise_alone_stays_above_its_floor(private: FeatureSet, public) -> None:
     empty = dataclasses.replace(private, x_train=private.x_train[:0], y_train=private.y_train[:0])
-    tables = [class_signal.ranking(empty, public, epsilon=0.3, seed=seed, n_private=N) for seed in range(100)]
+    tables = [
+        class_signal.ranking(empty, public, epsilon=0.3, seed=seed, n_private=N)
+        for seed in range(100)
+    ]
     below = np.mean([(table["value"] < table.attrs["noise_floor"]).mean() for table in tables])
-    # 2.5 % at most by construction (largest candidate): 16 of 100 releases by chance with probability 4e-9
+    # 2.5 % at most by construction (largest candidate): 16 of 100 releases by chance with
+    # probability 4e-9
     assert below <= 0.15
 
 
@@ -134,22 +165,38 @@ def test_refusals(private: FeatureSet, public, change, error, word: str) -> None
         pc.screen(asked.pop("private"), asked.pop("public"), **asked)
 
 
-def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(private: FeatureSet, public) -> None:
-    """One row of a new class changed the number of classes, which the table tells; and a candidate's rows are read without noise."""
+def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(
+    private: FeatureSet, public
+) -> None:
+    """One row of a new class changed the number of classes, which the table tells; and a
+    candidate's rows are read without noise."""
     unnamed = Dataset("unnamed", private.x_train, private.y_train)
     assert len(pc.screen(unnamed, public, scores=["class_signal"])) == len(public)
     with pytest.raises(DataError, match="names no classes"):
         pc.screen(unnamed, public, scores=["class_signal"], epsilon=1.0)
     for score in ("class_signal", "gsd"):
         with pytest.raises(DataError, match="is the private set itself"):
-            pc.screen(private, {**public, "self": private}, scores=[score], model="linear_head", epsilon=1.0)
+            pc.screen(
+                private,
+                {**public, "self": private},
+                scores=[score],
+                model="linear_head",
+                epsilon=1.0,
+            )
 
 
-def test_images_need_a_backbone_and_features_are_ranked_by_gradients_too(public, private: FeatureSet) -> None:
+def test_images_need_a_backbone_and_features_are_ranked_by_gradients_too(
+    public, private: FeatureSet
+) -> None:
     with pytest.raises(DataError, match="features of every set first"):
         pc.screen(pc.load_dataset("mnist"), public, **ASKED)
-    table = pc.screen(private, public, scores=("missed_energy",), model="linear_head", k=4, n_examples=100)
+    table = pc.screen(
+        private, public, scores=("missed_energy",), model="linear_head", k=4, n_examples=100
+    )
     assert table["public"].iloc[0] == "same"
     one = pc.screen(private, {"same": public["same"]}, epsilon=1.0, **ASKED)
-    assert one["epsilon_upper"].iloc[0] == pc.screen(private, public, epsilon=1.0, **ASKED)["epsilon_upper"].iloc[0]
+    assert (
+        one["epsilon_upper"].iloc[0]
+        == pc.screen(private, public, epsilon=1.0, **ASKED)["epsilon_upper"].iloc[0]
+    )
     assert one.attrs["rivals"] == ()

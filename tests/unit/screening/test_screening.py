@@ -1,4 +1,5 @@
-"""Screening: distances that must be 0, orders that must hold, what is refused, what ε buys and where it is charged."""
+"""Screening: distances that must be 0, orders that must hold, what is refused, what ε buys and
+where it is charged."""
 
 import dataclasses
 import itertools
@@ -36,13 +37,20 @@ def halves(name: str = "digits", n: int = 600) -> tuple[Dataset, Dataset]:
     whole = pc.load_dataset(name) if name == "digits" else pc.load_dataset(name, n=n)
     assert whole.y_train is not None
     rows = [slice(0, None, 2), slice(1, None, 2)]
-    return tuple(dataclasses.replace(whole, x_train=whole.x_train[part], y_train=whole.y_train[part]) for part in rows)  # type: ignore[return-value]
+    return tuple(
+        dataclasses.replace(whole, x_train=whole.x_train[part], y_train=whole.y_train[part])
+        for part in rows
+    )  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
 def sets() -> tuple[Dataset, dict[str, Dataset]]:
     private, own = halves()
-    return private, {"noise": pc.load_dataset("drawn_noise", n=400), "textures": pc.load_dataset("drawn_textures", n=400), "own half": own}
+    return private, {
+        "noise": pc.load_dataset("drawn_noise", n=400),
+        "textures": pc.load_dataset("drawn_textures", n=400),
+        "own half": own,
+    }
 
 
 @pytest.mark.parametrize("model", ["linear_head", "probe", "small_cnn"])
@@ -55,7 +63,9 @@ def test_the_distance_is_symmetric_and_normalised(sets) -> None:
     private, public = sets
     value = pc.gsd(private, public["textures"], **FAST)
     assert pc.gsd(public["textures"], private, **FAST) == pytest.approx(value, abs=1e-9)
-    assert pc.gsd(private, public["textures"], normalised=False, **FAST) == pytest.approx(4 * value, rel=1e-12)
+    assert pc.gsd(private, public["textures"], normalised=False, **FAST) == pytest.approx(
+        4 * value, rel=1e-12
+    )
     assert 0 < value < 1
 
 
@@ -63,11 +73,18 @@ def test_a_longer_list_makes_no_directions_again(monkeypatch: pytest.MonkeyPatch
     private, public = sets
     gsd, made = sys.modules["pillar_core.screening.gsd"], []
     monkeypatch.setattr(gsd, "_DIRECTIONS", Memo(slots=12))
-    monkeypatch.setattr(gsd.subspace, "top_directions", lambda rows, k, **more: made.append(len(rows)) or top_directions(rows, k, **more))
+    monkeypatch.setattr(
+        gsd.subspace,
+        "top_directions",
+        lambda rows, k, **more: made.append(len(rows)) or top_directions(rows, k, **more),
+    )
     options = {"repeats": 1, "k": 4, **FAST}
     short = pc.screen(private, {"noise": public["noise"]}, **options)
     assert len(made) == 2
-    copied = {"noise": dataclasses.replace(public["noise"], x_train=public["noise"].x_train.copy()), "textures": public["textures"]}
+    copied = {
+        "noise": dataclasses.replace(public["noise"], x_train=public["noise"].x_train.copy()),
+        "textures": public["textures"],
+    }
     longer = pc.screen(private, copied, **options).set_index("public")
     assert len(made) == 3
     assert longer.loc["noise", "value"] == short["value"].iloc[0]
@@ -78,7 +95,17 @@ def test_a_longer_list_makes_no_directions_again(monkeypatch: pytest.MonkeyPatch
 def test_own_half_is_first_and_noise_is_last(sets) -> None:
     private, public = sets
     table = pc.screen(private, public, scores=("gsd", "missed_energy"), **FAST)
-    assert list(table.columns) == ["public", "score", "value", "low", "high", "rank", "n_examples", "provenance", "epsilon_upper"]
+    assert list(table.columns) == [
+        "public",
+        "score",
+        "value",
+        "low",
+        "high",
+        "rank",
+        "n_examples",
+        "provenance",
+        "epsilon_upper",
+    ]
     for _, part in table.groupby("score"):
         assert part["public"].iloc[0] == "own half"
         assert part["rank"].tolist() == [1, 2, 3]
@@ -91,7 +118,14 @@ def test_own_half_is_first_and_noise_is_last(sets) -> None:
 
 def test_one_release_ranks_any_number_of_candidates_at_one_price(sets) -> None:
     private, public = sets
-    options = {"scores": ("gsd", "missed_energy"), "model": "linear_head", "n_examples": 500, "repeats": 2, "epsilon": 2.0, "k": 4}
+    options = {
+        "scores": ("gsd", "missed_energy"),
+        "model": "linear_head",
+        "n_examples": 500,
+        "repeats": 2,
+        "epsilon": 2.0,
+        "k": 4,
+    }
     table = pc.screen(private, public, **options)
     twice = pc.screen(private, public | {"more": pc.load_dataset("drawn_shapes", n=400)}, **options)
     assert table["epsilon_upper"].eq(twice["epsilon_upper"].iloc[0]).all()
@@ -103,23 +137,54 @@ def test_one_release_ranks_any_number_of_candidates_at_one_price(sets) -> None:
 
 def test_pure_form_stays_within_its_budget(sets) -> None:
     private, public = sets
-    table = pc.screen(private, public, scores=("gsd_pure",), model="linear_head", n_examples=200, repeats=1, epsilon=1.0, k=2)
+    table = pc.screen(
+        private,
+        public,
+        scores=("gsd_pure",),
+        model="linear_head",
+        n_examples=200,
+        repeats=1,
+        epsilon=1.0,
+        k=2,
+    )
     assert table["epsilon_upper"].iloc[0] <= 1.0 + 1e-9
     assert table["low"].isna().all()
     assert "δ = 0" in table.attrs["guarantee"]
     assert not any("gsd_pure" in note for note in table.attrs["notes"])
-    many = pc.screen(private, public, scores=("gsd_pure",), model="linear_head", n_examples=200, repeats=1, epsilon=1.0, k=4)
+    many = pc.screen(
+        private,
+        public,
+        scores=("gsd_pure",),
+        model="linear_head",
+        n_examples=200,
+        repeats=1,
+        epsilon=1.0,
+        k=4,
+    )
     assert any("close to random" in note for note in many.attrs["notes"])
     with pytest.raises(SettingError, match=r"below 8.*or gsd"):
-        pc.screen(private, public, scores=("gsd_pure",), model="linear_head", n_examples=200, repeats=1, epsilon=1.0, k=16)
+        pc.screen(
+            private,
+            public,
+            scores=("gsd_pure",),
+            model="linear_head",
+            n_examples=200,
+            repeats=1,
+            epsilon=1.0,
+            k=16,
+        )
 
 
 def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets) -> None:
     private, public = sets
-    table = pc.screen(private, public, scores=("gsd", "gsd_pure"), epsilon=2.0, k=2, repeats=1, **FAST)
+    table = pc.screen(
+        private, public, scores=("gsd", "gsd_pure"), epsilon=2.0, k=2, repeats=1, **FAST
+    )
     assert table["epsilon_upper"].max() <= 2.0 + 1e-9
     assert set(table["score"]) == {"gsd", "gsd_pure"}
-    table = pc.screen(private, public, epsilon=1.0, k=2, repeats=1, model="linear_head", n_examples=100)
+    table = pc.screen(
+        private, public, epsilon=1.0, k=2, repeats=1, model="linear_head", n_examples=100
+    )
     words = table.attrs["guarantee"]
     assert "one row added or removed" in words
     assert "one row replaced" in words
@@ -131,7 +196,9 @@ def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets) -> 
     assert "low bits" not in words
 
 
-def test_a_private_ranking_reads_private_rows_only_through_the_release(monkeypatch: pytest.MonkeyPatch, sets) -> None:
+def test_a_private_ranking_reads_private_rows_only_through_the_release(
+    monkeypatch: pytest.MonkeyPatch, sets
+) -> None:
     """With the release replaced by a constant, other private rows must give the same table."""
     private, public = sets
     fixed = np.eye(64)
@@ -143,14 +210,18 @@ def test_a_private_ranking_reads_private_rows_only_through_the_release(monkeypat
     monkeypatch.setattr("pillar_core.screening.release.release_moment", planted)
     options = {"scores": ("gsd", "missed_energy"), "epsilon": 1.0, "repeats": 1, "k": 4, **FAST}
     hostile = dataclasses.replace(private, x_train=255 - private.x_train[::-1])
-    pd.testing.assert_frame_equal(pc.screen(private, public, **options), pc.screen(hostile, public, **options))
+    pd.testing.assert_frame_equal(
+        pc.screen(private, public, **options), pc.screen(hostile, public, **options)
+    )
 
 
 def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped() -> None:
     from pillar_core.ledger import Ledger
 
     rows = np.zeros((3, 40))
-    made = release_moment(rows, k=2, l2_clip_norm=0.5, noise_multiplier=3.0, noise=stream(0, "n"), ledger=Ledger())
+    made = release_moment(
+        rows, k=2, l2_clip_norm=0.5, noise_multiplier=3.0, noise=stream(0, "n"), ledger=Ledger()
+    )
     assert made.moment is not None
     expected = 3.0 * 0.25
     assert made.noise_std == pytest.approx(expected)
@@ -168,15 +239,24 @@ def test_refusals(sets) -> None:
     with pytest.raises(DataError, match=r"bit by bit, private rows.*--allow-overlap"):
         pc.screen(private, {"leak": private}, **FAST)
     same = dataclasses.replace(private, x_train=private.x_train.copy())
-    assert len(pc.screen(private, {"leak": same}, epsilon=1.0, repeats=1, **FAST)), "beside ε nothing is compared without noise"
-    assert pc.screen(private, {"leak": private}, allow_overlap=True, repeats=1, **FAST)["value"].iloc[0] == 0.0
+    assert len(pc.screen(private, {"leak": same}, epsilon=1.0, repeats=1, **FAST)), (
+        "beside ε nothing is compared without noise"
+    )
+    assert (
+        pc.screen(private, {"leak": private}, allow_overlap=True, repeats=1, **FAST)["value"].iloc[
+            0
+        ]
+        == 0.0
+    )
     with pytest.raises(DataError, match="fewer than k = 200"):
         pc.screen(private, public, k=200, **FAST)
     with pytest.raises(DataError, match="takes images"):
         pc.gsd(pc.load_dataset("breast_cancer"), private)
     with pytest.raises(DataError, match="same columns"):
         pc.gsd(pc.load_dataset("breast_cancer"), private, model="linear_head")
-    flat = dataclasses.replace(private, x_train=np.full((50, 8, 8), 7, dtype=np.uint8), y_train=None)
+    flat = dataclasses.replace(
+        private, x_train=np.full((50, 8, 8), 7, dtype=np.uint8), y_train=None
+    )
     with pytest.raises(DataError, match=r"public set 'flat'.*span only"):
         pc.screen(private, {"flat": flat}, repeats=1, **FAST)
     with pytest.raises(UnsupportedError, match="no private form"):
@@ -194,13 +274,28 @@ def test_refusals(sets) -> None:
         with pytest.raises(SettingError, match="k must be"):
             pc.gsd(private, private, k=bad)  # type: ignore[arg-type]  # a wrong value is what is tested
     with pytest.raises(DataError, match="no labels"):
-        pc.screen(private, {"bare": dataclasses.replace(public["own half"], y_train=None)}, scores=("leep",), repeats=1, **FAST)
+        pc.screen(
+            private,
+            {"bare": dataclasses.replace(public["own half"], y_train=None)},
+            scores=("leep",),
+            repeats=1,
+            **FAST,
+        )
 
 
 def test_sizes_and_colours_are_made_equal_and_said(sets) -> None:
     private, public = sets
-    colour = dataclasses.replace(public["textures"], x_train=np.repeat(public["textures"].x_train[..., None], 3, axis=3))
-    table = pc.screen(private, {"colour": colour, "grey": public["textures"]}, model="small_cnn", n_examples=32, repeats=1, k=4)
+    colour = dataclasses.replace(
+        public["textures"], x_train=np.repeat(public["textures"].x_train[..., None], 3, axis=3)
+    )
+    table = pc.screen(
+        private,
+        {"colour": colour, "grey": public["textures"]},
+        model="small_cnn",
+        n_examples=32,
+        repeats=1,
+        k=4,
+    )
     assert table["value"].iloc[0] == pytest.approx(table["value"].iloc[1], abs=1e-3)
     assert any("resized to 28" in note for note in table.attrs["notes"])
     assert any("three equal channels" in note for note in table.attrs["notes"])
@@ -208,7 +303,9 @@ def test_sizes_and_colours_are_made_equal_and_said(sets) -> None:
 
 def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path: Path) -> None:
     for number in range(6):
-        Image.fromarray(stream(number, "png").integers(256, size=(12, 12)).astype(np.uint8)).save(tmp_path / f"{number}.png")
+        Image.fromarray(stream(number, "png").integers(256, size=(12, 12)).astype(np.uint8)).save(
+            tmp_path / f"{number}.png"
+        )
     (tmp_path / "broken.png").write_bytes(b"no image")
     found = load_candidate(tmp_path)
     assert found.x_train.shape == (6, 12, 12)
@@ -219,7 +316,9 @@ def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path: Path) 
 
 
 def test_drawn_sets_shifts_and_mixtures_by_name() -> None:
-    plain, shifted = (experiments.candidate(name, n=100) for name in ("drawn_digits", "drawn_digits~0.8"))
+    plain, shifted = (
+        experiments.candidate(name, n=100) for name in ("drawn_digits", "drawn_digits~0.8")
+    )
     assert plain.x_train.shape == shifted.x_train.shape
     assert plain.fingerprint != shifted.fingerprint
     mixed = experiments.candidate("drawn_digits+drawn_noise", n=100)
@@ -233,7 +332,9 @@ def test_task2vec_and_transport_agree_with_published_code_and_a_linear_program(s
     vectors = [np.array(values, dtype=float) for values in case["hessians"]]
     for i, first in enumerate(vectors):
         for j, second in enumerate(vectors):
-            assert screening.task2vec_distance(first, second) == pytest.approx(case["distances"]["cosine"][i][j], abs=1e-9)
+            assert screening.task2vec_distance(first, second) == pytest.approx(
+                case["distances"]["cosine"][i][j], abs=1e-9
+            )
     for case in json.loads((shared / "oracles" / "otdd.json").read_text()):
         value = screening.otdd(*(np.array(case[name]) for name in ("XA", "YA", "XB", "YB")))
         # The oracle's rows are written with four decimals.
@@ -244,11 +345,16 @@ def test_transport_of_many_rows_is_exact(monkeypatch: pytest.MonkeyPatch) -> Non
     generator = stream(0, "transport")
     x, other = generator.standard_normal(1200), 1.5 * generator.standard_normal(1200) + 1
     cost = np.square(x[:, None] - other) / 2
-    assert transport_cost(cost) == pytest.approx(np.square(np.sort(x) - np.sort(other)).mean() / 2, rel=1e-9)  # on a line: in order
+    assert transport_cost(cost) == pytest.approx(
+        np.square(np.sort(x) - np.sort(other)).mean() / 2, rel=1e-9
+    )  # on a line: in order
     same = costs(x[:, None], np.zeros(1200, dtype=int), x[:, None], np.zeros(1200, dtype=int))
     assert transport_cost(same) == pytest.approx(0, abs=1e-9)
     monkeypatch.setattr(sys.modules["pillar_core.screening.rivals"], "STEPS", 10)
-    with pytest.raises(DataError, match="was not found"), pytest.warns(UserWarning, match="numItermax"):
+    with (
+        pytest.raises(DataError, match="was not found"),
+        pytest.warns(UserWarning, match="numItermax"),
+    ):
         transport_cost(cost)
 
 
@@ -275,8 +381,14 @@ def test_agreement_is_spearman_with_its_permutation_p_value() -> None:
     ranking = pd.DataFrame({"public": names, "score": "gsd", "value": [0.1, 0.2, 0.3, 0.4, 0.5]})
     accuracy = pd.DataFrame({"public": names, "seed": 0, "accuracy": [0.9, 0.8, 0.7, 0.6, 0.5]})
     best = experiments.agreement(ranking, accuracy).iloc[0]
-    assert (best["spearman"], best["p_value"], best["sets"]) == (pytest.approx(1.0), pytest.approx(1 / 120), 5)
-    worst = experiments.agreement(ranking.assign(value=ranking["value"].to_numpy()[::-1]), accuracy).iloc[0]
+    assert (best["spearman"], best["p_value"], best["sets"]) == (
+        pytest.approx(1.0),
+        pytest.approx(1 / 120),
+        5,
+    )
+    worst = experiments.agreement(
+        ranking.assign(value=ranking["value"].to_numpy()[::-1]), accuracy
+    ).iloc[0]
     assert (worst["spearman"], worst["p_value"]) == (pytest.approx(-1.0), 1.0)
     with pytest.raises(DataError, match="at least three"):
         experiments.agreement(ranking[:2], accuracy)
@@ -286,10 +398,16 @@ def test_inspection_tables_hold_what_they_promise(sets) -> None:
     private, public = sets
     few = {"model": "linear_head", "n_examples": 60}
     found = screening.angles(private, public, k=4, **few)
-    assert found.groupby("public")["degrees"].apply(lambda values: values.is_monotonic_increasing).all()
+    assert (
+        found.groupby("public")["degrees"]
+        .apply(lambda values: values.is_monotonic_increasing)
+        .all()
+    )
     spectrum = screening.spectra(private, public, **few)
     assert spectrum["value"].between(0, 1).all()
-    pairs = screening.pairwise({"private": private, **public}, k=4, **few).pivot(index="first", columns="second", values="value")
+    pairs = screening.pairwise({"private": private, **public}, k=4, **few).pivot(
+        index="first", columns="second", values="value"
+    )
     np.testing.assert_allclose(pairs, pairs.T)
     assert (np.diag(pairs) == 0).all()
     bound = screening.reconstruction(private, public, k=4, **few)
@@ -297,27 +415,48 @@ def test_inspection_tables_hold_what_they_promise(sets) -> None:
     assert (bound["error"] > 0).all()
 
 
-def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_model_as_it_was(sets) -> None:
+def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_model_as_it_was(
+    sets,
+) -> None:
     private, public = sets
-    table = screening.over_training(private, public, model="linear_head", n_examples=60, k=4, steps=120, looks=3, learning_rate=0.5)
+    table = screening.over_training(
+        private,
+        public,
+        model="linear_head",
+        n_examples=60,
+        k=4,
+        steps=120,
+        looks=3,
+        learning_rate=0.5,
+    )
     assert sorted(table["step"].unique()) == [0, 60, 120]
     first = table[(table["step"] == 0) & (table["public"] == "textures")]["value"].iloc[0]
-    assert first == pytest.approx(pc.gsd(private, public["textures"], model="linear_head", n_examples=60, k=4), abs=1e-6)
+    assert first == pytest.approx(
+        pc.gsd(private, public["textures"], model="linear_head", n_examples=60, k=4), abs=1e-6
+    )
     accuracy = table.groupby("step")["accuracy"].first()
     assert accuracy[120] > accuracy[0] + 0.2
     assert table["value"].between(0, 1).all()
     with pytest.raises(DataError, match="no labels"):
-        screening.over_training(dataclasses.replace(private, y_train=None), public, model="linear_head")
+        screening.over_training(
+            dataclasses.replace(private, y_train=None), public, model="linear_head"
+        )
     few = {"model": "small_cnn", "n_examples": 24, "k": 2}
     before = pc.gsd(private, public["noise"], **few)
     screening.over_training(private, {"noise": public["noise"]}, steps=3, looks=2, **few)
     assert pc.gsd(private, public["noise"], **few) == before
-    table = pd.DataFrame({"public": list("abc") * 2, "step": [0] * 3 + [1] * 3, "value": [1, 2, 3, 1, 3, 2]})
+    table = pd.DataFrame(
+        {"public": list("abc") * 2, "step": [0] * 3 + [1] * 3, "value": [1, 2, 3, 1, 3, 2]}
+    )
     assert screening.order_kept(table) == pytest.approx(2 / 3)
 
 
 def test_descent_steps_along_the_gradient_and_leaves_what_has_no_part_in_the_loss() -> None:
-    module, rows, labels = torch.nn.Linear(4, 10), torch.randn(3, 4).numpy(), torch.tensor([1, 2, 3])
+    module, rows, labels = (
+        torch.nn.Linear(4, 10),
+        torch.randn(3, 4).numpy(),
+        torch.tensor([1, 2, 3]),
+    )
     module.register_parameter("idle", torch.nn.Parameter(torch.ones(2)))
     network: Any = types.SimpleNamespace(module=module, names=None, read=torch.from_numpy)
     loss = torch.nn.functional.cross_entropy(module(torch.from_numpy(rows)), labels)
@@ -329,7 +468,9 @@ def test_descent_steps_along_the_gradient_and_leaves_what_has_no_part_in_the_los
 
 def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(sets) -> None:
     private, public = sets
-    with_test = dataclasses.replace(private, x_test=private.x_train[:50], y_test=private.y_train[:50])
+    with_test = dataclasses.replace(
+        private, x_test=private.x_train[:50], y_test=private.y_train[:50]
+    )
     table = reconstruction_errors(with_test, {"own half": public["own half"]}, k=12)
     means = table.groupby("public")["error"].mean()
     assert table["error"].between(0, 1).all()
@@ -337,15 +478,23 @@ def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(se
     # A random k-dimensional subspace of R^256 leaves √(1 − k/256) in root mean square.
     assert means["random directions"] == pytest.approx(math.sqrt(1 - 12 / 256), abs=0.03)
     with pytest.raises(DataError, match="no labels"):
-        reconstruction_errors(with_test, {"bare": dataclasses.replace(public["own half"], y_train=None)}, k=4)
+        reconstruction_errors(
+            with_test, {"bare": dataclasses.replace(public["own half"], y_train=None)}, k=4
+        )
 
 
 @pytest.mark.parametrize("method", ["gep", "pda_dpmd"])
 def test_accuracy_is_measured_with_each_set(sets, method: str) -> None:
     private, public = sets
-    with_test = dataclasses.replace(private, x_test=private.x_train[:100], y_test=private.y_train[:100])
+    with_test = dataclasses.replace(
+        private, x_test=private.x_train[:100], y_test=private.y_train[:100]
+    )
     table = experiments.measure_accuracies(
-        with_test, {name: public[name] for name in ("own half", "noise")}, method=method, epsilon=8.0, seeds=(0,)
+        with_test,
+        {name: public[name] for name in ("own half", "noise")},
+        method=method,
+        epsilon=8.0,
+        seeds=(0,),
     )
     assert table["public"].tolist() == ["own half", "noise"]
     # Ten classes: well above chance with the set's own other half.
@@ -370,16 +519,23 @@ def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets) -> None:
     assert pc.gsd(private, private, model=lora, **small) == 0.0
     module, names = pretrained.with_head(pretrained.parse_trunk(lora), seed=0, repeat=0)
     # Twelve blocks: A (8, 192) and B (576, 8) on queries, keys and values; a head of ten classes.
-    assert sum(value.numel() for name, value in module.named_parameters() if name in names) == 12 * 8 * (192 + 576) + 193 * 10
+    assert (
+        sum(value.numel() for name, value in module.named_parameters() if name in names)
+        == 12 * 8 * (192 + 576) + 193 * 10
+    )
     plain = pretrained.parse_trunk(lora.replace("&lora=8", ""))
     images = torch.from_numpy(stream(0, "images").uniform(-1, 1, (2, 3, 32, 32))).float()
     # B starts at 0: the network with additions computes what it did without them.
-    torch.testing.assert_close(module[0](images), pretrained.with_head(plain, seed=0, repeat=0)[0][0](images))
+    torch.testing.assert_close(
+        module[0](images), pretrained.with_head(plain, seed=0, repeat=0)[0][0](images)
+    )
 
 
 def test_a_wide_model_says_how_many_passes_it_took(sets) -> None:
     private, public = sets
-    table = pc.screen(private, {"noise": public["noise"]}, model="resnet20", n_examples=8, repeats=1, k=2)
+    table = pc.screen(
+        private, {"noise": public["noise"]}, model="resnet20", n_examples=8, repeats=1, k=2
+    )
     assert table.attrs["width"] == 269_722
     assert any("two passes" in note for note in table.attrs["notes"])
     exact = pc.screen(private, {"noise": public["noise"]}, repeats=1, k=2, **FAST)
@@ -407,11 +563,15 @@ def test_a_real_pretrained_network(shared, sets) -> None:
     few = {"n_examples": 12, "k": 4}
     for model in (base, f"{base}&layers=blocks.6.0.conv_pwl"):
         assert pc.gsd(private, private, model=model, **few) == 0.0
-        near, far = (pc.gsd(private, public[name], model=model, **few) for name in ("own half", "noise"))
+        near, far = (
+            pc.gsd(private, public[name], model=model, **few) for name in ("own half", "noise")
+        )
         assert near < far
     some = {name: public[name] for name in ("noise", "own half")}
     table = pc.screen(private, some, scores=("otdd",), model=base, n_examples=40, k=4, repeats=1)
     # Transport between features of the pre-trained network, not between pixels.
     assert table[table["score"] == "otdd"]["public"].tolist() == ["own half", "noise"]
-    pixels = pc.screen(private, some, scores=("otdd",), model="linear_head", n_examples=40, k=4, repeats=1)
+    pixels = pc.screen(
+        private, some, scores=("otdd",), model="linear_head", n_examples=40, k=4, repeats=1
+    )
     assert table["value"].iloc[0] != pytest.approx(pixels["value"].iloc[0], rel=0.05)

@@ -23,7 +23,9 @@ def blobs(n=120, d=6, classes=3, seed=0):
 
 @given(st.floats(0.01, 0.9), st.floats(0, 0.9), st.integers(0, 5))
 def test_every_row_has_one_role(fraction, validation, seed):
-    split = split_features(blobs(), public_fraction=fraction, validation_fraction=validation, seed=seed)
+    split = split_features(
+        blobs(), public_fraction=fraction, validation_fraction=validation, seed=seed
+    )
     roles = np.concatenate([split.private, split.validation])
     assert len(np.unique(roles)) == len(roles)
     assert len(roles) + len(split.public_x) == 120
@@ -40,7 +42,9 @@ def test_public_rows_have_one_source_and_are_exactly_as_many_by_class():
     np.testing.assert_array_equal(np.bincount(split.public_y), [4, 4, 4])
     with pytest.raises(DataError, match="class 'a' has 40 rows"):
         split_features(blobs(), public_per_class=41)
-    first, again, other = (split_features(blobs(), public_fraction=0.2, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (
+        split_features(blobs(), public_fraction=0.2, seed=seed) for seed in (0, 0, 1)
+    )
     assert first.fingerprint == again.fingerprint != other.fingerprint
 
 
@@ -59,7 +63,9 @@ def test_other_public_sets_keep_labels_only_with_the_same_classes():
 
 def test_duplicates_between_public_and_private_are_refused():
     own = blobs()
-    with pytest.raises(DataError, match=r"bit by bit, private rows.*allow_overlap=True, --allow-overlap"):
+    with pytest.raises(
+        DataError, match=r"bit by bit, private rows.*allow_overlap=True, --allow-overlap"
+    ):
         pc.split(own, public=FeatureSet(own.x_train[:3], own.y_train[:3], None, None, own.classes))
     assert len(pc.split(own, public=own, allow_overlap=True).public_x) == 120
 
@@ -68,12 +74,18 @@ def test_labels_of_other_names_are_said_to_be_unused_first():
     own = blobs()
     public = FeatureSet(own.x_train + 1, own.y_train % 2, None, None, ("0", "1"))
     named = dataclasses.replace(own, classes=tuple("abcdefghij"[: own.n_classes]))
-    told = [note for note in pc.split(named, public=public).notes if note.startswith("The public set's labels are not used: ")]
+    told = [
+        note
+        for note in pc.split(named, public=public).notes
+        if note.startswith("The public set's labels are not used: ")
+    ]
     assert "its classes are 0, 1, and the private ones a, b" in told[0]
     assert unused_labels(("b", "a"), ("a", "b")) == ""
 
 
-@pytest.mark.parametrize(("d", "count", "is_refused"), [(4, 2, False), (4, 20, True), (40, 1, True)])
+@pytest.mark.parametrize(
+    ("d", "count", "is_refused"), [(4, 2, False), (4, 20, True), (40, 1, True)]
+)
 def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refused: bool):
     own, other = blobs(d=d), np.random.default_rng(1).normal(size=(100, d)).astype(np.float32)
     other[:count] = own.x_train[:count]
@@ -82,11 +94,27 @@ def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refu
         with pytest.raises(DataError, match="bit by bit, private rows"):
             pc.split(own, public=public)
     else:
-        assert any(f"{count} private rows equal public ones" in note for note in pc.split(own, public=public).notes)
+        assert any(
+            f"{count} private rows equal public ones" in note
+            for note in pc.split(own, public=public).notes
+        )
 
 
 LEARNERS = (
-    *("dp_sgd", "pillar", "gep", "dp_pca", "pillar_one_shot", "dp_ls", "dp_fc", "adamix", "adamix_theory", "pda_dpmd", "dope_sgd", "ppgd"),
+    *(
+        "dp_sgd",
+        "pillar",
+        "gep",
+        "dp_pca",
+        "pillar_one_shot",
+        "dp_ls",
+        "dp_fc",
+        "adamix",
+        "adamix_theory",
+        "pda_dpmd",
+        "dope_sgd",
+        "ppgd",
+    ),
     *("only_public", "prototypes"),
 )
 
@@ -107,7 +135,9 @@ def test_the_basis_is_the_principal_subspace(standardise, centre, rows):
     assert basis.rank == rank
     np.testing.assert_allclose(basis.eigenvalues, singular[:rank] ** 2 / rows, rtol=1e-4)
     for k in (1, rank):  # directions are free in sign: projectors are compared
-        np.testing.assert_allclose(basis.vectors[:, :k] @ basis.vectors[:, :k].T, right[:k].T @ right[:k], atol=1e-4)
+        np.testing.assert_allclose(
+            basis.vectors[:, :k] @ basis.vectors[:, :k].T, right[:k].T @ right[:k], atol=1e-4
+        )
     with pytest.raises(DataError, match=f"at most {rank}"):
         basis.transform(rank + 1, normalise=False)
 
@@ -135,7 +165,9 @@ def test_folded_and_cached_transforms_equal_the_direct_ones():
     view = view_of(split, PublicUse.UNLABELLED)
     for k in (2, 5, 1):
         prepared = view.prepare(standardise=True, centre=True, normalise=True, k=k)
-        np.testing.assert_allclose(prepared.z, prepared.transform(split.features.x_train[split.private]), atol=1e-6)
+        np.testing.assert_allclose(
+            prepared.z, prepared.transform(split.features.x_train[split.private]), atol=1e-6
+        )
 
 
 def test_rows_are_standardised_only_where_public_columns_have_units_of_their_own():
@@ -147,5 +179,7 @@ def test_rows_are_standardised_only_where_public_columns_have_units_of_their_own
         rows[:, 3] *= unit
         split = pc.split(FeatureSet(rows, y, rows[:20], y[:20], ("a", "b")), public_fraction=0.2)
         for method in LEARNERS:
-            settings = pc.run(method, split, epsilon=None if method == "only_public" else 1.0).settings
+            settings = pc.run(
+                method, split, epsilon=None if method == "only_public" else 1.0
+            ).settings
             assert (settings["standardise"], settings["centre"]) == (expected, True)

@@ -13,7 +13,8 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @pytest.mark.parametrize("k", [40, 500])
 def test_rows_whose_squares_underflow_get_unit_norm(k):
-    """2.6e-23 squared is 0 in float32 and 3e-23 squared is not: norms taken there left such a row 4.4 (k = 40) and 15.6 (k = 500) long."""
+    """2.6e-23 squared is 0 in float32 and 3e-23 squared is not: norms taken there left such a row
+    4.4 (k = 40) and 15.6 (k = 500) long."""
     row = np.full((1, k), 2.6e-23, dtype=np.float32)
     row[0, 0] = 3e-23
     assert np.linalg.norm(unit_rows(row).astype(np.float64)) == pytest.approx(1.0, abs=1e-7)
@@ -30,7 +31,9 @@ def test_any_finite_row_gets_unit_norm(value):
 @pytest.mark.parametrize("normalise", [False, True])
 def test_a_row_that_is_no_number_becomes_one(value, projected, normalise):
     """The sum that it enters would be none, and its presence certain."""
-    projection = np.linalg.qr(np.arange(18.0).reshape(6, 3) % 7)[0].astype(np.float32) if projected else None
+    projection = (
+        np.linalg.qr(np.arange(18.0).reshape(6, 3) % 7)[0].astype(np.float32) if projected else None
+    )
     rows = np.array([[value, 1, 2, 0, -1, 3], [1, 1, 1, 1, 1, 2]], dtype=np.float32)
     assert np.isfinite(Transform(None, None, projection, normalise)(rows)).all()
 
@@ -42,7 +45,9 @@ def test_a_row_that_is_no_number_becomes_one(value, projected, normalise):
 def test_any_finite_row_stays_finite(unit, value, projected, normalise):
     """1e15 over a standard deviation of 1e-25 is beyond float32: the row became NaN."""
     scale = np.full(6, unit, dtype=np.float32)
-    projection = np.linalg.qr(np.arange(18.0).reshape(6, 3) % 7)[0].astype(np.float32) if projected else None
+    projection = (
+        np.linalg.qr(np.arange(18.0).reshape(6, 3) % 7)[0].astype(np.float32) if projected else None
+    )
     row = value * np.array([[1, -1, 1, -1, 0, 1]], dtype=np.float32)
     z = Transform(scale / 3, scale, projection, normalise)(row).astype(np.float64)
     assert np.isfinite(z).all()
@@ -52,15 +57,20 @@ def test_any_finite_row_stays_finite(unit, value, projected, normalise):
 @pytest.mark.parametrize(("d", "k"), [(64, 10), (512, 40)])
 @pytest.mark.parametrize("n", [333, 4200])
 def test_a_row_is_mapped_alike_whatever_other_rows_there_are(d, k, n):
-    """In float32 a zero row put in front turned up to 721 of 5,000 rows at right angles to the projection, whose unit rows were pure
-    rounding: the sum of 333 unit rows moved by 9.5, where one row may move it by 1 (d = 512, k = 40; 12.6 of 1,535 rows at d = 1,280)."""
+    """In float32 a zero row put in front turned up to 721 of 5,000 rows at right angles to the
+    projection, whose unit rows were pure rounding: the sum of 333 unit rows moved by 9.5, where one
+    row may move it by 1 (d = 512, k = 40; 12.6 of 1,535 rows at d = 1,280).
+    """
     generator = rng.stream(0, "rows at right angles")
     projection = np.linalg.qr(generator.standard_normal((d, k)))[0].astype(np.float32)
     away = generator.standard_normal(d)
     away -= projection @ (projection.T @ away)
     x = np.tile((1e3 * away).astype(np.float32), (n, 1))
     moment = {"mean": x[0] / np.float32(3), "scale": np.full(d, 0.7, dtype=np.float32)}
-    for transform in (Transform(None, None, projection, True), Transform(**moment, projection=projection, normalise=True)):
+    for transform in (
+        Transform(None, None, projection, True),
+        Transform(**moment, projection=projection, normalise=True),
+    ):
         z, front = transform(x), transform(np.concatenate([np.zeros((1, d), dtype=np.float32), x]))
         np.testing.assert_array_equal(front[1:], z)
         np.testing.assert_array_equal(transform(x[1:]), z[1:])

@@ -54,7 +54,9 @@ def test_json_comes_back_as_it_went(value: Any) -> None:
     assert type(back) is type(value)
 
 
-@pytest.mark.parametrize("value", [math.nan, [np.float64("nan")], {1: 2}, object(), b"bytes", np.zeros(2)])
+@pytest.mark.parametrize(
+    "value", [math.nan, [np.float64("nan")], {1: 2}, object(), b"bytes", np.zeros(2)]
+)
 def test_what_json_lacks_is_refused(cache: Store, value: Any) -> None:
     with pytest.raises(StoreError):
         cache.put_json("record", KEY, value)
@@ -102,7 +104,9 @@ def test_arrays_come_back_aligned_and_typed(cache: Store, mmap: bool) -> None:
     assert isinstance(back["x"], np.memmap) == mmap
 
 
-def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_header(cache: Store) -> None:
+def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_header(
+    cache: Store,
+) -> None:
     cache.put_arrays(KEY, x=np.zeros(4))
     first = cache.get_arrays(KEY, mmap=True)
     assert first is not None
@@ -133,10 +137,17 @@ def test_keys_that_are_no_file_names_are_refused(cache: Store, key: Any) -> None
 
 
 @pytest.mark.parametrize("kind", ["record", "arrays", "blob"])
-@pytest.mark.parametrize("fault", ["flip", "truncate", "append", "empty", "foreign", "header", "directory"])
-def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(cache: Store, kind: str, fault: str) -> None:
+@pytest.mark.parametrize(
+    "fault", ["flip", "truncate", "append", "empty", "foreign", "header", "directory"]
+)
+def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(
+    cache: Store, kind: str, fault: str
+) -> None:
     write, read = {
-        "record": (lambda: cache.put_json("record", KEY, {"value": 1.25}), lambda: cache.get_json("record", KEY)),
+        "record": (
+            lambda: cache.put_json("record", KEY, {"value": 1.25}),
+            lambda: cache.get_json("record", KEY),
+        ),
         "arrays": (lambda: cache.put_arrays(KEY, x=np.arange(100)), lambda: cache.get_arrays(KEY)),
         "blob": (lambda: cache.put_bytes(KEY, BLOB), lambda: cache.get_bytes(KEY)),
     }[kind]
@@ -148,7 +159,9 @@ def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(cache: S
     assert read() is None
     assert len(cache.notes()) == 1
     assert KEY in cache.notes()[0]
-    assert [where for where, _ in cache.verify().damaged] == ([] if fault == "directory" else [path])
+    assert [where for where, _ in cache.verify().damaged] == (
+        [] if fault == "directory" else [path]
+    )
     if fault == "directory":
         path.rmdir()
     assert write()
@@ -181,7 +194,9 @@ def test_keys_of_other_names_and_nested_json_are_a_miss(cache: Store) -> None:
     cache.put_json("record", OTHER, 2)
     place(cache, "record", OTHER).write_bytes(place(cache, "record", KEY).read_bytes())
     assert cache.get_json("record", OTHER) is None
-    entry.write_entry(cache.root, "record", fingerprint("nested"), lambda out: out.write(b"[" * 10**6))
+    entry.write_entry(
+        cache.root, "record", fingerprint("nested"), lambda out: out.write(b"[" * 10**6)
+    )
     assert cache.get_json("record", fingerprint("nested")) is None
 
 
@@ -216,7 +231,9 @@ def test_a_pickle_in_an_npz_does_not_run(cache: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place_of_pickle", ["key", "value", "file"])
-def test_a_pickle_in_the_index_does_not_run(cache: Store, tmp_path: Path, place_of_pickle: str) -> None:
+def test_a_pickle_in_the_index_does_not_run(
+    cache: Store, tmp_path: Path, place_of_pickle: str
+) -> None:
     cache.put_json("record", KEY, 1)
     cache.flush()
     target = tmp_path / "ran"
@@ -231,7 +248,11 @@ def test_a_pickle_in_the_index_does_not_run(cache: Store, tmp_path: Path, place_
     database = sqlite3.connect(cache.root / "index" / "cache.db")
     with database:
         database.execute("DELETE FROM Cache")
-        database.execute("INSERT INTO Cache (key, raw, mode, filename, value, store_time) VALUES (?, ?, ?, ?, ?, 0)", rows[place_of_pickle])
+        database.execute(
+            "INSERT INTO Cache (key, raw, mode, filename, value, store_time) VALUES (?, ?, ?, ?,"
+            " ?, 0)",
+            rows[place_of_pickle],
+        )
     database.close()
 
     again = Store(cache.root)
@@ -243,23 +264,43 @@ def test_a_pickle_in_the_index_does_not_run(cache: Store, tmp_path: Path, place_
 
 
 def test_no_line_of_diskcache_that_reads_a_pickle_is_reachable() -> None:
-    """CVE-2025-69872: each function of diskcache that unpickles is a method of `Disk` which the store's own class replaces."""
+    """CVE-2025-69872: each function of diskcache that unpickles is a method of `Disk` which the
+    store's own class replaces."""
     tree = ast.parse(Path(diskcache.core.__file__).read_text(encoding="utf-8"))
     folder = Path(diskcache.__file__).parent
-    assert [path.name for path in folder.glob("*.py") if "pickle.load" in path.read_text(encoding="utf-8")] == ["core.py"]
+    assert [
+        path.name
+        for path in folder.glob("*.py")
+        if "pickle.load" in path.read_text(encoding="utf-8")
+    ] == ["core.py"]
     (disk,) = [item for item in tree.body if isinstance(item, ast.ClassDef) and item.name == "Disk"]
     assert ast.unparse(tree).count("pickle.load") == ast.unparse(disk).count("pickle.load") > 0
-    readers = {item.name for item in disk.body if isinstance(item, ast.FunctionDef) and "pickle.load" in ast.unparse(item)}
+    readers = {
+        item.name
+        for item in disk.body
+        if isinstance(item, ast.FunctionDef) and "pickle.load" in ast.unparse(item)
+    }
     assert readers == {"get", "fetch"} <= set(vars(index.PlainDisk))
-    assert all("super()" not in inspect.getsource(getattr(index.PlainDisk, name)) for name in readers)
+    assert all(
+        "super()" not in inspect.getsource(getattr(index.PlainDisk, name)) for name in readers
+    )
 
 
 def test_the_store_opens_no_cache_of_diskcache_with_another_disk() -> None:
     library = Path(index.__file__).parents[1]
     sources = {path: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
-    (opened,) = [line for source in sources.values() for line in source.splitlines() if "diskcache.Cache(" in line]
+    (opened,) = [
+        line
+        for source in sources.values()
+        for line in source.splitlines()
+        if "diskcache.Cache(" in line
+    ]
     assert "disk=PlainDisk" in opened
-    assert [path.name for path, source in sources.items() if re.search(r"^\s*(import|from) diskcache", source, re.M)] == ["index.py"]
+    assert [
+        path.name
+        for path, source in sources.items()
+        if re.search(r"^\s*(import|from) diskcache", source, re.M)
+    ] == ["index.py"]
 
 
 def test_the_planted_pickle_would_have_run(tmp_path: Path) -> None:
@@ -292,7 +333,9 @@ def test_an_index_that_cannot_be_opened_is_kept(cache: Store) -> None:
     assert (database / "mark").exists()
 
 
-def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(
+    cache: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     previous = os.umask(0)
     try:
         cache.put_json("record", KEY, 1)
@@ -313,11 +356,17 @@ def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(
 
 
 @pytest.mark.parametrize("step", ["write", "fsync"])
-def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(cache: Store, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(
+    cache: Store, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full) if step == "fsync" else monkeypatch.setattr(entry, "_write", full)
+    (
+        monkeypatch.setattr(os, "fsync", full)
+        if step == "fsync"
+        else monkeypatch.setattr(entry, "_write", full)
+    )
     with pytest.raises(StoreError, match=r"prune\(max_bytes\)"):
         cache.put_json("record", KEY, 1)
     assert [path for path in cache.root.rglob("*") if path.is_file()] == []
@@ -325,7 +374,9 @@ def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(cache: Store, m
     assert cache.put_json("record", KEY, 1)
 
 
-def test_a_disk_without_hard_links_still_keeps_the_first_entry(cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_hard_links_still_keeps_the_first_entry(
+    cache: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_links(*_: Any) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
@@ -398,7 +449,8 @@ def test_the_size_limit_holds_after_each_array_and_counts_what_others_write(tmp_
         assert sum(item.size for item in cache.ls()) <= 30_000
     assert cache.has("arrays", fingerprint(9))
     assert cache.has("record", KEY)
-    # Also where the other writes into a folder that this one has read before, and has not listed since.
+    # Also where the other writes into a folder that this one has read before, and has not listed
+    # since.
     own, other = Store(tmp_path / "cache", max_bytes=30_000), Store(tmp_path / "cache")
     keys = [f"aa{number}" for number in range(8)]
     own.put_arrays(keys[0], x=np.zeros(1000))
@@ -434,7 +486,9 @@ def test_verify_removes_when_asked(cache: Store) -> None:
     assert cache.verify().damaged == ()
 
 
-def test_export_carries_records_only_and_imports_them_elsewhere(cache: Store, tmp_path: Path) -> None:
+def test_export_carries_records_only_and_imports_them_elsewhere(
+    cache: Store, tmp_path: Path
+) -> None:
     cache.put_json("record", KEY, {"epsilon": math.inf})
     cache.put_json("record", OTHER, 2)
     cache.put_arrays(KEY, x=np.arange(3))
@@ -443,8 +497,12 @@ def test_export_carries_records_only_and_imports_them_elsewhere(cache: Store, tm
     assert any("left out" in note for note in cache.notes())
 
     elsewhere = Store(tmp_path / "elsewhere")
-    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(added=1, present=0, refused=())
-    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(added=0, present=1, refused=())
+    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(
+        added=1, present=0, refused=()
+    )
+    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(
+        added=0, present=1, refused=()
+    )
     assert elsewhere.get_json("record", KEY) == {"epsilon": math.inf}
     assert elsewhere.get_arrays(KEY) is None
     assert elsewhere.export(tmp_path / "again.zip") == 1
@@ -455,7 +513,9 @@ def test_a_record_of_ones_own_stays(cache: Store, tmp_path: Path) -> None:
     cache.export(tmp_path / "runs.zip")
     elsewhere = Store(tmp_path / "elsewhere")
     elsewhere.put_json("record", KEY, 2)
-    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(added=0, present=1, refused=())
+    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(
+        added=0, present=1, refused=()
+    )
     assert elsewhere.get_json("record", KEY) == 2
 
 
@@ -506,7 +566,9 @@ def test_files_that_are_no_export_are_refused(cache: Store, tmp_path: Path) -> N
         cache.export(tmp_path / "x.zip", kinds=("shell",))
 
 
-def test_the_default_store_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_store_follows_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "mine"))
     assert stores.default().root == tmp_path / "mine"
     assert stores.default() is stores.default()
@@ -524,14 +586,18 @@ def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: P
     def write(number: int) -> tuple[list[bool], list[int], tuple[str, ...]]:
         cache = Store(tmp_path / "cache")
         barrier.wait()
-        wins = [cache.put_json("record", key, {"writer": number, "pad": "x" * 2000}) for key in keys]
+        wins = [
+            cache.put_json("record", key, {"writer": number, "pad": "x" * 2000}) for key in keys
+        ]
         seen = [cache.get_json("record", key)["writer"] for key in keys]
         cache.flush()
         return wins, seen, cache.notes()
 
     with ThreadPoolExecutor(3) as pool:
         results = list(pool.map(write, range(3)))
-    assert [sum(won) for won in zip(*(wins for wins, _, _ in results), strict=True)] == [1] * len(keys)
+    assert [sum(won) for won in zip(*(wins for wins, _, _ in results), strict=True)] == [1] * len(
+        keys
+    )
     assert len({tuple(seen) for _, seen, _ in results}) == 1
     assert all(notes == () for *_, notes in results)
     cache = Store(tmp_path / "cache")
@@ -539,16 +605,31 @@ def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: P
     assert cache.verify().damaged == ()
 
 
-@pytest.mark.parametrize("text", ["[" * 150_000, "[a," * 60_000, "- " * 90_000, "? " * 90_000, "{a: " * 50_000])
-def test_yaml_that_opens_and_never_closes_is_refused_early(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "text", ["[" * 150_000, "[a," * 60_000, "- " * 90_000, "? " * 90_000, "{a: " * 50_000]
+)
+def test_yaml_that_opens_and_never_closes_is_refused_early(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read, seen = codec.yaml.scan, []
-    monkeypatch.setattr(codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text)))
+    monkeypatch.setattr(
+        codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text))
+    )
     with pytest.raises(ValueError, match="levels deep"):
         codec.decode_yaml(text)
     assert len(seen) < 1_000
 
 
-@pytest.mark.parametrize("text", ["a: !!bool maybe", "a: !!timestamp soon", "? !!timestamp soon\n: 1", 'a: !!int ""', "a: !!float _"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: !!bool maybe",
+        "a: !!timestamp soon",
+        "? !!timestamp soon\n: 1",
+        'a: !!int ""',
+        "a: !!float _",
+    ],
+)
 def test_yaml_values_that_are_not_of_the_kind_they_say_are_no_yaml(text: str) -> None:
     with pytest.raises(ValueError, match="this is no YAML"):
         codec.decode_yaml(text)

@@ -1,4 +1,5 @@
-"""A cache on a full or read-only disk: runs go on from memory and say so; what must be kept fails with our own error."""
+"""A cache on a full or read-only disk: runs go on from memory and say so; what must be kept fails
+with our own error."""
 
 import errno
 from pathlib import Path
@@ -21,14 +22,24 @@ GRID: dict[str, Any] = {"dataset": "digits", "method": "noisy_gd", "epsilon": 1.
 
 
 @pytest.fixture(params=["full", "read-only"])
-def unwritable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> store.Store:
+def unwritable(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> store.Store:
     """The default store, each of whose writes fails as on a full disk or in a read-only folder."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device") if request.param == "full" else OSError(errno.EROFS, "Read-only file system")
+        raise (
+            OSError(errno.ENOSPC, "No space left on device")
+            if request.param == "full"
+            else OSError(errno.EROFS, "Read-only file system")
+        )
 
-    places = ("store.entry.write_whole",) if request.param == "full" else ("store.entry.make_private", "store.index.make_private")
+    places = (
+        ("store.entry.write_whole",)
+        if request.param == "full"
+        else ("store.entry.make_private", "store.index.make_private")
+    )
     for place in (*places, "jobs.state.make_private"):
         monkeypatch.setattr(f"pillar_core.{place}", refuse)
     return store.default()
@@ -43,7 +54,9 @@ def test_a_sweep_runs_from_memory_and_says_so_once(unwritable: store.Store) -> N
     assert not list(unwritable.root.rglob("*.json"))
 
 
-def test_what_memory_holds_is_found_again_and_bounded(unwritable: store.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_memory_holds_is_found_again_and_bounded(
+    unwritable: store.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store, "MEMORY_BYTES", 20)
     for number in range(10):
         unwritable.remember_json("calibration", f"k{number}", float(number))
@@ -52,7 +65,9 @@ def test_what_memory_holds_is_found_again_and_bounded(unwritable: store.Store, m
     assert not unwritable.has("calibration", "k9")  # another process would not find it
 
 
-def test_a_disk_that_takes_writes_again_ends_the_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_takes_writes_again_ends_the_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = store.Store(tmp_path / "cache")
 
     def full(_: object) -> None:
@@ -66,8 +81,25 @@ def test_a_disk_that_takes_writes_again_ends_the_warning(tmp_path: Path, monkeyp
     assert not cache.unkept
 
 
-def test_the_command_line_warns_once_and_pages_and_jobs_go_on(unwritable: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--method", "noisy_gd", "--dataset", "digits", "--epsilon", "1.37", "--seed", "0"]) == 0
+def test_the_command_line_warns_once_and_pages_and_jobs_go_on(
+    unwritable: store.Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(
+            [
+                "run",
+                "--method",
+                "noisy_gd",
+                "--dataset",
+                "digits",
+                "--epsilon",
+                "1.37",
+                "--seed",
+                "0",
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().err.count("only in memory") == 1
     assert pc.jobs.status() == ()
     assert pc.jobs.find({"kind": "sweep", "grid": GRID}) is None
@@ -78,7 +110,12 @@ def test_the_command_line_warns_once_and_pages_and_jobs_go_on(unwritable: store.
 
 def test_what_must_be_kept_fails_with_our_own_error(unwritable: store.Store) -> None:
     rows = FeatureSet(
-        x_train=np.eye(4, dtype=np.float32), y_train=np.array([0, 1, 0, 1]), x_test=None, y_test=None, classes=("a", "b"), name="mine"
+        x_train=np.eye(4, dtype=np.float32),
+        y_train=np.array([0, 1, 0, 1]),
+        x_test=None,
+        y_test=None,
+        classes=("a", "b"),
+        name="mine",
     )
     with pytest.raises(StoreError, match=r"another folder; for the cache with PILLAR_CACHE"):
         uploads.keep(rows)
@@ -88,15 +125,35 @@ def test_what_must_be_kept_fails_with_our_own_error(unwritable: store.Store) -> 
 
 
 RELEASES = {
-    "run": ["run", "--dataset", "digits", "--method", "pillar_one_shot", "--public-fraction", "0.1"],
-    "choose": ["choose", "--dataset", "digits", "--public-fraction", "0.1", "--candidates", "digits"],
+    "run": [
+        "run",
+        "--dataset",
+        "digits",
+        "--method",
+        "pillar_one_shot",
+        "--public-fraction",
+        "0.1",
+    ],
+    "choose": [
+        "choose",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--candidates",
+        "digits",
+    ],
 }
 
 
 @pytest.mark.parametrize("command", RELEASES)
 @pytest.mark.parametrize("what", ["no folder", "a folder", "full", "cache"])
 def test_a_release_that_could_not_be_written_down_spends_nothing(
-    command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    what: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     (tmp_path / "taken").touch()
@@ -119,14 +176,21 @@ def test_a_release_that_could_not_be_written_down_spends_nothing(
     assert not (tmp_path / "model.zip").exists()
 
 
-def test_a_model_that_could_not_be_written_leaves_no_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_could_not_be_written_leaves_no_receipt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
     record = pc.run("pillar_one_shot", split, epsilon=2.0, seed=None)
     (tmp_path / "old.zip").write_bytes(b"an older model")
     with monkeypatch.context() as patch:
         patch.setattr("shutil.disk_usage", lambda place: type("Usage", (), {"free": 1000}))
-        for path in (tmp_path, tmp_path / "old.zip" / "model.zip", tmp_path / "old.zip", tmp_path / "model.zip"):
+        for path in (
+            tmp_path,
+            tmp_path / "old.zip" / "model.zip",
+            tmp_path / "old.zip",
+            tmp_path / "model.zip",
+        ):
             with pytest.raises(StoreError, match="could not be read or written"):
                 pc.save_model(record, path, split=split)
         with pytest.raises(StoreError, match="Free space"):

@@ -1,4 +1,5 @@
-"""Advice: from public facts and public rows alone, right as far as its own range says, and what paying for a choice costs."""
+"""Advice: from public facts and public rows alone, right as far as its own range says, and what
+paying for a choice costs."""
 
 import dataclasses
 import json
@@ -27,7 +28,10 @@ def digits() -> FeatureSet:
 def with_noise(split, seed):
     """The same sizes, classes and public rows, everything else drawn anew, labels too."""
     own, generator = split.features, rng.stream(seed, "advice test")
-    x, y = (generator.standard_normal(own.x_train.shape) * 50).astype(np.float32), generator.integers(own.n_classes, size=len(own.x_train))
+    x, y = (
+        (generator.standard_normal(own.x_train.shape) * 50).astype(np.float32),
+        generator.integers(own.n_classes, size=len(own.x_train)),
+    )
     features = dataclasses.replace(own, x_train=x, y_train=y, x_test=x[:30], y_test=y[:30])
     return dataclasses.replace(split, features=features, memo=type(split.memo)())
 
@@ -39,10 +43,15 @@ def unlabelled(split):
 @pytest.mark.parametrize("kind", ["labelled", "unlabelled", "candidates"])
 def test_private_and_test_rows_change_nothing(digits, kind):
     split = pc.split(digits, public_fraction=0.1)
-    halves = {name: FeatureSet(split.public_x[i::2], split.public_y[i::2], None, None, digits.classes) for i, name in enumerate("ab")}
+    halves = {
+        name: FeatureSet(split.public_x[i::2], split.public_y[i::2], None, None, digits.classes)
+        for i, name in enumerate("ab")
+    }
     candidates = halves if kind == "candidates" else None
     split = unlabelled(split) if kind == "unlabelled" else split
-    assert pc.advise(split, candidates=candidates) == pc.advise(with_noise(split, 1), candidates=candidates)
+    assert pc.advise(split, candidates=candidates) == pc.advise(
+        with_noise(split, 1), candidates=candidates
+    )
 
 
 def test_advice_runs_as_it_is_within_its_range_and_reaches_a_target_by_the_smaller_budget(digits):
@@ -54,7 +63,10 @@ def test_advice_runs_as_it_is_within_its_range_and_reaches_a_target_by_the_small
     assert low <= record.accuracy <= high
     assert pc.METHODS[advice.method].title in advice.sentence
     assert low < advice.predicted <= high
-    assert f"Expect {100 * advice.predicted:.0f} ({100 * low:.0f} to {100 * high:.0f}) %" in advice.sentence
+    assert (
+        f"Expect {100 * advice.predicted:.0f} ({100 * low:.0f} to {100 * high:.0f}) %"
+        in advice.sentence
+    )
     assert advice.price.startswith("free")
     split = pc.split(digits, public_fraction=0.1)
     small, large = (pc.advise(unlabelled(split), target_accuracy=share) for share in (0.4, 0.8))
@@ -77,11 +89,17 @@ def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(
             assert table[part]["error"] == max(sets.values())
             assert inside < len(sets) < 19  # so few sets carry no level of 95 %
             title = f"{kind}, few" if part == "few" else kind
-            assert f"| {title} | {inside} of {len(sets)} | ± {100 * table[part]['error']:.1f} |" in document
+            assert (
+                f"| {title} | {inside} of {len(sets)} | ± {100 * table[part]['error']:.1f} |"
+                in document
+            )
     measured = prediction.FITTED["labelled"]["range"]
     advice = pc.advise(pc.split(digits, public_fraction=0.1))
     assert advice.expected.held == (measured["inside"], len(measured["sets"]))
-    assert f"the range held on {measured['inside']} of {len(measured['sets'])} data sets" in " ".join(advice.reasons)
+    assert (
+        f"the range held on {measured['inside']} of {len(measured['sets'])} data sets"
+        in " ".join(advice.reasons)
+    )
     low, high = advice.expected_accuracy
     assert high - low <= 2 * measured["error"] + 1e-9
     assert "95 %" not in document
@@ -90,7 +108,9 @@ def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(
     fitting = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)
     advice = pc.advise(split, candidates={"narrow": narrow, "fitting": fitting}, alike=["fitting"])
     assert advice.public == "fitting"
-    assert any("narrow is left out" in reason and "3 features" in reason for reason in advice.reasons)
+    assert any(
+        "narrow is left out" in reason and "3 features" in reason for reason in advice.reasons
+    )
     with pytest.raises(DataError, match="narrow"):
         pc.advise(split, candidates={"narrow": narrow})
 
@@ -98,7 +118,9 @@ def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(
 def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits):
     split, bare = pc.split(digits, public_fraction=0.1), pc.split(digits)
     near = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)
-    narrow = dataclasses.replace(near, x_train=near.x_train[near.y_train < 2], y_train=near.y_train[near.y_train < 2])
+    narrow = dataclasses.replace(
+        near, x_train=near.x_train[near.y_train < 2], y_train=near.y_train[near.y_train < 2]
+    )
     other = FeatureSet(split.public_x, split.public_y % 3, None, None, ("a", "b", "c"))
     sides = {"near": near, "narrow": narrow, "thirds": other}
     for candidates in (sides, {"near": near}, {"narrow": narrow}):
@@ -143,12 +165,17 @@ def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits)
         ),
     ],
 )
-def test_one_rule_names_the_learner_that_is_first_and_the_first_sentence_says_why(digits, monkeypatch, method, plays, start):
-    """AdaMix was named at 72 %, below 75 and 73 in the figure, and was to "stay 1.0 points below" using no private row."""
+def test_one_rule_names_the_learner_that_is_first_and_the_first_sentence_says_why(
+    digits, monkeypatch, method, plays, start
+):
+    """AdaMix was named at 72 %, below 75 and 73 in the figure, and was to "stay 1.0 points below"
+    using no private row."""
 
     def predicted(name, method, *_):
         middle = plays.get(method, 0.6)
-        return free.Prediction(name, method, (middle - 0.1, middle + 0.1), middle, "accuracy", (7, 8), "labelled", 10)
+        return free.Prediction(
+            name, method, (middle - 0.1, middle + 0.1), middle, "accuracy", (7, 8), "labelled", 10
+        )
 
     monkeypatch.setattr(free, "predict", predicted)
     advice = pc.advise(pc.split(digits, public_fraction=0.1))
@@ -157,21 +184,37 @@ def test_one_rule_names_the_learner_that_is_first_and_the_first_sentence_says_wh
     assert advice.predictions[0] is advice.expected
     assert f"Expect {100 * plays[method]:.0f} (" in advice.sentence
     same = [each for each in advice.predictions if each.public == "own"]
-    assert all(each.middle <= free.level(advice) for each in same) or same[0] == max(same, key=lambda each: each.middle)
+    assert all(each.middle <= free.level(advice) for each in same) or same[0] == max(
+        same, key=lambda each: each.middle
+    )
     assert "below" not in " ".join(advice.reasons)
 
 
 def test_what_is_stated_of_one_set_moves_no_number(digits):
     split, bare = pc.split(digits, public_fraction=0.1), pc.split(digits)
-    sides = {name: FeatureSet(split.public_x[i::2], split.public_y[i::2], None, None, digits.classes) for i, name in enumerate("ab")}
+    sides = {
+        name: FeatureSet(split.public_x[i::2], split.public_y[i::2], None, None, digits.classes)
+        for i, name in enumerate("ab")
+    }
     sides["bare"] = dataclasses.replace(sides["a"], y_train=None, classes=())
-    advices = [pc.advise(bare, candidates=sides, alike=alike) for alike in ([], ["a"], ["b"], ["bare"], ["a", "b"])]
-    assert [each.public for each in advices] == [None, "a", "b", "bare", max("ab", key=lambda name: _first(advices[0], name).middle)]
+    advices = [
+        pc.advise(bare, candidates=sides, alike=alike)
+        for alike in ([], ["a"], ["b"], ["bare"], ["a", "b"])
+    ]
+    assert [each.public for each in advices] == [
+        None,
+        "a",
+        "b",
+        "bare",
+        max("ab", key=lambda name: _first(advices[0], name).middle),
+    ]
     assert len({frozenset(each.predictions) for each in advices}) == 1
     for advice in advices:
         assert advice.predictions[0] is advice.expected
         for name in (*sides, "none"):
-            assert _first(advice, name) == _first(advices[0], name), "the learner to name with a set is the same, too"
+            assert _first(advice, name) == _first(advices[0], name), (
+                "the learner to name with a set is the same, too"
+            )
 
 
 def _first(advice, public):
@@ -181,20 +224,41 @@ def _first(advice, public):
 def test_a_range_that_says_nothing_is_called_so_and_says_what_would(digits):
     """ "56 (0 to 100) %" for two classes."""
     split = pc.split(digits, public_fraction=0.1)
-    for advice in (pc.advise(pc.split(digits)), pc.advise(pc.split(pc.load_dataset("breast_cancer")), epsilon=0.1)):
+    for advice in (
+        pc.advise(pc.split(digits)),
+        pc.advise(pc.split(pc.load_dataset("breast_cancer")), epsilon=0.1),
+    ):
         assert "No useful prediction, because" in advice.sentence
         assert "labelled public rows of each class" in advice.reasons[0]
-        said = pc.statement(advice.expected.state(pc.run(advice.method, pc.split(digits), epsilon=1.0)))
+        said = pc.statement(
+            advice.expected.state(pc.run(advice.method, pc.split(digits), epsilon=1.0))
+        )
         assert "Expected before training: no useful prediction, because" in said.text
         assert not said.fields["expected_accuracy"]["is_useful"]
-    for source, ends, is_useful in (("labelled", (0.49, 0.75), False), ("labelled", (0.51, 0.77), True), ("foreign", (0.2, 0.9), False)):
-        guess = free.Prediction("own", "adamix", ends, sum(ends) / 2, "accuracy", (7, 8), source, 2 if source == "labelled" else 10)
+    for source, ends, is_useful in (
+        ("labelled", (0.49, 0.75), False),
+        ("labelled", (0.51, 0.77), True),
+        ("foreign", (0.2, 0.9), False),
+    ):
+        guess = free.Prediction(
+            "own",
+            "adamix",
+            ends,
+            sum(ends) / 2,
+            "accuracy",
+            (7, 8),
+            source,
+            2 if source == "labelled" else 10,
+        )
         assert guess.is_useful == is_useful
         assert bool(guess.narrower) != is_useful
     advice = pc.advise(split)
     assert advice.expected.is_useful
     said = pc.statement(advice.expected.state(pc.run(advice.method, split, epsilon=1.0)))
-    assert f"Expected before training: {advice.expected.range_words} accuracy; predicted from rehearsals" in said.text
+    assert (
+        f"Expected before training: {advice.expected.range_words} accuracy; predicted from"
+        " rehearsals" in said.text
+    )
     assert "no measurement" in said.text
     assert said.fields["expected_accuracy"]["low"] == advice.expected_accuracy[0]
     assert "Expected" not in pc.statement(pc.run(advice.method, split, epsilon=1.0)).text
@@ -203,16 +267,34 @@ def test_a_range_that_says_nothing_is_called_so_and_says_what_would(digits):
 def test_labelled_public_sets_are_compared_by_heads_tried_on_each_other(digits):
     split, bare = pc.split(digits, public_fraction=0.4), pc.split(digits)
     order = rng.stream(0, "shuffled columns").permutation(digits.d)
-    rows = {"even": split.public_x[::2], "odd": split.public_x[1::2], "foreign": split.public_x[::3][:, order]}
-    labels = {"even": split.public_y[::2], "odd": split.public_y[1::2], "foreign": split.public_y[::3]}
-    sides = {name: FeatureSet(rows[name], labels[name], None, None, digits.classes) for name in rows}
-    reason = next(reason for reason in pc.advise(bare, candidates=sides).reasons if "on the others" in reason)
-    shares = {name: float(share) for name, share in re.findall(r"(even|odd|foreign) (\d+) %", reason)}
+    rows = {
+        "even": split.public_x[::2],
+        "odd": split.public_x[1::2],
+        "foreign": split.public_x[::3][:, order],
+    }
+    labels = {
+        "even": split.public_y[::2],
+        "odd": split.public_y[1::2],
+        "foreign": split.public_y[::3],
+    }
+    sides = {
+        name: FeatureSet(rows[name], labels[name], None, None, digits.classes) for name in rows
+    }
+    reason = next(
+        reason for reason in pc.advise(bare, candidates=sides).reasons if "on the others" in reason
+    )
+    shares = {
+        name: float(share) for name, share in re.findall(r"(even|odd|foreign) (\d+) %", reason)
+    }
     assert min(shares["even"], shares["odd"]) > shares["foreign"] + 20
     blind = {name: simulation.blind(bare, side) for name, side in sides.items()}
     assert simulation.transfer(blind["even"], blind["odd"], 0) > 0.8
     assert simulation.transfer(blind["even"], blind["foreign"], 0) < 0.4
-    unlabelled_sides = {name: dataclasses.replace(side, y_train=None, classes=()) for name, side in sides.items() if name != "even"}
+    unlabelled_sides = {
+        name: dataclasses.replace(side, y_train=None, classes=())
+        for name, side in sides.items()
+        if name != "even"
+    }
     reasons = pc.advise(bare, candidates=unlabelled_sides | {"even": sides["even"]}).reasons
     assert not any("on the others" in reason for reason in reasons)
 
@@ -221,9 +303,14 @@ def test_labelled_public_sets_are_compared_by_heads_tried_on_each_other(digits):
 def sets(digits):
     """(private rows, public sets): rows of the same kind, and with their columns out of order."""
     own = pc.split(digits, public_fraction=0.1)
-    private = dataclasses.replace(digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private])
+    private = dataclasses.replace(
+        digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private]
+    )
     order = rng.stream(0, "shuffled columns").permutation(digits.d)
-    return private, {name: FeatureSet(x, None, None, None, ()) for name, x in (("far", own.public_x[:, order]), ("near", own.public_x))}
+    return private, {
+        name: FeatureSet(x, None, None, None, ())
+        for name, x in (("far", own.public_x[:, order]), ("near", own.public_x))
+    }
 
 
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
@@ -236,34 +323,47 @@ def test_private_rows_choose_the_near_set_within_the_whole_budget(sets, relation
     assert low <= choice.record.accuracy <= high
     assert "chosen on private rows" in " ".join(choice.guarantee.assumptions)
     said = pc.statement(choice.record)
-    assert f"public set 'near' was chosen on private rows, the learner {pc.METHODS[choice.method].title} from public rows" in said.text
+    assert (
+        "public set 'near' was chosen on private rows, the learner"
+        f" {pc.METHODS[choice.method].title} from public rows" in said.text
+    )
     assert f"Expected before training: {choice.expected.range_words}" in said.text
     exact = pc.accounting.mu_of(choice.guarantee.epsilon.upper, choice.guarantee.delta)
     assert said.fields["gaussian_mu"] == pytest.approx(exact, rel=1e-6)
 
 
-def test_no_public_set_is_taken_where_all_features_keep_far_more_and_the_noise_is_small(sets, digits):
+def test_no_public_set_is_taken_where_all_features_keep_far_more_and_the_noise_is_small(
+    sets, digits
+):
     private, public = sets
     far = {"far": public["far"]}
-    assert [pc.choose(private, far, epsilon=epsilon).public for epsilon in (0.3, 5.0)] == ["far", "none"]
+    assert [pc.choose(private, far, epsilon=epsilon).public for epsilon in (0.3, 5.0)] == [
+        "far",
+        "none",
+    ]
     own = pc.split(digits, public_fraction=0.1)
     assert pc.choose(own, far, epsilon=1.0, methods=["pillar", "noisy_gd"]).public == "own"
 
 
 def test_what_the_choice_promises_hangs_on_no_choice(sets, monkeypatch):
-    """Whichever set is chosen, and whatever its learner releases, the same events and ε are stated."""
+    """Whichever set is chosen, and whatever its learner releases, the same events and ε are
+    stated."""
     private, public = sets
     found = []
     for name in (*public, "none"):
         with monkeypatch.context() as patch:
-            patch.setattr(choice_module, "_choose_set", lambda *_, name=name: (name, True, "forced"))
+            patch.setattr(
+                choice_module, "_choose_set", lambda *_, name=name: (name, True, "forced")
+            )
             found.append(pc.choose(private, public, epsilon=1.0))
     assert [one.public for one in found] == [*public, "none"]
     assert len({one.method for one in found}) == 2
     assert len({(one.guarantee.epsilon, one.guarantee.events) for one in found}) == 1
 
 
-def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(sets, digits, monkeypatch):
+def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(
+    sets, digits, monkeypatch
+):
     private, public = sets
     monkeypatch.setattr(choice_module, "_choose_set", None)
     with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
@@ -285,8 +385,14 @@ def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(s
         pc.choose(pc.split(private, public=public["far"]), public, epsilon=1.0)
     with pytest.raises(DataError, match="no labels"):
         pc.choose(dataclasses.replace(private, y_train=None), public, epsilon=1.0)
-    with pytest.raises(DataError, match="are, bit by bit, private rows"):  # not left out: that would tell of private rows
-        pc.choose(private, public | {"mine": dataclasses.replace(private, y_train=None, classes=())}, epsilon=1.0)
+    with pytest.raises(
+        DataError, match="are, bit by bit, private rows"
+    ):  # not left out: that would tell of private rows
+        pc.choose(
+            private,
+            public | {"mine": dataclasses.replace(private, y_train=None, classes=())},
+            epsilon=1.0,
+        )
     with pytest.raises(SettingError, match="none of the methods"):
         pc.choose(private, public, epsilon=1.0, methods=["pillar"])
 
@@ -295,13 +401,18 @@ def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(s
 def images():
     """(a split of private images, candidates of other classes, some without labels)"""
     digits, clothes = (_cut(pc.load_dataset(name), 300) for name in ("mnist", "fashion_mnist"))
-    return pc.split(digits), {"clothes": clothes, "bare": dataclasses.replace(clothes, y_train=None, y_test=None, classes=())}
+    return pc.split(digits), {
+        "clothes": clothes,
+        "bare": dataclasses.replace(clothes, y_train=None, y_test=None, classes=()),
+    }
 
 
 def _cut(data, n):
     """The first images, every second pixel each way."""
     train, test = (x[:, ::2, ::2].copy() for x in (data.x_train[:n], data.x_test[:60]))
-    return dataclasses.replace(data, x_train=train, y_train=data.y_train[:n], x_test=test, y_test=data.y_test[:60])
+    return dataclasses.replace(
+        data, x_train=train, y_train=data.y_train[:n], x_test=test, y_test=data.y_test[:60]
+    )
 
 
 def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images, monkeypatch):
@@ -310,41 +421,80 @@ def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images
     generator = rng.stream(0, "private rows of a rehearsal")
     noise = generator.integers(256, size=own.x_train.shape).astype(np.uint8)
     labels = generator.permutation(own.y_train)
-    changed = dataclasses.replace(own, x_train=noise, y_train=labels, x_test=noise[:60], y_test=labels[:60])
+    changed = dataclasses.replace(
+        own, x_train=noise, y_train=labels, x_test=noise[:60], y_test=labels[:60]
+    )
     budget = choice_module.PrivacyBudget(1.0)
-    first, second = (choice_module._rehearsed(rows, candidates, names, budget, None, 0) for rows in (own, changed))
+    first, second = (
+        choice_module._rehearsed(rows, candidates, names, budget, None, 0)
+        for rows in (own, changed)
+    )
     assert first == second
     assert "played on labelled public rows (clothes)" in first[1]
     widths = {name: pc.load_features(own, name).d for name in names}
     for best in names:  # whichever plays better is taken, and the same is charged
-        monkeypatch.setattr(choice_module, "mean_play", lambda _, rows, *rest, best=best: float(rows.features.d == widths[best]))
+        monkeypatch.setattr(
+            choice_module,
+            "mean_play",
+            lambda _, rows, *rest, best=best: float(rows.features.d == widths[best]),
+        )
         choice = pc.choose(split, candidates, epsilon=1.0, backbones=names)
         assert (choice.backbone, choice.split.features.backbone) == (best, best)
         assert f"the backbone {best} and the learner" in pc.statement(choice.record).text
         alone = pc.choose(own, candidates, epsilon=1.0, backbones=[best])
-        assert (choice.guarantee.epsilon, choice.guarantee.events) == (alone.guarantee.epsilon, alone.guarantee.events)
+        assert (choice.guarantee.epsilon, choice.guarantee.events) == (
+            alone.guarantee.epsilon,
+            alone.guarantee.events,
+        )
         assert not any("played" in reason for reason in alone.reasons)
 
 
 def test_the_first_backbone_is_taken_without_labels_and_a_rehearsal_keeps_its_rows(images):
     _, candidates = images
     split = pc.split(images[0].features, public_fraction=0.3, seed=1)
-    backbone, reason = choice_module._rehearsed(split, candidates, ["scattering", "raw_pixels"], choice_module.PrivacyBudget(3.0), None, 0)
+    backbone, reason = choice_module._rehearsed(
+        split, candidates, ["scattering", "raw_pixels"], choice_module.PrivacyBudget(3.0), None, 0
+    )
     assert "rows (own)" in reason
     other = choice_module._through(split, backbone)
     there = pc.split(pc.load_features(split.features.images, backbone), public_fraction=0.3, seed=1)
     assert other.fingerprint == there.fingerprint
-    choice = pc.choose(images[0], {"bare": images[1]["bare"]}, epsilon=1.0, backbones=["scattering", "raw_pixels"])
+    choice = pc.choose(
+        images[0], {"bare": images[1]["bare"]}, epsilon=1.0, backbones=["scattering", "raw_pixels"]
+    )
     assert choice.backbone == "scattering"
     assert any("no candidate has labels enough" in reason for reason in choice.reasons)
 
 
 def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path, capsys):
-    for name, rows in (("rows", _cut(pc.load_dataset("mnist"), 200)), ("other", _cut(pc.load_dataset("fashion_mnist"), 200))):
-        np.savez(tmp_path / f"{name}.npz", x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test)
+    for name, rows in (
+        ("rows", _cut(pc.load_dataset("mnist"), 200)),
+        ("other", _cut(pc.load_dataset("fashion_mnist"), 200)),
+    ):
+        np.savez(
+            tmp_path / f"{name}.npz",
+            x_train=rows.x_train,
+            y_train=rows.y_train,
+            x_test=rows.x_test,
+            y_test=rows.y_test,
+        )
     model = tmp_path / "model.zip"
-    asked = ["choose", "--dataset", str(tmp_path / "rows.npz"), "--candidates", str(tmp_path / "other.npz"), "--epsilon", "1", "--json"]
-    assert main([*asked, "--backbones", "raw_pixels", "scattering", "--release", "--export", str(model)]) == 0
+    asked = [
+        "choose",
+        "--dataset",
+        str(tmp_path / "rows.npz"),
+        "--candidates",
+        str(tmp_path / "other.npz"),
+        "--epsilon",
+        "1",
+        "--json",
+    ]
+    assert (
+        main(
+            [*asked, "--backbones", "raw_pixels", "scattering", "--release", "--export", str(model)]
+        )
+        == 0
+    )
     backbone = json.loads(capsys.readouterr().out.partition("\nmodel written")[0])["backbone"]
     assert backbone in ("raw_pixels", "scattering")
     assert backbone in json.dumps(pc.load_model(model).card)
@@ -352,13 +502,33 @@ def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path, capsys):
 
 def test_the_command_chooses_and_hands_out_a_release(tmp_path, capsys):
     model = tmp_path / "model.zip"
-    asked = ["choose", "--dataset", "digits", "--public-fraction", "0.1", "--candidates", "drawn_digits", "--epsilon", "1"]
+    asked = [
+        "choose",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--candidates",
+        "drawn_digits",
+        "--epsilon",
+        "1",
+    ]
     assert main([*asked, "--release", "--export", str(model)]) == 0
     assert "covers the choice and this training" in capsys.readouterr().out
-    assert pc.load_model(model).card["deployment"]["expected_accuracy"]["source"].startswith("predicted from rehearsals")
+    assert (
+        pc.load_model(model)
+        .card["deployment"]["expected_accuracy"]["source"]
+        .startswith("predicted from rehearsals")
+    )
     with zipfile.ZipFile(model) as archive:
-        assert all("Expected before training" in archive.read(name).decode() for name in ("statement.txt", "README.md"))
-    assert "Expected before training" in evidence_page(model).partition("How good the model is")[2].partition("<h2>")[0]
+        assert all(
+            "Expected before training" in archive.read(name).decode()
+            for name in ("statement.txt", "README.md")
+        )
+    assert (
+        "Expected before training"
+        in evidence_page(model).partition("How good the model is")[2].partition("<h2>")[0]
+    )
     card = pc.load_model(model).card["guarantee"]
     assert card["epsilon"] <= 1.0
     assert "was chosen on private rows" in card["paid_choice"]

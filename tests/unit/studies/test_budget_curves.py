@@ -1,4 +1,5 @@
-"""Curves from three runs: known sigmoids come back, left-out budgets lie in the band, and nothing is said below the smallest ε."""
+"""Curves from three runs: known sigmoids come back, left-out budgets lie in the band, and nothing
+is said below the smallest ε."""
 
 import dataclasses
 import math
@@ -15,7 +16,10 @@ from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
 from pillar_core.studies.one_training import TITLES, accuracy_costs, has_parts, stages
 
 
-@pytest.mark.parametrize(("top", "slope", "middle"), [(0.9, 1.0, math.log(0.2)), (0.75, 0.6, math.log(1.0)), (0.99, 2.0, math.log(0.5))])
+@pytest.mark.parametrize(
+    ("top", "slope", "middle"),
+    [(0.9, 1.0, math.log(0.2)), (0.75, 0.6, math.log(1.0)), (0.99, 2.0, math.log(0.5))],
+)
 def test_a_known_curve_comes_back_from_three_points(top, slope, middle):
     def accuracy(epsilon):
         return 0.1 + (top - 0.1) / (1 + math.exp(-slope * (math.log(epsilon) - middle)))
@@ -23,7 +27,9 @@ def test_a_known_curve_comes_back_from_three_points(top, slope, middle):
     curve = fit_budget_curve(RUNS, [accuracy(epsilon) for epsilon in RUNS], n_classes=10)
     table = curve.table([0.05, 0.1, 0.3, 0.5, 3.0, 8.0, 20.0])
     assert list(table["epsilon"]) == [0.1, 0.3, 0.5, 3.0, 8.0, 20.0]
-    assert np.allclose(table["mean"], [accuracy(epsilon) for epsilon in table["epsilon"]], atol=0.002)
+    assert np.allclose(
+        table["mean"], [accuracy(epsilon) for epsilon in table["epsilon"]], atol=0.002
+    )
     assert (table["low"] < table["mean"]).all()
     assert (table["mean"] <= table["high"]).all()
 
@@ -55,9 +61,13 @@ def test_stages_end_at_the_run_itself_and_leave_out_parts_that_it_lacks(split):
     assert list(parts) == list(TITLES)
     assert parts["projection"] == {"method": "non_private", "k": record.settings["k"]}
     assert parts["sampling"] == parts["clipping"] | {"batch_size": 256}
-    assert parts["noise"] == parts["sampling"] | {"noise_multiplier": record.settings["noise_multiplier"]}
+    assert parts["noise"] == parts["sampling"] | {
+        "noise_multiplier": record.settings["noise_multiplier"]
+    }
     grid = {"dataset": split.features, "public_fraction": 0.1, "seed": 0}
-    accuracies = {part: list(pc.sweep({**grid, **axes})["accuracy"]) for part, axes in parts.items()}
+    accuracies = {
+        part: list(pc.sweep({**grid, **axes})["accuracy"]) for part, axes in parts.items()
+    }
     assert accuracies["noise"] == [record.accuracy]
     table = accuracy_costs(accuracies)
     assert table["mean"].sum() == pytest.approx(1 - record.accuracy)
@@ -66,11 +76,15 @@ def test_stages_end_at_the_run_itself_and_leave_out_parts_that_it_lacks(split):
     record = pc.run("pillar", split, epsilon=1.0)
     whole = dataclasses.replace(record, settings={**record.settings, "k": record.facts.d})
     assert "projection" not in stages(whole)
-    assert [has_parts(name) for name in ("pillar", "adamix", "non_private", "pate", "from_scratch")] == [True, True, False, False, False]
+    assert [
+        has_parts(name) for name in ("pillar", "adamix", "non_private", "pate", "from_scratch")
+    ] == [True, True, False, False, False]
 
 
 def test_costs_are_means_over_pairs_of_equal_seed():
     table = accuracy_costs({"features": [0.9, 0.8], "noise": [0.7, 0.6]}).set_index("part")
     assert table.loc["noise", "mean"] == pytest.approx(0.2)
     assert table.loc["noise", "low"] == pytest.approx(table.loc["noise", "high"])
-    assert table.loc["features", ["mean", "left", "seeds"]].tolist() == pytest.approx([0.15, 0.85, 2])
+    assert table.loc["features", ["mean", "left", "seeds"]].tolist() == pytest.approx(
+        [0.15, 0.85, 2]
+    )

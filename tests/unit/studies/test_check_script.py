@@ -1,4 +1,5 @@
-"""Scripts are read as text: which literals are found, what is asked for, and that nothing of them runs or hangs."""
+"""Scripts are read as text: which literals are found, what is asked for, and that nothing of them
+runs or hangs."""
 
 import inspect
 
@@ -20,29 +21,53 @@ model, optimizer, train = engine.make_private(
     module=model, optimizer=optimizer, data_loader=train, noise_multiplier=SIGMA, max_grad_norm=C, wrap_model=False, batch_first=True,
     rand_on_empty=True)
 """
-OPACUS = "PrivacyEngine().make_private(module=m, optimizer=o, data_loader=DataLoader(rows, batch_size=600{}), noise_multiplier={}{})"
-JAX = "from jax_privacy import keras_api\np = keras_api.DPKerasConfig(epsilon=20.0, delta=1e-5, clipping_norm=1.0, batch_size=500, {})\n"
+OPACUS = (
+    "PrivacyEngine().make_private(module=m, optimizer=o, data_loader=DataLoader(rows,"
+    " batch_size=600{}), noise_multiplier={}{})"
+)
+JAX = (
+    "from jax_privacy import keras_api\np = keras_api.DPKerasConfig(epsilon=20.0, delta=1e-5,"
+    " clipping_norm=1.0, batch_size=500, {})\n"
+)
 TARGET = (
-    "from opacus import PrivacyEngine\nPrivacyEngine({}).make_private_with_epsilon(module=m, optimizer=o, data_loader=l, "
-    "target_epsilon=2.0, target_delta=1e-5, epochs=10, max_grad_norm=1.0)"
+    "from opacus import PrivacyEngine\nPrivacyEngine({}).make_private_with_epsilon(module=m,"
+    " optimizer=o, data_loader=l, target_epsilon=2.0, target_delta=1e-5, epochs=10,"
+    " max_grad_norm=1.0)"
 )
 
 
 def test_literals_and_names_bound_once_are_read_and_unknown_arguments_told():
     read = read_script(SCRIPT)
-    assert (read.library, read.unread) == ("opacus", ("Line 7, make_private: max_grad_norm = C is not one number in the text.",))
-    assert read.values == {"batch_size": 256, "shuffle": True, "drop_last": True, "accountant": "rdp", "noise_multiplier": 1.1}
+    assert (read.library, read.unread) == (
+        "opacus",
+        ("Line 7, make_private: max_grad_norm = C is not one number in the text.",),
+    )
+    assert read.values == {
+        "batch_size": 256,
+        "shuffle": True,
+        "drop_last": True,
+        "accountant": "rdp",
+        "noise_multiplier": 1.1,
+    }
     read = read_script(OPACUS.format("", "1.0", ", brand_new=True"))
     assert read.values["noise_multiplier"] == 1.0
     assert "brand_new is not known here" in " ".join(read.unread)
-    # The batch of eight rows of another loader was taken for that of training, a sixty-fourth of it.
-    loaders = "train = DataLoader(train_val_set, 512, True)\nmore = DataLoader(development, batch_size=8)\n"
-    text = loaders + "PrivacyEngine().make_private(module=m, optimizer=o, data_loader=train, noise_multiplier=1.0, max_grad_norm=1.0)"
+    # The batch of eight rows of another loader was taken for that of training, a sixty-fourth of
+    # it.
+    loaders = (
+        "train = DataLoader(train_val_set, 512, True)\nmore = DataLoader(development,"
+        " batch_size=8)\n"
+    )
+    text = (
+        loaders + "PrivacyEngine().make_private(module=m, optimizer=o, data_loader=train,"
+        " noise_multiplier=1.0, max_grad_norm=1.0)"
+    )
     assert read_script(text).values["batch_size"] == 512
 
 
 def test_known_calls_are_those_of_the_installed_libraries():
-    """A keyword that the reader does not know would make it doubt, or miss, the numbers beside it."""
+    """A keyword that the reader does not know would make it doubt, or miss, the numbers beside
+    it."""
     import torch
     from opacus import PrivacyEngine
 
@@ -57,7 +82,11 @@ def test_known_calls_are_those_of_the_installed_libraries():
     except ImportError:
         pass
     else:
-        installed |= {name: getattr(tensorflow_privacy, name) for name in CALLS if name.startswith("compute_dp_sgd_privacy")}
+        installed |= {
+            name: getattr(tensorflow_privacy, name)
+            for name in CALLS
+            if name.startswith("compute_dp_sgd_privacy")
+        }
     try:
         from jax_privacy import keras_api
     except ImportError:
@@ -66,9 +95,17 @@ def test_known_calls_are_those_of_the_installed_libraries():
         installed["DPKerasConfig"] = keras_api.DPKerasConfig
     offenders = []
     for name, function in installed.items():
-        taken = {key for key, one in inspect.signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD} - {"self"}
-        offenders += [f"{name}: {key} is not known" for key in sorted(taken - set(CALLS[name]["takes"]))]
-        offenders += [f"{name}: {key} is no argument" for key in sorted(set(CALLS[name]["takes"]) - taken)]
+        taken = {
+            key
+            for key, one in inspect.signature(function).parameters.items()
+            if one.kind is not one.VAR_KEYWORD
+        } - {"self"}
+        offenders += [
+            f"{name}: {key} is not known" for key in sorted(taken - set(CALLS[name]["takes"]))
+        ]
+        offenders += [
+            f"{name}: {key} is no argument" for key in sorted(set(CALLS[name]["takes"]) - taken)
+        ]
     assert not offenders, "\n".join(offenders)
 
 
@@ -77,12 +114,18 @@ def test_what_no_number_says_is_asked_for_and_what_the_caller_says_counts():
     asked = " ".join(check.problems)
     assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)", "(l2_clip_norm)"))
     assert all(bounds is None for bounds in check.epsilon.values())
-    full = pc.check_run(n=60_000, batch_size=None, epochs=15, delta=1e-6, l2_clip_norm=1.0, script=SCRIPT)
-    assert full.counted["sampling_probability"] == 1 / (60_000 // 256)  # the loader drops the last batch
+    full = pc.check_run(
+        n=60_000, batch_size=None, epochs=15, delta=1e-6, l2_clip_norm=1.0, script=SCRIPT
+    )
+    assert full.counted["sampling_probability"] == 1 / (
+        60_000 // 256
+    )  # the loader drops the last batch
     assert full.reported[0].library == "Opacus (RDP)"
     assert full.epsilon["add_or_remove_one"].upper < full.reported[0].epsilon
     assert "yours to confirm" in full.problems[0]
-    own = pc.check_run(n=60_000, batch_size=512, epochs=15, delta=1e-6, script=SCRIPT, noise_multiplier=2.0)
+    own = pc.check_run(
+        n=60_000, batch_size=512, epochs=15, delta=1e-6, script=SCRIPT, noise_multiplier=2.0
+    )
     assert own.counted["batch_size"] == 512
     assert "yours was counted" in " ".join(own.problems)
 
@@ -90,11 +133,22 @@ def test_what_no_number_says_is_asked_for_and_what_the_caller_says_counts():
 def test_hostile_scripts_are_refused_or_read_and_never_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for text in (
-        *("def (", "x = " + "(" * 5_000, "x = " + "1+" * 20_000 + "1\nPrivacyEngine(accountant=x)", "x\x00y"),
-        *("import " + "a." * 30_000 + "b", "noise = noise\nDPKerasConfig(noise, noise)", "DPKerasConfig(1 / 0, 1e308 * 1e308, 9 // 0)"),
+        *(
+            "def (",
+            "x = " + "(" * 5_000,
+            "x = " + "1+" * 20_000 + "1\nPrivacyEngine(accountant=x)",
+            "x\x00y",
+        ),
+        *(
+            "import " + "a." * 30_000 + "b",
+            "noise = noise\nDPKerasConfig(noise, noise)",
+            "DPKerasConfig(1 / 0, 1e308 * 1e308, 9 // 0)",
+        ),
         *("DPKerasConfig(*everything, **more)", "__import__('os').system('touch ran')"),
     ):
-        check = pc.check_run(n=1000, batch_size=10, epochs=1, noise_multiplier=1.0, delta=1e-4, script=text)
+        check = pc.check_run(
+            n=1000, batch_size=10, epochs=1, noise_multiplier=1.0, delta=1e-4, script=text
+        )
         assert check.counted["noise_multiplier"] == 1.0
     assert not list(tmp_path.iterdir())
 
@@ -121,38 +175,91 @@ def test_a_value_that_is_not_one_number_is_asked_for():
 
 
 def test_values_that_cannot_be_are_told():
-    check = pc.check_run(n=10, batch_size=None, epochs=1, delta=1e-3, script="DPKerasConfig(epsilon=-1.0, delta=1e-3, batch_size=20)")
+    check = pc.check_run(
+        n=10,
+        batch_size=None,
+        epochs=1,
+        delta=1e-3,
+        script="DPKerasConfig(epsilon=-1.0, delta=1e-3, batch_size=20)",
+    )
     assert "cannot be" in " ".join(check.problems)
-    assert "opacus has prv, rdp, gdp" in " ".join(read_script(TARGET.format("accountant='hidden'")).unread)
+    assert "opacus has prv, rdp, gdp" in " ".join(
+        read_script(TARGET.format("accountant='hidden'")).unread
+    )
     check = pc.check_run(n=10, batch_size=20, epochs=1, noise_multiplier=1.0, delta=1e-3)
     assert "cannot come from" in " ".join(check.problems)
     with pytest.raises(SettingError, match="not both"):
         pc.check_run(n=10, batch_size=1, steps=1, epochs=1, noise_multiplier=1.0, delta=1e-3)
-    for wrong in ({"noise_multiplier": float("inf")}, {"n": 0}, {"batch_size": 0}, {"delta": 1e-199}, {"epochs": float("nan")}):
+    for wrong in (
+        {"noise_multiplier": float("inf")},
+        {"n": 0},
+        {"batch_size": 0},
+        {"delta": 1e-199},
+        {"epochs": float("nan")},
+    ):
         with pytest.raises(SettingError):
-            pc.check_run(**{"n": 50_000, "batch_size": 500, "delta": 1e-5, "noise_multiplier": 1.0, "epochs": 10} | wrong)
+            pc.check_run(
+                **{
+                    "n": 50_000,
+                    "batch_size": 500,
+                    "delta": 1e-5,
+                    "noise_multiplier": 1.0,
+                    "epochs": 10,
+                }
+                | wrong
+            )
 
 
 def test_extreme_numbers_have_an_answer_or_none():
-    for numbers in ({"noise_multiplier": 1e6, "steps": 10**7}, {"noise_multiplier": 1e-320, "steps": 1000}, {"epsilon": 1e6, "steps": 1}):
+    for numbers in (
+        {"noise_multiplier": 1e6, "steps": 10**7},
+        {"noise_multiplier": 1e-320, "steps": 1000},
+        {"epsilon": 1e6, "steps": 1},
+    ):
         for sampler in ("poisson", "shuffled", "fixed_size", "random_allocation"):
-            assert pc.check_run(n=50_000, batch_size=500, delta=1e-6, sampler=sampler, **numbers).problems is not None
+            assert (
+                pc.check_run(
+                    n=50_000, batch_size=500, delta=1e-6, sampler=sampler, **numbers
+                ).problems
+                is not None
+            )
 
 
 def test_the_least_noise_that_an_engine_may_have_solved_counts():
-    """An engine by another name, whose accountant is the central limit's, certified its target of 2 and not 2.35."""
-    text = "from opacus import PrivacyEngine as PE\nPE(accountant='gdp')" + TARGET.format("").partition("PrivacyEngine()")[2]
+    """An engine by another name, whose accountant is the central limit's, certified its target of 2
+    and not 2.35."""
+    text = (
+        "from opacus import PrivacyEngine as PE\nPE(accountant='gdp')"
+        + TARGET.format("").partition("PrivacyEngine()")[2]
+    )
     check = pc.check_run(n=50_000, batch_size=500, delta=None, script=text)
     assert check.epsilon["add_or_remove_one"].upper > 2.35
-    text = TARGET.format("").replace("data_loader=l", "data_loader=DataLoader(rows, batch_size=500)")
-    for given, least in (({"delta": 1e-8}, 2.977), ({"delta": None, "epochs": 50}, 4.553), ({"delta": None, "steps": 5_000}, 4.553)):
-        assert pc.check_run(n=50_000, batch_size=None, **given, script=text).epsilon["add_or_remove_one"].upper > least
-    # 3 epochs of 75 batches are 224.999… and so 224 steps to it, and 225 in the loop; Opacus 1.6 itself solves σ = 0.358429 there.
-    text = TARGET.format('accountant="rdp"').replace("target_epsilon=2.0", "target_epsilon=30.0").replace("epochs=10", "epochs=3")
+    text = TARGET.format("").replace(
+        "data_loader=l", "data_loader=DataLoader(rows, batch_size=500)"
+    )
+    for given, least in (
+        ({"delta": 1e-8}, 2.977),
+        ({"delta": None, "epochs": 50}, 4.553),
+        ({"delta": None, "steps": 5_000}, 4.553),
+    ):
+        assert (
+            pc.check_run(n=50_000, batch_size=None, **given, script=text)
+            .epsilon["add_or_remove_one"]
+            .upper
+            > least
+        )
+    # 3 epochs of 75 batches are 224.999… and so 224 steps to it, and 225 in the loop; Opacus 1.6
+    # itself solves σ = 0.358429 there.
+    text = (
+        TARGET.format('accountant="rdp"')
+        .replace("target_epsilon=2.0", "target_epsilon=30.0")
+        .replace("epochs=10", "epochs=3")
+    )
     check = pc.check_run(n=7_500, batch_size=100, delta=1e-5, script=text)
     assert check.counted["steps"] == 225
     assert 0.358 < check.counted["noise_multiplier"] < 0.358429
-    # Opacus 1.6 solves σ = 0.24065 there, whose ε is 276.3; dp-accounting's curve, without its fractional orders, solved 0.3247.
+    # Opacus 1.6 solves σ = 0.24065 there, whose ε is 276.3; dp-accounting's curve, without its
+    # fractional orders, solved 0.3247.
     text = TARGET.format("accountant='rdp'").replace("2.0", "300").replace("epochs=10", "epochs=20")
     check = pc.check_run(n=20_000, batch_size=2_000, delta=None, script=text)
     assert check.counted["noise_multiplier"] == pytest.approx(0.24065, rel=1e-3)
@@ -160,7 +267,18 @@ def test_the_least_noise_that_an_engine_may_have_solved_counts():
 
 def test_the_command_answers_of_a_script_once_it_is_confirmed(tmp_path, capsys):
     (tmp_path / "train.py").write_text(SCRIPT)
-    told = ["check", str(tmp_path / "train.py"), "--n", "60000", "--epochs", "15", "--delta", "1e-6", "--l2-clip-norm", "1"]
+    told = [
+        "check",
+        str(tmp_path / "train.py"),
+        "--n",
+        "60000",
+        "--epochs",
+        "15",
+        "--delta",
+        "1e-6",
+        "--l2-clip-norm",
+        "1",
+    ]
     options = parser().parse_args(told)
     assert options.command(options) == 1
     shown = capsys.readouterr().out
@@ -175,7 +293,9 @@ def test_the_command_answers_of_a_script_once_it_is_confirmed(tmp_path, capsys):
     options = parser().parse_args(["check", "--n", "100"])
     assert options.command(options) == 1
     with pytest.raises(DataError, match="cannot be read"):
-        parser().parse_args(["check", str(tmp_path)]).command(parser().parse_args(["check", str(tmp_path)]))
+        parser().parse_args(["check", str(tmp_path)]).command(
+            parser().parse_args(["check", str(tmp_path)])
+        )
 
 
 @pytest.mark.parametrize(
@@ -189,34 +309,66 @@ def test_the_command_answers_of_a_script_once_it_is_confirmed(tmp_path, capsys):
 def test_what_decides_and_is_not_read_counts_at_its_worst(text):
     given = {"n": 60_000, "batch_size": 600, "epochs": 10, "delta": 1e-6}
     worst = 0.5 if "Optimizer" in text else 1.0
-    expected = pc.check_run(**given, noise_multiplier=worst, sampler="shuffled").epsilon["add_or_remove_one"]
+    expected = pc.check_run(**given, noise_multiplier=worst, sampler="shuffled").epsilon[
+        "add_or_remove_one"
+    ]
     assert pc.check_run(**given, script=text).epsilon["add_or_remove_one"] == expected
 
 
 def test_what_is_not_read_is_asked_for_or_has_no_bound():
-    text = "DPKerasConfig(noise_multiplier=1.0, delta=1e-6, batch_size=60, train_size=6000, train_steps=9, gradient_accumulation_steps={})"
-    assert pc.check_run(n=None, batch_size=None, delta=None, script=text.format("args.g")).epsilon["add_or_remove_one"] is None
-    assert pc.check_run(n=None, batch_size=None, delta=None, script=text.format("4.0")).counted["batch_size"] == 240
-    # The page took the others as said and had no fields for them, while the answer asked for each of them.
+    text = (
+        "DPKerasConfig(noise_multiplier=1.0, delta=1e-6, batch_size=60, train_size=6000,"
+        " train_steps=9, gradient_accumulation_steps={})"
+    )
+    assert (
+        pc.check_run(n=None, batch_size=None, delta=None, script=text.format("args.g")).epsilon[
+            "add_or_remove_one"
+        ]
+        is None
+    )
+    assert (
+        pc.check_run(n=None, batch_size=None, delta=None, script=text.format("4.0")).counted[
+            "batch_size"
+        ]
+        == 240
+    )
+    # The page took the others as said and had no fields for them, while the answer asked for each
+    # of them.
     read = read_script(OPACUS.format("", "-1.0", ""))
     assert "cannot be" in " ".join(read.unread)
     assert set(read.values) == {"batch_size"}
-    assert set(pc.check_run(n=600, batch_size=None, steps=9, delta=1e-5, script=OPACUS.format("", "-1.0", "")).epsilon.values()) == {None}
-    text = JAX.format("gradient_accumulation_steps=4, train_steps=40, train_size=5000, noise_multiplier=1.0, poisson_sampling_in_fit=True")
-    assert set(pc.check_run(n=None, batch_size=None, delta=None, script=text).epsilon.values()) == {None}
+    assert set(
+        pc.check_run(
+            n=600, batch_size=None, steps=9, delta=1e-5, script=OPACUS.format("", "-1.0", "")
+        ).epsilon.values()
+    ) == {None}
+    text = JAX.format(
+        "gradient_accumulation_steps=4, train_steps=40, train_size=5000, noise_multiplier=1.0,"
+        " poisson_sampling_in_fit=True"
+    )
+    assert set(pc.check_run(n=None, batch_size=None, delta=None, script=text).epsilon.values()) == {
+        None
+    }
 
 
 def test_opacus_share_and_steps_are_those_of_whole_and_last_batches():
-    """1 / len(data_loader) is the share it draws: n = 1,500 in batches of 1,000 are two steps of half the rows."""
+    """1 / len(data_loader) is the share it draws: n = 1,500 in batches of 1,000 are two steps of
+    half the rows."""
     text = OPACUS.format("", "0.3", "")
     check = pc.check_run(n=1500, batch_size=1000, epochs=2, delta=1e-5, script=text)
     assert (check.counted["sampling_probability"], check.counted["steps"]) == (0.5, 4)
-    # 1 / (100 / 4900) is a hair above 49: one step and a fiftieth of the rows were counted for one and a forty-ninth.
-    check = pc.check_run(n=4_900, batch_size=100, epochs=1, delta=1e-6, script=OPACUS.format("", "1.0", ""))
+    # 1 / (100 / 4900) is a hair above 49: one step and a fiftieth of the rows were counted for one
+    # and a forty-ninth.
+    check = pc.check_run(
+        n=4_900, batch_size=100, epochs=1, delta=1e-6, script=OPACUS.format("", "1.0", "")
+    )
     assert (check.counted["sampling_probability"], check.counted["steps"]) == (1 / 49, 49)
     text = OPACUS.format(", drop_last={}", "1.0", "").replace("600", "1000")
     given = {"n": 1999, "batch_size": None, "steps": 10, "delta": 1e-5}
-    assert pc.check_run(**given, script=text.format("flag")).epsilon == pc.check_run(**given, script=text.format("True")).epsilon
+    assert (
+        pc.check_run(**given, script=text.format("flag")).epsilon
+        == pc.check_run(**given, script=text.format("True")).epsilon
+    )
 
 
 @pytest.mark.parametrize("engine", ['accountant="gdp"', "accountant=args.accountant"])
@@ -231,14 +383,19 @@ def test_a_target_that_opacus_solves_by_the_central_limit_certifies_more(engine)
 
 @pytest.mark.parametrize("mode", ['"glw"', '"all"', "mode"])
 def test_a_target_that_fastdp_solves_without_renyi_orders_is_solved_with_the_least_noise(mode):
-    text = f"PrivacyEngine(m, batch_size=500, sample_size=50_000, epochs=10, target_epsilon=2.0, accounting_mode={mode})"
+    text = (
+        "PrivacyEngine(m, batch_size=500, sample_size=50_000, epochs=10, target_epsilon=2.0,"
+        f" accounting_mode={mode})"
+    )
     check = pc.check_run(n=None, batch_size=None, delta=1e-5, script=text)
     assert check.counted["noise_multiplier"] == pytest.approx(0.9595, rel=2e-3)
 
 
 @pytest.mark.parametrize(("epochs", "steps"), [(4e-7, 1), (3.0, 3), (3.0000004, 4), (2.5, 3)])
 def test_a_part_of_an_epoch_is_a_whole_step(epochs, steps):
-    check = pc.check_run(n=100, batch_size=100, epochs=epochs, noise_multiplier=1.0, delta=1e-5, sampler="poisson")
+    check = pc.check_run(
+        n=100, batch_size=100, epochs=epochs, noise_multiplier=1.0, delta=1e-5, sampler="poisson"
+    )
     assert check.counted["steps"] == steps
     assert check.epsilon["add_or_remove_one"] == pc.epsilon(1.0, steps=steps, delta=1e-5)
 
@@ -247,6 +404,12 @@ def test_batches_that_an_optimiser_accumulates_are_one_batch():
     text = "DPKerasSGDOptimizer(1.0, 1.0, {}, 4)\nmodel.fit(x, y, epochs=2, batch_size=50)"
     given = {"n": 1_000, "delta": 1e-6, "sampler": "fixed_size"}
     check = pc.check_run(**given, batch_size=None, script=text.format(50))
-    assert check.epsilon == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
+    assert (
+        check.epsilon
+        == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
+    )
     halved = pc.check_run(**given, batch_size=None, script=text.format(10))
-    assert halved.epsilon == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=0.5).epsilon
+    assert (
+        halved.epsilon
+        == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=0.5).epsilon
+    )

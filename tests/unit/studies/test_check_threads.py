@@ -1,4 +1,5 @@
-"""What people ask other projects about their ε, with the answer that `check_run` gives: one case a thread of their trackers."""
+"""What people ask other projects about their ε, with the answer that `check_run` gives: one case a
+thread of their trackers."""
 
 import math
 
@@ -19,7 +20,10 @@ def said(check) -> str:
 
 
 def opacus(body: str) -> str:
-    return f"from opacus import PrivacyEngine\nengine = PrivacyEngine(accountant='rdp')\nm, o, l = engine.{body}"
+    return (
+        "from opacus import PrivacyEngine\nengine = PrivacyEngine(accountant='rdp')\nm, o, l ="
+        f" engine.{body}"
+    )
 
 
 WEIGHTED_SCRIPT = """
@@ -34,7 +38,9 @@ model, optimizer, loader = engine.make_private_with_epsilon(
 def test_opacus_813_a_weighted_sampler_has_no_epsilon():
     asked = pc.check_run(n=100_000, batch_size=None, delta=None, script=WEIGHTED_SCRIPT)
     assert "how batches are drawn" in asked.problems[0]
-    check = pc.check_run(n=100_000, batch_size=None, delta=None, script=WEIGHTED_SCRIPT, sampler="weighted")
+    check = pc.check_run(
+        n=100_000, batch_size=None, delta=None, script=WEIGHTED_SCRIPT, sampler="weighted"
+    )
     assert asked.epsilon == check.epsilon == {ADD_REMOVE: None, REPLACE: None}
     assert "weight" in said(check)
     assert "1 / (number of batches)" in said(check)
@@ -50,7 +56,8 @@ def test_opacus_587_large_targets_leave_no_noise_to_feel():
 
 def test_opacus_467_and_128_what_is_not_passed_on_is_read_and_shuffling_breaks_the_analysis():
     script = opacus(
-        "make_private_with_epsilon(target_epsilon=3, target_delta=1e-5, epochs=5, poisson_sampling=False, clipping='per_layer')"
+        "make_private_with_epsilon(target_epsilon=3, target_delta=1e-5, epochs=5,"
+        " poisson_sampling=False, clipping='per_layer')"
     )
     check = pc.check_run(n=50_000, batch_size=500, delta=None, script=script)
     assert check.counted["sampler"] == "shuffled"
@@ -61,13 +68,14 @@ def test_opacus_467_and_128_what_is_not_passed_on_is_read_and_shuffling_breaks_t
 
 def test_fast_dp_46_fewer_steps_than_planned_report_less_and_the_clip_does_nothing():
     script = (
-        "from fastDP import PrivacyEngine\n"
-        "PrivacyEngine(model, batch_size=1000, sample_size=50000, epochs=10, target_epsilon=4, clipping_fn='automatic')"
+        "from fastDP import PrivacyEngine\nPrivacyEngine(model, batch_size=1000, sample_size=50000,"
+        " epochs=10, target_epsilon=4, clipping_fn='automatic')"
     )
     check = pc.check_run(n=None, batch_size=None, delta=1e-5, script=script)
     noise = check.counted["noise_multiplier"]
     assert check.reported[0].epsilon == pytest.approx(4.0, rel=1e-3)
-    # one way to the half that the thread saw: a fifth of the planned steps, as gradients were accumulated
+    # one way to the half that the thread saw: a fifth of the planned steps, as gradients were
+    # accumulated
     part = pc.check_run(n=50_000, batch_size=1000, steps=100, noise_multiplier=noise, delta=1e-5)
     assert 1.8 < part.reported[1].epsilon < 2.6
     assert "steps it saw" in said(check)
@@ -76,12 +84,14 @@ def test_fast_dp_46_fewer_steps_than_planned_report_less_and_the_clip_does_nothi
 
 def test_private_transformers_15_a_small_target_needs_ordinary_noise():
     script = (
-        "from private_transformers import PrivacyEngine\n"
-        "PrivacyEngine(model, batch_size=1000, sample_size=67349, epochs=3, max_grad_norm=0.1, target_epsilon=0.1)"
+        "from private_transformers import PrivacyEngine\nPrivacyEngine(model, batch_size=1000,"
+        " sample_size=67349, epochs=3, max_grad_norm=0.1, target_epsilon=0.1)"
     )
     check = pc.check_run(n=None, batch_size=None, delta=None, script=script)
     assert check.counted["noise_multiplier"] > 10_000  # the thread saw 20,854
-    tight = pc.check_run(n=67_349, batch_size=1000, epochs=3, epsilon=0.1, delta=check.counted["delta"])
+    tight = pc.check_run(
+        n=67_349, batch_size=1000, epochs=3, epsilon=0.1, delta=check.counted["delta"]
+    )
     assert tight.counted["noise_multiplier"] < 20
     assert upper(tight) <= 0.1
     assert "orders stop at 63" in said(check)
@@ -89,8 +99,14 @@ def test_private_transformers_15_a_small_target_needs_ordinary_noise():
 
 def test_tensorflow_privacy_483_and_opacus_80_three_samplers_three_answers():
     run = {"batch_size": 250, "epochs": 15, "noise_multiplier": 1.3, **MNIST}
-    found = {name: pc.check_run(sampler=name, **run) for name in ("poisson", "fixed_size", "shuffled")}
-    assert upper(found["poisson"]) < upper(found["fixed_size"], REPLACE) < upper(found["shuffled"], REPLACE)
+    found = {
+        name: pc.check_run(sampler=name, **run) for name in ("poisson", "fixed_size", "shuffled")
+    }
+    assert (
+        upper(found["poisson"])
+        < upper(found["fixed_size"], REPLACE)
+        < upper(found["shuffled"], REPLACE)
+    )
     assert upper(found["fixed_size"]) > 2 * upper(found["poisson"])  # constant sizes cost more
     assert "own coin" in said(found["fixed_size"])
     assert all("no bound" in said(found[name]) for name in ("fixed_size", "shuffled"))
@@ -114,12 +130,17 @@ def test_tensorflow_privacy_71_delta_near_one_over_n():
     assert "far below 1/n" in said(loose)
     assert "far below 1/n" not in said(strict)
     assert upper(loose) < upper(strict)
-    assert "random row outright" in said(pc.check_run(n=60_000, batch_size=256, epochs=60, noise_multiplier=1.1, delta=1e-4))
+    assert "random row outright" in said(
+        pc.check_run(n=60_000, batch_size=256, epochs=60, noise_multiplier=1.1, delta=1e-4)
+    )
 
 
 def test_tensorflow_privacy_620_and_81_and_46_microbatches_double_the_sensitivity():
     text = "compute_dp_sgd_privacy_statement(60000, 250, 15, 1.3, 1e-5, used_microbatching={})"
-    apart, together = (pc.check_run(n=None, batch_size=None, delta=None, script=text.format(flag)) for flag in (False, True))
+    apart, together = (
+        pc.check_run(n=None, batch_size=None, delta=None, script=text.format(flag))
+        for flag in (False, True)
+    )
     assert upper(together) > 2 * upper(apart)
     assert "two clip norms" in said(together)
     assert "two clip norms" not in said(apart)
@@ -138,7 +159,9 @@ def test_opacus_115_and_177_no_noise_or_no_clip_no_epsilon():
     check = pc.check_run(batch_size=256, epochs=1, noise_multiplier=0.0, **MNIST)
     assert upper(check) == math.inf
     assert "No noise" in said(check)
-    check = pc.check_run(batch_size=256, epochs=1, noise_multiplier=1.0, l2_clip_norm=math.inf, **MNIST)
+    check = pc.check_run(
+        batch_size=256, epochs=1, noise_multiplier=1.0, l2_clip_norm=math.inf, **MNIST
+    )
     assert check.epsilon[ADD_REMOVE] is None
     assert "without a clip" in said(check)
 
@@ -146,9 +169,15 @@ def test_opacus_115_and_177_no_noise_or_no_clip_no_epsilon():
 @pytest.mark.parametrize(
     ("thread", "run"),
     [
-        ("meta-pytorch/opacus#601 and #591", {"batch_size": 600, "epochs": 50, "noise_multiplier": 0.4, **MNIST}),
+        (
+            "meta-pytorch/opacus#601 and #591",
+            {"batch_size": 600, "epochs": 50, "noise_multiplier": 0.4, **MNIST},
+        ),
         ("meta-pytorch/opacus#604", {"batch_size": 600, "epochs": 50, "epsilon": 50.0, **MNIST}),
-        ("microsoft/prv_accountant#42", {"n": 1000, "batch_size": 200, "steps": 500, "noise_multiplier": 1.0, "delta": 1e-5}),
+        (
+            "microsoft/prv_accountant#42",
+            {"n": 1000, "batch_size": 200, "steps": 500, "noise_multiplier": 1.0, "delta": 1e-5},
+        ),
     ],
 )
 def test_large_epsilons_have_an_answer(thread, run):
@@ -165,11 +194,15 @@ def test_prv_accountant_17_tiny_deltas_do_not_jump():
 
 def test_jax_privacy_84_and_121_a_keras_fit_that_does_not_sample_is_told():
     text = (
-        "DPKerasConfig(epsilon=3.0, delta=1e-6, clipping_norm=1.0, batch_size=64, gradient_accumulation_steps={}, train_steps=2000, "
-        "train_size=50000, poisson_sampling_in_fit={})"
+        "DPKerasConfig(epsilon=3.0, delta=1e-6, clipping_norm=1.0, batch_size=64,"
+        " gradient_accumulation_steps={}, train_steps=2000, train_size=50000,"
+        " poisson_sampling_in_fit={})"
     )
     cases = ((4, False), (4, True), (1, True))
-    loop, joined, sampled = (pc.check_run(n=None, batch_size=None, delta=None, script=text.format(*case)) for case in cases)
+    loop, joined, sampled = (
+        pc.check_run(n=None, batch_size=None, delta=None, script=text.format(*case))
+        for case in cases
+    )
     assert joined.counted["batch_size"] == 256
     assert joined.epsilon == {ADD_REMOVE: None, REPLACE: None}
     assert "Poisson sample of its own" in said(joined)

@@ -31,7 +31,11 @@ def runs(**accuracies):
 
 
 def test_references_stand_at_every_budget_and_boosts_follow_the_definition():
-    table = runs(non_private={math.inf: [0.9, 0.9]}, only_public={math.inf: [0.6, 0.6]}, pillar={0.1: [0.7, 0.7], 1.0: [0.8, 0.8]})
+    table = runs(
+        non_private={math.inf: [0.9, 0.9]},
+        only_public={math.inf: [0.6, 0.6]},
+        pillar={0.1: [0.7, 0.7], 1.0: [0.8, 0.8]},
+    )
     lines = compare.summary(table)
     assert sorted(lines.groupby("epsilon").size()) == [3, 3]
     boost = lines.set_index(["method", "epsilon"])["performance_boost"]
@@ -64,7 +68,9 @@ def test_what_cannot_run_is_left_out_with_its_reason_and_something_must_remain()
 def test_every_applicable_learner_runs_at_one_budget():
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.2)
     able = [name for name, reason in compare.applicable(split).items() if not reason]
-    table = pc.sweep(compare.compare_grid({"dataset": split}, methods=able, epsilons=[1.0], seeds=[0]))
+    table = pc.sweep(
+        compare.compare_grid({"dataset": split}, methods=able, epsilons=[1.0], seeds=[0])
+    )
     assert table.error_message.isna().all(), table[["method", "error_message"]].dropna().to_string()
     spending = table[table.method.map(lambda name: pc.METHODS[name].is_private)]
     assert (spending.epsilon_upper <= 1.0).all()
@@ -72,7 +78,15 @@ def test_every_applicable_learner_runs_at_one_budget():
 
 def test_the_command_compares(capsys, tmp_path):
     output = tmp_path / "runs.csv"
-    arguments = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--methods", "pillar,dp_sgd,non_private"]
+    arguments = [
+        "compare",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--methods",
+        "pillar,dp_sgd,non_private",
+    ]
     assert main([*arguments, "--epsilon", "0.5,2", "--seeds", "2", "--output", str(output)]) == 0
     assert "pillar" in capsys.readouterr().out
     assert len(pd.read_csv(output)) == 2 * 2 * 2 + 2
@@ -109,7 +123,9 @@ def test_badges_and_spendings_are_those_of_the_runs():
 )
 def test_the_badge_of_public_data_follows_the_settings(method, settings, words):
     assert row(method, epsilon=1.0, **settings).public_use == words
-    record = pc.run(method, pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, **settings)
+    record = pc.run(
+        method, pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, **settings
+    )
     assert pc.METHODS[method].public_words(record.settings) == words
     assert str(record.public_use) == words.split(" ")[0] or "preprocessing" in words
 
@@ -117,17 +133,31 @@ def test_the_badge_of_public_data_follows_the_settings(method, settings, words):
 @pytest.mark.parametrize(
     ("accuracies", "said"),
     [
-        ({"pillar": [0.90, 0.91, 0.92], "dp_sgd": [0.80, 0.81, 0.82]}, "PILLAR leads DP-SGD by 10.0 ± 0.0 points."),
         (
-            {"pillar": [0.90, 0.80, 0.85], "dp_sgd": [0.80, 0.90, 0.84], "jl": [0.5, 0.5, 0.5], "non_private": [1.0, 1.0, 1.0]},
+            {"pillar": [0.90, 0.91, 0.92], "dp_sgd": [0.80, 0.81, 0.82]},
+            "PILLAR leads DP-SGD by 10.0 ± 0.0 points.",
+        ),
+        (
+            {
+                "pillar": [0.90, 0.80, 0.85],
+                "dp_sgd": [0.80, 0.90, 0.84],
+                "jl": [0.5, 0.5, 0.5],
+                "non_private": [1.0, 1.0, 1.0],
+            },
             "2 of 3 tie within intervals; PILLAR is ahead of DP-SGD by 0.3 ± ",
         ),
         ({"pillar": [0.9], "dp_sgd": [0.8]}, "PILLAR is ahead of DP-SGD by 10.0 points in one run"),
         ({"pillar": [0.9, 0.9], "only_public": [0.8, 0.8]}, ""),
     ],
 )
-def test_the_verdict_counts_ties_among_learners_and_not_references(accuracies: dict[str, list[float]], said: str) -> None:
-    rows = [(method, seed, value) for method, values in accuracies.items() for seed, value in enumerate(values)]
+def test_the_verdict_counts_ties_among_learners_and_not_references(
+    accuracies: dict[str, list[float]], said: str
+) -> None:
+    rows = [
+        (method, seed, value)
+        for method, values in accuracies.items()
+        for seed, value in enumerate(values)
+    ]
     verdict = compare.verdict(pd.DataFrame(rows, columns=["method", "seed", "accuracy"]))
     assert verdict.startswith(said)
     assert bool(verdict) == bool(said)
@@ -151,8 +181,12 @@ def test_a_measurement_contradicts_the_advice_or_confirms_it():
     assert said.endswith("seeds so far: 1, too few to be certain.")
     assert better == ""
     assert compare.judge_advice(table, "dp_sgd") == compare.Verdict(None, "", "")
-    assert compare.judge_advice(table[table["method"] != "pillar"], "adamix") == compare.Verdict(None, "", "")
-    inside, outside = (compare.judge_advice(table, "pillar", expected=ends) for ends in ((0.0, 1.0), (0.0, 0.01)))
+    assert compare.judge_advice(table[table["method"] != "pillar"], "adamix") == compare.Verdict(
+        None, "", ""
+    )
+    inside, outside = (
+        compare.judge_advice(table, "pillar", expected=ends) for ends in ((0.0, 1.0), (0.0, 0.01))
+    )
     assert (inside.agrees, outside.agrees) == (True, False)
     assert "the advice holds" in inside.words
     assert "the advice holds" not in outside.words
@@ -182,7 +216,8 @@ def setup(data="digits", *, epsilons=(1.0,), seeds=(0, 1), other=None, fraction=
 
 
 def elsewhere(classes=10):
-    """The name of a small kept set as wide as digits: digits seen through more ink, with as many classes."""
+    """The name of a small kept set as wide as digits: digits seen through more ink, with as many
+    classes."""
     rows = pc.load_features(pc.load_dataset("digits"))
     return uploads.keep(pc.features(np.sqrt(rows.x_train[:300]), rows.y_train[:300] % classes))
 
@@ -198,22 +233,36 @@ def test_every_view_asks_for_runs_that_can_be(name):
     assert cells
     assert len({sweep.run_key(cell) for cell in cells}) == len(cells)
     assert {cell.seed for cell in cells} == {0, 1}
-    assert len(compare_views.table_of(cells)) == sum(starter.record(cell) is not None for cell in cells)
+    assert len(compare_views.table_of(cells)) == sum(
+        starter.record(cell) is not None for cell in cells
+    )
 
 
-@pytest.mark.parametrize(("name", "seeds"), [("few_rows", 2), ("shots", 1), ("boost", 2), ("shift", 1)])
+@pytest.mark.parametrize(
+    ("name", "seeds"), [("few_rows", 2), ("shots", 1), ("boost", 2), ("shift", 1)]
+)
 def test_a_view_runs_counts_its_seeds_and_draws(name, seeds, monkeypatch):
     monkeypatch.setattr(compare_views, "SHOTS", (2, 20))
     view = COMPARE_VIEWS[name]
     seen = []
-    lines, runs = compare_views.run(name, for_view(name, seeds=range(seeds)), progress=lambda done, total, what: seen.append((done, total)))
+    lines, runs = compare_views.run(
+        name,
+        for_view(name, seeds=range(seeds)),
+        progress=lambda done, total, what: seen.append((done, total)),
+    )
     assert seen[-1] == (len(runs), len(runs))
     trained = runs["error_message"].isna()
     assert trained.all(), runs["error_message"].dropna().unique()
     known = lines.dropna(subset=["mean"])
     assert (known["seeds"] == seeds).all()
-    assert known["low"].isna().all() if seeds == 1 else ((known["low"] <= known["mean"]) & (known["mean"] <= known["high"])).all()
-    figure = plots.effect(known, title=view.title, percent=view.is_share, x_log=view.x_log, wanted_seeds=3)
+    assert (
+        known["low"].isna().all()
+        if seeds == 1
+        else ((known["low"] <= known["mean"]) & (known["mean"] <= known["high"])).all()
+    )
+    figure = plots.effect(
+        known, title=view.title, percent=view.is_share, x_log=view.x_log, wanted_seeds=3
+    )
     assert len(figure.data) == known["series"].nunique()
     assert "fewer than 3 seeds" in figure.layout.meta["caption"]
 
@@ -221,10 +270,14 @@ def test_a_view_runs_counts_its_seeds_and_draws(name, seeds, monkeypatch):
 def test_first_runs_are_every_learners_two_ends_and_references_come_first_only_where_others_are_measured_against_them():
     groups = compare_views.first_groups(COMPARE_VIEWS["few_rows"], setup())
     assert [group[0].method for group in groups[:3]] == ["pillar", "dp_sgd", "non_private"]
-    shares = [group[0].split.get("validation_fraction") for group in groups if group[0].method == "pillar"]
+    shares = [
+        group[0].split.get("validation_fraction") for group in groups if group[0].method == "pillar"
+    ]
     assert shares[:2] == [0.95, None]
     assert {spec.seed for group in groups for spec in group} == {0}
-    references = [group[0].method for group in compare_views.first_groups(COMPARE_VIEWS["boost"], setup())[:2]]
+    references = [
+        group[0].method for group in compare_views.first_groups(COMPARE_VIEWS["boost"], setup())[:2]
+    ]
     assert set(references) == {"only_public", "non_private"}
 
 
@@ -233,7 +286,10 @@ def test_the_ablation_switches_adamix_and_pairs_by_seed():
     assert lines["series"].nunique() == 4
     both = runs[runs["adaptive_clip"].astype(bool) & runs["projection"].astype(bool)]
     plain = runs[~runs["adaptive_clip"].astype(bool) & ~runs["projection"].astype(bool)]
-    at = [one[one["epsilon"] == 2.0].sort_values("seed")["accuracy"].to_numpy() for one in (plain, both)]
+    at = [
+        one[one["epsilon"] == 2.0].sort_values("seed")["accuracy"].to_numpy()
+        for one in (plain, both)
+    ]
     wanted = np.mean([((1 - a) - (1 - b)) / (1 - a) for a, b in zip(*at, strict=True)])
     found = lines[(lines["series"] == "AdaMix: both") & (lines["epsilon"] == 2.0)]["decrease"]
     assert found.item() == pytest.approx(wanted)
@@ -277,21 +333,34 @@ def test_classes_get_rarer_and_the_rare_ones_are_asked_for(monkeypatch):
     known = lines.set_index(["method", "x"])
     assert known.loc[("dp_sgd", 30.0), "n_private"] < 0.5 * known.loc[("dp_sgd", 1.0), "n_private"]
     assert (lines["n_public"].nunique(), set(lines["seeds"])) == (1, {2})
-    made = [thin_classes(pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=seed), 30.0, seed=seed) for seed in (0, 1)]
+    made = [
+        thin_classes(
+            pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=seed), 30.0, seed=seed
+        )
+        for seed in (0, 1)
+    ]
     for split in made:
         counts = np.bincount(split.features.y_train[split.private], minlength=10)
         rare = rarest(10)
         assert set(rare) == set(np.argsort(counts)[:2])
-        assert counts.max() / counts.min() == pytest.approx(30, rel=0.2)  # classes of digits differ by a few rows
+        assert counts.max() / counts.min() == pytest.approx(
+            30, rel=0.2
+        )  # classes of digits differ by a few rows
     record = pc.run("non_private", made[0])
-    own = runs[(runs["method"] == "non_private") & (runs["seed"] == 0) & (runs["imbalance"] == 30.0)]
-    assert own["rarest_accuracy"].item() == pytest.approx(np.mean([record.metrics["per_class"][c] for c in rarest(10)]))
+    own = runs[
+        (runs["method"] == "non_private") & (runs["seed"] == 0) & (runs["imbalance"] == 30.0)
+    ]
+    assert own["rarest_accuracy"].item() == pytest.approx(
+        np.mean([record.metrics["per_class"][c] for c in rarest(10)])
+    )
     # The rarest classes lose at 30:1; all are alike at 1:1.
     assert known.loc[("dp_sgd", 30.0), "mean"] < known.loc[("dp_sgd", 1.0), "mean"]
 
 
 def test_boosts_follow_the_definition():
-    table = pd.DataFrame({"method": ["non_private", "only_public", "adamix"] * 2, "seed": [0, 0, 0, 1, 1, 1], "x": 5})
+    table = pd.DataFrame(
+        {"method": ["non_private", "only_public", "adamix"] * 2, "seed": [0, 0, 0, 1, 1, 1], "x": 5}
+    )
     table["accuracy"] = [0.9, 0.6, 0.8, 0.9, 0.8, 0.9]
     found = compare_views.boosts(table)
     assert found[1] == found[4] == 1.0
@@ -305,7 +374,9 @@ def test_a_partly_finished_view_says_how_many_seeds_each_place_has():
     grid = compare_views.grids_of(view, own)[0]
     pc.sweep({**grid, "method": ["pillar"], "seed": [0]})
     pc.sweep({**grid, "method": ["dp_raft_pillar"], "seed": [0, 1]})
-    lines = compare_views.lines(view, compare_views.table_of(compare_views.specs_of(view, own)), own)
+    lines = compare_views.lines(
+        view, compare_views.table_of(compare_views.specs_of(view, own)), own
+    )
     assert set(lines.loc[lines["method"] == "pillar", "seeds"]) == {1}
     assert set(lines.loc[lines["method"] == "dp_raft_pillar", "seeds"]) == {2}
     assert lines.loc[lines["method"] == "pillar", "low"].isna().all()
@@ -334,9 +405,21 @@ def test_views_without_learners_that_fit_are_refused():
         compare_views.run("public_share", Setup({"dataset": "digits"}, {}, split, (1.0,), (0,)))
 
 
-def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_them(capsys, tmp_path):
+def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_them(
+    capsys, tmp_path
+):
     output = tmp_path / "runs.csv"
-    base = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--seeds", "1"]
+    base = [
+        "compare",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--epsilon",
+        "1",
+        "--seeds",
+        "1",
+    ]
     assert main([*base, "--view", "few_rows", "--output", str(output)]) == 0
     assert "DP-SGD" in capsys.readouterr().out
     assert pd.read_csv(output)["validation_fraction"].nunique() == 5
@@ -344,6 +427,16 @@ def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_
     assert "another data set" in capsys.readouterr().err
     assert main([*base, "--view", "noise", "--methods", "pillar"]) == 2
     assert main([*base, "--epsilon", "some"]) == 2
-    arguments = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--methods", "pillar,only_public", "--set", "k=5"]
+    arguments = [
+        "compare",
+        "--dataset",
+        "digits",
+        "--public-fraction",
+        "0.1",
+        "--methods",
+        "pillar,only_public",
+        "--set",
+        "k=5",
+    ]
     assert main([*arguments, "--epsilon", "1", "--seeds", "1", "--output", str(output)]) == 0
     assert pd.read_csv(output).set_index("method")["k"]["pillar"] == 5

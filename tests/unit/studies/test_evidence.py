@@ -30,19 +30,29 @@ def split() -> SemiPrivateSplit:
 
 def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivateSplit) -> None:
     attacks = {
-        epsilon: evidence.shadow_attacks(RunSpec.of("noisy_gd", epsilon=epsilon), split, count=24, targets=16, pool=400)
+        epsilon: evidence.shadow_attacks(
+            RunSpec.of("noisy_gd", epsilon=epsilon), split, count=24, targets=16, pool=400
+        )
         for epsilon in (0.5, math.inf)
     }
     leaky, private = attacks[math.inf][0], attacks[0.5][0]
     # 6,400 scores a world pair: the AUC's standard error is below 0.0075.
     assert abs(private.auc - 0.5) < 0.05
     assert leaky.auc > private.auc + 0.05
-    assert {attack.name for attack in attacks[0.5]} == {"LiRA, online", "LiRA, offline", "LiRA, pooled over rows", "loss threshold"}
+    assert {attack.name for attack in attacks[0.5]} == {
+        "LiRA, online",
+        "LiRA, offline",
+        "LiRA, pooled over rows",
+        "loss threshold",
+    }
 
 
 def test_the_loss_attack_and_stated_losses_are_of_the_rows(split: SemiPrivateSplit) -> None:
     attack = evidence.loss_attack(pc.run("pillar", split, epsilon=1.0), split)
-    assert (len(attack.members), len(attack.others)) == (split.facts.n_private, len(split.features.y_test))
+    assert (len(attack.members), len(attack.others)) == (
+        split.facts.n_private,
+        len(split.features.y_test),
+    )
     rates = attack.rates()
     assert (rates["low"] <= rates["true_positive_rate"]).all()
     assert attack.roc()["false_positive_rate"].is_monotonic_increasing
@@ -53,15 +63,23 @@ def test_the_loss_attack_and_stated_losses_are_of_the_rows(split: SemiPrivateSpl
     assert list(losses.table["row"]) == list(split.private)
 
 
-@pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
-def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}],
+)
+def test_adamix_rows_realise_what_its_projection_keeps(
+    split: SemiPrivateSplit, settings: dict[str, object]
+) -> None:
     losses = one_run.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **settings), split)
     one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
     assert losses.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
     assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
-    whole = one_run.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split)
+    whole = one_run.individuals(
+        RunSpec.of("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split
+    )
     is_projected = settings.get("k") is not None
-    # the first steps start from the same public head, so the same gradients are kept in part or whole
+    # the first steps start from the same public head, so the same gradients are kept in part or
+    # whole
     assert (losses.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
 
 
@@ -76,14 +94,20 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
             residual = torch.softmax(state @ z, dim=0) - torch.nn.functional.one_hot(label, 3)
             gradient = torch.outer(residual, z)
             gradient = gradient * min(1.0, clip / float(gradient.norm()))
-            expected.append(float((gradient if directions is None else gradient @ directions).norm()))
+            expected.append(
+                float((gradient if directions is None else gradient @ directions).norm())
+            )
         norms = trajectory.kept_norms(rows, state, clip=clip, basis=directions)
         np.testing.assert_allclose(norms.numpy(), expected, rtol=1e-5)
 
 
 @pytest.mark.slow
-def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
-    audit = evidence.canary_audit(RunSpec.of("pillar", epsilon=4.0, steps=4), split, trials=100, significance=1e-7)
+def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(
+    split: SemiPrivateSplit,
+) -> None:
+    audit = evidence.canary_audit(
+        RunSpec.of("pillar", epsilon=4.0, steps=4), split, trials=100, significance=1e-7
+    )
     assert not audit.is_rejected
     assert audit.noticed_epsilon > audit.claimed_epsilon
     assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
@@ -94,7 +118,9 @@ def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivate
         one_run.individuals(RunSpec.of("pillar_one_shot", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="full batches"):
         one_run.individuals(RunSpec.of("dp_sgd", epsilon=1.0, batch_size=100), split)
-    with pytest.raises(UnsupportedError, match="added or removed"):  # what was told stayed that of a row removed, half of what is stated
+    with pytest.raises(
+        UnsupportedError, match="added or removed"
+    ):  # what was told stayed that of a row removed, half of what is stated
         one_run.individuals(RunSpec.of("noisy_gd", epsilon=1.0, relation="replace_one"), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
         one_run.individuals(RunSpec.of("dp_sgd", epsilon=math.inf), split)
@@ -114,7 +140,9 @@ def test_the_drawn_number_of_trials_follows_its_law() -> None:
     assert abs((draws == 1).mean() - least) < 6.5 * math.sqrt(least / len(draws))
 
 
-def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(split: SemiPrivateSplit) -> None:
+def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(
+    split: SemiPrivateSplit,
+) -> None:
     tuned = tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0), split, GRID, mean_trials=4.0)
     assert tuned.guarantee.epsilon.upper <= 2.0
     assert tuned.trial_epsilon < 2.0
@@ -122,13 +150,17 @@ def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_tria
     assert tuning.LOSERS in tuned.record.guarantee.assumptions
 
 
-def test_more_trials_than_were_drawn_give_no_guarantee(split: SemiPrivateSplit, monkeypatch) -> None:
+def test_more_trials_than_were_drawn_give_no_guarantee(
+    split: SemiPrivateSplit, monkeypatch
+) -> None:
     monkeypatch.setattr(tuning, "range", lambda count: list(range(2 * count)), raising=False)
     with pytest.raises(LedgerError, match="another number of trials"):
         tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0), split, GRID, mean_trials=3.0)
 
 
-def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(split: SemiPrivateSplit) -> None:
+def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(
+    split: SemiPrivateSplit,
+) -> None:
     each = [tuning.trial_epsilon(2.0, delta=1e-5, mean_trials=mean) for mean in (2.0, 20.0)]
     assert 2.0 > each[0] > each[1] > 0
     bare = dataclasses.replace(split, public_y=None)
@@ -137,12 +169,18 @@ def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(split: Sem
     with pytest.raises(SettingError, match="at least one"):
         tuning.tune(RunSpec.of("noisy_gd", epsilon=1.0), split, [])
     with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
-        tuning.tune(RunSpec.of("dp_sgd", epsilon=1.0), split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}])
+        tuning.tune(
+            RunSpec.of("dp_sgd", epsilon=1.0),
+            split,
+            [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}],
+        )
 
 
 ONE = OneRunAudit(200, 50, 25, (0.0, 0.0), (0.1, 0.2), 1.0, 1.3)
 CEILING = TradeOff("gaussian", mu=0.08898)
-NO_RATES = pd.DataFrame(columns=["false_positive_rate", "true_positive_rate", "low", "high", "allowed", "allowed_high"])
+NO_RATES = pd.DataFrame(
+    columns=["false_positive_rate", "true_positive_rate", "low", "high", "allowed", "allowed_high"]
+)
 
 
 def attack(found: int) -> Attack:
@@ -153,15 +191,33 @@ def attack(found: int) -> Attack:
 
 
 def test_no_claim_is_cleared_before_trials_ran_and_the_ceiling_is_read_at_the_named_rate() -> None:
-    many = CanaryAudit(Finding("canary", Counts(3, 2, 100), 0.0, 0.4, np.zeros(1), np.zeros(1)), CEILING, 1.0, 2.0, 0.0, 0.05, 0.5)
-    assert verdict.sentence(ONE, None, NO_RATES).startswith("**ε ≤ 1 is not yet audited by trials.**")
-    assert verdict.sentence(ONE, many, NO_RATES).startswith("**No attack or audit here contradicts ε ≤ 1.**")
+    many = CanaryAudit(
+        Finding("canary", Counts(3, 2, 100), 0.0, 0.4, np.zeros(1), np.zeros(1)),
+        CEILING,
+        1.0,
+        2.0,
+        0.0,
+        0.05,
+        0.5,
+    )
+    assert verdict.sentence(ONE, None, NO_RATES).startswith(
+        "**ε ≤ 1 is not yet audited by trials.**"
+    )
+    assert verdict.sentence(ONE, many, NO_RATES).startswith(
+        "**No attack or audit here contradicts ε ≤ 1.**"
+    )
     assert "from ε ≈ 1.3 on it can" in verdict.sentence(ONE, None, NO_RATES)
-    assert "from ε" not in verdict.sentence(dataclasses.replace(ONE, claimed_epsilon=2.0), None, NO_RATES)
+    assert "from ε" not in verdict.sentence(
+        dataclasses.replace(ONE, claimed_epsilon=2.0), None, NO_RATES
+    )
     loud = dataclasses.replace(ONE, certified=(1.5, 0.0))
     assert verdict.sentence(loud, None, NO_RATES).startswith("**An audit refutes ε ≤ 1**")
     rates = {found: rates_under([attack(found)], CEILING) for found in (24, 28, 80)}
     said = {found: verdict.attack(table) for found, table in rates.items()}
     assert all("the guarantee allows 1.26 %" in words for words in said.values()), said
     assert "finds 1.40 % of the members at 1 % false alarms (95 %: 0.93 to 2.02 %)" in said[28]
-    assert [words.partition("1.26 %")[2][:14] for words in said.values()] == [".", ", and chance e", ", and chance d"]
+    assert [words.partition("1.26 %")[2][:14] for words in said.values()] == [
+        ".",
+        ", and chance e",
+        ", and chance d",
+    ]

@@ -1,4 +1,5 @@
-"""Why PILLAR Kalman works: the tables say what the run did, and follow the theory where it is exact."""
+"""Why PILLAR Kalman works: the tables say what the run did, and follow the theory where it is
+exact."""
 
 import dataclasses
 
@@ -23,17 +24,25 @@ def test_the_tables_are_of_the_run_itself_and_expect_the_noise_and_more():
     record = pc.run("pillar_kalman", split, epsilon=0.5)
     assert found.accuracies is not None
     assert found.accuracies[1] == record.accuracy
-    np.testing.assert_array_equal(found.distilled["after"], np.linalg.norm(record.classifier.weights, axis=1))
+    np.testing.assert_array_equal(
+        found.distilled["after"], np.linalg.norm(record.classifier.weights, axis=1)
+    )
     assert list(found.prior["direction"]) == list(range(1, record.settings["k"] + 1))
-    undistilled = pc.run("pillar_kalman", split, epsilon=0.5, distillation=0.0)  # with noise of its own
-    assert not np.array_equal(found.distilled["before"], np.linalg.norm(undistilled.classifier.weights, axis=1))
+    undistilled = pc.run(
+        "pillar_kalman", split, epsilon=0.5, distillation=0.0
+    )  # with noise of its own
+    assert not np.array_equal(
+        found.distilled["before"], np.linalg.norm(undistilled.classifier.weights, axis=1)
+    )
     _, found = reasons(0.5)
     assert (found.prior["expected"] > found.prior["noise"]).all()
     one = pc.run("pillar_kalman", small_split(n=1200, d=12), epsilon=0.5)
     rest = 1 - 0.05  # what the check leaves, at its dearest
     std = one.settings["noise_multiplier"] / np.sqrt(0.3 * rest) * np.sqrt(2 / 3)
     assert found.prior["noise"].iloc[0] == pytest.approx(std**2)
-    assert any(note.startswith(f"Effective dimension {found.effective:.1f} of ") for note in one.notes)
+    assert any(
+        note.startswith(f"Effective dimension {found.effective:.1f} of ") for note in one.notes
+    )
 
 
 def test_less_noise_is_believed_further_and_without_distillation_the_head_stays():

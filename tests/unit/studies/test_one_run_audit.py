@@ -25,10 +25,18 @@ def split() -> SemiPrivateSplit:
 
 
 @pytest.mark.parametrize("method", ["pillar", "noisy_gd"])
-def test_honest_runs_are_not_rejected_and_large_budgets_show(split: SemiPrivateSplit, method: str) -> None:
-    honest = [one_run_audit(RunSpec.of(method, epsilon=2.0, seed=seed), split, significance=1e-7) for seed in range(6)]
+def test_honest_runs_are_not_rejected_and_large_budgets_show(
+    split: SemiPrivateSplit, method: str
+) -> None:
+    honest = [
+        one_run_audit(RunSpec.of(method, epsilon=2.0, seed=seed), split, significance=1e-7)
+        for seed in range(6)
+    ]
     assert not any(found.is_rejected for found in honest)
-    loud = [one_run_audit(RunSpec.of(method, epsilon=200.0, seed=seed), split, canaries=50) for seed in range(4)]
+    loud = [
+        one_run_audit(RunSpec.of(method, epsilon=200.0, seed=seed), split, canaries=50)
+        for seed in range(4)
+    ]
     assert all(one.certified[1] > 2.5 for one in loud)
     assert sum(one.correct for one in loud) > 0.9 * sum(one.guesses for one in loud)
     # the curve certifies more than the point, on Gaussian runs
@@ -36,20 +44,36 @@ def test_honest_runs_are_not_rejected_and_large_budgets_show(split: SemiPrivateS
 
 
 def test_a_claim_for_persons_is_tested_on_persons() -> None:
-    """Canaries of one row would move the sums by a third of what is claimed: 176 of 200 coins were called rightly, and 0.07 proved."""
+    """Canaries of one row would move the sums by a third of what is claimed: 176 of 200 coins were
+    called rightly, and 0.07 proved."""
     data = pc.load_features(pc.load_dataset("digits"))
-    split = pc.split(data, public_fraction=0.3, persons=np.arange(len(data.x_train)) // 3, rows_per_person=3)
-    loud = [one_run_audit(RunSpec.of("noisy_gd", epsilon=60.0, seed=seed), split, canaries=50) for seed in range(4)]
+    split = pc.split(
+        data, public_fraction=0.3, persons=np.arange(len(data.x_train)) // 3, rows_per_person=3
+    )
+    loud = [
+        one_run_audit(RunSpec.of("noisy_gd", epsilon=60.0, seed=seed), split, canaries=50)
+        for seed in range(4)
+    ]
     assert sum(one.correct for one in loud) >= 196
     audit = canary_audit(RunSpec.of("noisy_gd", epsilon=4.0, steps=8), split, trials=100)
     assert audit.certified_epsilon > 1.5
     assert min(audit.finding.p_value, audit.noise_p_value) > 1e-7
 
 
-def test_the_number_of_guesses_comes_from_the_claim_alone_and_what_cannot_be_audited_is_refused(split: SemiPrivateSplit) -> None:
-    first, second = (one_run_audit(RunSpec.of("pillar", epsilon=4.0, seed=seed), split) for seed in (0, 1))
-    assert first.guesses == second.guesses == one_run.best_guesses(first.claimed_epsilon, canaries=200, delta=1e-5)
-    assert first.expected == one_run.most_certifiable(first.claimed_epsilon, canaries=200, delta=1e-5)
+def test_the_number_of_guesses_comes_from_the_claim_alone_and_what_cannot_be_audited_is_refused(
+    split: SemiPrivateSplit,
+) -> None:
+    first, second = (
+        one_run_audit(RunSpec.of("pillar", epsilon=4.0, seed=seed), split) for seed in (0, 1)
+    )
+    assert (
+        first.guesses
+        == second.guesses
+        == one_run.best_guesses(first.claimed_epsilon, canaries=200, delta=1e-5)
+    )
+    assert first.expected == one_run.most_certifiable(
+        first.claimed_epsilon, canaries=200, delta=1e-5
+    )
     with pytest.raises(SettingError, match="at least 10"):
         one_run_audit(RunSpec.of("pillar", epsilon=1.0), split, canaries=5)
     with pytest.raises(UnsupportedError, match="descent"):
@@ -62,7 +86,14 @@ def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
     draws = rng.stream(0, "rows")
     rows = Rows.of(draws.standard_normal((9, 5)), np.arange(9) % 3)
     for bias in (False, True):
-        plan = HeadPlan(steps=1, learning_rate=1.0, noise_multiplier=1.0, l2_clip_norm=0.7, n_private=9, bias=bias)
+        plan = HeadPlan(
+            steps=1,
+            learning_rate=1.0,
+            noise_multiplier=1.0,
+            l2_clip_norm=0.7,
+            n_private=9,
+            bias=bias,
+        )
         state = torch.from_numpy(draws.standard_normal((3, 5 + bias))).float()
         single = trajectory.clipped_rows(rows, state, plan)
         assert float(torch.linalg.vector_norm(single, dim=1).max()) <= 0.7 * (1 + 1e-9)
@@ -71,8 +102,11 @@ def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_the_curve_bound_holds_where_one_draw_decides_how_well_all_coins_are_seen(epsilon: float) -> None:
-    """Each coin's curve is the claimed one given all others, but their losses are equal: a bound for independent ones fails."""
+def test_the_curve_bound_holds_where_one_draw_decides_how_well_all_coins_are_seen(
+    epsilon: float,
+) -> None:
+    """Each coin's curve is the claimed one given all others, but their losses are equal: a bound
+    for independent ones fails."""
     canaries, mu = 1000, mu_of(epsilon, 1e-5)
     z = np.linspace(-8, 8, 4001)
     weight = np.exp(-z * z / 2) / np.exp(-z * z / 2).sum()
@@ -84,7 +118,9 @@ def test_the_curve_bound_holds_where_one_draw_decides_how_well_all_coins_are_see
     low, high = canaries // 2, canaries
     while low < high:
         middle = (low + high) // 2
-        found = one_run.epsilon_lower_bound_fdp(canaries=canaries, guesses=canaries, correct=middle, delta=1e-5)
+        found = one_run.epsilon_lower_bound_fdp(
+            canaries=canaries, guesses=canaries, correct=middle, delta=1e-5
+        )
         low, high = (low, middle) if found > epsilon else (middle + 1, high)
     assert passed(low) <= 0.05
     independent = int(binom.isf(0.05, canaries, weight @ right)) + 1

@@ -30,7 +30,9 @@ def features(tmp_path: Path) -> str:
     labels = np.arange(1200) % 10
     rows = (generator.normal(size=(1200, 24)) + 4 * np.eye(10, 24)[labels]).astype(np.float32)
     path = tmp_path / "cifar10.npz"
-    np.savez(path, x_train=rows[:1000], y_train=labels[:1000], x_test=rows[1000:], y_test=labels[1000:])
+    np.savez(
+        path, x_train=rows[:1000], y_train=labels[:1000], x_test=rows[1000:], y_test=labels[1000:]
+    )
     return str(path)
 
 
@@ -40,7 +42,19 @@ def test_the_catalogue_has_every_table_under_names_that_we_have() -> None:
     assert facts["published"].between(0, 1).all()
     assert set(facts["method"]) - {""} <= set(pc.METHODS)
     assert ((facts["method"] == "") == (facts["other_method"] != "")).all()
-    assert not facts.duplicated(["paper", "table", "dataset", "backbone", "public", "method", "other_method", "epsilon", "metric"]).any()
+    assert not facts.duplicated(
+        [
+            "paper",
+            "table",
+            "dataset",
+            "backbone",
+            "public",
+            "method",
+            "other_method",
+            "epsilon",
+            "metric",
+        ]
+    ).any()
     items = papers.catalogue()
     assert not items.duplicated(["paper", "item"]).any()
     assert set(items["how"]) == {"run", "page", "no"}
@@ -49,7 +63,10 @@ def test_the_catalogue_has_every_table_under_names_that_we_have() -> None:
     pages = {path.stem for path in (Path(__file__).parents[3] / "pages").glob("*.py")}
     assert set(items.loc[items["how"] == "page", "where"]) <= pages
     facts = papers.facts()
-    printed = {(paper, f"Table {table}") for paper, table in zip(facts["paper"], facts["table"], strict=True)}
+    printed = {
+        (paper, f"Table {table}")
+        for paper, table in zip(facts["paper"], facts["table"], strict=True)
+    }
     assert printed <= set(zip(items["paper"], items["item"], strict=True))
     for paper, item in printed:
         assert not papers.numbers(paper, item).empty
@@ -57,22 +74,48 @@ def test_the_catalogue_has_every_table_under_names_that_we_have() -> None:
 
 def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list(shared: Path) -> None:
     listed = json.loads((shared / "papers" / "paper_tables.json").read_text())
-    names = {"000_PILLAR": "pillar", "001_AdaMix": "adamix", "002_GSD": "gsd", "003_SemiPrivate": "semi_private", "004_poster": "poster"}
-    tables = [(row["paper"], f"Table {row['table']}") for row in [*listed["records"], *listed["symbolic_tables"]]]
+    names = {
+        "000_PILLAR": "pillar",
+        "001_AdaMix": "adamix",
+        "002_GSD": "gsd",
+        "003_SemiPrivate": "semi_private",
+        "004_poster": "poster",
+    }
+    tables = [
+        (row["paper"], f"Table {row['table']}")
+        for row in [*listed["records"], *listed["symbolic_tables"]]
+    ]
     figures = [(row["paper"], f"Figure {row['figure']}") for row in listed["figures"]]
-    wanted = {(names[paper], item) for paper, item in (*tables, *figures) if "text" not in item and "box" not in item}
+    wanted = {
+        (names[paper], item)
+        for paper, item in (*tables, *figures)
+        if "text" not in item and "box" not in item
+    }
     items = papers.catalogue()
     assert wanted - set(zip(items["paper"], items["item"], strict=True)) == set()
 
 
 def test_known_numbers_are_found_and_other_public_rows_get_none() -> None:
-    table = papers.published("pillar-table-2", dataset="CIFAR-10").set_index(["method", "epsilon"])["published"]
+    table = papers.published("pillar-table-2", dataset="CIFAR-10").set_index(["method", "epsilon"])[
+        "published"
+    ]
     assert table["pillar", 0.1] == pytest.approx(0.812)
     assert table["dp_sgd", 0.1] == pytest.approx(0.768)
-    flowers = papers.published("adamix-table-1", dataset="Oxford Flowers").set_index(["method", "epsilon"])["published"]
+    flowers = papers.published("adamix-table-1", dataset="Oxford Flowers").set_index(
+        ["method", "epsilon"]
+    )["published"]
     assert flowers["non_private", math.inf] == pytest.approx(1 - 0.1234)
     published = papers.published("pillar-table-3", dataset="CIFAR-10")
-    runs = pd.DataFrame({"method": "pillar", "epsilon": [0.1], "accuracy": [0.8], "public_fraction": 0.1, "seed": 0, "error_message": None})
+    runs = pd.DataFrame(
+        {
+            "method": "pillar",
+            "epsilon": [0.1],
+            "accuracy": [0.8],
+            "public_fraction": 0.1,
+            "seed": 0,
+            "error_message": None,
+        }
+    )
     table = papers.beside("pillar-table-3", runs, dataset="CIFAR-10")
     assert len(table) == len(published)
     assert table.loc[table["public"] == "CIFAR-10v1", "measured"].isna().all()
@@ -90,14 +133,18 @@ def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
     assert {cell.method for cell in cells} == set(grid["method"])
     assert {cell.data["dataset"] for cell in cells} == {papers.STAND_IN}
     assert {cell.seed for cell in cells} == {0, 1}
-    assert all("public_fraction" in cell.split or "public_per_class" in cell.split for cell in cells)
+    assert all(
+        "public_fraction" in cell.split or "public_per_class" in cell.split for cell in cells
+    )
 
 
 def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features: str) -> None:
     table = papers.run("pillar-table-4", dataset="CIFAR-10", data=features, seeds=1)
     assert len(table) == 6
     assert (table["seeds"] == 1).all()
-    assert table["difference"].to_numpy() == pytest.approx((table["measured"] - table["published"]).to_numpy())
+    assert table["difference"].to_numpy() == pytest.approx(
+        (table["measured"] - table["published"]).to_numpy()
+    )
     grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
     runs = sweep.sweep(grid | {"k": [2, 5], "epsilon": [0.7]})
     table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10")
@@ -110,18 +157,33 @@ def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features
 
 
 def test_an_order_is_told_apart_by_paired_seeds() -> None:
-    """Student's 97.5 % quantile at two degrees of freedom is 4.303: GEP's difference is 0.02 ± 0.0124."""
-    published = pd.DataFrame({"backbone": "net", "epsilon": 0.1, "method": ["pillar", "gep", "jl", "dp_sgd", "pate"]})
-    published = published.assign(published=[0.9, 0.8, 0.7, 0.6, 0.5], measured=[0.5, 0.48, 0.6, 0.5, math.nan])
-    seeds = {"pillar": [0.4, 0.5, 0.6], "gep": [0.385, 0.475, 0.58], "jl": [0.5, 0.6, 0.7], "dp_sgd": [0.5, 0.5, 0.5]}
-    lines = [(name, 0.1, seed, value, 0.1) for name, values in seeds.items() for seed, value in enumerate(values)]
+    """Student's 97.5 % quantile at two degrees of freedom is 4.303: GEP's difference is 0.02 ±
+    0.0124."""
+    published = pd.DataFrame(
+        {"backbone": "net", "epsilon": 0.1, "method": ["pillar", "gep", "jl", "dp_sgd", "pate"]}
+    )
+    published = published.assign(
+        published=[0.9, 0.8, 0.7, 0.6, 0.5], measured=[0.5, 0.48, 0.6, 0.5, math.nan]
+    )
+    seeds = {
+        "pillar": [0.4, 0.5, 0.6],
+        "gep": [0.385, 0.475, 0.58],
+        "jl": [0.5, 0.6, 0.7],
+        "dp_sgd": [0.5, 0.5, 0.5],
+    }
+    lines = [
+        (name, 0.1, seed, value, 0.1)
+        for name, values in seeds.items()
+        for seed, value in enumerate(values)
+    ]
     runs = pd.DataFrame(lines, columns=["method", "epsilon", "seed", "accuracy", "public_fraction"])
     table = papers._with_order(published, runs)
     assert list(table["order"]) == ["best", "same", "opposite", "not told apart", ""]
     said = papers.order_words(table, rows="MNIST")
-    assert said == (
-        "On MNIST, the order is the paper's in 1 of 3 comparisons with its best learner, not told apart in 1, "
-        "opposite in 1 (JL (random projection) at ε = 0.1)."
+    assert (
+        said
+        == "On MNIST, the order is the paper's in 1 of 3 comparisons with its best learner, not"
+        " told apart in 1, opposite in 1 (JL (random projection) at ε = 0.1)."
     )
     assert papers.compare_order(pd.Series([0.3])) == "not told apart"
     assert papers.order_words(table.assign(order=""), rows="MNIST") == ""
@@ -130,19 +192,25 @@ def test_an_order_is_told_apart_by_paired_seeds() -> None:
 def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """From the table's name as the paper prints it: a dry run, then an OpenML table from the loopback, laid beside the paper's numbers."""
+    """From the table's name as the paper prints it: a dry run, then an OpenML table from the
+    loopback, laid beside the paper's numbers."""
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     served_files.without_proxies(monkeypatch)
     assert main(["papers", "run", "pillar:table-ii", "--get", "--dry-run"]) == 0
     told = capsys.readouterr().err
     assert re.search(
-        r"CIFAR-10, ResNet-50 SL: torchvision:cifar10 to fetch, .* MB; .*60000 images through timm:resnet50.tv_in1k; 90 runs, 0", told
+        r"CIFAR-10, ResNet-50 SL: torchvision:cifar10 to fetch, .* MB; .*60000 images through"
+        r" timm:resnet50.tv_in1k; 90 runs, 0",
+        told,
     )
     assert "Dermnet: left out. weights of ResNet-50 BYOL are on no hub" in told
     rng = np.random.default_rng(0)
     lines = [f"{a:.3f},{b:.3f},{'yes' if a > 0 else 'no'}" for a, b in rng.normal(size=(400, 2))]
-    head = "@relation r\n@attribute V1 numeric\n@attribute V2 numeric\n@attribute class {yes, no}\n@data\n"
+    head = (
+        "@relation r\n@attribute V1 numeric\n@attribute V2 numeric\n@attribute class {yes,"
+        " no}\n@data\n"
+    )
     arff = (head + "\n".join(lines) + "\n").encode()
     with served_files.serving(served_files.openml(41161, "riccardo", arff)) as server:
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, server.address)
@@ -155,15 +223,23 @@ def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(
 
 @pytest.mark.parametrize(
     ("features_name", "backbone", "dataset"),
-    [("cifar10_resnet50", None, "CIFAR-10"), ("cifar-10", "resnet-50", "CIFAR-10"), ("CIFAR-100", "resnet50", "CIFAR-100")],
+    [
+        ("cifar10_resnet50", None, "CIFAR-10"),
+        ("cifar-10", "resnet-50", "CIFAR-10"),
+        ("CIFAR-100", "resnet50", "CIFAR-100"),
+    ],
 )
-def test_published_values_are_found_by_data_set_and_backbone(features_name: str, backbone: str | None, dataset: str) -> None:
+def test_published_values_are_found_by_data_set_and_backbone(
+    features_name: str, backbone: str | None, dataset: str
+) -> None:
     table = papers.published_for(features_name, backbone)
     assert set(table["dataset"]) == {dataset}
     assert not table.duplicated(["method", "epsilon"]).any()
 
 
-@pytest.mark.parametrize(("features_name", "backbone"), [("cifar10", "inception"), ("digits", "resnet50"), ("", None)])
+@pytest.mark.parametrize(
+    ("features_name", "backbone"), [("cifar10", "inception"), ("digits", "resnet50"), ("", None)]
+)
 def test_other_features_have_no_published_values(features_name: str, backbone: str | None) -> None:
     assert papers.published_for(features_name, backbone).empty
 
@@ -177,7 +253,17 @@ def test_the_commands(features: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["papers", "show", "gsd, Table 1"]) == 0
     assert "68.93" in capsys.readouterr().out
     output = tmp_path / "out.csv"
-    arguments = ["papers", "run", "pillar-table-4", "--data", f"CIFAR-10={features}", "--seeds", "1", "--output", str(output)]
+    arguments = [
+        "papers",
+        "run",
+        "pillar-table-4",
+        "--data",
+        f"CIFAR-10={features}",
+        "--seeds",
+        "1",
+        "--output",
+        str(output),
+    ]
     assert main(arguments) == 0
     assert set(pd.read_csv(output)["rows"]) == {"CIFAR-10"}
     assert main(["papers", "run", "pillar-table-4", "--data", "CIFAR-10"]) == 2

@@ -1,4 +1,5 @@
-"""The explorer in one file: its numbers are the records', its policy lets its own script run alone, and it holds no row or path."""
+"""The explorer in one file: its numbers are the records', its policy lets its own script run alone,
+and it holds no row or path."""
 
 import base64
 import dataclasses
@@ -24,7 +25,8 @@ CLAIMS = {
     "digits": [(ALL[1], ("pillar", 1.0, 10))],
     "handwriting": [(ALL[1], ("pillar", 1.0, 20))],
 }
-"""What the words of a story say besides its gap: in each pair the first setting is the better one."""
+"""What the words of a story say besides its gap: in each pair the first setting is the better
+one."""
 
 
 @pytest.fixture(scope="module")
@@ -33,26 +35,45 @@ def text():
 
 
 def content(text):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
+    )
 
 
 def test_points_are_the_means_and_intervals_of_the_records(text):
     table = starter.hero_table()
     pillar = next(learner for learner in content(text)["learners"] if learner["name"] == "pillar")
-    measured = {(epsilon, k): ends for measure, epsilon, k, asked, *ends in pillar["points"] if measure == "accuracy" and asked}
-    assert set(measured) == {(epsilon, k) for epsilon in starter.HERO_EPSILONS for k in starter.HERO_K}
+    measured = {
+        (epsilon, k): ends
+        for measure, epsilon, k, asked, *ends in pillar["points"]
+        if measure == "accuracy" and asked
+    }
+    assert set(measured) == {
+        (epsilon, k) for epsilon in starter.HERO_EPSILONS for k in starter.HERO_K
+    }
     for (epsilon, k), (*ends, seeds) in measured.items():
-        rows = table[(table["method"] == "pillar") & (table["epsilon"] == epsilon) & (table["k"] == k)]["accuracy"]
-        assert ends == pytest.approx([100 * end for end in metrics.over_runs(rows.to_list())], abs=0.006)
+        rows = table[
+            (table["method"] == "pillar") & (table["epsilon"] == epsilon) & (table["k"] == k)
+        ]["accuracy"]
+        assert ends == pytest.approx(
+            [100 * end for end in metrics.over_runs(rows.to_list())], abs=0.006
+        )
         assert seeds == 5
 
 
 def test_the_file_says_which_k_is_best_and_the_odds_in_at_most_300_kb(text):
     pillar = next(learner for learner in content(text)["learners"] if learner["name"] == "pillar")
-    curve = starter.hero_table().query("method == 'pillar' and epsilon == 0.3").groupby("k")["accuracy"].mean()
+    curve = (
+        starter.hero_table()
+        .query("method == 'pillar' and epsilon == 0.3")
+        .groupby("k")["accuracy"]
+        .mean()
+    )
     said = dict(pillar["best"])[0.3]
     assert said.startswith(f"Best measured k: {curve.idxmax():g}. The seeds do not tell k from")
-    assert not next(learner for learner in content(text)["learners"] if learner["name"] == "dp_sgd")["best"]
+    assert not next(
+        learner for learner in content(text)["learners"] if learner["name"] == "dp_sgd"
+    )["best"]
     odds = {epsilon: (alone, gaussian) for epsilon, alone, gaussian, *_ in content(text)["budgets"]}
     assert odds[0.3] == ("57.5 %", "51.8 %")
     assert len(text.encode()) < 300_000
@@ -73,11 +94,17 @@ def test_only_its_own_script_and_style_may_run_and_names_with_markup_are_text(te
 
 def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch):
     runs = records.all_runs(shipped=True)
-    holes = runs[(runs["dataset"] == DATA) & (runs["seed"] == 0) & ~((runs["method"] == "pillar") & (runs["k"] == 40))]
+    holes = runs[
+        (runs["dataset"] == DATA)
+        & (runs["seed"] == 0)
+        & ~((runs["method"] == "pillar") & (runs["k"] == 40))
+    ]
     monkeypatch.setattr(records, "all_runs", lambda **_: holes)
     shown = content(portable.page(DATA, methods=["pillar"]))["learners"]
     assert [learner["name"] for learner in shown] == ["pillar"]
-    assert all(low is None and high is None and seeds == 1 for *_, low, high, seeds in shown[0]["points"])
+    assert all(
+        low is None and high is None and seeds == 1 for *_, low, high, seeds in shown[0]["points"]
+    )
     assert 40 not in {point[2] for point in shown[0]["points"]}
 
 
@@ -90,7 +117,16 @@ def test_a_setup_or_story_without_runs_is_refused():
 
 
 def test_the_command_writes_the_file(tmp_path, capsys):
-    options = parser().parse_args(["html", str(tmp_path / "digits.html"), "--dataset", "digits", "--link", "https://example.org/explore"])
+    options = parser().parse_args(
+        [
+            "html",
+            str(tmp_path / "digits.html"),
+            "--dataset",
+            "digits",
+            "--link",
+            "https://example.org/explore",
+        ]
+    )
     assert options.command(options) == 0
     written = (tmp_path / "digits.html").read_text(encoding="utf-8")
     assert 'href="https://example.org/explore"' in written
@@ -105,11 +141,17 @@ def test_a_story_holds_by_the_records_that_ship_and_opens_at_a_measured_point(st
     page = portable.page(story.dataset, story=story, link="https://example.org/explore?v=2&k=0")
     told, shown = page.split("</details>")[0], content(page)
     pairs = [story.compared, *CLAIMS.get(story.name, ())]
-    assert all(portable.gaps(dataclasses.replace(story, compared=pair), runs).mean() > 0.5 for pair in pairs)
+    assert all(
+        portable.gaps(dataclasses.replace(story, compared=pair), runs).mean() > 0.5
+        for pair in pairs
+    )
     assert "Seed by seed: " + ", ".join(f"{gap:.1f}" for gap in portable.gaps(story, runs)) in page
     assert story.question.split("'")[0] in told
     assert "{gap" not in told
     assert len(page.encode()) < 300_000
     name, epsilon, k = shown["opening"]
     learner = next(learner for learner in shown["learners"] if learner["name"] == name)
-    assert any(point[1] == epsilon and (point[2] == k if k else not point[3]) for point in learner["points"])
+    assert any(
+        point[1] == epsilon and (point[2] == k if k else not point[3])
+        for point in learner["points"]
+    )

@@ -27,21 +27,32 @@ from pillar_core.types import Persons
 
 @pytest.mark.parametrize("rate", [0.3, 1.7])
 def test_unseeded_noise_has_the_law_that_is_charged(rate):
-    mechanism = GeometricMechanism(round(rate * DENOMINATOR), rng.Streams(None).secret("test"), Ledger())
+    mechanism = GeometricMechanism(
+        round(rate * DENOMINATOR), rng.Streams(None).secret("test"), Ledger()
+    )
     noise = mechanism.release(np.zeros(20_000, dtype=np.int64))
     edge = int(5 / rate)
     seen = np.bincount(np.clip(noise, -edge, edge) + edge, minlength=2 * edge + 1)
     decay = math.exp(-rate)
-    law = np.array([(1 - decay) / (1 + decay) * decay ** abs(place) for place in range(-edge, edge + 1)])
+    law = np.array(
+        [(1 - decay) / (1 + decay) * decay ** abs(place) for place in range(-edge, edge + 1)]
+    )
     law[[0, -1]] = decay**edge / (1 + decay)
     assert chisquare(seen, law / law.sum() * len(noise)).pvalue > 1e-10
     other = np.array([math.exp(-1.3 * rate * abs(place)) for place in range(-edge, edge + 1)])
     assert chisquare(seen, other / other.sum() * len(noise)).pvalue < 1e-10
     event = mechanism.ledger.total_event
-    assert (event.epsilon_add_remove, event.epsilon_replace_one, event.delta) == (mechanism.rate, 2 * mechanism.rate, 0.0)
+    assert (event.epsilon_add_remove, event.epsilon_replace_one, event.delta) == (
+        mechanism.rate,
+        2 * mechanism.rate,
+        0.0,
+    )
     sums = noise.reshape(-1, 10).sum(axis=1)
     for values, cells in ((noise, 1), (sums, 10)):
-        assert binom.sf((np.abs(values) > reach(rate, cells, 0.05)).sum() - 1, len(values), 0.05) > 1e-10
+        assert (
+            binom.sf((np.abs(values) > reach(rate, cells, 0.05)).sum() - 1, len(values), 0.05)
+            > 1e-10
+        )
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +69,11 @@ def drawn(n: int, seed: int):
 
 
 def with_head(record, weight: float = 1.5):
-    head = LinearClassifier(Transform(None, None, None, False), np.array([[0.0, weight]], np.float32), np.array([0.9, 0.0], np.float32))
+    head = LinearClassifier(
+        Transform(None, None, None, False),
+        np.array([[0.0, weight]], np.float32),
+        np.array([0.9, 0.0], np.float32),
+    )
     return dataclasses.replace(record, classifier=head)
 
 
@@ -71,7 +86,9 @@ def test_ends_hold_what_the_model_reaches_on_fresh_rows(record, metric, epsilon)
     assert exact.high - exact.low < 0.02 if metric != "auc" else 0.2
     missed = 0
     for seed in range(40):
-        found = pc.private_test(model, drawn(1500, seed + 1), epsilon=epsilon, metric=metric, seed=seed)
+        found = pc.private_test(
+            model, drawn(1500, seed + 1), epsilon=epsilon, metric=metric, seed=seed
+        )
         missed += not found.low <= exact.value <= found.high
         assert found.low <= found.value <= found.high
         assert found.guarantee.epsilon.upper <= epsilon
@@ -93,21 +110,35 @@ def test_persons_are_counted_and_one_row_moves_one_cell_by_one(record):
         assert one.guarantee.epsilon.upper <= 0.7
     model, rows = with_head(record), drawn(50, 1)
     for metric in ("accuracy", "balanced_accuracy", "auc"):
-        sets = [pc.features(rows.x_train[:n], rows.y_train[:n], classes=rows.classes) for n in (49, 50)]
-        less, more = (pc.private_test(model, one, epsilon=500.0, metric=metric).cells for one in sets)
+        sets = [
+            pc.features(rows.x_train[:n], rows.y_train[:n], classes=rows.classes) for n in (49, 50)
+        ]
+        less, more = (
+            pc.private_test(model, one, epsilon=500.0, metric=metric).cells for one in sets
+        )
         assert np.abs(more - less).sum() == 1
 
 
 def test_rows_on_the_boundary_stay_in_their_cells_as_rows_come(record):
-    """Sums in floating point hang on how many rows there are: rows moved to the other side as one more came."""
+    """Sums in floating point hang on how many rows there are: rows moved to the other side as one
+    more came."""
     generator = np.random.default_rng(0)
-    weights, x = (generator.standard_normal(shape).astype(np.float32) for shape in ((1024, 2), (60, 1024)))
+    weights, x = (
+        generator.standard_normal(shape).astype(np.float32) for shape in ((1024, 2), (60, 1024))
+    )
     apart = weights[:, 0].astype(float) - weights[:, 1]
     for _ in range(3):
         x = (x - (x.astype(float) @ apart / (apart @ apart))[:, None] * apart).astype(np.float32)
     head = LinearClassifier(Transform(None, None, None, False), weights, np.zeros(2, np.float32))
-    model, y, request = dataclasses.replace(record, classifier=head), np.arange(60) % 2, {"epsilon": 500.0, "metric": "balanced_accuracy"}
-    cells = [pc.private_test(model, pc.features(x[:n], y[:n], classes=["no", "yes"]), **request).cells for n in range(2, 61)]
+    model, y, request = (
+        dataclasses.replace(record, classifier=head),
+        np.arange(60) % 2,
+        {"epsilon": 500.0, "metric": "balanced_accuracy"},
+    )
+    cells = [
+        pc.private_test(model, pc.features(x[:n], y[:n], classes=["no", "yes"]), **request).cells
+        for n in range(2, 61)
+    ]
     assert all(np.abs(after - before).sum() == 1 for before, after in itertools.pairwise(cells))
 
 
@@ -120,10 +151,17 @@ def test_what_cannot_be_tested_is_refused(record):
         pc.private_test(record, rows, epsilon=1.0)
     with pytest.raises(DataError, match="labels"):
         pc.private_test(record, pc.features(rows.x_train, None), epsilon=1.0)
-    for bad in ({"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "metric": "recall"}, {"epsilon": 1.0, "rows_per_person": 0}):
+    for bad in (
+        {"epsilon": 0.0},
+        {"epsilon": math.inf},
+        {"epsilon": 1.0, "metric": "recall"},
+        {"epsilon": 1.0, "rows_per_person": 0},
+    ):
         with pytest.raises(SettingError):
             pc.private_test(with_head(record), rows, **bad)
-    scarce = pc.private_test(with_head(record), drawn(12, 0), epsilon=0.05, metric="balanced_accuracy")
+    scarce = pc.private_test(
+        with_head(record), drawn(12, 0), epsilon=0.05, metric="balanced_accuracy"
+    )
     assert (scarce.low, scarce.high) == (0.0, 1.0)
     assert scarce.untold
 
@@ -143,17 +181,22 @@ def test_a_released_model_is_tested_by_name_on_the_command_line(tmp_path, capsys
 
 
 def test_a_file_that_says_whose_rows_it_holds_gives_each_person_so_many(record, tmp_path):
-    """A drawn test took the persons away, and with them the limit: a person with three rows had three under an ε for one."""
+    """A drawn test took the persons away, and with them the limit: a person with three rows had
+    three under an ε for one."""
     rows, model = drawn(90, 0), with_head(record)
     x, y = rows.x_train, rows.y_train
     np.savez(tmp_path / "rows.npz", x_train=x, y_train=y, persons=np.arange(90) // 3)
-    frame = pd.DataFrame(x, columns=[f"c{place}" for place in range(x.shape[1])]).assign(label=y, patient=np.arange(90) // 3)
+    frame = pd.DataFrame(x, columns=[f"c{place}" for place in range(x.shape[1])]).assign(
+        label=y, patient=np.arange(90) // 3
+    )
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for file, named, most_rows in (("rows.npz", {}, 80), ("rows.csv", {"person": "patient"}, 90)):
         with pytest.raises(SettingError, match="pass rows_per_person"):
             pc.private_test(model, tmp_path / file, epsilon=1.0, **named)
         for most in (1, 2):
-            tested = pc.private_test(model, tmp_path / file, epsilon=1e3, rows_per_person=most, **named)
+            tested = pc.private_test(
+                model, tmp_path / file, epsilon=1e3, rows_per_person=most, **named
+            )
             assert most * most_rows / 5 < tested.cells.sum() <= most * 30
     with pytest.raises(SettingError, match="these rows are no table"):
         pc.private_test(model, tmp_path / "rows.npz", epsilon=1.0, person="patient")
@@ -168,7 +211,9 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
     assert not private_tests.of_rows(content)
     for epsilon, metric in ((0.5, "accuracy"), (1.0, "auc")):
         pc.private_test(released, split.features, epsilon=epsilon, metric=metric, seed=None)
-    pc.private_test(pc.run("dp_sgd", split, epsilon=1.0, seed=None), split.features, epsilon=4.0, seed=None)
+    pc.private_test(
+        pc.run("dp_sgd", split, epsilon=1.0, seed=None), split.features, epsilon=4.0, seed=None
+    )
     tests = private_tests.of_rows(content)
     assert [test.metric for test in tests] == ["accuracy", "auc", "accuracy"]
     upper, spent = released.guarantee.epsilon.upper, sum(test.epsilon for test in tests)
@@ -177,14 +222,21 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
         named = private_tests.add_tests(released, tests, has_coin=has_coin, is_shown=has_coin)
         statement = pc.statement(named)
         assert statement.fields["epsilon_with_tests"] == pytest.approx(total)
-        assert [test["epsilon"] for test in statement.fields["private_tests"]] == pytest.approx([0.5, 1.0])
+        assert [test["epsilon"] for test in statement.fields["private_tests"]] == pytest.approx(
+            [0.5, 1.0]
+        )
         assert (private_tests.larger(True) if has_coin else private_tests.SUM) in statement.text
         assert (private_tests.SHOWN in statement.text) is has_coin
         assert "Private tests of other models on these test rows: 1" in statement.text
     zipped = pc.save_model(named, tmp_path / "model.zip", split=split)
     assert private_tests.model_of(pc.load_model(zipped).classifier) == tests[0].model
     elsewhere = pc.run("dp_sgd", split, epsilon=2.0, relation="replace_one", seed=None)
-    assert private_tests.epsilon_with_tests(private_tests.add_tests(elsewhere, tests, has_coin=True, is_shown=False)) is None
+    assert (
+        private_tests.epsilon_with_tests(
+            private_tests.add_tests(elsewhere, tests, has_coin=True, is_shown=False)
+        )
+        is None
+    )
     table = roc(tests[1])
     assert (table.iloc[[0, -1]].to_numpy() == [[1.0] * 6, [0.0] * 6]).all()
     for rate in ("false_positive", "true_positive"):

@@ -1,4 +1,5 @@
-"""The reconstruction of a row: exact without noise, noise alone at a small ε, by the mechanism's own noise, within the guarantee."""
+"""The reconstruction of a row: exact without noise, noise alone at a small ε, by the mechanism's
+own noise, within the guarantee."""
 
 import math
 
@@ -27,7 +28,9 @@ def seen(split: SemiPrivateSplit) -> Reconstruction:
     return reconstruct(split, EPSILONS, row=3)
 
 
-def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(split: SemiPrivateSplit, seen: Reconstruction) -> None:
+def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(
+    split: SemiPrivateSplit, seen: Reconstruction
+) -> None:
     assert np.abs(seen.left[0] - seen.clipped).max() < 1e-6
     assert np.linalg.norm(seen.clipped) == pytest.approx(1, abs=1e-6)
     assert np.array_equal(seen.image.ravel(), split.features.x_train[split.private[3]])
@@ -35,19 +38,31 @@ def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(split: SemiPrivat
     pictured, image = seen.pictures[0].ravel() - centre, seen.image.ravel() - centre
     assert np.corrcoef(pictured, image)[0, 1] > 1 - 1e-6
     # Σ of 64 squared standardised residuals is chi-square.
-    for part, (epsilon, std) in list(zip(seen.left, seen.table[["epsilon", "noise_std"]].to_numpy(), strict=True))[1:]:
+    for part, (epsilon, std) in list(
+        zip(seen.left, seen.table[["epsilon", "noise_std"]].to_numpy(), strict=True)
+    )[1:]:
         assert std == pytest.approx(accounting.noise_multiplier(epsilon, delta=1e-5), rel=1e-3)
         assert noise.variance((part - seen.clipped) / std) > 1e-9
 
 
-def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_refused(split: SemiPrivateSplit, monkeypatch) -> None:
+def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_refused(
+    split: SemiPrivateSplit, monkeypatch
+) -> None:
     monkeypatch.setattr(reconstruction, "DRAWS", 100)  # of picks, which are not looked at here
-    correlations = [reconstruct(split, [0.1], row=row, seed=row).table["correlation"][0] for row in range(20)]
-    # 63 times the square of a correlation of 64 normals with a fixed row is about chi-square: with such a sum, √63 of each is a normal
+    correlations = [
+        reconstruct(split, [0.1], row=row, seed=row).table["correlation"][0] for row in range(20)
+    ]
+    # 63 times the square of a correlation of 64 normals with a fixed row is about chi-square: with
+    # such a sum, √63 of each is a normal
     assert abs(np.mean(correlations)) < 6 / math.sqrt(20 * 63)
     assert noise.variance(np.sqrt(63) * np.array(correlations)) > 1e-9
     with pytest.raises(DataError, match="pixels"):
-        reconstruct(pc.split(pc.load_dataset("spiked_features", n=400, n_test=100), public_fraction=0.1, seed=0), EPSILONS)
+        reconstruct(
+            pc.split(
+                pc.load_dataset("spiked_features", n=400, n_test=100), public_fraction=0.1, seed=0
+            ),
+            EPSILONS,
+        )
     with pytest.raises(DataError, match="private row of that number"):
         reconstruct(split, EPSILONS, row=10**6)
 

@@ -1,4 +1,5 @@
-"""Screening kept on disk: the same question is answered once, brought images are found again, and a job stops when told to."""
+"""Screening kept on disk: the same question is answered once, brought images are found again, and a
+job stops when told to."""
 
 import dataclasses
 import math
@@ -25,10 +26,19 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 def mine(n: int = 60) -> Dataset:
     rows = stream(0, "pixels").integers(256, size=(n, 10, 10)).astype(np.uint8)
-    return Dataset("mine", rows, np.arange(n) % 3, classes=("a", "b", "c"), title="Mine", notes=("one file was skipped",))
+    return Dataset(
+        "mine",
+        rows,
+        np.arange(n) % 3,
+        classes=("a", "b", "c"),
+        title="Mine",
+        notes=("one file was skipped",),
+    )
 
 
-@pytest.mark.parametrize("changes", [{}, {"repeats": 1}, {"epsilon": 2.0}, {"score": "gsd_pure", "epsilon": 2.0}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"repeats": 1}, {"epsilon": 2.0}, {"score": "gsd_pure", "epsilon": 2.0}]
+)
 def test_what_was_computed_comes_back_as_it_was(changes) -> None:
     ask = dataclasses.replace(ASK, **changes)
     assert screening_kept.stored_answer(ask) is None
@@ -40,7 +50,9 @@ def test_what_was_computed_comes_back_as_it_was(changes) -> None:
     assert list(made.attrs["notes"]) == again.attrs["notes"]
 
 
-def test_an_answer_is_found_by_every_part_of_its_question_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_found_by_every_part_of_its_question_and_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     others = {
         "what": "angles",
         "private": "drawn_shapes",
@@ -55,11 +67,15 @@ def test_an_answer_is_found_by_every_part_of_its_question_and_version(monkeypatc
         "method": "pda_dpmd",
     }
     assert set(others) == {field.name for field in dataclasses.fields(Ask)}
-    keys = {ASK.key} | {dataclasses.replace(ASK, **{name: value}).key for name, value in others.items()}
+    keys = {ASK.key} | {
+        dataclasses.replace(ASK, **{name: value}).key for name, value in others.items()
+    }
     assert len(keys) == 1 + len(others)
     assert Ask.of(ASK.payload) == ASK
     first = ASK.key
-    assert first == fingerprint("screening", screening_kept.VERSION, ASK.payload), "a first version asks as before scores had versions"
+    assert first == fingerprint("screening", screening_kept.VERSION, ASK.payload), (
+        "a first version asks as before scores had versions"
+    )
     other = dataclasses.replace(ASK, score="missed_energy")
     unchanged = other.key
     monkeypatch.setitem(SCORES._items, "gsd", dataclasses.replace(SCORES["gsd"], version=2))
@@ -68,7 +84,15 @@ def test_an_answer_is_found_by_every_part_of_its_question_and_version(monkeypatc
 
 
 def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone() -> None:
-    ask = Ask("ranking", "mnist", (OWN_PART, "drawn_noise"), score="class_signal", model="efficientnet_lite0", k=0, epsilon=1.0)
+    ask = Ask(
+        "ranking",
+        "mnist",
+        (OWN_PART, "drawn_noise"),
+        score="class_signal",
+        model="efficientnet_lite0",
+        k=0,
+        epsilon=1.0,
+    )
     private, public = screening_kept.feature_sets_of(ask)
     whole = screening_kept.features_of("mnist").x_train
     np.testing.assert_array_equal(public[OWN_PART].x_train, whole[9::10])
@@ -77,31 +101,62 @@ def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone
     assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
     assert "split into private and public rows is treated as fixed" in table.attrs["guarantee"]
     assert not table.attrs["rivals"]
-    ask = Ask("ranking", "drawn_digits", ("drawn_digits", "drawn_digits~0.5"), epsilon=1.0, n_examples=60, k=4, repeats=1)
+    ask = Ask(
+        "ranking",
+        "drawn_digits",
+        ("drawn_digits", "drawn_digits~0.5"),
+        epsilon=1.0,
+        n_examples=60,
+        k=4,
+        repeats=1,
+    )
     assert len(screening_kept.answer(ask)) == 2
     with pytest.raises(SettingError, match="a number"):
         screening_kept.answer(dataclasses.replace(ask, public=("drawn_digits~half",)))
 
 
 @pytest.mark.parametrize("score", ["class_signal", "gsd"])
-@pytest.mark.parametrize(("private", "public"), [("mnist", "mnist"), ("mnist", "mnist+drawn_noise"), ("fashion_mnist_2k", "fashion_mnist")])
-def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(score: str, private: str, public: str) -> None:
-    """Read a second time it was another object: the command and jobs ranked it, and its rows stood without noise in what is public."""
+@pytest.mark.parametrize(
+    ("private", "public"),
+    [("mnist", "mnist"), ("mnist", "mnist+drawn_noise"), ("fashion_mnist_2k", "fashion_mnist")],
+)
+def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(
+    score: str, private: str, public: str
+) -> None:
+    """Read a second time it was another object: the command and jobs ranked it, and its rows stood
+    without noise in what is public."""
     with pytest.raises(DataError, match="rows of the private set itself"):
-        screening_kept.answer(Ask("ranking", private, (public, "drawn_noise"), score=score, epsilon=0.3, n_examples=60, k=4, repeats=1))
+        screening_kept.answer(
+            Ask(
+                "ranking",
+                private,
+                (public, "drawn_noise"),
+                score=score,
+                epsilon=0.3,
+                n_examples=60,
+                k=4,
+                repeats=1,
+            )
+        )
 
 
 def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -> None:
-    private, public = screening_kept.sets_of(dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise")))
+    private, public = screening_kept.sets_of(
+        dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"))
+    )
     whole, _ = screening_kept.sets_of(ASK)
     np.testing.assert_array_equal(private.x_train, whole.x_train[::2])
     np.testing.assert_array_equal(public[OWN_HALF].x_train, whole.x_train[1::2])
     assert public[OWN_HALF].x_test is None
-    table = screening_kept.answer(dataclasses.replace(ASK, public=("drawn_noise", OWN_HALF), n_examples=150))
+    table = screening_kept.answer(
+        dataclasses.replace(ASK, public=("drawn_noise", OWN_HALF), n_examples=150)
+    )
     assert table["public"].tolist() == [OWN_HALF, "drawn_noise"]
     assert table.attrs["self_distance"] == 0.0
     with pytest.raises(DataError, match="private rows"):
-        screening_kept.answer(dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"), epsilon=1.0))
+        screening_kept.answer(
+            dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"), epsilon=1.0)
+        )
 
 
 def test_brought_images_are_screened_mixed_and_forgotten() -> None:
@@ -109,18 +164,33 @@ def test_brought_images_are_screened_mixed_and_forgotten() -> None:
     found = screening_kept.images_of(name)
     np.testing.assert_array_equal(found.x_train, mine().x_train)
     np.testing.assert_array_equal(found.y_train, mine().y_train)
-    assert (found.title, found.notes, found.classes) == ("Mine", ("one file was skipped",), ("a", "b", "c"))
+    assert (found.title, found.notes, found.classes) == (
+        "Mine",
+        ("one file was skipped",),
+        ("a", "b", "c"),
+    )
     assert len(screening_kept.images_of(f"{name}+drawn_noise").x_train) == 2 * 60
-    assert len(screening_kept.answer(Ask("ranking", name, ("drawn_noise",), k=2, n_examples=30, repeats=1))) == 1
+    assert (
+        len(
+            screening_kept.answer(
+                Ask("ranking", name, ("drawn_noise",), k=2, n_examples=30, repeats=1)
+            )
+        )
+        == 1
+    )
     uploads.forget(name)
     with pytest.raises(StoreError, match="Bring the same rows again"):
         screening_kept.images_of(name)
     with pytest.raises(DataError, match="holds numbers"):
-        screening_kept.images_of(uploads.keep(Dataset("numbers", np.arange(12, dtype=np.float32).reshape(4, 3), None)))
+        screening_kept.images_of(
+            uploads.keep(Dataset("numbers", np.arange(12, dtype=np.float32).reshape(4, 3), None))
+        )
 
 
 def test_accuracy_carries_the_line_without_public_data() -> None:
-    table = screening_kept.answer(Ask("accuracy", "digits", ("drawn_digits",), epsilon=8.0, n_examples=60))
+    table = screening_kept.answer(
+        Ask("accuracy", "digits", ("drawn_digits",), epsilon=8.0, n_examples=60)
+    )
     assert len(table) == len(screening_kept.SEEDS)
     assert 0.5 < table.attrs["baseline"] <= 1
     assert not math.isnan(table["accuracy"].mean())
@@ -133,15 +203,22 @@ def test_a_job_computes_what_the_page_will_find_and_stops_when_told() -> None:
     with pytest.raises(Cancelled):
         kind.run(ASK.payload, lambda done, total, message="": None, lambda: True)
     seen: list[int] = []
-    assert kind.run(ASK.payload, lambda done, total, message="": seen.append(done), lambda: False) == ASK.key
+    assert (
+        kind.run(ASK.payload, lambda done, total, message="": seen.append(done), lambda: False)
+        == ASK.key
+    )
     assert seen
     assert kind.cached(ASK.payload) == ASK.key
     assert screening_kept.stored_answer(ASK) is not None
 
 
-def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = ["old"]
-    monkeypatch.setattr(screening_kept.splitting, "state", lambda name: state[-1] if name == "mnist" else "")
+    monkeypatch.setattr(
+        screening_kept.splitting, "state", lambda name: state[-1] if name == "mnist" else ""
+    )
     ask = dataclasses.replace(ASK, private="mnist")
     key = ask.key
     sets = screening_kept.sets_of(ask)

@@ -1,4 +1,5 @@
-"""Ways to choose a step size: each keeps the budget it names, and the unpaid one says that it does not."""
+"""Ways to choose a step size: each keeps the budget it names, and the unpaid one says that it does
+not."""
 
 from __future__ import annotations
 
@@ -20,34 +21,54 @@ def split() -> SemiPrivateSplit:
 
 
 @pytest.mark.parametrize("choosing", list(Choosing))
-def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivateSplit, choosing: Choosing) -> None:
+def test_every_way_stays_within_the_budget_and_names_its_price(
+    split: SemiPrivateSplit, choosing: Choosing
+) -> None:
     found = tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing)
     assert found.record is not None
     assert found.guarantee.epsilon.upper <= 1.0
     assert found.record.guarantee.epsilon == found.guarantee.epsilon
     assert found.record.settings["k"] == 10
     assert set(tuned.SAID) == set(Choosing)
-    assert {name for name, said in tuned.SAID.items() if "price" in said} == set(Choosing) - {Choosing.RULES}
+    assert {name for name, said in tuned.SAID.items() if "price" in said} == set(Choosing) - {
+        Choosing.RULES
+    }
     assert found.record.guarantee.covers_choice == (choosing is not Choosing.PAPERS)
     assert (tuned.UNPAID in found.record.guarantee.assumptions) == (choosing is Choosing.PAPERS)
 
 
-def test_what_pays_leaves_less_and_the_unpaid_choice_is_the_best_on_test_rows(split: SemiPrivateSplit) -> None:
+def test_what_pays_leaves_less_and_the_unpaid_choice_is_the_best_on_test_rows(
+    split: SemiPrivateSplit,
+) -> None:
     noise = {
-        choosing: tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing).record.settings
+        choosing: (
+            tuned.tune_step_size(
+                RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing
+            ).record.settings
+        )
         for choosing in (Choosing.RULES, Choosing.PAPERS, Choosing.STOPPING)
     }
-    relative = {choosing: one["noise_multiplier"] / one["steps"] ** 0.5 for choosing, one in noise.items()}
+    relative = {
+        choosing: one["noise_multiplier"] / one["steps"] ** 0.5 for choosing, one in noise.items()
+    }
     assert relative[Choosing.PAPERS] == pytest.approx(relative[Choosing.RULES], rel=1e-6)
     assert relative[Choosing.STOPPING] > 1.5 * relative[Choosing.RULES]
-    rules = tuned.tune_step_size(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.RULES)
-    papers = tuned.tune_step_size(RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.PAPERS)
+    rules = tuned.tune_step_size(
+        RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.RULES
+    )
+    papers = tuned.tune_step_size(
+        RunSpec.of("pillar", epsilon=0.5, k=10), split, choosing=Choosing.PAPERS
+    )
     assert rules.record.accuracy is not None
     assert papers.record.accuracy >= rules.record.accuracy
 
 
-def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(split: SemiPrivateSplit) -> None:
-    found = tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS)
+def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(
+    split: SemiPrivateSplit,
+) -> None:
+    found = tuned.tune_step_size(
+        RunSpec.of("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS
+    )
     with pytest.raises(UnsupportedError, match="unpaid"):
         model_bytes(found.record, classes=split.features.classes)
     asked = RunSpec.of("pillar", epsilon=1.0, relation="replace_one", accountant="rdp", k=10)
@@ -58,9 +79,15 @@ def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(split: 
 def test_ways_that_cannot_be_are_refused_with_the_reason(split: SemiPrivateSplit) -> None:
     bare = dataclasses.replace(split, public_y=None)
     assert "public labels" in tuned.supports(RunSpec("pillar"), bare, choosing=Choosing.STOPPING)
-    assert "removing" in tuned.supports(RunSpec.of("pillar", relation="replace_one"), split, choosing=Choosing.STOPPING)
-    assert not tuned.supports(RunSpec.of("pillar", relation="replace_one"), bare, choosing=Choosing.RULES)
+    assert "removing" in tuned.supports(
+        RunSpec.of("pillar", relation="replace_one"), split, choosing=Choosing.STOPPING
+    )
+    assert not tuned.supports(
+        RunSpec.of("pillar", relation="replace_one"), bare, choosing=Choosing.RULES
+    )
     with pytest.raises(UnsupportedError, match="descent"):
-        tuned.tune_step_size(RunSpec.of("pillar_one_shot", epsilon=1.0), split, choosing=Choosing.STOPPING)
+        tuned.tune_step_size(
+            RunSpec.of("pillar_one_shot", epsilon=1.0), split, choosing=Choosing.STOPPING
+        )
     with pytest.raises(UnsupportedError, match="public labels"):
         tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0), bare, choosing=Choosing.STOPPING)

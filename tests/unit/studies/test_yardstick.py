@@ -1,4 +1,5 @@
-"""The yardstick of screening: private and public rows stay apart, the kept accuracies cover it, and scores are judged as they should."""
+"""The yardstick of screening: private and public rows stay apart, the kept accuracies cover it, and
+scores are judged as they should."""
 
 import functools
 from collections.abc import Iterator
@@ -20,11 +21,17 @@ HERE = [task for task in TASKS if task.source not in yardstick.LENT]
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Yardstick]:
-    """The yardstick with every fourth pixel of a 28 × 28 image in place of the network's features; a question is asked once."""
+    """The yardstick with every fourth pixel of a 28 × 28 image in place of the network's features;
+    a question is asked once."""
 
     def seen(data, backbone, *, progress):
         x, x_test = (
-            None if rows is None else np.ascontiguousarray(rows.reshape(len(rows), -1)[:, ::4], dtype=np.float32) / 255
+            (
+                None
+                if rows is None
+                else np.ascontiguousarray(rows.reshape(len(rows), -1)[:, ::4], dtype=np.float32)
+                / 255
+            )
             for rows in (data.x_train, data.x_test)
         )
         return FeatureSet(x, data.y_train, x_test, data.y_test, tuple(map(str, range(10))))
@@ -32,7 +39,9 @@ def made() -> Iterator[Yardstick]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(yardstick, "through_backbone", seen)
         patch.setattr(judged, "Question", functools.cache(judged.Question))
-        patch.setattr(class_signal, "ROWS", 300)  # of the first 1,000 the directions hardly differ, in forty times the time
+        patch.setattr(
+            class_signal, "ROWS", 300
+        )  # of the first 1,000 the directions hardly differ, in forty times the time
         yield Yardstick()
 
 
@@ -40,7 +49,11 @@ def made() -> Iterator[Yardstick]:
 def test_candidates_hold_no_private_row_and_labels_of_the_task(made: Yardstick, task: Task) -> None:
     private, candidates = made.private(task), made.candidates(task)
     assert len(private.x_train) == task.n_private
-    assert set(np.unique(private.y_train)) == set(range(len(task.groups))) == set(np.unique(private.y_test))
+    assert (
+        set(np.unique(private.y_train))
+        == set(range(len(task.groups)))
+        == set(np.unique(private.y_test))
+    )
     assert len(candidates) >= 10
     # The rows themselves: Fashion-MNIST repeats a few images, so position decides and not content.
     own = made.public(task.source, PUBLIC[task.source])[0]
@@ -54,7 +67,10 @@ def test_candidates_hold_no_private_row_and_labels_of_the_task(made: Yardstick, 
 
 
 def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out() -> None:
-    sides = {task.source: {other.confirms for other in TASKS if other.source == task.source} for task in TASKS}
+    sides = {
+        task.source: {other.confirms for other in TASKS if other.source == task.source}
+        for task in TASKS
+    }
     assert all(len(side) == 1 for side in sides.values())
     assert {task.confirms for task in TASKS} == {False, True}
     assert judged.has_signal("Fashion, 10 classes", 0.3)
@@ -65,7 +81,9 @@ def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out() ->
     assert "nothing was tested" in views.yardstick_sentence(9.0, 0.1)
 
 
-def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and_blind_scores() -> None:
+def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and_blind_scores() -> (
+    None
+):
     kept = judged.kept()
     assert kept["accuracy"].between(0, 1).all()
     pillar = kept[kept["learner"] == "pillar"]
@@ -73,23 +91,45 @@ def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and
     assert (pillar.groupby(["task", "epsilon"])["candidate"].nunique() >= 10).all()
     assert pillar.filter(regex=judged.SEEDS).notna().all(axis=None)
     for learner in ("pillar_kalman", "gep", "pda_dpmd"):
-        assert set(kept[(kept["learner"] == learner) & (kept["epsilon"] == 1)]["task"]) == {task.name for task in TASKS}
+        assert set(kept[(kept["learner"] == learner) & (kept["epsilon"] == 1)]["task"]) == {
+            task.name for task in TASKS
+        }
     task = "Fashion, tops"
     cell = kept[(kept["learner"] == "pillar") & (kept["task"] == task) & (kept["epsilon"] == 1)]
     names, accuracy = list(cell["candidate"]), cell["accuracy"].to_numpy()
     marks = {}
-    for name, values in (("best", accuracy), ("worst", -accuracy), ("blind", stream(0, "blind").random(len(names)))):
-        scores = pd.DataFrame({"task": task, "score": "mine", "spent": 1.0, "draw": 0, "candidate": names, "value": values})
+    for name, values in (
+        ("best", accuracy),
+        ("worst", -accuracy),
+        ("blind", stream(0, "blind").random(len(names))),
+    ):
+        scores = pd.DataFrame(
+            {
+                "task": task,
+                "score": "mine",
+                "spent": 1.0,
+                "draw": 0,
+                "candidate": names,
+                "value": values,
+            }
+        )
         table = judged.judged(scores, kept)
         marks[name] = table[table["epsilon"] == 1].iloc[0]
     assert marks["best"]["regret"] == marks["best"]["regret_of_five"] == 0
     assert marks["best"]["spearman"] == pytest.approx(1)
     assert marks["worst"]["regret"] == pytest.approx(100 * (accuracy.max() - accuracy.min()))
     assert marks["worst"]["spearman"] == pytest.approx(-1)
-    # A blind choice among five loses what a random one loses: the best of five less the mean, over all fives.
+    # A blind choice among five loses what a random one loses: the best of five less the mean, over
+    # all fives.
     ordered, n = np.sort(accuracy), len(accuracy)
-    shares = np.array([np.prod([(place - i) / (n - 1 - i) for i in range(4)]) for place in range(n)]) * 5 / n
-    assert marks["blind"]["regret_of_five"] == pytest.approx(100 * (float(shares @ ordered) - accuracy.mean()), rel=0.5)
+    shares = (
+        np.array([np.prod([(place - i) / (n - 1 - i) for i in range(4)]) for place in range(n)])
+        * 5
+        / n
+    )
+    assert marks["blind"]["regret_of_five"] == pytest.approx(
+        100 * (float(shares @ ordered) - accuracy.mean()), rel=0.5
+    )
     assert not marks["best"]["confirms"]
 
 
@@ -98,8 +138,12 @@ def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:
     truth = np.linspace(0.3, 0.9, 40)[:, None]
     ceilings = []
     for noise in (0.01, 0.3, 3.0):
-        runs = pd.DataFrame(truth + noise * generator.standard_normal((40, 3)), columns=["seed0", "seed1", "seed2"])
-        table = runs.assign(task="t", candidate=[str(place) for place in range(40)], learner="pillar", epsilon=1.0)
+        runs = pd.DataFrame(
+            truth + noise * generator.standard_normal((40, 3)), columns=["seed0", "seed1", "seed2"]
+        )
+        table = runs.assign(
+            task="t", candidate=[str(place) for place in range(40)], learner="pillar", epsilon=1.0
+        )
         ceilings.append(judged.ceiling(table)["ceiling"].iloc[0])
     assert ceilings[0] > 0.99
     assert ceilings[0] > ceilings[1] > ceilings[2]
@@ -112,7 +156,9 @@ def test_every_score_ranks_the_own_rows_before_noise(made: Yardstick) -> None:
     exact = asked.noised(0.0, 0)
     for title, (value, _) in judged.TRIED.items():
         assert value(exact, "own") > value(exact, "drawn_noise"), title
-    assert not class_signal.rivals({name: exact.default(name) for name in few}, {name: np.zeros(1) for name in few})
+    assert not class_signal.rivals(
+        {name: exact.default(name) for name in few}, {name: np.zeros(1) for name in few}
+    )
 
 
 def test_the_default_is_the_score_of_the_table_within_one_budget(made: Yardstick) -> None:
@@ -122,7 +168,10 @@ def test_the_default_is_the_score_of_the_table_within_one_budget(made: Yardstick
     exact = judged.Question(made, task).noised(0.0, 0)
     for name in candidates:
         assert table[name] == pytest.approx(class_signal.score_of(exact.default(name)), abs=1e-4)
-    row = next(judged.in_one_budget(made, [task], total=1.0, spent=0.3, accuracies=judged.kept(), draws=1))
-    # μ(1)² − μ(0.3)² of two Gaussians composed is within the total, and most of it is left for training.
+    row = next(
+        judged.in_one_budget(made, [task], total=1.0, spent=0.3, accuracies=judged.kept(), draws=1)
+    )
+    # μ(1)² − μ(0.3)² of two Gaussians composed is within the total, and most of it is left for
+    # training.
     assert 0.9 < row["epsilon"] < 1.0
     assert row["lost"] + row["gain"] > 0, "the best of five is above their average"

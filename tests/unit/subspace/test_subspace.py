@@ -1,4 +1,5 @@
-"""Subspaces of gradients against brute force: rows, directions, angles, and the shapes that must be refused."""
+"""Subspaces of gradients against brute force: rows, directions, angles, and the shapes that must be
+refused."""
 
 import json
 import math
@@ -12,7 +13,15 @@ from hypothesis import strategies as st
 from pillar_core import rng
 from pillar_core.errors import DataError
 from pillar_core.screening import networks, probe
-from pillar_core.subspace import cosines, gradient_chunks, gram, projection_distance, random_distance, streamed_directions, top_directions
+from pillar_core.subspace import (
+    cosines,
+    gradient_chunks,
+    gram,
+    projection_distance,
+    random_distance,
+    streamed_directions,
+    top_directions,
+)
 
 
 def basis(seed: int, p: int, k: int) -> np.ndarray:
@@ -24,13 +33,18 @@ def test_the_metric_is_symmetric_bounded_and_blind_to_rotation(seed: int, k: int
     first, second = basis(seed, p, k), basis(seed + 1, p, k)
     value = projection_distance(first, second)
     turned = first @ np.linalg.qr(rng.stream(seed, "turn").standard_normal((k, k)))[0]
-    # Σcos² is exact to a few ulps of k in float64, and the root of a difference near 0 amplifies that to its own root.
+    # Σcos² is exact to a few ulps of k in float64, and the root of a difference near 0 amplifies
+    # that to its own root.
     assert projection_distance(second, first) == pytest.approx(value, abs=1e-7)
     assert projection_distance(turned, second) == pytest.approx(value, abs=1e-7)
     assert 0 <= value <= 1
-    assert projection_distance(first, second, normalised=False) == pytest.approx(math.sqrt(k) * value, rel=1e-12)
+    assert projection_distance(first, second, normalised=False) == pytest.approx(
+        math.sqrt(k) * value, rel=1e-12
+    )
     projectors = first @ first.T - second @ second.T
-    assert projection_distance(first, second, normalised=False) == pytest.approx(np.linalg.norm(projectors) / math.sqrt(2), abs=1e-7)
+    assert projection_distance(first, second, normalised=False) == pytest.approx(
+        np.linalg.norm(projectors) / math.sqrt(2), abs=1e-7
+    )
     assert projection_distance(first, turned) == 0.0
 
 
@@ -38,7 +52,10 @@ def test_orthogonal_spaces_lie_at_one_and_random_ones_at_their_null() -> None:
     assert projection_distance(np.eye(8)[:, :3], np.eye(8)[:, 4:7]) == 1.0
     assert (cosines(np.eye(8)[:, :3], np.eye(8)[:, :3]) == 1).all()
     k, p, draws = 4, 40, 400
-    squares = [projection_distance(basis(2 * seed, p, k), basis(2 * seed + 1, p, k)) ** 2 for seed in range(draws)]
+    squares = [
+        projection_distance(basis(2 * seed, p, k), basis(2 * seed + 1, p, k)) ** 2
+        for seed in range(draws)
+    ]
     # E d² = 1 − k/p exactly; six standard errors of the mean.
     error = 6 * np.std(squares) / math.sqrt(draws)
     assert np.mean(squares) == pytest.approx(random_distance(k, p) ** 2, abs=error)
@@ -55,12 +72,20 @@ def test_published_projection_metric(shared) -> None:
             assert projection_distance(first, second) == 0.0
             continue
         # The official code works in float32.
-        assert projection_distance(first, second) == pytest.approx(case["official_normalised"], abs=1e-5)
-        assert projection_distance(first, second, normalised=False) == pytest.approx(case["definition3_unnormalised"], abs=1e-5)
+        assert projection_distance(first, second) == pytest.approx(
+            case["official_normalised"], abs=1e-5
+        )
+        assert projection_distance(first, second, normalised=False) == pytest.approx(
+            case["definition3_unnormalised"], abs=1e-5
+        )
 
 
-def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_spectrum_falls() -> None:
-    rows = torch.from_numpy(rng.stream(0, "rows").standard_normal((60, 400)) * np.geomspace(1, 0.01, 400)).float()
+def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_spectrum_falls() -> (
+    None
+):
+    rows = torch.from_numpy(
+        rng.stream(0, "rows").standard_normal((60, 400)) * np.geomspace(1, 0.01, 400)
+    ).float()
     found = top_directions(rows, 5)
     values, vectors = np.linalg.svd(rows.double().numpy(), full_matrices=False)[1:]
     assert projection_distance(found.basis, vectors[:5].T) < 1e-3
@@ -88,7 +113,9 @@ def test_probe_rows_are_autograd_rows_and_pools_keep_the_first_of_equal_places()
     expected = next(gradient_chunks(module, images, labels))
     assert expected.shape == (3, probe.PARAMETERS)
     # Sums of up to 1,936 float32 products.
-    torch.testing.assert_close(probe.probe_rows(net, images, labels), expected, rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(
+        probe.probe_rows(net, images, labels), expected, rtol=1e-3, atol=1e-6
+    )
     grey = images[:, :1]
     expected = next(gradient_chunks(module, grey.expand(-1, 3, -1, -1), labels))
     torch.testing.assert_close(probe.probe_rows(net, grey, labels), expected, rtol=1e-3, atol=1e-6)
@@ -111,7 +138,9 @@ def test_chunked_rows_are_one_backward_pass_each() -> None:
     head = torch.cat(list(gradient_chunks(module, images, labels, names=names)))
     for number in range(5):
         module.zero_grad()
-        torch.nn.functional.cross_entropy(module(images[number : number + 1]), labels[number : number + 1]).backward()
+        torch.nn.functional.cross_entropy(
+            module(images[number : number + 1]), labels[number : number + 1]
+        ).backward()
         own = torch.cat([parameter.grad.flatten() for parameter in module.parameters()])
         torch.testing.assert_close(rows[number], own, rtol=1e-3, atol=1e-6)
     torch.testing.assert_close(head, rows[:, -head.shape[1] :])

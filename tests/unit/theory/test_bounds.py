@@ -1,8 +1,10 @@
-"""Bounds against simulation at their stated probability, on small cases with a fixed seed, and playgrounds against truth.
+"""Bounds against simulation at their stated probability, on small cases with a fixed seed, and
+playgrounds against truth.
 
-A bound that fails with probability at most p may be exceeded in R independent draws at most c times, where
-P(Binomial(R, p) > c) < 1e-6: `allowed(R, p)`. Power: the same counts must reject a bound that is
-smaller by the factor that stands in the test (the bounds are loose, some by more than ten).
+A bound that fails with probability at most p may be exceeded in R independent draws at most c
+times, where P(Binomial(R, p) > c) < 1e-6: `allowed(R, p)`. Power: the same counts must reject a
+bound that is smaller by the factor that stands in the test (the bounds are loose, some by more than
+ten).
 """
 
 import math
@@ -24,7 +26,8 @@ def allowed(draws, p):
 
 
 def rotated_pairs(weights, angle, n, generator):
-    """Sample second moment of rows that are ±(cos, ±sin) mixtures of neighbours, so that sampling turns the eigenvectors."""
+    """Sample second moment of rows that are ±(cos, ±sin) mixtures of neighbours, so that sampling
+    turns the eigenvectors."""
     d = len(weights)
     directions = []
     for i in range(d):
@@ -115,28 +118,42 @@ def test_lemma_6_corrected_is_total_variation_and_is_reached():
 
 
 def test_unlabelled_rows_show_the_whole_graph_and_connect_both_sides():
-    """Rows that are single edges of a fixed graph, each with probability p: with n_unl rows all edges are seen, 1 − β/2."""
+    """Rows that are single edges of a fixed graph, each with probability p: with n_unl rows all
+    edges are seen, 1 − β/2."""
     edges, p, beta = 8, 0.1, 0.2
     n = math.ceil(theory.semi_private.graph_rows(d=6, p=p, beta=beta))
     generator, failures, few = rng.stream(10, "graph"), 0, 0
     for _ in range(300):
         seen = generator.multinomial(n, [*[p] * edges, 1 - p * edges])[:edges]
         failures += bool((seen == 0).any())
-        few += bool((generator.multinomial(n // 8, [*[p] * edges, 1 - p * edges])[:edges] == 0).any())
+        few += bool(
+            (generator.multinomial(n // 8, [*[p] * edges, 1 - p * edges])[:edges] == 0).any()
+        )
     assert failures <= allowed(300, beta / 2)
     assert few > allowed(300, beta / 2)
     d, k, p, beta = 180, 80, 0.02, 0.02
     outcome = CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p, beta=beta)
     assert outcome.violations == ()
     n = math.ceil(outcome.value("unlabelled rows", Form.CORRECTED))
-    counts = [theory.component_graph(theory.random_graph_rows(n, d=d, k=k, p=p, seed=s, part="unlabelled")[0]).count for s in range(10)]
+    counts = [
+        theory.component_graph(
+            theory.random_graph_rows(n, d=d, k=k, p=p, seed=s, part="unlabelled")[0]
+        ).count
+        for s in range(10)
+    ]
     assert sum(count > 2 for count in counts) <= allowed(10, beta)
 
 
 def test_derived_labelled_rows_reach_the_error_at_the_stated_probability():
     d, k, p, alpha, beta, epsilon = 12, 6, 0.3, 0.1, 0.2, 1.0
-    graph = theory.component_graph(theory.random_graph_rows(200, d=d, k=k, p=p, seed=0, part="unlabelled")[0])
-    n = math.ceil(theory.semi_private.choice_rows(components=graph.count, alpha=alpha, beta=beta, epsilon=epsilon))
+    graph = theory.component_graph(
+        theory.random_graph_rows(200, d=d, k=k, p=p, seed=0, part="unlabelled")[0]
+    )
+    n = math.ceil(
+        theory.semi_private.choice_rows(
+            components=graph.count, alpha=alpha, beta=beta, epsilon=epsilon
+        )
+    )
     x_test, y_test = theory.random_graph_rows(500, d=d, k=k, p=p, seed=0, part="test")
     failing = few = 0.0
     for seed in range(60):
@@ -150,7 +167,8 @@ def test_derived_labelled_rows_reach_the_error_at_the_stated_probability():
 
 
 def test_adamix_theorem_3_bounds_the_mean_excess_risk_of_its_algorithm():
-    """Linear losses ⟨g_i, w⟩ with ‖g_i‖ = 1 on the unit ball: the minimum is known, the noise decides the excess."""
+    """Linear losses ⟨g_i, w⟩ with ‖g_i‖ = 1 on the unit ball: the minimum is known, the noise
+    decides the excess."""
     d, n, rho, steps = 10, 200, 0.05, 200
     generator = rng.stream(11, "adamix")
     g = generator.standard_normal((n, d)) + 0.3
@@ -165,18 +183,31 @@ def test_adamix_theorem_3_bounds_the_mean_excess_risk_of_its_algorithm():
         w, mean = reference.copy(), np.zeros(d)
         for t in range(1, steps + 1):
             mean += 2 * t / (steps * (steps + 1)) * w
-            w = w - 2 / (strength * (t + 1)) * (total + sigma * generator.standard_normal(d) + strength * (w - reference))
+            w = w - 2 / (strength * (t + 1)) * (
+                total + sigma * generator.standard_normal(d) + strength * (w - reference)
+            )
             w /= max(1.0, np.linalg.norm(w))
         excesses.append(float(total @ (mean - best)) / n)
-    bound = theory.adamix.excess_bound(d=d, n=n, rho=rho, lipschitz=1.0, distance=1.0, ball=1.0, steps=steps)
+    bound = theory.adamix.excess_bound(
+        d=d, n=n, rho=rho, lipschitz=1.0, distance=1.0, ball=1.0, steps=steps
+    )
     spread = np.std(excesses) / math.sqrt(len(excesses))
     assert np.mean(excesses) - 5 * spread <= bound
     assert np.mean(excesses) > bound / 100
 
 
 def test_gsd_theorem_c2_holds_for_the_exact_sampler_in_the_plane():
-    """k = 1, p = 2: the density ∝ exp(mε/2·λ₁cos²) over angles, integrated on a grid, keeps |cos| > √(1 − ρ²)."""
-    inputs = {"p": 2, "epsilon": 1.0, "clip": 1.0, "top": 0.7, "second": 0.3, "closeness": 0.5, "failure": 0.05}
+    """k = 1, p = 2: the density ∝ exp(mε/2·λ₁cos²) over angles, integrated on a grid, keeps |cos| >
+    √(1 − ρ²)."""
+    inputs = {
+        "p": 2,
+        "epsilon": 1.0,
+        "clip": 1.0,
+        "top": 0.7,
+        "second": 0.3,
+        "closeness": 0.5,
+        "failure": 0.05,
+    }
     m = CALCULATORS["gsd_theorem_c2"](**inputs).value("examples", Form.CORRECTED)
     angles = np.linspace(-math.pi / 2, math.pi / 2, 20_001)
 
@@ -223,7 +254,12 @@ def test_graph_and_choice_are_those_of_brute_force():
     x, y = theory.random_graph_rows(20, d=8, k=3, p=0.2, seed=2, part="private")
     graph = theory.component_graph(x)
     chosen = theory.choice(graph, x, y, epsilon=0.7)
-    errors = np.array([(x[:, np.isin(graph.labels, np.flatnonzero(union))].any(axis=1) != y).sum() for union in chosen.unions])
+    errors = np.array(
+        [
+            (x[:, np.isin(graph.labels, np.flatnonzero(union))].any(axis=1) != y).sum()
+            for union in chosen.unions
+        ]
+    )
     np.testing.assert_array_equal(chosen.errors, errors)
     weights = np.exp(-0.35 * errors)
     np.testing.assert_allclose(chosen.probabilities, weights / weights.sum(), rtol=1e-12)
@@ -249,22 +285,30 @@ def test_the_mixtures_predicted_error_is_that_of_simulation():
         z = sigma * generator.standard_normal((n, d))
         z[:, 0] += 1
         z[:, 1] += theta * generator.standard_normal(n)
-        w = (z / np.linalg.norm(z, axis=1, keepdims=True)).sum(axis=0) + generator.standard_normal(d) / mu_of(epsilon, 1e-5)
+        w = (z / np.linalg.norm(z, axis=1, keepdims=True)).sum(axis=0) + generator.standard_normal(
+            d
+        ) / mu_of(epsilon, 1e-5)
         errors.append(norm.cdf(-w[0] / math.sqrt(theta**2 * w[1] ** 2 + sigma**2 * (w @ w))))
     predicted = theory.predicted_error(n_private=n, epsilon=epsilon, k=d, theta=theta, sigma=sigma)
-    # 400 draws with standard deviation about 0.1: standard error 0.005; the prediction replaces a sum of squares by its mean.
+    # 400 draws with standard deviation about 0.1: standard error 0.005; the prediction replaces a
+    # sum of squares by its mean.
     assert np.mean(errors) == pytest.approx(predicted, abs=0.025)
 
 
 def test_measured_playgrounds_follow_their_predictions():
     from pillar_core.studies import playgrounds
 
-    table = playgrounds.mixture(d=64, theta=0.05, sigma=0.4, epsilon=0.5, n_private=[60, 500], n_public=200, seeds=4)
+    table = playgrounds.mixture(
+        d=64, theta=0.05, sigma=0.4, epsilon=0.5, n_private=[60, 500], n_public=200, seeds=4
+    )
     means = table.groupby(["projection", "n_private"])[["error", "predicted"]].mean()
-    # Four seeds of a noisy release: the widest spread (few rows, no projection) is about 0.07, so 0.035 for a mean of four.
+    # Four seeds of a noisy release: the widest spread (few rows, no projection) is about 0.07, so
+    # 0.035 for a mean of four.
     assert (means["error"] - means["predicted"]).abs().max() < 0.1
     few = means.xs(60, level="n_private")["error"]
     assert few["first public direction"] < 0.05 < 0.15 < few["none"]
-    graphs = playgrounds.disjunctions(d=20, k=10, p=0.1, epsilons=[0.5], n_private=[5, 100], n_unlabelled=60, seeds=3)
+    graphs = playgrounds.disjunctions(
+        d=20, k=10, p=0.1, epsilons=[0.5], n_private=[5, 100], n_unlabelled=60, seeds=3
+    )
     assert graphs.groupby("n_private")["error"].mean().is_monotonic_decreasing
     assert set(graphs["components"]) == {2}

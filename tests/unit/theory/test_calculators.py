@@ -11,10 +11,20 @@ from pillar_core.theory import CALCULATORS, Form
 
 PRINTED, CORRECTED, DERIVED = Form.PRINTED, Form.CORRECTED, Form.DERIVED
 
-# Inputs, then (value, form, number by hand). √(ln(2/0.02)/2) = √2.302585 = 1.517427, so 1600·(2.517427)² = 10,139.90.
+# Inputs, then (value, form, number by hand). √(ln(2/0.02)/2) = √2.302585 = 1.517427, so
+# 1600·(2.517427)² = 10,139.90.
 HAND = {
     "pillar_theorem_1": (
-        {"k": 25, "gamma": 0.5, "xi": 0.2, "gap": 0.1, "alpha": 0.1, "beta": 0.02, "epsilon": 0.1, "loss": "hinge"},
+        {
+            "k": 25,
+            "gamma": 0.5,
+            "xi": 0.2,
+            "gap": 0.1,
+            "alpha": 0.1,
+            "beta": 0.02,
+            "epsilon": 0.1,
+            "loss": "hinge",
+        },
         [
             ("public rows", PRINTED, 1600 * 2.5174271293851465**2 / 0.08**2),
             ("Lipschitz constant", PRINTED, 1 / 0.36),
@@ -23,7 +33,17 @@ HAND = {
         ],
     ),
     "pillar_theorem_2": (
-        {"k": 9, "gamma": 0.5, "xi": 0.1, "gap": 0.2, "eta": 0.009, "radius": 2.0, "alpha": 0.1, "beta": 0.1, "epsilon": 0.3},
+        {
+            "k": 9,
+            "gamma": 0.5,
+            "xi": 0.1,
+            "gap": 0.2,
+            "eta": 0.009,
+            "radius": 2.0,
+            "alpha": 0.1,
+            "beta": 0.1,
+            "epsilon": 0.3,
+        },
         [
             ("1/Lipschitz", PRINTED, 0.5 * (0.9 - 0.7)),
             ("1/Lipschitz", CORRECTED, 0.45 * (0.9 - 0.4)),
@@ -34,7 +54,17 @@ HAND = {
         ],
     ),
     "pillar_theorem_4": (
-        {"k": 9, "gamma": 0.5, "xi": 0.0, "gap": 0.2, "eta": 0.01, "radius": 1.0, "alpha": 0.1, "beta": 0.04, "epsilon": 0.3},
+        {
+            "k": 9,
+            "gamma": 0.5,
+            "xi": 0.0,
+            "gap": 0.2,
+            "eta": 0.01,
+            "radius": 1.0,
+            "alpha": 0.1,
+            "beta": 0.04,
+            "epsilon": 0.3,
+        },
         [
             ("margin left", PRINTED, 0.5 * (0.9 - 0.7)),
             ("margin left", CORRECTED, 0.5 * (0.9 - 0.1)),
@@ -45,13 +75,32 @@ HAND = {
         ],
     ),
     "pillar_corollary_2": (
-        # 4√100 + 2√(ln(4·10^4/0.04)) = 40 + 2√13.815511 = 47.433848; times 0.01: 0.47433848. L = M/(0.9γ) = 3.11636773.
-        {"d": 100, "theta": 0.005, "sigma": 0.005, "n_private": 10_000, "alpha": 0.1, "beta": 0.04, "epsilon": 0.1},
+        # 4√100 + 2√(ln(4·10^4/0.04)) = 40 + 2√13.815511 = 47.433848; times 0.01: 0.47433848. L =
+        # M/(0.9γ) = 3.11636773.
+        {
+            "d": 100,
+            "theta": 0.005,
+            "sigma": 0.005,
+            "n_private": 10_000,
+            "alpha": 0.1,
+            "beta": 0.04,
+            "epsilon": 0.1,
+        },
         [
             ("margin", PRINTED, 1 - 0.4743384504624082),
             ("radius", PRINTED, 1 + 0.4743384504624082),
-            ("public rows", PRINTED, 1.4743384504624082**2 * math.log(50) / (0.5256615495375918 * 0.005) ** 2),
-            ("private rows", PRINTED, 1.4743384504624082 * math.sqrt(2) / (0.01 * 0.5256615495375918 * (1 - 0.05256615495375918))),
+            (
+                "public rows",
+                PRINTED,
+                1.4743384504624082**2 * math.log(50) / (0.5256615495375918 * 0.005) ** 2,
+            ),
+            (
+                "private rows",
+                PRINTED,
+                1.4743384504624082
+                * math.sqrt(2)
+                / (0.01 * 0.5256615495375918 * (1 - 0.05256615495375918)),
+            ),
             ("private rows", CORRECTED, 311.636773 + 31.1636773**2),
             ("private rows without projection", DERIVED, 3116.36773 + 31.1636773**2),
         ],
@@ -65,9 +114,21 @@ HAND = {
             ("largest possible distance", DERIVED, 2.0),
         ],
     ),
-    "pillar_lemma_5": ({"gap": 0.4, "frobenius": 0.05}, [("projector distance, at most", PRINTED, 0.25)]),
+    "pillar_lemma_5": (
+        {"gap": 0.4, "frobenius": 0.05},
+        [("projector distance, at most", PRINTED, 0.25)],
+    ),
     "pillar_table_v": (
-        {"d": 900, "k": 9, "gamma": 0.5, "xi": 0.4, "alpha": 0.1, "epsilon": 0.1, "low_rank": 0.01, "n": 2},
+        {
+            "d": 900,
+            "k": 9,
+            "gamma": 0.5,
+            "xi": 0.4,
+            "alpha": 0.1,
+            "epsilon": 0.1,
+            "low_rank": 0.01,
+            "n": 2,
+        },
         [
             ("PILLAR", PRINTED, 1000.0),
             ("generic semi-private learner", PRINTED, 6000.0),
@@ -108,7 +169,15 @@ HAND = {
         ],
     ),
     "adamix_theorem_3": (
-        {"d": 100, "n": 1000, "rho": 0.02, "lipschitz": 1.0, "distance": 0.5, "ball": 1.0, "steps": 100},
+        {
+            "d": 100,
+            "n": 1000,
+            "rho": 0.02,
+            "lipschitz": 1.0,
+            "distance": 0.5,
+            "ball": 1.0,
+            "steps": 100,
+        },
         [
             ("λ", PRINTED, math.sqrt(0.02 / 100)),
             ("λ", CORRECTED, 200.0),
@@ -119,15 +188,35 @@ HAND = {
     ),
     "adamix_theorem_4": (
         {"d": 100, "n": 1000, "n_public": 25, "rho": 0.02, "lipschitz": 1.0, "curvature": 0.5},
-        [("cost of privacy, at most", PRINTED, 40 / (0.5 * 5 * 1000 * 0.2)), ("distance of the public start, at most", PRINTED, 0.8)],
+        [
+            ("cost of privacy, at most", PRINTED, 40 / (0.5 * 5 * 1000 * 0.2)),
+            ("distance of the public start, at most", PRINTED, 0.8),
+        ],
     ),
     "gsd_theorem_c2": (
-        {"p": 10, "epsilon": 2.0, "clip": 0.8, "top": 1.0, "second": 0.1, "squared_singular": 0.5, "closeness": 0.6, "failure": 0.1},
+        {
+            "p": 10,
+            "epsilon": 2.0,
+            "clip": 0.8,
+            "top": 1.0,
+            "second": 0.1,
+            "squared_singular": 0.5,
+            "closeness": 0.6,
+            "failure": 0.1,
+        },
         [
             ("gap after clipping", PRINTED, 1.26),
             ("gap after clipping", CORRECTED, 0.54),
-            ("examples", PRINTED, 6.4 / (2 * 1.26 * 0.2) * (0.4 * math.log(10) + 2 * math.log(8 / (0.36 * 1.26)))),
-            ("examples", CORRECTED, 6.4 / (2 * 0.54 * 0.2) * (0.4 * math.log(10) + 2 * math.log(8 / (0.36 * 0.54)))),
+            (
+                "examples",
+                PRINTED,
+                6.4 / (2 * 1.26 * 0.2) * (0.4 * math.log(10) + 2 * math.log(8 / (0.36 * 1.26))),
+            ),
+            (
+                "examples",
+                CORRECTED,
+                6.4 / (2 * 0.54 * 0.2) * (0.4 * math.log(10) + 2 * math.log(8 / (0.36 * 0.54))),
+            ),
             ("ε of the printed sampler", CORRECTED, 1.28),
         ],
     ),
@@ -165,7 +254,10 @@ def test_extreme_inputs_have_an_answer_in_own_words():
     assert outcome.value("public rows") == math.inf
     assert outcome.value("private rows") == math.inf
     assert CALCULATORS["pillar_lemma_4"](gap=0.0).value("projector distance, at most") == math.inf
-    assert CALCULATORS["pillar_theorem_4"](gap=0.001, eta=0.01).value("public rows", CORRECTED) == math.inf
+    assert (
+        CALCULATORS["pillar_theorem_4"](gap=0.001, eta=0.01).value("public rows", CORRECTED)
+        == math.inf
+    )
 
 
 @pytest.mark.parametrize("name", CALCULATORS)
@@ -200,15 +292,32 @@ def test_a_broken_range_is_listed_with_the_value(name, inputs, broken):
 
 
 def test_theorem_1_fits_corollary_2_and_rate_curves_cross_where_they_should():
-    """Corollary 2, corrected, is Theorem 1 at k = 1, ξ = 0 and the mixture's normalised margin and gap."""
-    inputs = {"d": 100, "theta": 0.005, "sigma": 0.005, "n_private": 10_000, "alpha": 0.1, "beta": 0.04, "epsilon": 0.1}
+    """Corollary 2, corrected, is Theorem 1 at k = 1, ξ = 0 and the mixture's normalised margin and
+    gap."""
+    inputs = {
+        "d": 100,
+        "theta": 0.005,
+        "sigma": 0.005,
+        "n_private": 10_000,
+        "alpha": 0.1,
+        "beta": 0.04,
+        "epsilon": 0.1,
+    }
     corollary = CALCULATORS["pillar_corollary_2"](**inputs)
     gamma, radius = corollary.value("margin"), corollary.value("radius")
     theorem = CALCULATORS["pillar_theorem_1"](
-        k=1, gamma=gamma / radius, xi=0.0, gap=(1 - 0.005**2) / radius**2, alpha=0.1, beta=0.04, epsilon=0.1
+        k=1,
+        gamma=gamma / radius,
+        xi=0.0,
+        gap=(1 - 0.005**2) / radius**2,
+        alpha=0.1,
+        beta=0.04,
+        epsilon=0.1,
     )
     assert corollary.value("public rows", CORRECTED) == pytest.approx(theorem.value("public rows"))
-    assert corollary.value("private rows", CORRECTED) == pytest.approx(theorem.value("private rows", CORRECTED))
+    assert corollary.value("private rows", CORRECTED) == pytest.approx(
+        theorem.value("private rows", CORRECTED)
+    )
     # PILLAR beats JL exactly while √k < (1 − ξ)·√(log n)/γ.
     table = theory.rate_curves("k", [10, 2000], gamma=0.1, xi=0.0, n=45_000)
     for k, wins in ((10, True), (2000, False)):

@@ -1,1 +1,2 @@
-"""Networks on images under differential privacy: what second_phase, private_fine_tuning and from_scratch share."""
+"""Networks on images under differential privacy: what second_phase, private_fine_tuning and
+from_scratch share."""

@@ -1,5 +1,5 @@
-"""A trained network on rows of pixels, rebuilt from names and arrays; and which of its parameters are trained: all, the head, biases,
-named layers, or low-rank additions (LoRA, through peft).
+"""A trained network on rows of pixels, rebuilt from names and arrays; and which of its parameters
+are trained: all, the head, biases, named layers, or low-rank additions (LoRA, through peft).
 """
 
 import dataclasses
@@ -26,7 +26,8 @@ ROWS_AT_A_TIME = 256
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """What decides a network's structure: its name, what is trained, the images' shape (h, w[, c]) and the number of classes."""
+    """What decides a network's structure: its name, what is trained, the images' shape (h, w[, c])
+    and the number of classes."""
 
     network: str
     trainable: str
@@ -35,17 +36,33 @@ class Design:
     shape: tuple[int, ...]
     n_classes: int
 
-    def build(self, *, seed: int | None, is_filled: bool = True) -> "tuple[torch.nn.Module, str, Input]":
-        """(the network at its start, the name of its head, how rows become its input); not `is_filled`: without the file of its weights."""
+    def build(
+        self, *, seed: int | None, is_filled: bool = True
+    ) -> "tuple[torch.nn.Module, str, Input]":
+        """(the network at its start, the name of its head, how rows become its input); not
+        `is_filled`: without the file of its weights."""
         channels = channels_of(self.shape)
-        network = networks.build(self.network, channels=channels, n_classes=self.n_classes, seed=seed, is_filled=is_filled)
-        module = choose(network, trainable=self.trainable, layers=self.layers, lora_rank=self.lora_rank, seed=seed)
+        network = networks.build(
+            self.network,
+            channels=channels,
+            n_classes=self.n_classes,
+            seed=seed,
+            is_filled=is_filled,
+        )
+        module = choose(
+            network,
+            trainable=self.trainable,
+            layers=self.layers,
+            lora_rank=self.lora_rank,
+            seed=seed,
+        )
         return module, network.head, Input.of(self.shape, network)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NetworkClassifier:
-    """scores(x) = network(pixels x). names, arrays: the network's whole state, so that nothing else is needed but its design."""
+    """scores(x) = network(pixels x). names, arrays: the network's whole state, so that nothing else
+    is needed but its design."""
 
     design: Design
     names: tuple[str, ...]
@@ -55,7 +72,11 @@ class NetworkClassifier:
     def of(cls, design: Design, module: "torch.nn.Module") -> "NetworkClassifier":
         """The classifier of a trained module."""
         state = module.state_dict()
-        return cls(design, tuple(state), tuple(np.array(value.detach().cpu().numpy()) for value in state.values()))
+        return cls(
+            design,
+            tuple(state),
+            tuple(np.array(value.detach().cpu().numpy()) for value in state.values()),
+        )
 
     @property
     def width(self) -> int:
@@ -63,13 +84,26 @@ class NetworkClassifier:
         return int(np.prod(self.design.shape))
 
     def scores(self, x: Array) -> Array:
-        """(n, C) float32 logits of rows of pixels x (n, h·w·c) in [0, 1]. Raises DataError for rows of another width."""
+        """(n, C) float32 logits of rows of pixels x (n, h·w·c) in [0, 1]. Raises DataError for rows
+        of another width."""
         if x.ndim != 2 or x.shape[1] != self.width:
-            raise DataError(f"rows must be the pixels of images {self.design.shape}, shape (n, {self.width}); got {x.shape}.")
+            raise DataError(
+                f"rows must be the pixels of images {self.design.shape}, shape (n, {self.width});"
+                f" got {x.shape}."
+            )
         module, form, where = self._network
-        with torch.inference_mode(), threads_for(100.0 * len(x) * sum(array.size for array in self.arrays)):
+        with (
+            torch.inference_mode(),
+            threads_for(100.0 * len(x) * sum(array.size for array in self.arrays)),
+        ):
             parts = [
-                module(form.ready(form.images(torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(where)))).cpu()
+                module(
+                    form.ready(
+                        form.images(
+                            torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(where)
+                        )
+                    )
+                ).cpu()
                 for rows in np.array_split(x, max(1, -(-len(x) // ROWS_AT_A_TIME)))
             ]
         return np.asarray(torch.cat(parts).numpy())
@@ -81,7 +115,12 @@ class NetworkClassifier:
     @cached_property
     def _network(self) -> "tuple[torch.nn.Module, Input, torch.device]":
         module, _, form = self.design.build(seed=0, is_filled=False)
-        module.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in zip(self.names, self.arrays, strict=True)})
+        module.load_state_dict(
+            {
+                name: torch.from_numpy(array.copy())
+                for name, array in zip(self.names, self.arrays, strict=True)
+            }
+        )
         where = training_device()
         return module.eval().to(where), form, where
 
@@ -92,21 +131,34 @@ class NetworkClassifier:
 CHOICES = ("all", "head", "bias", "layers", "lora")
 
 
-def choose(built: Built, *, trainable: str, layers: str, lora_rank: int, seed: int | None) -> "torch.nn.Module":
-    """The network with `requires_grad` on the chosen parameters alone; the head is always among them.
+def choose(
+    built: Built, *, trainable: str, layers: str, lora_rank: int, seed: int | None
+) -> "torch.nn.Module":
+    """The network with `requires_grad` on the chosen parameters alone; the head is always among
+    them.
 
-    `layers`: names of parts, separated by commas: those that train (layers), or that get low-rank additions (lora; none means
-    every linear layer and ungrouped convolution).
-    Raises SettingError for no such part, or no part named where parts are asked for. Raises MissingDependencyError where peft is not
-    installed.
+    `layers`: names of parts, separated by commas: those that train (layers), or that get low-rank
+    additions (lora; none means every linear layer and ungrouped convolution).
+    Raises SettingError for no such part, or no part named where parts are asked for. Raises
+    MissingDependencyError where peft is not installed.
     """
     module = built.module
     named = tuple(part.strip() for part in layers.split(",") if part.strip())
     if trainable == "layers" and not named:
-        raise SettingError(f"trainable='layers' needs the names of parts in layers; this network has {_parts(module)}.")
-    absent = [part for part in named if not any(_below(name, part) for name, _ in module.named_parameters())]
+        raise SettingError(
+            "trainable='layers' needs the names of parts in layers; this network has"
+            f" {_parts(module)}."
+        )
+    absent = [
+        part
+        for part in named
+        if not any(_below(name, part) for name, _ in module.named_parameters())
+    ]
     if absent:
-        raise SettingError(f"layers names {', '.join(absent)}, which this network does not have; its parts are {_parts(module)}.")
+        raise SettingError(
+            f"layers names {', '.join(absent)}, which this network does not have; its parts are"
+            f" {_parts(module)}."
+        )
     if trainable == "lora":
         _add_low_rank(module, built.head, named, rank=lora_rank, seed=seed)
     for name, parameter in module.named_parameters():
@@ -133,17 +185,31 @@ def _below(name: str, part: str) -> bool:
 
 def _parts(module: "torch.nn.Module") -> str:
     """Names of the parts one and two levels down, for messages."""
-    names = [name for name, part in module.named_modules() if name and name.count(".") < 2 and any(True for _ in part.parameters())]
+    names = [
+        name
+        for name, part in module.named_modules()
+        if name and name.count(".") < 2 and any(True for _ in part.parameters())
+    ]
     return ", ".join(names[:24]) + (" …" if len(names) > 24 else "")
 
 
-def _add_low_rank(module: "torch.nn.Module", head: str, named: tuple[str, ...], *, rank: int, seed: int | None) -> None:
-    """Adds B·A of `rank` to the chosen layers (Hu et al. 2022, α = rank): A normal with variance 1/fan-in named by seed, B zero."""
-    targets = [name for name, layer in module.named_modules() if _takes_low_rank(layer) and not _below(name, head)]
+def _add_low_rank(
+    module: "torch.nn.Module", head: str, named: tuple[str, ...], *, rank: int, seed: int | None
+) -> None:
+    """Adds B·A of `rank` to the chosen layers (Hu et al. 2022, α = rank): A normal with variance
+    1/fan-in named by seed, B zero."""
+    targets = [
+        name
+        for name, layer in module.named_modules()
+        if _takes_low_rank(layer) and not _below(name, head)
+    ]
     if named:
         targets = [name for name in targets if any(_below(name, part) for part in named)]
     if not targets:
-        raise SettingError("trainable='lora' finds no linear layer or ungrouped convolution below layers; name other parts.")
+        raise SettingError(
+            "trainable='lora' finds no linear layer or ungrouped convolution below layers; name"
+            " other parts."
+        )
     with needed("trainable='lora'"):
         from peft import LoraConfig, inject_adapter_in_model
     with warnings.catch_warnings():
@@ -153,9 +219,13 @@ def _add_low_rank(module: "torch.nn.Module", head: str, named: tuple[str, ...], 
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             if ".lora_A." in name:
-                drawn = generator.standard_normal(tuple(parameter.shape)) / math.sqrt(parameter[0].numel())
+                drawn = generator.standard_normal(tuple(parameter.shape)) / math.sqrt(
+                    parameter[0].numel()
+                )
                 parameter.copy_(torch.from_numpy(drawn))
 
 
 def _takes_low_rank(layer: Any) -> bool:
-    return isinstance(layer, torch.nn.Linear) or (isinstance(layer, torch.nn.Conv2d) and layer.groups == 1)
+    return isinstance(layer, torch.nn.Linear) or (
+        isinstance(layer, torch.nn.Conv2d) and layer.groups == 1
+    )

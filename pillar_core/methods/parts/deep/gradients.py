@@ -1,7 +1,8 @@
-"""Clipped sums of per-example gradients of a network: Opacus computes the gradients, rows are clipped here, sums are float64,
-of releases int64.
+"""Clipped sums of per-example gradients of a network: Opacus computes the gradients, rows are
+clipped here, sums are float64, of releases int64.
 
-An example's gradient is the mean over its augmented copies (De et al. 2022), taken before it is clipped, so copies cost no privacy.
+An example's gradient is the mean over its augmented copies (De et al. 2022), taken before it is
+clipped, so copies cost no privacy.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ MOST_ROWS, MOST_ROWS_DEVICE = 128, 512
 
 @contextlib.contextmanager
 def per_row(module: torch.nn.Module) -> Iterator[Any]:
-    """`module` wrapped by Opacus so that a backward pass of a summed loss leaves `grad_sample` (n, …) on trained parameters."""
+    """`module` wrapped by Opacus so that a backward pass of a summed loss leaves `grad_sample` (n,
+    …) on trained parameters."""
     from pillar_core.methods.parts.deep.layers import FixedNorm, StandardisedConv2d
 
     with warnings.catch_warnings():
@@ -43,10 +45,14 @@ def per_row(module: torch.nn.Module) -> Iterator[Any]:
                 parameter.grad = None
 
 
-def micro_rows(n_parameters: int, copies: int, where: torch.device, *, expected: float, chance: float) -> int:
-    """Rows of every micro-batch, for Poisson batches of `expected` rows in which each row has this `chance`: public numbers alone.
+def micro_rows(
+    n_parameters: int, copies: int, where: torch.device, *, expected: float, chance: float
+) -> int:
+    """Rows of every micro-batch, for Poisson batches of `expected` rows in which each row has this
+    `chance`: public numbers alone.
 
-    A batch two deviations larger than expected takes the fewest micro-batches that fit in memory, of equal size, in eights.
+    A batch two deviations larger than expected takes the fewest micro-batches that fit in memory,
+    of equal size, in eights.
     """
     on_cpu = where.type == "cpu"
     by_gradients = (FLOATS if on_cpu else FLOATS_DEVICE) // max(n_parameters * copies, 1)
@@ -57,16 +63,27 @@ def micro_rows(n_parameters: int, copies: int, where: torch.device, *, expected:
 
 
 def of_rows(
-    wrapped: Any, parameters: list[torch.nn.Parameter], images: torch.Tensor, labels: torch.Tensor, *, copies: int
+    wrapped: Any,
+    parameters: list[torch.nn.Parameter],
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    *,
+    copies: int,
 ) -> list[torch.Tensor]:
-    """The gradients of n examples, each the mean over its copies: for every parameter (n, its numbers) float32.
+    """The gradients of n examples, each the mean over its copies: for every parameter (n, its
+    numbers) float32.
 
     images: (n · copies, c, h, w), an example's copies side by side; labels: (n,) int64.
     Nothing of a call that raises, for want of memory say, is left for the next.
     """
     try:
         logits = wrapped(images)
-        loss = torch.nn.functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="sum") / copies
+        loss = (
+            torch.nn.functional.cross_entropy(
+                logits, labels.repeat_interleave(copies), reduction="sum"
+            )
+            / copies
+        )
         torch.autograd.backward(loss)
         return [_summed_copies(parameter, copies) for parameter in parameters]
     except BaseException:
@@ -75,19 +92,26 @@ def of_rows(
 
 
 def factors_of(rows: list[torch.Tensor], clip: float) -> torch.Tensor:
-    """(n,) float64: what clips each example's gradient, all parameters together; 0 where it is not finite."""
+    """(n,) float64: what clips each example's gradient, all parameters together; 0 where it is not
+    finite."""
     squares = torch.stack([row.square().sum(1, dtype=torch.float64) for row in rows]).sum(0)
-    return clip_factors(squares[None], torch.tensor([clip], dtype=torch.float64, device=squares.device))[0]
+    return clip_factors(
+        squares[None], torch.tensor([clip], dtype=torch.float64, device=squares.device)
+    )[0]
 
 
 def clipped_sum(rows: list[torch.Tensor], factors: torch.Tensor) -> torch.Tensor:
-    """(p,) float64 Σ_i factor_i · gradient_i, all parameters as one vector; an example with factor 0 adds 0, whatever its gradient."""
+    """(p,) float64 Σ_i factor_i · gradient_i, all parameters as one vector; an example with factor
+    0 adds 0, whatever its gradient."""
     return torch.cat([factors @ row.double() for row in _counted_rows(rows, factors)])
 
 
 def integer_sum(rows: list[torch.Tensor], factors: torch.Tensor, clip: float) -> torch.Tensor:
-    """(p,) int64 sum of the same vectors in whole numbers of norm at most SUM_UNITS, which stand for `clip`; a longer one adds 0."""
-    reach = SUM_UNITS - math.sqrt(sum(row.shape[1] for row in rows)) / 2 - 1  # rounding lengthens p numbers by at most √p / 2
+    """(p,) int64 sum of the same vectors in whole numbers of norm at most SUM_UNITS, which stand
+    for `clip`; a longer one adds 0."""
+    reach = (
+        SUM_UNITS - math.sqrt(sum(row.shape[1] for row in rows)) / 2 - 1
+    )  # rounding lengthens p numbers by at most √p / 2
     scales = (factors * (reach / clip))[:, None]
     whole = [row.double().mul_(scales).round_() for row in _counted_rows(rows, factors)]
     fits = torch.stack([part.square().sum(1) for part in whole]).sum(0) <= SUM_UNITS**2
@@ -119,7 +143,9 @@ def _summed_copies(parameter: torch.nn.Parameter, copies: int) -> torch.Tensor:
     return each[:, 0] if copies == 1 else each.sum(1)
 
 
-def _norm_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[torch.nn.Parameter, torch.Tensor]:
+def _norm_gradients(
+    layer: Any, activations: Any, backprops: torch.Tensor
+) -> dict[torch.nn.Parameter, torch.Tensor]:
     """Opacus' rule for `FixedNorm`, whose channels are the second axis."""
     gradients: dict[torch.nn.Parameter, torch.Tensor] = {}
     if layer.scale.requires_grad:
@@ -129,15 +155,29 @@ def _norm_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> di
     return gradients
 
 
-def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[torch.nn.Parameter, torch.Tensor]:
-    """Opacus' rule for a convolution, then back through the standardisation of its kernels, which is the same for all rows."""
+def _standardised_gradients(
+    layer: Any, activations: Any, backprops: torch.Tensor
+) -> dict[torch.nn.Parameter, torch.Tensor]:
+    """Opacus' rule for a convolution, then back through the standardisation of its kernels, which
+    is the same for all rows."""
     from opacus.grad_sample.conv import compute_conv_grad_sample
 
     from pillar_core.methods.parts.deep.layers import before_standardisation
 
-    plain = torch.nn.Conv2d(layer.in_channels, layer.out_channels, layer.kernel_size, layer.stride, layer.padding, device="meta")
+    plain = torch.nn.Conv2d(
+        layer.in_channels,
+        layer.out_channels,
+        layer.kernel_size,
+        layer.stride,
+        layer.padding,
+        device="meta",
+    )
     plain.weight, plain.bias = layer.weight, layer.bias
-    gradients: dict[torch.nn.Parameter, torch.Tensor] = compute_conv_grad_sample(plain, activations, backprops)
+    gradients: dict[torch.nn.Parameter, torch.Tensor] = compute_conv_grad_sample(
+        plain, activations, backprops
+    )
     if layer.weight.requires_grad:
-        gradients[layer.weight] = before_standardisation(gradients[layer.weight], layer.weight.detach())
+        gradients[layer.weight] = before_standardisation(
+            gradients[layer.weight], layer.weight.detach()
+        )
     return gradients

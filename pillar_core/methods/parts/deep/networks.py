@@ -1,8 +1,10 @@
-"""The networks that deep learners train, by name: small_cnn, wrn_16_4, or `timm:<name>?weights=<file>[&option=value]`.
+"""The networks that deep learners train, by name: small_cnn, wrn_16_4, or
+`timm:<name>?weights=<file>[&option=value]`.
 
-No layer looks across rows, else no row would have a gradient of its own. Networks with a random start have group
-normalisation. Pre-trained batch normalisation is kept as what it is at test time, a fixed affine map (`FixedNorm`): converting it to
-group normalisation would throw away what the weights were trained with. timm is imported where it is used.
+No layer looks across rows, else no row would have a gradient of its own. Networks with a random
+start have group normalisation. Pre-trained batch normalisation is kept as what it is at test time,
+a fixed affine map (`FixedNorm`): converting it to group normalisation would throw away what the
+weights were trained with. timm is imported where it is used.
 """
 
 from __future__ import annotations
@@ -24,12 +26,20 @@ GROUPS = 8
 TIMM = "timm:"
 TIMM_SIDE = 128
 """Side of the images that a network of timm gets unless the name says `&size=224`."""
-_SIDE = Param("size", int, TIMM_SIDE, "Side of the images that a network which leaves as a file gets.", low=8, high=1024)
+_SIDE = Param(
+    "size",
+    int,
+    TIMM_SIDE,
+    "Side of the images that a network which leaves as a file gets.",
+    low=8,
+    high=1024,
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Built:
-    """A network whose last layer, `head`, is linear and zero; images (n, `channels`, side, side) in [−1, 1] go in."""
+    """A network whose last layer, `head`, is linear and zero; images (n, `channels`, side, side) in
+    [−1, 1] go in."""
 
     module: torch.nn.Module
     head: str
@@ -37,12 +47,16 @@ class Built:
     side: int | None
 
 
-def build(name: str, *, channels: int, n_classes: int, seed: int | None, is_filled: bool = True) -> Built:
-    """The network called `name` at its start, for images with `channels` channels: random weights named by `seed`, or those of the file.
+def build(
+    name: str, *, channels: int, n_classes: int, seed: int | None, is_filled: bool = True
+) -> Built:
+    """The network called `name` at its start, for images with `channels` channels: random weights
+    named by `seed`, or those of the file.
 
     is_filled: False leaves the file alone, for a network whose whole state is set afterwards.
-    Raises UnknownNameError for an unknown network, SettingError for a timm name without its weights file, DataError where the file
-    does not hold this network, MissingDependencyError where timm is not installed.
+    Raises UnknownNameError for an unknown network, SettingError for a timm name without its weights
+    file, DataError where the file does not hold this network, MissingDependencyError where timm is
+    not installed.
     """
     if name.startswith(TIMM):
         return _build_pretrained(name, n_classes, is_filled)
@@ -52,25 +66,32 @@ def build(name: str, *, channels: int, n_classes: int, seed: int | None, is_fill
         from pillar_core.methods.parts.deep.layers import WideResNet
 
         return Built(draw_start(WideResNet(channels, n_classes), seed), "head", channels, None)
-    raise UnknownNameError(f"network must be small_cnn, wrn_16_4 or timm:<name>?weights=<safetensors file>; got {name!r}.")
+    raise UnknownNameError(
+        "network must be small_cnn, wrn_16_4 or timm:<name>?weights=<safetensors file>; got"
+        f" {name!r}."
+    )
 
 
 def draw_start(module: torch.nn.Module, seed: int | None) -> torch.nn.Module:
-    """`module` with every kernel drawn anew, normal with variance 2/fan-in (He et al. 2015), biases and the last layer zero."""
+    """`module` with every kernel drawn anew, normal with variance 2/fan-in (He et al. 2015), biases
+    and the last layer zero."""
     generator = stream(seed, "network start")
     linear = [layer for layer in module.modules() if isinstance(layer, torch.nn.Linear)]
     with torch.no_grad():
         for layer in module.modules():
             if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
                 spread = 0.0 if layer is linear[-1] else math.sqrt(2.0 / layer.weight[0].numel())
-                layer.weight.copy_(torch.from_numpy(spread * generator.standard_normal(tuple(layer.weight.shape))))
+                layer.weight.copy_(
+                    torch.from_numpy(spread * generator.standard_normal(tuple(layer.weight.shape)))
+                )
                 if layer.bias is not None:
                     layer.bias.zero_()
     return module
 
 
 def small_cnn(channels: int, n_classes: int) -> torch.nn.Module:
-    """Two convolutions with group normalisation, pooled to 4 × 4, and a linear head: about 10,000 parameters."""
+    """Two convolutions with group normalisation, pooled to 4 × 4, and a linear head: about 10,000
+    parameters."""
     from pillar_core.methods.parts.deep.layers import Pooled
 
     layers: dict[str, torch.nn.Module] = {
@@ -87,7 +108,8 @@ def small_cnn(channels: int, n_classes: int) -> torch.nn.Module:
 
 
 def set_training_mode(module: torch.nn.Module) -> torch.nn.Module:
-    """`module` in training mode but for its dropout, whose draws would tie rows to each other's places in the batch."""
+    """`module` in training mode but for its dropout, whose draws would tie rows to each other's
+    places in the batch."""
     module.train()
     for child in module.modules():
         if "drop" in type(child).__name__.lower():
@@ -98,8 +120,8 @@ def set_training_mode(module: torch.nn.Module) -> torch.nn.Module:
 def portable(name: str) -> str:
     """The name with the folder of its weights left out: what an exported model may say of it.
 
-    Raises SettingError for a timm name that no other machine should build from a file that it was given: not of timm's own list, or with
-    options besides `weights` and `size`.
+    Raises SettingError for a timm name that no other machine should build from a file that it was
+    given: not of timm's own list, or with options besides `weights` and `size`.
     """
     if not name.startswith(TIMM):
         return name
@@ -108,17 +130,29 @@ def portable(name: str) -> str:
     title, _, query = name.removeprefix(TIMM).partition("?")
     options = dict(parse_qsl(query))
     if title not in timm.list_models() or not set(options) <= {"weights", "size"}:
-        raise SettingError(f"only networks of timm's list without options besides weights and size leave as a file; got {TIMM}{title}.")
-    public_options = {key: Path(value).name if key == "weights" else str(_SIDE.check(int(value))) for key, value in options.items()}
+        raise SettingError(
+            "only networks of timm's list without options besides weights and size leave as a"
+            f" file; got {TIMM}{title}."
+        )
+    public_options = {
+        key: Path(value).name if key == "weights" else str(_SIDE.check(int(value)))
+        for key, value in options.items()
+    }
     return f"{TIMM}{title}?{urlencode(public_options)}"
 
 
 def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
     title, _, query = name.removeprefix(TIMM).partition("?")
     options: dict[str, Any] = dict(parse_qsl(query))
-    weights, side = Path(options.pop("weights", "")).expanduser(), int(options.pop("size", TIMM_SIDE))
+    weights, side = (
+        Path(options.pop("weights", "")).expanduser(),
+        int(options.pop("size", TIMM_SIDE)),
+    )
     if is_filled and not weights.is_file():
-        raise SettingError(f"network {TIMM}{title} needs its weights as a local file, {TIMM}{title}?weights=FILE; got {str(weights)!r}.")
+        raise SettingError(
+            f"network {TIMM}{title} needs its weights as a local file, {TIMM}{title}?weights=FILE;"
+            f" got {str(weights)!r}."
+        )
     import timm
 
     trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **options)
@@ -128,36 +162,56 @@ def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
     trunk = with_fixed_norms(trunk)
-    if is_filled and not keeps_rows_apart(trunk, torch.from_numpy(stream(0, "rows apart").standard_normal((1, 3, side, side))).float()):
-        raise SettingError(f"network {TIMM}{title} with these options looks across the rows of a batch; leave out norm_layer and the like.")
+    if is_filled and not keeps_rows_apart(
+        trunk, torch.from_numpy(stream(0, "rows apart").standard_normal((1, 3, side, side))).float()
+    ):
+        raise SettingError(
+            f"network {TIMM}{title} with these options looks across the rows of a batch; leave out"
+            " norm_layer and the like."
+        )
     return Built(torch.nn.Sequential(trunk, head), "1", 3, side)
 
 
 def keeps_rows_apart(module: torch.nn.Module, image: torch.Tensor) -> bool:
-    """Whether, as it trains, `module` gives `image` (1, c, h, w) the same beside one row as beside another, and keeps nothing of them.
+    """Whether, as it trains, `module` gives `image` (1, c, h, w) the same beside one row as beside
+    another, and keeps nothing of them.
 
-    Clipping bounds what a row does only where this holds: statistics of a batch (EvoNorm-B's, say) would let a row move the gradients
-    of all others, and running ones would carry private rows into what is returned.
+    Clipping bounds what a row does only where this holds: statistics of a batch (EvoNorm-B's, say)
+    would let a row move the gradients of all others, and running ones would carry private rows into
+    what is returned.
     """
     before = {name: value.clone() for name, value in set_training_mode(module).state_dict().items()}
     with torch.no_grad():
         beside_signs, beside_zeros = (
-            module(torch.cat([image, neighbour]))[:1] for neighbour in (torch.sign(image), torch.zeros_like(image))
+            module(torch.cat([image, neighbour]))[:1]
+            for neighbour in (torch.sign(image), torch.zeros_like(image))
         )
-    is_same = torch.allclose(beside_signs, beside_zeros, rtol=1e-3, atol=1e-3 * float(beside_signs.abs().max()))
-    return is_same and all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    is_same = torch.allclose(
+        beside_signs, beside_zeros, rtol=1e-3, atol=1e-3 * float(beside_signs.abs().max())
+    )
+    return is_same and all(
+        torch.equal(value, before[name]) for name, value in module.state_dict().items()
+    )
 
 
 def with_fixed_norms(module: torch.nn.Module) -> torch.nn.Module:
-    """`module` with every batch normalisation replaced by the affine map that it is at test time, and nothing done in place.
+    """`module` with every batch normalisation replaced by the affine map that it is at test time,
+    and nothing done in place.
 
-    What is done in place (activations, `x += shortcut`) would overwrite what per-example gradients are computed from.
+    What is done in place (activations, `x += shortcut`) would overwrite what per-example gradients
+    are computed from.
     """
     from pillar_core.methods.parts.deep.layers import Copy, FixedNorm
 
     for name, child in module.named_children():
         if isinstance(child, torch.nn.modules.batchnorm._BatchNorm):
-            setattr(module, name, torch.nn.Sequential(FixedNorm(child), Copy(), getattr(child, "act", torch.nn.Identity())))
+            setattr(
+                module,
+                name,
+                torch.nn.Sequential(
+                    FixedNorm(child), Copy(), getattr(child, "act", torch.nn.Identity())
+                ),
+            )
         else:
             with_fixed_norms(child)
     for child in module.modules():

@@ -1,4 +1,5 @@
-"""Settings, cost and fit that the deep learners share: they differ in where the network starts and in what is trained."""
+"""Settings, cost and fit that the deep learners share: they differ in where the network starts and
+in what is trained."""
 
 import dataclasses
 from collections.abc import Callable
@@ -24,17 +25,24 @@ from pillar_core.splits import View
 from pillar_core.types import PublicFacts, SemiPrivateSplit, TrainResult
 
 NO_PIXELS = (
-    "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
-    "such as digits, or a folder, zip or npz of images"
+    "trains a network on images and these rows are no pixels: take a data set of images with the"
+    " backbone raw_pixels, such as digits, or a folder, zip or npz of images"
 )
-TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=classifier.CHOICES)
+TRAINABLE = Param(
+    "trainable",
+    str,
+    "all",
+    "Which parameters are trained, besides the head.",
+    choices=classifier.CHOICES,
+)
 
 PUBLIC_START = "the weights that the network starts from were made without the private rows"
 """What a guarantee of a pre-trained network assumes."""
 ROWS_APART = (
-    "each row's gradient depends on that row alone, to the last bit, whatever rows go through the network with it "
-    "(held in tests of small_cnn, wrn_16_4 and some random small networks on a CPU; nothing was shown for GPUs or other networks; "
-    "before each training, random images are tried)"
+    "each row's gradient depends on that row alone, to the last bit, whatever rows go through the"
+    " network with it (held in tests of small_cnn, wrn_16_4 and some random small networks on a"
+    " CPU; nothing was shown for GPUs or other networks; before each training, random images are"
+    " tried)"
 )
 """What a guarantee of any network assumes."""
 S = TypeVar("S", bound="DeepSettings")
@@ -50,7 +58,8 @@ class DeepSettings:
     sampling: str = params.setting(params.SAMPLING)
     learning_rate: float = params.setting(params.LEARNING_RATE, default=0.5, none_means="")
     l2_clip_norm: float = params.setting(
-        params.L2_CLIP_NORM, help="Largest L2 norm of one row's gradient, all trained parameters together."
+        params.L2_CLIP_NORM,
+        help="Largest L2 norm of one row's gradient, all trained parameters together.",
     )
     momentum: float = params.setting(params.MOMENTUM)
     copies: int = toml_setting("deep", "copies")
@@ -60,7 +69,8 @@ class DeepSettings:
 
     @property
     def trainable_choice(self) -> tuple[str, str, int]:
-        """Which parameters are trained besides the head, in which parts of the network, and the rank of additions: all."""
+        """Which parameters are trained besides the head, in which parts of the network, and the
+        rank of additions: all."""
         return "all", "", 1
 
 
@@ -70,7 +80,9 @@ class ChosenSettings(DeepSettings):
 
     trainable: str = params.setting(TRAINABLE)
     layers: str = toml_setting("deep", "layers")
-    lora_rank: int = params.setting(Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True))
+    lora_rank: int = params.setting(
+        Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)
+    )
 
     @property
     def trainable_choice(self) -> tuple[str, str, int]:
@@ -84,7 +96,8 @@ def unsupported_reason(split: SemiPrivateSplit) -> str:
 
 
 def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private or in a pass of random allocation."""
+    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private or in a pass of
+    random allocation."""
     plan = head_plan(settings, facts)
     return descent.cost_of_steps(plan, plan.noise_multiplier)
 
@@ -104,7 +117,8 @@ def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
 
 
 def design(settings: DeepSettings, view: View, *, n_classes: int) -> Design:
-    """The network of these settings for the view's images. Raises DataError where the view's rows are not pixels."""
+    """The network of these settings for the view's images. Raises DataError where the view's rows
+    are not pixels."""
     if view.pixel_shape is None:
         raise DataError(f"this learner {NO_PIXELS}.")
     return Design(settings.network, *settings.trainable_choice, view.pixel_shape, n_classes)
@@ -118,17 +132,39 @@ def fit(settings: DeepSettings, view: View, streams: Streams, ledger: Ledger) ->
 
 
 def fit_privately(
-    settings: DeepSettings, view: View, streams: Streams, ledger: Ledger, chosen: Design, module: Any, form: Input
+    settings: DeepSettings,
+    view: View,
+    streams: Streams,
+    ledger: Ledger,
+    chosen: Design,
+    module: Any,
+    form: Input,
 ) -> TrainResult:
     """The private phase on a module that has its start, and the classifier of what comes out."""
-    phase = PrivatePhase(head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay)
-    rows = PixelRows(view.x, np.arange(len(view.x)) if view.rows is None else view.rows, view.y, form)
+    phase = PrivatePhase(
+        head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay
+    )
+    rows = PixelRows(
+        view.x, np.arange(len(view.x)) if view.rows is None else view.rows, view.y, form
+    )
     notes = private_phase(module.to(training_device()), rows, phase, streams, ledger)
     return TrainResult(NetworkClassifier.of(chosen, module), notes=notes)
 
 
-def learner(name: str, settings: type[S], fit: Callable[[S, View, Streams, Ledger], TrainResult], **others: Any) -> Method[S]:
-    """A learner that trains networks by this private phase; `others`: further fields of `Method`."""
-    usual: dict[str, Any] = {"version": 2, "is_exact": True, "assumptions": (ROWS_APART, PUBLIC_START)}
+def learner(
+    name: str,
+    settings: type[S],
+    fit: Callable[[S, View, Streams, Ledger], TrainResult],
+    **others: Any,
+) -> Method[S]:
+    """A learner that trains networks by this private phase; `others`: further fields of
+    `Method`."""
+    usual: dict[str, Any] = {
+        "version": 2,
+        "is_exact": True,
+        "assumptions": (ROWS_APART, PUBLIC_START),
+    }
     fields = usual | words_of(name) | others
-    return Method(settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, **fields)
+    return Method(
+        settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, **fields
+    )
