@@ -16,9 +16,10 @@ from pillar_core.screening import SCORES
 from pillar_core.studies import open_questions
 from pillar_core.types import Form
 
-LEARNERS, DATA, PUBLIC_DATA, PAPERS = (
-    Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data", "papers")
+LEARNERS, DATA, PUBLIC_DATA = (
+    Path(__file__).with_name(f"{name}.md") for name in ("learners", "data", "public_data")
 )
+OPEN_QUESTIONS = Path(__file__).parents[1] / "research" / "open_questions.md"
 QUESTIONS = ("never_worse", "never_worse_cells", "made_up", "labels", "world")
 BIBTEX = Path(__file__).with_name("papers.bib")
 HOMES = {
@@ -189,7 +190,7 @@ if __name__ == "__main__":
     _write(DATA, "datasets", datasets_table())
     _write(PUBLIC_DATA, "scores", scores_table())
     for question in QUESTIONS:
-        _write(PAPERS, question, question_table(question))
+        _write(OPEN_QUESTIONS, question, question_table(question))
     for page in PAGES_OF_LEARNERS:
         _write(page, "learner", learner_facts(page.stem))
     for name in HOMES:

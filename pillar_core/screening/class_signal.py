@@ -18,7 +18,7 @@ division, and their score may be below 0.
 Guarantee: a row enters one column of S with ‖u‖ ≤ 1: S moves by at most 1 (add/remove) or 2
 (replace-one) in L2. One Gaussian release, exact; all else is post-processing of it and of public
 rows. The number of private rows and the classes are public. Source: ours; chosen on one half of the
-yardstick's sources and confirmed on the other (docs/papers.md).
+yardstick's sources and confirmed on the other (research/choosing_public_data.md).
 """
 
 import dataclasses

@@ -5,7 +5,13 @@ import re
 import shlex
 from pathlib import Path
 
-from docs.generated import PAGES_OF_LEARNERS, PAPERS, QUESTIONS, learner_facts, question_table
+from docs.generated import (
+    OPEN_QUESTIONS,
+    PAGES_OF_LEARNERS,
+    QUESTIONS,
+    learner_facts,
+    question_table,
+)
 from pages.frame.navigation import PAGES
 from pillar_core import params
 from pillar_core.commands import parser
@@ -13,7 +19,13 @@ from pillar_core.methods import METHODS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-FILES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+FILES = sorted(
+    [
+        *REPOSITORY.glob("*.md"),
+        *(REPOSITORY / "docs").rglob("*.md"),
+        *(REPOSITORY / "research").rglob("*.md"),
+    ]
+)
 FORM = ["How it works", "Guarantee", "Cost", "Measured", "Differences from the paper"]
 """The headings of a learner's page; the last one may be missing."""
 
@@ -62,10 +74,13 @@ def test_links_of_documents_and_mentions_in_code_lead_to_documents():
                 target.exists() and (not anchor or anchor in headings(target))
             ):
                 offenders.append(f"{path.relative_to(REPOSITORY)}: {link}")
-    for folder in ("pillar_core", "pages", "tests", "benchmarks", "examples", "docs"):
+    for folder in ("pillar_core", "pages", "tests", "benchmarks", "research", "examples", "docs"):
         for path in (REPOSITORY / folder).rglob("*"):
             if path.suffix in (".py", ".toml", ".md"):
-                named = re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8"))
+                text = path.read_text(encoding="utf-8")
+                named = re.findall(
+                    r"docs/[\w/-]+\.md|(?:benchmarks|research)/\w+\.(?:md|py|csv)", text
+                )
                 offenders += [
                     f"{path.relative_to(REPOSITORY)}: {name}"
                     for name in named
@@ -116,7 +131,7 @@ def test_pages_of_learners_have_one_form_and_their_settings_are_generated():
 
 
 def test_tables_of_open_questions_are_generated():
-    text = PAPERS.read_text(encoding="utf-8")
+    text = OPEN_QUESTIONS.read_text(encoding="utf-8")
     for question in QUESTIONS:
         assert f"<!-- {question} -->\n{question_table(question)}<!-- /{question} -->" in text, (
             f"run `python -m docs.generated`: {question}"

@@ -1,7 +1,7 @@
 """Runs each test of errors.csv many times on other draws, and names those that failed: by hand, for
 half an hour or more.
 
-`PYTHONPATH=.:tests:benchmarks python -m statistical.repeat [--times 100] [test …]`, each a file or
+`PYTHONPATH=.:tests:research python -m statistical.repeat [--times 100] [test …]`, each a file or
 a name of errors.csv.
 """
 

@@ -178,7 +178,7 @@ def enough(choice: Choice, settings: Settings) -> None:
             f" {plain.text(screening_sets.title(choice.private))}."
         )
     titles = {name: screening_sets.title(name) for name in table["public"].unique()}
-    again = "python benchmarks/public_rows.py public_rows.csv"
+    again = "python research/public_rows.py public_rows.csv"
     info = FigureInfo(
         "public_rows", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds=5, command=again
     )

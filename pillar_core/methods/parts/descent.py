@@ -42,7 +42,7 @@ OptimiserOf = Callable[[Sequence[S], HeadGroup, "torch.Tensor"], Step]
 
 
 CLIP = 0.4
-"""Default clip norm of descent on unit rows, measured in docs/papers.md."""
+"""Default clip norm of descent on unit rows, measured in research/default_settings.md."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ their step.
 A private row enters clipped sums alone; public rows enter as they are. The step rule gives the
 noise its scale: with μ = q·√T/σ and m public rows, the steps together have a path length of μN ·
 μN/(μN + m) clip norms, at most 160·C, so that a weight gathers at most one unit of noise and the
-less, the more the public rows know already (measured in docs/papers.md).
+less, the more the public rows know already (measured in research/default_settings.md).
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@ data.
 
 Full-batch noisy descent on unit rows, clip 0.4, zero start, no bias. In the noise's own scale, μ =
 q·√T/σ (for full batches the Gaussian-DP parameter under add/remove), the rules, measured on real
-features in docs/papers.md, are: T = 50μ steps within 5 … 40; step size η = min((½ + μ)μN, μN,
-160·C)/T on the mean gradient, so that the noise that accumulates in each weight is half a unit for
-small budgets and at most one, and at most 4k, so that it does not overshoot in few dimensions; k =
-0.65(μN)^(2/3).
+features in research/default_settings.md, are: T = 50μ steps within 5 … 40; step size η =
+min((½ + μ)μN, μN, 160·C)/T on the mean gradient, so that the noise that accumulates in each weight
+is half a unit for small budgets and at most one, and at most 4k, so that it does not overshoot in
+few dimensions; k = 0.65(μN)^(2/3).
 """
 
 import math

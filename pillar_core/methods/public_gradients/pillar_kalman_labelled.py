@@ -7,8 +7,8 @@ The steps together are as long as the noise allows.
 
 Guarantee: per step one Gaussian release of Σ clip(g_i) over all private rows at a fixed clip norm
 (μ = √T/σ). Start, step sizes and the public rows' gradient read public rows, released weights, N
-and C. Source: ours, after AdaMix (Golatkar et al.); measured in docs/papers.md. Cost: two matrix
-products over all rows a step.
+and C. Source: ours, after AdaMix (Golatkar et al.); measured in research/open_questions.md. Cost:
+two matrix products over all rows a step.
 """
 
 import dataclasses

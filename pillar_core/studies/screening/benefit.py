@@ -6,7 +6,7 @@ directions (AdaMix, Figure 6). AdaMix is trained as registered; before each step
 summed gradient at the weights of that moment is compared with its projection on the subspace that
 AdaMix takes from the public rows, and on a random one of the same dimension. This reads private
 gradients without noise: a diagnostic. How many public rows PILLAR needs is told by accuracies that
-come with the library (`benchmarks/public_rows.py`).
+come with the library (`research/public_rows.py`).
 """
 
 from __future__ import annotations

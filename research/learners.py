@@ -1,5 +1,5 @@
 """GEP's and AdaDPS' steps on linear heads against the official way, per-example gradients: `python
-benchmarks/learners.py`.
+research/learners.py`.
 
 One thread, medians of 5 full-batch steps on the same rows, without noise. The official way
 materialises an n × (d·C) matrix, so n is small enough for it to fit; ours never builds it and is

@@ -1,7 +1,7 @@
 """What screening costs: one pair, one more candidate, and the Gram matrix against the full
 decomposition.
 
-`taskset -c 0,1 python benchmarks/screening.py [rows]`; seconds of the clock and, in brackets, of
+`taskset -c 0,1 python research/screening.py [rows]`; seconds of the clock and, in brackets, of
 all cores together: on a machine that others use, the second divided by the number of cores is what
 the first would be.
 """

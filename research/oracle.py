@@ -1,5 +1,5 @@
 """Learners by their own rules against PILLAR with every setting picked on test rows: `PYTHONPATH=.
-python benchmarks/oracle.py`.
+python research/oracle.py`.
 
 The oracle looks at test accuracy, which nobody may: it says what tuning could give at most. It
 starts from a coarse grid and goes on to the neighbours of its best (factors of two in k up to the

@@ -1,10 +1,10 @@
 """Noise that cancels between steps, at equal μ, on heads trained by full-batch sums: `python
-benchmarks/cancelling.py` (a minute).
+research/cancelling.py` (a minute).
 
 Step t adds z_t − λ·z_{t−1} to the sum of clipped gradients: noise z = C⁻¹ξ with C⁻¹ = I − λ·shift,
 as in DP-λCGD (arXiv 2601.22334). Every row is in every sum, so adding one moves Cg by up to ‖C1‖
 clip norms (all its gradients may point one way), and ξ has standard deviation ‖C1‖·clip/μ.
-`docs/papers.md` has the bound. An experiment: noise of a known seed, outside of the ledger.
+`research/cancelling.md` has the bound. An experiment: noise of a known seed, outside of the ledger.
 """
 
 from __future__ import annotations

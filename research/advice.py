@@ -1,9 +1,9 @@
 """Advice against what learners reach: measures sets, fits `pillar_core/studies/advice/fitted.toml`,
 prints docs/public_data.md's tables.
 
-    PYTHONPATH=. python benchmarks/advice.py measure runs.jsonl [folder of feature files]
-    PYTHONPATH=. python benchmarks/advice.py fit runs.jsonl
-    PYTHONPATH=. python benchmarks/advice.py check outside.jsonl
+    PYTHONPATH=. python research/advice.py measure runs.jsonl [folder of feature files]
+    PYTHONPATH=. python research/advice.py fit runs.jsonl
+    PYTHONPATH=. python research/advice.py check outside.jsonl
 
 Measuring takes about ten minutes of one core and goes on where the file ends. With a folder its
 files are measured instead; `check` compares them with the fitted table. A set is the unit: a set is

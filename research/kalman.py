@@ -1,5 +1,5 @@
 """PILLAR Kalman's fit against its matrix products alone, on one thread: `python
-benchmarks/kalman.py`.
+research/kalman.py`.
 
 CPU time, medians of 3. "First" is a fit on a fresh split whose public eigendecomposition is there
 (every projecting learner shares it): it projects the private rows and checks their spread. "Again"

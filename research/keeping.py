@@ -1,4 +1,4 @@
-"""Writes what a benchmark measured of an open question beside the library, for docs/papers.md and
+"""Writes what was measured of an open question into the library, for research/open_questions.md and
 for the pages' figures."""
 
 import pandas as pd

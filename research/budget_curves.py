@@ -1,5 +1,5 @@
 """Accuracy-ε curves of data sets, from which a fit to three runs takes its error: `PYTHONPATH=.
-python benchmarks/budget_curves.py`.
+python research/budget_curves.py`.
 
 Writes the table that ships (pillar_core/studies/budget_curves.csv, a line a run) and prints how far
 left-out budgets are missed.

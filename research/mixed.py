@@ -1,5 +1,5 @@
 """Steps with public rows in closed form against per-example gradients, on one thread: `python
-benchmarks/mixed.py`.
+research/mixed.py`.
 
 The official way makes every row's (C, d) gradient (here by vmap), takes its norm, clips and sums.
 Medians of REPEATS sums.

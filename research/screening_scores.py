@@ -1,7 +1,7 @@
-"""Scores of other papers on the yardstick of docs/papers.md, which rank worse than `class_signal`
-or have no private form.
+"""Scores of other papers on the yardstick of research/choosing_public_data.md, which rank worse
+than `class_signal` or have no private form.
 
-`python benchmarks/screening_scores.py FOLDER [evidence leep otdd head probe]` prints their rows of
+`python research/screening_scores.py FOLDER [evidence leep otdd head probe]` prints their rows of
 that table; FOLDER holds `cifar10.npz` and `gtsrb.npz`.
 
 - evidence: LogME from three releases at once (class sums, second moment, class counts; a row moves

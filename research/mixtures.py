@@ -1,9 +1,10 @@
 """Weighted pools of candidates from one release of class sums, against the best single one and all
 of them.
 
-`python benchmarks/mixtures.py FOLDER` prints the table of docs/papers.md; FOLDER holds
-`cifar10.npz` and `gtsrb.npz`. The release is `class_signal`'s at ε = 0.3; PILLAR trains at ε = 0.3
-and 1 on the rows that each way takes, seed s for release and training.
+`python research/mixtures.py FOLDER` prints the table of
+research/choosing_public_data.md; FOLDER holds `cifar10.npz` and `gtsrb.npz`. The release is
+`class_signal`'s at ε = 0.3; PILLAR trains at ε = 0.3 and 1 on the rows that each way takes, seed s
+for release and training.
 
 - nearest mean: weights w ≥ 0, Σ w = 1, that bring Σ w_j m_j nearest to the released mean of the
   private rows.

@@ -1,9 +1,9 @@
 """Scores of public data on the yardstick: what taking a score's first costs in accuracy, and how
 well it orders the candidates.
 
-`python benchmarks/judged.py` prints each score's regret and rank correlation on both sides of the
-yardstick, from the accuracies in yardstick.csv: the tables of docs/papers.md. `--help` names the
-folder of images that do not come with the library, and more.
+`python research/judged.py` prints each score's regret and rank correlation on both sides of the
+yardstick, from the accuracies in yardstick.csv: the tables of research/choosing_public_data.md.
+`--help` names the folder of images that do not come with the library, and more.
 
 Every score is a function of one release: the class sums Σ u e_yᵀ, the second moment Σ u uᵀ or a
 mean of random features, of rows u in coordinates that the candidates decide

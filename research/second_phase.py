@@ -1,4 +1,4 @@
-"""Second-phase pre-training against its own start: `PYTHONPATH=. python benchmarks/second_phase.py
+"""Second-phase pre-training against its own start: `PYTHONPATH=. python research/second_phase.py
 IMAGES [--weights FILE] [--seeds 3]`.
 
 IMAGES is a folder of npz files of uint8 images (x_train, y_train, x_test, y_test): pneumonia,

@@ -1,7 +1,7 @@
 """How many public rows PILLAR needs: its accuracy against their number, for rows of the private
 source and of a foreign one.
 
-`python benchmarks/public_rows.py FILE` writes FILE, a CSV with a row a cell: private, n_private,
+`python research/public_rows.py FILE` writes FILE, a CSV with a row a cell: private, n_private,
 public, n_public, epsilon, seed0 … Half of a source's train rows are private; seed s draws the
 public rows of the other half, or of the foreign set, and the noise.
 """
