@@ -1,8 +1,8 @@
 """Faults planted in the library, and what catches each: the contract's checks, or the audit that
 pages offer.
 
-`PYTHONPATH=tests python -m contract.faults` prints the table of docs/audit.md. Every fault replaces
-one function for the length of a `with` block; nothing of it is left behind.
+`PYTHONPATH=tests python -m contract.faults` prints the table of research/audit.md. Every fault
+replaces one function for the length of a `with` block; nothing of it is left behind.
 """
 
 import contextlib
