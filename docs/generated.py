@@ -73,23 +73,24 @@ def learner_facts(name: str) -> str:
     settings = head + "".join(rows) if rows else "It has no settings.\n"
     return (
         f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release:"
-        f" {law}.{presets}\n\n{settings}{bibtex(method.source)}"
+        f" {law}.{presets}\n\n{settings}{citation(method.source)}"
     )
 
 
-def bibtex(source: str) -> str:
-    """The entries of `papers.bib` that the first part of a learner's source names, as a block of
-    Markdown."""
+def citation(source: str) -> str:
+    """The keys in `papers.bib` of the papers that the first part of a learner's source names, as a
+    line of Markdown."""
     entries = re.findall(
-        r"^@.*?^}$", BIBTEX.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+        r"^@\w+{(.*?),.*?^  keywords = {(.*?)}",
+        BIBTEX.read_text(encoding="utf-8"),
+        flags=re.DOTALL | re.MULTILINE,
     )
-    words = {entry: re.search(r",\n  keywords = {(.*)}", entry) for entry in entries}
     named = [
-        entry.replace(keywords[0], "")
-        for entry, keywords in words.items()
-        if keywords and any(word in source.partition(";")[0] for word in keywords[1].split("; "))
+        f"[{key}](../papers.bib)"
+        for key, words in entries
+        if any(word in source.partition(";")[0] for word in words.split("; "))
     ]
-    return "\n".join(["\n```bibtex", *named, "```\n"]) if named else ""
+    return f"\nIn BibTeX: {', '.join(named)}.\n" if named else ""
 
 
 def croissant(name: str) -> Form:
