@@ -18,6 +18,7 @@ from pillar_core.backbones.devices import n_threads
 from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
 from pillar_core.types import Dataset
 from processes import forked
+from users import is_noted
 
 N_TRAIN, N_TEST, BATCH = 50, 17, 8
 SECONDS = 240.0
@@ -163,7 +164,7 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
     assert backbone.sizes[:4] == [32, 16, 8, 4]
     assert set(backbone.sizes[3:]) == {4}
-    assert any("halved to 4" in note for note in found[2])
+    assert is_noted(found[2], "halved to 4")
     assert "halved to 4" in messages[-1]
     backbone.memory = 0
     with pytest.raises(SettingError, match="no memory for one image"):

@@ -14,6 +14,7 @@ from pillar_core.__main__ import main
 from pillar_core.commands.cache import byte_count, size_words
 from pillar_core.errors import StoreError
 from pillar_core.runs import records
+from users import run_command
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> store.Store:
 def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(
     cache: store.Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["cache", "ls"]) == 0
+    assert run_command("cache ls") == 0
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {
         "record": "1",
@@ -37,23 +38,23 @@ def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(
         "calibration": "0",
         "blob": "0",
     }
-    assert main(["cache", "ls", "--kind", "record"]) == 0
+    assert run_command("cache ls --kind record") == 0
     assert capsys.readouterr().out.startswith("a1 ")
-    assert main(["cache", "verify"]) == 0
+    assert run_command("cache verify") == 0
     whole = int(capsys.readouterr().out.split()[0])
     path = next(cache.root.glob("record/*/*.json"))
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    assert main(["cache", "verify"]) == 1
+    assert run_command("cache verify") == 1
     assert f"{whole - 1} whole, 1 damaged" in capsys.readouterr().out
-    assert main(["cache", "verify", "--remove"]) == 1
+    assert run_command("cache verify --remove") == 1
     assert not path.exists()
-    assert main(["cache", "verify"]) == 0
+    assert run_command("cache verify") == 0
 
 
 def test_prune_takes_features_before_records(
     cache: store.Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["cache", "prune", "--to", "2kB"]) == 0
+    assert run_command("cache prune --to 2kB") == 0
     assert "1 entries removed" in capsys.readouterr().out
     assert cache.has("record", "a1")
     assert not cache.has("arrays", "b2")
@@ -70,7 +71,7 @@ def test_a_cache_travels_as_one_file(
     file = str(tmp_path / "runs.zip")
     assert main(["cache", "export", file, *flags]) == 0
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "laptop"))
-    assert main(["cache", "import", file]) == 0
+    assert run_command(f"cache import {file}") == 0
     assert f"{1 + len(flags)} added, " in capsys.readouterr().out
     assert store.default().get_json("record", "a1") == {"accuracy": 0.5}
     assert store.default().has("arrays", "b2") is bool(flags)
@@ -81,7 +82,7 @@ def test_a_foreign_file_is_refused_in_words(
 ) -> None:
     foreign = tmp_path / "foreign.zip"
     foreign.write_bytes(b"no zip")
-    assert main(["cache", "import", str(foreign)]) == 2
+    assert run_command(f"cache import {foreign}") == 2
     assert "error:" in capsys.readouterr().err
 
 
@@ -123,19 +124,16 @@ def test_runs_leave_as_csv_and_without_mlflow_a_refusal_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pc.sweep(GRID)
-    assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "runs.csv")]) == 0
+    assert run_command(f"cache runs --format csv --output {tmp_path / 'runs.csv'}") == 0
     assert "4 runs written" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "runs.csv")
     trained = table[table["error_message"].isna()]
     assert len(trained) == 2 < len(table)
     assert (trained["epsilon_upper"] <= trained["epsilon"]).all()
-    assert (
-        main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "none" / "runs.csv")])
-        == 2
-    )
+    assert run_command(f"cache runs --format csv --output {tmp_path / 'none' / 'runs.csv'}") == 2
     assert "could not be read or written" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    assert main(["cache", "runs", "--format", "mlflow", "--output", str(tmp_path)]) == 2
+    assert run_command(f"cache runs --format mlflow --output {tmp_path}") == 2
     assert "`mlflow`" in capsys.readouterr().err
 
 

@@ -18,6 +18,7 @@ from pillar_core.commands.options import load_split
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
 from unit.image_files import picture, written
+from users import run_command
 
 
 def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
@@ -42,9 +43,9 @@ def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
     assert printed["guarantee"]["epsilon"] == record.guarantee.epsilon.upper
     assert main(arguments[:-1]) == 0
     assert "ε ≤" in capsys.readouterr().out
-    assert main(["noise", "1.5", "--steps", "20"]) == 0
+    assert run_command("noise 1.5 --steps 20") == 0
     noise = capsys.readouterr().out.split()[-1]
-    assert main(["epsilon", noise, "--steps", "20"]) == 0
+    assert run_command(f"epsilon {noise} --steps 20") == 0
     assert "upper 1.5" in capsys.readouterr().out
 
 
@@ -100,19 +101,19 @@ def test_refusals_exit_with_2_and_name_the_fix(arguments, says, capsys):
 
 
 def test_lists_hold_the_registries(capsys):
-    assert main(["list"]) == 0
+    assert run_command("list") == 0
     printed = capsys.readouterr().out
     for word, registry in listing.WHAT.items():
         assert f"{word}:\n" in printed
         assert all(name in printed for name in registry)
         assert main(["list", next(iter(registry))]) == 0
         assert registry.noun in capsys.readouterr().out
-    assert main(["list", "pillar"]) == 0
+    assert run_command("list pillar") == 0
     assert "noise_multiplier" in capsys.readouterr().out
 
 
 def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_code(capsys):
-    assert main(["doctor"]) == 0
+    assert run_command("doctor") == 0
     lines = dict(
         line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line
     )
@@ -123,7 +124,7 @@ def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_
     assert lines["cache"].startswith(f"{store.default().root}: {len(store.default().ls())} entries")
     assert {"python", "device"} <= set(lines)
     assert starter.missing() == []
-    assert main(["starter", "--check"]) == 0
+    assert run_command("starter --check") == 0
     assert len(starter.hero_table()) > 100
 
 
@@ -142,13 +143,13 @@ def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cac
         f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk:"
         f" 3\n{shared}"
     )
-    assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
+    assert run_command(f"sweep {grid} --output {tmp_path / 'table.csv'}") == 0
     assert "3 runs" in capsys.readouterr().err
     assert sorted(pd.read_csv(tmp_path / "table.csv")["k"]) == [2, 3, 4]
-    assert main(["sweep", str(grid), "--gpu"]) == 2
+    assert run_command(f"sweep {grid} --gpu") == 2
     assert "--scheduler" in capsys.readouterr().err
     grid.write_text("- 1\n")
-    assert main(["sweep", str(grid)]) == 2
+    assert run_command(f"sweep {grid}") == 2
 
 
 @pytest.mark.parametrize(("size", "width"), [((72, 72), 1280), ((64, 64), 3 * 64 * 64)])
@@ -185,10 +186,10 @@ def test_sweep_counts_before_it_runs(tmp_path, capsys, own_cache):
     grid.write_text(
         "dataset: digits\npublic_fraction: 0.1\nmethod: pillar\nk: [4, 8]\nepsilon: [1, inf]\n"
     )
-    assert main(["sweep", str(grid), "--count"]) == 0
+    assert run_command(f"sweep {grid} --count") == 0
     assert "4 runs, 0 of them cached" in capsys.readouterr().err
-    assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
-    assert main(["sweep", str(grid), "--count"]) == 0
+    assert run_command(f"sweep {grid} --output {tmp_path / 'table.csv'}") == 0
+    assert run_command(f"sweep {grid} --count") == 0
     assert "4 runs, 4 of them cached" in capsys.readouterr().err
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
 

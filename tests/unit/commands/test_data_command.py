@@ -9,6 +9,7 @@ from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.data import DATASETS
 from unit.image_files import picture, written
+from users import run_command
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +33,13 @@ def test_all_sets_are_listed_and_a_card_says_how_to_get_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     _flowers(tmp_path / "data" / "flower_16")
-    assert main(["data"]) == 0
+    assert run_command("data") == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert set(DATASETS) <= set(lines)
     assert "; here; PILLAR" in lines["flower_16"]
     assert "not here, 45 GB; GSD" in lines["chest_xray14"]
     assert "; here" in lines["digits"]
-    assert main(["data", "torchvision:cifar10"]) == 0
+    assert run_command("data torchvision:cifar10") == 0
     printed = capsys.readouterr().out
     for words in (
         "50,000 train",
@@ -57,11 +58,11 @@ def test_reading_says_what_it_holds_and_forgetting_deletes(
 ) -> None:
     monkeypatch.setattr("pillar_core.data.scratch.LARGEST_IN_MEMORY", 1000)
     root = _flowers(tmp_path / "mine")
-    setting = ["--dataset-setting", f"root={root}"]
-    assert main(["data", "flower_16", "--read", *setting]) == 0
+    setting = f"--dataset-setting root={root}"
+    assert run_command(f"data flower_16 --read {setting}") == 0
     assert "16 train and 4 test rows of 6 × 8 × 3" in capsys.readouterr().out
     assert len(store.default().ls("arrays")) == 1
-    assert main(["data", "flower_16", "--forget", *setting]) == 0
+    assert run_command(f"data flower_16 --forget {setting}") == 0
     assert "deleted from the cache: 1 entries" in capsys.readouterr().out
     assert not store.default().ls("arrays")
 

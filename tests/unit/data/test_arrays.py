@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pillar_core.data import features
 from pillar_core.errors import DataError
+from users import is_noted
 
 X = np.arange(12, dtype=np.float64).reshape(6, 2)
 Y = np.array([0, 1, 2, 0, 1, 2])
@@ -39,10 +40,10 @@ def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text
     assert table.classes == ("apple", "fig", "pear")
     np.testing.assert_array_equal(table.y_train, [2, 0, 1, 1, 2, 0])
     np.testing.assert_array_equal(table.y_test, [1, 2])
-    assert any("apple → 0, fig → 1, pear → 2" in note for note in table.notes)
+    assert is_noted(table.notes, "apple → 0, fig → 1, pear → 2")
     table = features(X[:3], ["b", "a", "b"], classes=["b", "a", "z"])
     np.testing.assert_array_equal(table.y_train, [0, 1, 0])
-    assert any("No train row has the class z" in note for note in table.notes)
+    assert is_noted(table.notes, "No train row has the class z")
     assert features(X[:3], [0, 1, 0], classes=["ä".encode(), b"\xff"]).classes == ("ä", "\ufffd")
 
 
@@ -57,7 +58,7 @@ def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text
 def test_other_numbers_are_mapped_and_said_so(labels: Any, classes: tuple[str, ...]) -> None:
     table = features(X, labels)
     assert table.classes == classes
-    assert any("sorted order" in note for note in table.notes)
+    assert is_noted(table.notes, "sorted order")
     np.testing.assert_array_equal(
         [classes[code] for code in table.y_train], [str(int(value)) for value in np.ravel(labels)]
     )

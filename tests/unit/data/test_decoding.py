@@ -20,6 +20,7 @@ from pillar_core.data.images import decoding, folders
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs import splitting
 from unit.image_files import encoded, picture, written, zipped
+from users import is_noted
 
 LIGHT = (
     "import sys, types; parent = types.ModuleType('pillar_core');parent.__path__ ="
@@ -162,7 +163,7 @@ def test_large_sets_have_a_shorter_side_of_at_most_256(
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     dataset = load_images(folder)
     assert dataset.x_train.shape[1:] == (256, 512, 3)
-    assert any("300 × 600 pixels were resized to 256 × 512" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "300 × 600 pixels were resized to 256 × 512")
 
 
 def test_sizes_that_differ_keep_their_shape_at_a_shorter_side_of_256(tmp_path: Path) -> None:
@@ -185,9 +186,8 @@ def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(
         dataset = load_images(folder)
         assert len(dataset.x_train) + len(dataset.x_test) == 200
         assert (
-            any(
-                "2 files do not decode and were skipped: cat/x1.png, dog/x2.png" in note
-                for note in dataset.notes
+            is_noted(
+                dataset.notes, "2 files do not decode and were skipped: cat/x1.png, dog/x2.png"
             )
             or large
         )
@@ -254,7 +254,7 @@ def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path: Path) ->
     start = content.index(b"IDAT") + 8
     content[start : start + 4] = b"\x00\x00\x00\x00"
     dataset = read_images(bytes(content), filename="pets.zip")
-    assert any("1 files do not decode" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "1 files do not decode")
 
 
 @pytest.mark.parametrize(
@@ -283,13 +283,11 @@ def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
 
 def test_a_class_with_one_image_and_a_class_without_test_images_are_named(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", _classes(5) | {"emu/1.png": picture(2, 1)})
-    assert any(
-        "Classes with one train image each: emu" in note for note in load_images(folder).notes
-    )
+    assert is_noted(load_images(folder).notes, "Classes with one train image each: emu")
     sides = {f"train/{name}": content for name, content in _classes(5).items()}
     sides |= {f"test/cat/{i}.png": picture(0, i) for i in range(2)}
     dataset = load_images(written(tmp_path / "sides", sides))
-    assert any("No test image of the class dog" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "No test image of the class dog")
 
 
 def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
@@ -301,7 +299,7 @@ def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
     assert dataset.classes == ("ant", "zebra")
     np.testing.assert_array_equal(dataset.y_test, [1, 0, 1, 0])
     assert any("0 → " in note or "ant → 0" in note for note in dataset.notes)
-    assert any("val_images" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "val_images")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

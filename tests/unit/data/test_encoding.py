@@ -16,6 +16,7 @@ from pillar_core.data.encoding import Recipe
 from pillar_core.data.frames import frame_of
 from pillar_core.data.tables import labels_of
 from pillar_core.errors import DataError
+from users import is_noted
 
 
 def ward(n: int = 60) -> pd.DataFrame:
@@ -445,7 +446,7 @@ def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_decla
     assert sorted(x + np.float64(public["t"].median())) == sorted(private["t"]), (
         "less the public median, whatever the private one is"
     )
-    assert any("median of the public rows was taken off" in note for note in features.notes)
+    assert is_noted(features.notes, "median of the public rows was taken off")
     assert pc.load_features(private.iloc[:150], public=public).recipe == features.recipe, (
         "private rows decide nothing of it"
     )

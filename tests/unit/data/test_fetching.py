@@ -29,6 +29,7 @@ from pillar_core.data.sets.listed_sets import FILES
 from pillar_core.errors import Cancelled, DataError
 from pillar_core.registry import toml_tables
 from unit.image_files import images_of, written
+from users import run_command
 
 TAR = "cifar-10-python.tar.gz"
 LAST = "t10k-images-idx3-ubyte.gz"
@@ -111,9 +112,8 @@ def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(
 def test_the_command_fetches_and_reads(
     served: tuple[Served, Array], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from pillar_core.__main__ import main
 
-    assert main(["data", "torchvision:mnist", "--download"]) == 0
+    assert run_command("data torchvision:mnist --download") == 0
     told = capsys.readouterr()
     assert "40 train and 20 test rows of 28 × 28" in told.out
     assert "train-images-idx3-ubyte.gz: 0.0 MB" in told.err

@@ -19,6 +19,7 @@ from pillar_core.data import read_features
 from pillar_core.errors import DataError, PillarError
 from pillar_core.runs import loading
 from unit.image_files import npz, report_on
+from users import is_noted
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 2
@@ -53,7 +54,7 @@ def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(features.x_test, X[15:])
     np.testing.assert_array_equal(features.y_test, Y[15:])
     assert features.classes == ("no", "yes")
-    assert any("column 'split'" in note for note in features.notes)
+    assert is_noted(features.notes, "column 'split'")
 
 
 def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth() -> None:
@@ -63,14 +64,14 @@ def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth() -> N
         4,
         [2, 2],
     )
-    assert any("stratified fifth" in note for note in features.notes)
+    assert is_noted(features.notes, "stratified fifth")
     both = np.concatenate([features.x_train, features.x_test])
     np.testing.assert_array_equal(both[np.argsort(both[:, 0])], X)
     features = read_features(
         _csv(pd.DataFrame({"a": X[:, 0], "y": Y}), index=True), filename="t.csv"
     )
     assert features.d == 1
-    assert any("row numbers" in note for note in features.notes)
+    assert is_noted(features.notes, "row numbers")
     shuffled = pd.DataFrame({"a": X[:, 0], "y": Y}, index=np.arange(len(Y))[::-1])
     assert read_features(_csv(shuffled, index=True), filename="t.csv").d == 1, (
         "one private value decides no width"
@@ -340,7 +341,7 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     )
     assert len(split.public_x) == 4 * report.n_public
     assert len(split.private) == 3 * (persons - report.n_public)
-    assert any("the first ones: at most 3" in note for note in report.notes)
+    assert is_noted(report.notes, "the first ones: at most 3")
     alone = loading.read(npz(**whole), filename="mine.npz").persons
     assert alone is not None
     assert alone.most == 1

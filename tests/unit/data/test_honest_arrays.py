@@ -14,6 +14,7 @@ from pillar_core.data import read_features
 from pillar_core.data.files import read_parts
 from pillar_core.errors import DataError
 from unit.image_files import npz
+from users import is_noted
 
 X = np.arange(60, dtype=np.float32).reshape(20, 3) / 7
 Y = np.arange(20) % 2
@@ -43,7 +44,7 @@ def test_the_names_that_people_give_are_known_and_said(rows: str, labels: str | 
     features = read_features(npz(**{rows: X} | ({labels: Y} if labels else {})), filename="a.npz")
     np.testing.assert_array_equal(features.x_train, X)
     assert (features.y_train is None) == (labels is None)
-    assert rows == "x_train" or any(rows in note for note in features.notes)
+    assert rows == "x_train" or is_noted(features.notes, rows)
 
 
 def test_names_that_are_not_certain_are_asked_for_with_shapes() -> None:
@@ -69,7 +70,7 @@ def test_a_sparse_file_holds_rows(kind: str) -> None:
     scipy.sparse.save_npz(out := io.BytesIO(), sparse)
     features = read_features(out.getvalue(), filename="bag.npz")
     np.testing.assert_allclose(features.x_train, sparse.toarray(), rtol=1e-6)
-    assert any("labels" in note for note in features.notes)
+    assert is_noted(features.notes, "labels")
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from PIL import Image
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.arrays import Array
 from pillar_core.data import read_features, read_images
 from pillar_core.errors import DataError
 from pillar_core.rng import stream
+from users import run_command
 
 Y = np.arange(500) % 5
 
@@ -100,8 +100,8 @@ def test_the_only_column_of_few_words_is_the_label_and_that_is_said(
         features = pc.load_features(path, **roles)
         assert features.classes == ("iris", "rose")
         assert note in features.notes
-    options = ["--person", "patient", "--public-fraction", "0.3", "--epsilon", "1"]
-    assert main(["run", "--method", "dp_ls", "--dataset", str(path), *options]) == 0
+    options = "--person patient --public-fraction 0.3 --epsilon 1"
+    assert run_command(f"run --method dp_ls --dataset {path} {options}") == 0
     assert note in capsys.readouterr().err
     assert pc.load_features(path, label="hairy", leave_out=["Species"]).classes == ("0", "1")
 

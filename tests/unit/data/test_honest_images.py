@@ -15,6 +15,7 @@ from pillar_core.data import read_images
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 from unit.image_files import zipped
+from users import is_noted
 
 CLASSES = ("cat", "dog")
 
@@ -76,7 +77,7 @@ def test_twelve_bits_in_sixteen_keep_their_greys(kind: str) -> None:
     ramp = np.linspace(0, 4095, 64 * 64).reshape(64, 64).astype(np.uint16)
     data = read(in_classes(lambda: encoded(Image.fromarray(ramp), kind), ending=kind.lower()))
     assert len(np.unique(data.x_train[0])) == 256
-    assert any("4095" in note for note in data.notes)
+    assert is_noted(data.notes, "4095")
 
 
 @pytest.mark.parametrize(
@@ -158,13 +159,13 @@ def test_a_class_may_have_any_name_and_one_that_seems_misread_is_asked_about() -
         name.replace("dog", "Hündin").encode("latin-1").decode("cp437"): content
         for name, content in in_classes(grey).items()
     }
-    assert any("misread" in note and "Hⁿndin" in note for note in read(garbled).notes)
+    assert is_noted(read(garbled).notes, "misread", "Hⁿndin")
     for name in ("Hündin", "Σ", "größe", "собака"):
-        assert not any(
-            "misread" in note
-            for note in read(
+        assert not is_noted(
+            read(
                 {path.replace("dog", name): rows for path, rows in in_classes(grey).items()}
-            ).notes
+            ).notes,
+            "misread",
         )
 
 
@@ -172,11 +173,10 @@ def test_unlabelled_test_images_and_stray_ones_are_left_out_and_named() -> None:
     files = {f"train/{name}": content for name, content in in_classes(grey, 6).items()}
     data = read(files | {"test/0.png": grey(), "test/1.png": grey(), "preview.png": grey()})
     assert len(data.x_train) + len(data.x_test if data.x_test is not None else ()) == 12
-    assert any("preview.png" in note for note in data.notes)
-    assert any("2 test images" in note for note in data.notes)
-    assert any(
-        "2 of them are HEIC" in note
-        for note in read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes
+    assert is_noted(data.notes, "preview.png")
+    assert is_noted(data.notes, "2 test images")
+    assert is_noted(
+        read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes, "2 of them are HEIC"
     )
 
 
@@ -196,7 +196,7 @@ def test_a_table_names_the_classes_of_a_flat_folder(name: str, tmp_path: Path) -
         assert data.y_train is not None
         assert ((data.x_train[:, 0, 0] // 10) % 2 == data.y_train).all()
     more = "\n".join([table.decode(), "absent,cat"]).encode()
-    assert any("absent" in note for note in read(flat | {"labels.csv": more}).notes)
+    assert is_noted(read(flat | {"labels.csv": more}).notes, "absent")
 
 
 @pytest.mark.parametrize("name", ["H\u00fcndin", "👩\u200d⚕️ nurse", "a\u00a0b"])

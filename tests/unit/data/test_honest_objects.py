@@ -17,6 +17,7 @@ from sklearn.utils import Bunch
 import pillar_core as pc
 from pillar_core.data import files, frames
 from pillar_core.errors import DataError
+from users import is_noted
 
 X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 Y = np.arange(40) % 2
@@ -68,12 +69,9 @@ def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class() -> None:
         pc.load_features((X, 10 * np.arange(len(X))))
     metres = pc.load_features(FRAME.assign(label=Y))
     centimetres = FRAME.assign(a=FRAME["a"] + 0.01, b=FRAME["b"] * 100, label=Y)
-    assert any(
-        "one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes
-    )
-    assert not any(
-        "one unit" in note
-        for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes
+    assert is_noted(pc.split(metres, public=centimetres).notes, "one unit", "b")
+    assert not is_noted(
+        pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes, "one unit"
     )
 
 
@@ -147,9 +145,8 @@ def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path
     split = pc.split(tmp_path / "ward.npz", public=tmp_path / "open.npz")
     assert split.features.names == ("a", "b", "c")
     assert sorted(map(tuple, split.public_x.tolist())) == sorted(map(tuple, (X + 1).tolist()))
-    assert any("in another order" in note for note in split.notes)
-    assert any(
-        "have no names" in note
-        for note in pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes
+    assert is_noted(split.notes, "in another order")
+    assert is_noted(
+        pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes, "have no names"
     )
     assert pc.load_features(tmp_path / "classes.npz").names is None

@@ -17,6 +17,7 @@ from pillar_core.data import cells, encoding, raw
 from pillar_core.data.frames import SUFFIXES, frame_of
 from pillar_core.data.tables import alike_labels, bins, label_column, parts_of
 from pillar_core.errors import DataError
+from users import is_noted
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "data.md"
 ROWS = pd.DataFrame(
@@ -74,8 +75,8 @@ def test_a_european_export_is_read_as_it_was_meant() -> None:
         assert frame.columns.tolist() == ["Alter", "Größe", "Einkommen", "label"]
         assert frame["Einkommen"].head(3).tolist() == [1041.5, 985.0, 12412.87]
         assert frame["Größe"].head(3).tolist() == [1.81, 1.69, 1.75]
-        assert any("semicolons" in note for note in frame.attrs["notes"])
-        assert any("decimal comma" in note and "Einkommen" in note for note in frame.attrs["notes"])
+        assert is_noted(frame.attrs["notes"], "semicolons")
+        assert is_noted(frame.attrs["notes"], "decimal comma", "Einkommen")
     # 1.041 in another column is then a thousand, no fraction.
     frame = read("a;b;label\n" + "1.041;0,5;x\n985;0,25;y\n" * 4)
     assert frame["a"].head(2).tolist() == [1041.0, 985.0]
@@ -148,7 +149,7 @@ def test_headers_are_found_and_one_comma_more_shifts_no_column() -> None:
     frame = read("1.5,2,cat\n2.5,3,dog\n0.5,1,cat\n")
     assert frame.columns.tolist() == ["x0", "x1", "x2"]
     assert len(frame) == 3
-    assert any("no names" in note for note in frame.attrs["notes"])
+    assert is_noted(frame.attrs["notes"], "no names")
     assert read("0,1,label\n5,6,a\n7,8,b\n").columns.tolist() == ["0", "1", "label"]
     with pytest.raises(DataError, match="as a title does"):
         read("Patients of ward 3,,\n,,\na,b,label\n1,2,x\n3,4,y\n")
@@ -240,12 +241,9 @@ def test_numbers_that_may_mean_something_else_are_said() -> None:
     assert cells.sentinels_of(frame["v"]) == (-999.0,)
     assert cells.sentinels_of(frame["w"]) == ()
     assert frame["v"].min() == -999
-    assert any("-999" in note for note in frame.attrs["notes"])
+    assert is_noted(frame.attrs["notes"], "-999")
     asks = [
-        any(
-            "between thousands" in note
-            for note in read("a;label\n" + f"{cell};x\n985;y\n" * 4).attrs["notes"]
-        )
+        is_noted(read("a;label\n" + f"{cell};x\n985;y\n" * 4).attrs["notes"], "between thousands")
         for cell in ("1.041", "1.04")
     ]
     assert asks == [True, False]
@@ -263,14 +261,9 @@ def test_gaps_words_and_numbers_that_are_called_id_are_told_apart() -> None:
         pc.load_features(ROWS.assign(age=["4l", *["61"] * 19]))
     assert len(word.value.problems) == 1
     table = ROWS.assign(id=range(20))
-    assert any("perhaps identifiers: id" in note for note in pc.load_features(table).notes)
-    assert not any(
-        "perhaps identifiers" in note for note in pc.load_features(table, leave_out=["id"]).notes
-    )
-    assert not any(
-        "perhaps identifiers" in note
-        for note in pc.load_features(ROWS.assign(idle=range(20))).notes
-    )
+    assert is_noted(pc.load_features(table).notes, "perhaps identifiers: id")
+    assert not is_noted(pc.load_features(table, leave_out=["id"]).notes, "perhaps identifiers")
+    assert not is_noted(pc.load_features(ROWS.assign(idle=range(20))).notes, "perhaps identifiers")
 
 
 def test_other_sheets_are_named_and_the_empty_path_is_none() -> None:
@@ -346,17 +339,15 @@ CELLS = {
     "another word among": lambda: _is_refused(
         f"v,label\nfour,x\n{WORDS}", "row 0: column 'v' holds 'four'"
     ),
-    "−999": lambda: any(
-        "-999" in note for note in read(f"v,label\n-999,x\n{WORDS}").attrs["notes"]
-    ),
+    "−999": lambda: is_noted(read(f"v,label\n-999,x\n{WORDS}").attrs["notes"], "-999"),
     "dates": lambda: _is_refused("v,label\n" + "12.03.2021,x\n13.03.2021,y\n" * 9, "holds dates"),
     "`inf`": lambda: _is_refused(f"v,label\ninf,x\n{WORDS}", "row 0"),
     "numbers beyond": lambda: _is_refused(
         "v,label\n" + "".join(f"{2**40 + row},x\n" for row in range(50)), "'v'"
     ),
     "a name that": lambda: _is_refused(f"v,v,label\n1,{WORDS}", "several columns"),
-    "whole numbers, each once": lambda: any(
-        "identifiers: id" in note for note in pc.load_features(ROWS.assign(id=range(20))).notes
+    "whole numbers, each once": lambda: is_noted(
+        pc.load_features(ROWS.assign(id=range(20))).notes, "identifiers: id"
     ),
     "more cells": lambda: _is_refused("v,label\n1,x\n1,2,y\n", "more cells"),
     "empty rows": lambda: len(read(f"v,label\n{WORDS},\n").dropna()) == 6,

@@ -17,6 +17,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
 from pillar_core.errors import DataError, MissingDependencyError
 from unit.image_files import encoded, images_of, picture, written
+from users import is_noted
 
 
 @pytest.fixture(autouse=True)
@@ -244,7 +245,7 @@ def test_hub_rows_without_label_are_left_out_and_refused_where_none_has_one(tmp_
     _table(_pictures(10), [0, 1] * 4 + [-1, -1], ["a", "b"]).to_parquet(tmp_path / "train.parquet")
     dataset = load_dataset("hub:owner/name", root=tmp_path)
     assert len(dataset.x_train) + len(dataset.x_test) == 8
-    assert any("2 train rows have no label" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "2 train rows have no label")
     _table(_pictures(4), [-1] * 4, ["a", "b"]).to_parquet(tmp_path / "train.parquet")
     with pytest.raises(DataError, match="no images with a label"):
         load_dataset("hub:owner/name", root=tmp_path)
@@ -268,7 +269,7 @@ def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     _table_of_paths(images, place)
     without = load_dataset("hub:owner/name", root=place)
     assert len(without.x_train) + len(without.x_test) == 9
-    assert any("train row 9" in note for note in without.notes)
+    assert is_noted(without.notes, "train row 9")
     inside = place / "own.png"
     inside.write_bytes(picture(1, 9))
     _table_of_paths([*images[:9], {"bytes": None, "path": "own.png"}], place)

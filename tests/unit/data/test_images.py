@@ -15,6 +15,7 @@ from pillar_core.data.images import folders
 from pillar_core.data.parts import COLOUR_SEEN, NO_EPSILON, SIZE_SEEN
 from pillar_core.errors import DataError
 from unit.image_files import encoded, report_on, written, zipped
+from users import is_noted
 
 
 def _png(value: int, size: tuple[int, int] = (5, 4), mode: str = "L") -> bytes:
@@ -43,7 +44,7 @@ def test_folder_and_zip_agree(tmp_path: Path) -> None:
     assert folder.x_train.shape == (8, 4, 5)
     assert folder.x_train.dtype == np.uint8
     assert np.bincount(folder.y_test).tolist() == [1, 1]
-    assert any("stratified fifth" in note for note in folder.notes)
+    assert is_noted(folder.notes, "stratified fifth")
     np.testing.assert_array_equal(folder.x_train[:, 0, 0] >= 10, folder.y_train == 1)
 
 
@@ -53,18 +54,18 @@ def test_train_and_test_folders_are_kept(prefix: str) -> None:
     files |= {f"{prefix}val/cat/1.png": _png(3), f"{prefix}__MACOSX/x.png": b""}
     dataset = read_images(zipped(files), filename="pets.zip")
     assert (len(dataset.x_train), len(dataset.x_test)) == (10, 4)
-    assert not any("stratified" in note for note in dataset.notes)
-    assert any("1 images of the folder 'val'" in note for note in dataset.notes)
+    assert not is_noted(dataset.notes, "stratified")
+    assert is_noted(dataset.notes, "1 images of the folder 'val'")
 
 
 def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path: Path) -> None:
     files = _classes() | {"cat/big.png": _png(200, (50, 40), "RGB"), "readme.txt": b"hello"}
     dataset = read_images(zipped(files), filename="pets.zip")
     assert dataset.x_train.shape[1:] == (4, 5, 3)
-    assert any("resized to 4 × 5" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "resized to 4 × 5")
     assert dataset.caveats == (SIZE_SEEN, COLOUR_SEEN)
     assert all(NO_EPSILON.format(caveat) in dataset.notes for caveat in dataset.caveats)
-    assert any("1 files are no images" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "1 files are no images")
     images = np.arange(10 * 6, dtype=np.uint8).reshape(10, 2, 3, 1)
     path = _npz(
         tmp_path, train_images=images, train_labels=(np.arange(10) % 2)[:, None], val_images=images

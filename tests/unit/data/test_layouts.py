@@ -19,6 +19,7 @@ from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS
 from pillar_core.errors import DataError, MissingDependencyError
 from unit.image_files import encoded, images_of, picture, written
+from users import is_noted
 
 
 def _idx(values: Array) -> bytes:
@@ -103,7 +104,7 @@ def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path: 
     dataset = load_dataset("torchvision:fashionmnist", root=tmp_path)
     np.testing.assert_array_equal(dataset.x_test, x[40:])
     assert (dataset.name, dataset.title) == ("torchvision:fashionmnist", "Fashion-MNIST")
-    assert any("counts 60,000 train rows, these files hold 40" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "counts 60,000 train rows, these files hold 40")
     _mnist(tmp_path)
     path = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:5000])
@@ -214,7 +215,7 @@ def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: 
     dataset = load_images(_gtsrb(tmp_path))
     assert dataset.x_train.shape == (12, 17, 20, 3)
     assert dataset.classes == ("00", "01", "02")
-    assert any("different sizes were resized to 17 × 20" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "different sizes were resized to 17 × 20")
     np.testing.assert_array_equal(dataset.y_test, [0, 1, 2, 0, 1, 2])
     assert (
         load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint

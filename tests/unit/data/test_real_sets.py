@@ -12,6 +12,7 @@ from pages.frame import odds
 from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError, SettingError, UnknownNameError
 from unit.image_files import images_of, picture, written, zipped
+from users import is_noted
 
 REAL_SETS = [name for name, card in DATASETS.items() if card.needs_files]
 PAPERS = {
@@ -355,7 +356,7 @@ def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path: Path) -> None:
     # The images of a lesion are equal here, and of different lesions differ.
     sides = [{image.tobytes() for image in rows} for rows in (dataset.x_train, dataset.x_test)]
     assert not sides[0] & sides[1]
-    assert any("ε protects one image" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "ε protects one image")
 
 
 @pytest.mark.parametrize("table", ["Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv"])
@@ -384,9 +385,9 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     single = load_dataset("chest_xray14", root=tmp_path, labels="one")
     assert len(single.classes) == 14
     assert [single.classes[code] for code in single.y_test] == ["mass", "hernia"]
-    assert any("6 with none or several were left out" in note for note in single.notes)
+    assert is_noted(single.notes, "6 with none or several were left out")
     assert dataset.persons is None
-    assert any("chest_xray14:3" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "chest_xray14:3")
     assert DATASETS["chest_xray14:3"].home() == DATASETS["chest_xray14"].home()
     assert odds.unit("chest_xray14:3") == "person with up to 3 rows"
     assert odds.unit("chest_xray14") == "row"
@@ -395,14 +396,13 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     of_patients = load_dataset("chest_xray14:3", root=tmp_path)
     assert of_patients.persons.of.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
     assert of_patients.persons.most == 3
-    assert any("the first ones: at most 3" in note for note in of_patients.notes)
+    assert is_noted(of_patients.notes, "the first ones: at most 3")
     split = pc.split(of_patients)
     assert split.private.tolist() == [0, 1, 2, 3, 4, 5]
     assert split.rows_per_person == 3
     (tmp_path / "test_list.txt").write_text("\n".join(names[8:11]))
-    assert any(
-        "1 images are in neither list" in note
-        for note in load_dataset("chest_xray14", root=tmp_path).notes
+    assert is_noted(
+        load_dataset("chest_xray14", root=tmp_path).notes, "1 images are in neither list"
     )
     (tmp_path / table).write_text((tmp_path / table).read_text().replace("Hernia", "Broken leg"))
     with pytest.raises(DataError, match="findings that ChestX-ray14 does not have: Broken leg"):

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.data import raw, recipes, uploads
 from pillar_core.data.arrays import features
 from pillar_core.data.encoding import NUMBERS, WORDS, Column, Recipe
 from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, SettingError
+from users import is_noted, run_command
 
 RECIPE = Recipe(
     "sick",
@@ -96,7 +96,7 @@ def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -
     )
     split = pc.split(private, public=public)
     np.testing.assert_array_equal(split.public_x, rows[30:])
-    assert any("matched by name" in note for note in split.notes)
+    assert is_noted(split.notes, "matched by name")
     with pytest.raises(DataError, match="lack the columns a, b"):
         pc.split(private, public=dataclasses.replace(public, names=("c", "d", "e")))
 
@@ -136,40 +136,18 @@ def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_an
     private, public = tables
     recipe = str(tmp_path / "r.json")
     assert (
-        main(
-            [
-                "recipe",
-                private,
-                "--label",
-                "sick",
-                "--person",
-                "patient",
-                "--public",
-                public,
-                "--output",
-                recipe,
-            ]
+        run_command(
+            f"recipe {private} --label sick --person patient --public {public} --output {recipe}"
         )
         == 0
     )
     assert "note (text)" in capsys.readouterr().err
-    rows = [
-        "run",
-        "--dataset",
-        private,
-        "--public",
-        public,
-        "--method",
-        "pillar_kalman",
-        "--epsilon",
-        "2",
-        "--json",
-    ]
-    assert main([*rows, "--recipe", recipe]) == 0
+    rows = f"run --dataset {private} --public {public} --method pillar_kalman --epsilon 2 --json"
+    assert run_command(f"{rows} --recipe {recipe}") == 0
     said = capsys.readouterr()
     assert "matched by name" in said.err
     printed = json.loads(said.out)
-    assert main([*rows, "--label", "sick", "--person", "patient", "--leave-out", "note"]) == 0
+    assert run_command(f"{rows} --label sick --person patient --leave-out note") == 0
     assert json.loads(capsys.readouterr().out)["accuracy"] == printed["accuracy"]
     features = pc.load_features(private, recipe=recipe, public=public)
     assert features.names == ("age", "sex=female", "sex=male", "weight")
@@ -193,63 +171,27 @@ def test_every_command_reads_a_raw_table_and_counts_several_rows_of_a_person(
     tables, tmp_path, capsys
 ) -> None:
     private, public = tables
-    columns = ["--label", "sick", "--person", "patient", "--leave-out", "note"]
+    columns = "--label sick --person patient --leave-out note"
     assert (
-        main(
-            [
-                "screen",
-                "--private",
-                private,
-                "--public",
-                public,
-                "--score",
-                "class_signal",
-                *columns,
-            ]
-        )
+        run_command(f"screen --private {private} --public {public} --score class_signal {columns}")
         == 0
     )
-    assert main(["advise", "--dataset", private, "--candidates", public, *columns]) == 0
-    data = ["--dataset", private, "--public", public]
+    assert run_command(f"advise --dataset {private} --candidates {public} {columns}") == 0
+    data = f"--dataset {private} --public {public}"
     assert (
-        main(
-            [
-                "compare",
-                *data,
-                *columns,
-                "--methods",
-                "pillar_kalman",
-                "--epsilon",
-                "1",
-                "--seeds",
-                "1",
-            ]
-        )
-        == 0
+        run_command(f"compare {data} {columns} --methods pillar_kalman --epsilon 1 --seeds 1") == 0
     )
     grid = tmp_path / "grid.yaml"
     grid.write_text(
         f"dataset: {private}\npublic: {public}\nmethod: pillar_kalman\nepsilon: 1\n",
         encoding="utf-8",
     )
-    assert main(["sweep", str(grid), "--output", str(tmp_path / "t.csv"), *columns]) == 0
+    assert run_command(f"sweep {grid} --output {tmp_path / 't.csv'} {columns}") == 0
     assert pd.read_csv(tmp_path / "t.csv")["n_public"].tolist() == [200]
-    assert main(["run", "--dataset", "digits", "--label", "sick", "--epsilon", "1"]) == 2
+    assert run_command("run --dataset digits --label sick --epsilon 1") == 2
     capsys.readouterr()
-    rows = [
-        "run",
-        "--dataset",
-        private,
-        "--public",
-        public,
-        "--label",
-        "sick",
-        "--person",
-        "patient",
-        "--method",
-        "pillar_kalman",
-    ]
-    assert main([*rows, "--epsilon", "2", "--rows-per-person", "2", "--json"]) == 0
+    rows = f"run --dataset {private} --public {public} --label sick --person patient --method pillar_kalman"
+    assert run_command(f"{rows} --epsilon 2 --rows-per-person 2 --json") == 0
     assert (
         json.loads(capsys.readouterr().out)["guarantee"]["privacy_unit"]
         == "person with up to 2 rows"
@@ -302,8 +244,8 @@ def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
     assert told in features.notes
     other = pc.load_features("private.csv", public="public.csv", leave_out=["a", "word"])
     assert other.names == ("b", "c", "again", "said=x", "said=y")
-    run = ["run", "--dataset", "private.csv", "--public", "public.csv", "--epsilon", "4"]
-    assert main(run) == 0
+    run = "run --dataset private.csv --public public.csv --epsilon 4"
+    assert run_command(run) == 0
     assert told in capsys.readouterr().err
     new = pd.read_csv("public.csv")[["b", "a", "c", "word"]]
     assert raw.new_rows(new, recipes.recipe_of(features.recipe))[0].shape == (200, 5)
@@ -324,7 +266,7 @@ def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
     assert (rows.min(), rows.max()) == (0, 1)
     assert (rows[:, 0] == np.float32(50 / 120)).sum() == 1
     assert (rows[:, 1:].sum(axis=1) == 0).sum() == 2
-    assert any("1 of 'sex'" in note for note in features.notes)
+    assert is_noted(features.notes, "1 of 'sex'")
     with pytest.raises(DataError, match="the recipe's classes are no, maybe"):
         pc.load_features(private, recipe=form | {"classes": ["no", "maybe"]})
     weight = {"name": "weight", "kind": "numbers"}
@@ -374,19 +316,9 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
         pc.split(features, public=tmp_path / "made_up.csv")
     path = tmp_path / "r.json"
     path.write_text(json.dumps(form), encoding="utf-8")
-    run = [
-        "run",
-        "--dataset",
-        private,
-        "--recipe",
-        str(path),
-        "--epsilon",
-        "1",
-        "--json",
-        "--method",
-    ]
+    run = f"run --dataset {private} --recipe {path} --epsilon 1 --json --method"
     for method, n_assumed in (("pillar_kalman", 1), ("dp_sgd", 0)):
-        assert main([*run, method]) == 0
+        assert run_command(f"{run} {method}") == 0
         said = capsys.readouterr()
         assert said.out.count("made up from ranges and categories") == n_assumed
         assert said.err.count("nobody's row") == n_assumed

@@ -28,6 +28,7 @@ from pillar_core.runs import loaded
 from pillar_core.splits import view
 from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
+from users import is_noted, run_command
 
 HARDWARE = (
     "the printer shows a paper jam",
@@ -118,7 +119,7 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(
         "My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n",
         encoding="utf-8",
     )
-    assert main(["predict", "model.zip", "new.txt"]) == 0
+    assert run_command("predict model.zip new.txt") == 0
     assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
         "hardware",
         "billing",
@@ -140,26 +141,16 @@ def test_an_encoder_or_texts_alone_say_which_column_is_meant(
     ):
         assert (features.x_train == alone.x_train).all()
         assert any(note.startswith(said) for note in features.notes)
-    assert main(["run", "--dataset", "tickets.csv", "--public", "open.csv", "--epsilon", "4"]) == 0
+    assert run_command("run --dataset tickets.csv --public open.csv --epsilon 4") == 0
     assert said in capsys.readouterr().err
-    assert main(["recipe", "tickets.csv", "--label", "queue", "--output", "r.json"]) == 0
+    assert run_command("recipe tickets.csv --label queue --output r.json") == 0
     assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
     frame = tickets(200, 0)
     frame.to_csv("aged.csv", index=False)
     assert pc.load_features("aged.csv", texts.NAME).d == texts.WIDTH + 1
     assert (
-        main(
-            [
-                "run",
-                "--dataset",
-                "aged.csv",
-                "--public-fraction",
-                "0.2",
-                "--backbone",
-                texts.NAME,
-                "--epsilon",
-                "4",
-            ]
+        run_command(
+            f"run --dataset aged.csv --public-fraction 0.2 --backbone {texts.NAME} --epsilon 4"
         )
         == 0
     )
@@ -264,7 +255,7 @@ def test_texts_beside_numbers_share_one_scale() -> None:
         "age",
         slice(0, texts.WIDTH),
     )
-    assert any("share one scale" in note for note in features.notes)
+    assert is_noted(features.notes, "share one scale")
     split = pc.split(features, public=public)
     assert has_units(split.public_x, features.text_block)
     scale = moments(split.public_x, standardise=True, centre=True, block=features.text_block)[1]
@@ -398,20 +389,8 @@ def test_another_encoder_goes_by_its_name_into_the_model(
     with pytest.raises(DataError, match="use one encoder"):
         pc.split(features, public=pc.load_features("foreign.txt"))
     pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), "model.zip", split=split)
-    run = [
-        "run",
-        "--dataset",
-        "tickets.csv",
-        "--label",
-        "queue",
-        "--text",
-        "message",
-        "--public",
-        "open.csv",
-        "--backbone",
-        name,
-    ]
-    assert main([*run, "--epsilon", "1"]) == 0
+    run = f"run --dataset tickets.csv --label queue --text message --public open.csv --backbone {name}"
+    assert run_command(f"{run} --epsilon 1") == 0
     assert "4 numbers through sentence_transformers:tiny" in capsys.readouterr().err
     expected = pc.load_model("model.zip").predict("open.csv")
     monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})  # as a new process has it
@@ -428,7 +407,7 @@ def test_another_encoder_goes_by_its_name_into_the_model(
     monkeypatch.delitem(sys.modules, "sentence_transformers")
     monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})
     texts._identity_of_model.cache_clear()
-    assert main(["predict", "model.zip", "open.csv"]) == 2
+    assert run_command("predict model.zip open.csv") == 2
     assert "needs the package sentence-transformers" in capsys.readouterr().err
 
 
@@ -452,9 +431,9 @@ def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "odd.csv", index=False)
     features = pc.load_features(tmp_path / "odd.csv", label="queue", text="message")
     assert np.isfinite(features.x_train).all()
-    assert any("4 texts are empty" in note for note in features.notes)
-    assert any("31 texts are mostly figures, emoji" in note for note in features.notes)
-    assert any("Of 1 texts" in note for note in features.notes)
+    assert is_noted(features.notes, "4 texts are empty")
+    assert is_noted(features.notes, "31 texts are mostly figures, emoji")
+    assert is_noted(features.notes, "Of 1 texts")
     assert max(map(len, features.texts)) <= encoding.BEGINNING
     with pytest.raises(DataError, match="holds no text: its 60 cells"):
         pc.load_features(frame.assign(message="<br>"), label="queue", text="message")

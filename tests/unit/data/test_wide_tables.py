@@ -14,6 +14,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.data import raw, recipes
 from pillar_core.runs import use
+from users import is_noted
 
 WIDTHS = (60, 120, 180)
 ROWS = 12
@@ -134,9 +135,7 @@ def test_an_index_that_is_left_out_is_said_and_is_no_column_of_words(tmp_path: P
                 "index was left out" in note or "unnamed first column" in note
                 for note in features.notes
             ), source
-    assert not any("index" in note for note in pc.load_features(numbered).notes), (
-        "row numbers hold nothing"
-    )
+    assert not is_noted(pc.load_features(numbered).notes, "index"), "row numbers hold nothing"
     named = words.rename_axis("sample")
     named.to_parquet(tmp_path / "named.parquet")
     assert pc.load_features(tmp_path / "named.parquet", leave_out=["sample"]).names == (

@@ -29,6 +29,7 @@ from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.subspace import top_directions
 from pillar_core.types import Dataset
+from users import is_noted
 
 FAST = {"model": "linear_head", "n_examples": 120}
 
@@ -150,7 +151,7 @@ def test_pure_form_stays_within_its_budget(sets) -> None:
     assert table["epsilon_upper"].iloc[0] <= 1.0 + 1e-9
     assert table["low"].isna().all()
     assert "δ = 0" in table.attrs["guarantee"]
-    assert not any("gsd_pure" in note for note in table.attrs["notes"])
+    assert not is_noted(table.attrs["notes"], "gsd_pure")
     many = pc.screen(
         private,
         public,
@@ -161,7 +162,7 @@ def test_pure_form_stays_within_its_budget(sets) -> None:
         epsilon=1.0,
         k=4,
     )
-    assert any("close to random" in note for note in many.attrs["notes"])
+    assert is_noted(many.attrs["notes"], "close to random")
     with pytest.raises(SettingError, match=r"below 8.*or gsd"):
         pc.screen(
             private,
@@ -297,8 +298,8 @@ def test_sizes_and_colours_are_made_equal_and_said(sets) -> None:
         k=4,
     )
     assert table["value"].iloc[0] == pytest.approx(table["value"].iloc[1], abs=1e-3)
-    assert any("resized to 28" in note for note in table.attrs["notes"])
-    assert any("three equal channels" in note for note in table.attrs["notes"])
+    assert is_noted(table.attrs["notes"], "resized to 28")
+    assert is_noted(table.attrs["notes"], "three equal channels")
 
 
 def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path: Path) -> None:
@@ -310,7 +311,7 @@ def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path: Path) 
     found = load_candidate(tmp_path)
     assert found.x_train.shape == (6, 12, 12)
     assert found.y_train is None
-    assert any("1 files" in note and "broken.png" in note for note in found.notes)
+    assert is_noted(found.notes, "1 files", "broken.png")
     with pytest.raises(DataError):
         load_candidate(tmp_path / "nothing.zip")
 
@@ -537,9 +538,9 @@ def test_a_wide_model_says_how_many_passes_it_took(sets) -> None:
         private, {"noise": public["noise"]}, model="resnet20", n_examples=8, repeats=1, k=2
     )
     assert table.attrs["width"] == 269_722
-    assert any("two passes" in note for note in table.attrs["notes"])
+    assert is_noted(table.attrs["notes"], "two passes")
     exact = pc.screen(private, {"noise": public["noise"]}, repeats=1, k=2, **FAST)
-    assert not any("passes" in note for note in exact.attrs["notes"])
+    assert not is_noted(exact.attrs["notes"], "passes")
 
 
 def test_refused_deep_models() -> None:

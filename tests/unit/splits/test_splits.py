@@ -12,6 +12,7 @@ from pillar_core import rng
 from pillar_core.errors import DataError, SettingError
 from pillar_core.splits import public_basis, split_features, unused_labels, view_of
 from pillar_core.types import FeatureSet, PublicUse
+from users import is_noted
 
 
 def blobs(n=120, d=6, classes=3, seed=0):
@@ -94,9 +95,8 @@ def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refu
         with pytest.raises(DataError, match="bit by bit, private rows"):
             pc.split(own, public=public)
     else:
-        assert any(
-            f"{count} private rows equal public ones" in note
-            for note in pc.split(own, public=public).notes
+        assert is_noted(
+            pc.split(own, public=public).notes, f"{count} private rows equal public ones"
         )
 
 
