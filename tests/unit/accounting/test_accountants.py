@@ -32,9 +32,7 @@ SELECTION = events.RepeatAndSelectDpEvent(SAMPLED, 10.0, 1.0)
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
-def test_nothing_costs_nothing_and_no_noise_costs_everything(
-    name: str, relation: NeighboringRelation
-) -> None:
+def test_nothing_costs_nothing_and_no_noise_costs_everything(name, relation):
     accountant = ACCOUNTANTS[name]
     nothing = accountant.epsilon(events.NoOpDpEvent(), delta=1e-5, relation=relation)
     assert (nothing.lower, nothing.estimate, nothing.upper) == (0, 0, 0)
@@ -53,7 +51,7 @@ def test_nothing_costs_nothing_and_no_noise_costs_everything(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_delta_outside_its_range_is_refused(name: str) -> None:
+def test_delta_outside_its_range_is_refused(name):
     for delta in (0.0, 1.0, -1e-5, math.nan):
         with pytest.raises(SettingError, match="delta"):
             ACCOUNTANTS[name].epsilon(FULL, delta=delta, relation=ADD)
@@ -66,9 +64,7 @@ def test_delta_outside_its_range_is_refused(name: str) -> None:
     ids=["full", "sampled", "mixed", "pure", "selection"],
 )
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
-def test_supports_says_what_epsilon_does(
-    name: str, event: events.DpEvent, relation: NeighboringRelation
-) -> None:
+def test_supports_says_what_epsilon_does(name, event, relation):
     accountant = ACCOUNTANTS[name]
     reason = accountant.supports(event, relation)
     if reason:
@@ -84,9 +80,7 @@ def test_supports_says_what_epsilon_does(
     "event", [FULL, SAMPLED, MIXED, SAMPLED_PURE], ids=["full", "sampled", "mixed", "pure"]
 )
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
-def test_no_bound_lies_below_the_certified_lower_end(
-    event: events.DpEvent, relation: NeighboringRelation
-) -> None:
+def test_no_bound_lies_below_the_certified_lower_end(event, relation):
     lower = ACCOUNTANTS["pillar"].epsilon(event, delta=1e-5, relation=relation).lower
     assert lower > 0
     for name, accountant in ACCOUNTANTS.items():
@@ -112,16 +106,14 @@ def test_no_bound_lies_below_the_certified_lower_end(
         (SELECTION, ADD, "rdp"),
     ],
 )
-def test_auto_takes_the_tightest_sound_bound(
-    event: events.DpEvent, relation: NeighboringRelation, expected: str
-) -> None:
+def test_auto_takes_the_tightest_sound_bound(event, relation, expected):
     assert accounting.resolve(event, relation=relation).name == expected
     assert accounting.epsilon(event, delta=1e-5, relation=relation) == ACCOUNTANTS[
         expected
     ].epsilon(event, delta=1e-5, relation=relation)
 
 
-def test_auto_says_why_nothing_bounds_and_unknown_words_are_refused() -> None:
+def test_auto_says_why_nothing_bounds_and_unknown_words_are_refused():
     for event, relation in ((SELECTION, REPLACE), (events.DpEvent(), ADD)):
         with pytest.raises(UnsupportedError, match=r"pillar: .*pld: .*rdp: "):
             accounting.epsilon(event, delta=1e-5, relation=relation)
@@ -137,7 +129,7 @@ def test_auto_says_why_nothing_bounds_and_unknown_words_are_refused() -> None:
     assert [name for name, item in ACCOUNTANTS.items() if not item.is_bound] == ["gdp"]
 
 
-def test_replacement_takes_the_factor_of_each_release() -> None:
+def test_replacement_takes_the_factor_of_each_release():
     """PITFALLS' table: the σ that gives 0.1, 0.3, 0.7, 1 and 3 under add/remove, under replace-one;
     and √2 for second moments."""
     for add_remove, replace_one in (
@@ -160,9 +152,7 @@ def test_replacement_takes_the_factor_of_each_release() -> None:
         )
 
 
-def test_rdp_under_replacement_is_no_longer_half_of_the_truth_and_opacus_orders_reach_small_epsilon() -> (
-    None
-):
+def test_rdp_under_replacement_is_no_longer_half_of_the_truth_and_opacus_orders_reach_small_epsilon():
     """σ = 20, T = 10: dp-accounting's RDP says 0.616, its PLD 1.20."""
     event = ledger.repeat(ledger.gaussian(20.0), 10)
     truth = accounting.epsilon(event, delta=1e-5, relation=REPLACE).upper
@@ -184,7 +174,7 @@ def test_rdp_under_replacement_is_no_longer_half_of_the_truth_and_opacus_orders_
     )
 
 
-def test_central_limit_is_no_bound() -> None:
+def test_central_limit_is_no_bound():
     """PITFALLS: q = 0.02, σ = 0.8, T = 200 gives 2.21 against 3.26."""
     event = accounting.gaussian_run(0.8, sampling_probability=0.02, steps=200)
     approximation = ACCOUNTANTS["gdp"].epsilon(event, delta=1e-5, relation=ADD)
@@ -198,7 +188,7 @@ def test_central_limit_is_no_bound() -> None:
 @pytest.mark.parametrize(
     ("noise", "q", "steps"), [(0.8, 0.02, 200), (1.5, 0.04, 2250), (20.0, 1e-3, 10)]
 )
-def test_central_limit_is_opacus_formula(noise: float, q: float, steps: int) -> None:
+def test_central_limit_is_opacus_formula(noise, q, steps):
     opacus = pytest.importorskip("opacus.accountants.analysis.gdp")
     event = accounting.gaussian_run(noise, sampling_probability=q, steps=steps)
     mu = float(opacus.compute_mu_poisson(steps=steps, noise_multiplier=noise, sample_rate=q))
@@ -206,7 +196,7 @@ def test_central_limit_is_opacus_formula(noise: float, q: float, steps: int) -> 
     assert found == pytest.approx(accounting.epsilon_of_mu(mu, 1e-5), rel=1e-9)
 
 
-def test_autos_version_rises_with_each_of_its_choices() -> None:
+def test_autos_version_rises_with_each_of_its_choices():
     assert auto.AUTO.version - 1 == sum(item.version - 1 for item in auto.CHOICES)
     assert {item.name for item in auto.CHOICES} == {
         "analytic_gaussian",
@@ -217,7 +207,7 @@ def test_autos_version_rises_with_each_of_its_choices() -> None:
     }
 
 
-def test_selection_costs_more_than_one_run_and_delta_of_a_release_comes_from_the_budget() -> None:
+def test_selection_costs_more_than_one_run_and_delta_of_a_release_comes_from_the_budget():
     one = accounting.epsilon(SAMPLED, delta=1e-5, relation=ADD, accountant="rdp").upper
     selected = accounting.epsilon(SELECTION, delta=1e-5, relation=ADD).upper
     assert one < selected < 4 * one
@@ -235,7 +225,7 @@ def test_selection_costs_more_than_one_run_and_delta_of_a_release_comes_from_the
     ("epsilon", "times", "delta"),
     [(8.0, 10, 1e-5), (4.0, 10, 1e-3), (3.0, 20, 1e-5), (30.0, 2, 1e-3)],
 )
-def test_a_grid_that_loses_large_steps_is_refused(epsilon: float, times: int, delta: float) -> None:
+def test_a_grid_that_loses_large_steps_is_refused(epsilon, times, delta):
     """prv-accountant says ε ≤ 0 for the first, of which ε > 75 can be shown by an attack, and 32.2
     for 39.99 of the second."""
     event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
@@ -247,9 +237,7 @@ def test_a_grid_that_loses_large_steps_is_refused(epsilon: float, times: int, de
 @pytest.mark.parametrize(
     ("epsilon", "times"), [(38.0, 3), (40.0, 3), (80.0, 3), (110.0, 4), (70.0, 7), (700.0, 2)]
 )
-def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(
-    epsilon: float, times: int
-) -> None:
+def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(epsilon, times):
     """A division by zero, or an overflow, before: no step of the lattice can be told from 0
     there."""
     event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
@@ -257,9 +245,7 @@ def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(
     assert 0.99 * epsilon * times < found.upper <= epsilon * times
 
 
-def test_without_dp_accounting_its_accountant_names_the_extra_and_the_others_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_dp_accounting_its_accountant_names_the_extra_and_the_others_answer(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "`pld`" in ACCOUNTANTS["pld"].supports(SAMPLED, ADD)
     assert accounting.resolve(SAMPLED, relation=ADD).name == "pillar"
@@ -273,7 +259,7 @@ def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
 
 
 @given(mu=st.floats(1e-3, 30), share=st.floats(0, 12))
-def test_delta_has_ten_digits(mu: float, share: float) -> None:
+def test_delta_has_ten_digits(mu, share):
     epsilon = mu * mu / 2 + (share - 4) * mu
     exact = exact_delta(epsilon, mu)
     # log_ndtr is good to a few units; the difference of the two terms loses 1/μ² · (ε/μ) ≲ 1e5 of
@@ -282,7 +268,7 @@ def test_delta_has_ten_digits(mu: float, share: float) -> None:
 
 
 @given(mu=st.floats(1e-3, 30), log_delta=st.floats(-27.6, -0.2))
-def test_epsilon_is_rounded_up_and_tight(mu: float, log_delta: float) -> None:
+def test_epsilon_is_rounded_up_and_tight(mu, log_delta):
     delta = math.exp(log_delta)
     epsilon = epsilon_of_mu(mu, delta)
     assert exact_delta(epsilon, mu) <= delta
@@ -291,14 +277,14 @@ def test_epsilon_is_rounded_up_and_tight(mu: float, log_delta: float) -> None:
 
 
 @given(epsilon=st.floats(1e-2, 50), log_delta=st.floats(-27.6, -0.2))
-def test_mu_is_rounded_down_and_tight(epsilon: float, log_delta: float) -> None:
+def test_mu_is_rounded_down_and_tight(epsilon, log_delta):
     delta = math.exp(log_delta)
     mu = mu_of(epsilon, delta)
     assert exact_delta(epsilon, mu) <= delta
     assert exact_delta(epsilon, mu * (1 + 1e-9)) > delta * (1 - 1e-9)
 
 
-def test_ends() -> None:
+def test_ends():
     assert epsilon_of_mu(0.0, 1e-5) == 0
     assert epsilon_of_mu(math.inf, 1e-5) == math.inf
     assert mu_of(math.inf, 1e-5) == math.inf
@@ -313,7 +299,7 @@ def test_ends() -> None:
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "accounting.md"
 
 
-def test_code_runs_and_the_table_names_every_accountant() -> None:
+def test_code_runs_and_the_table_names_every_accountant():
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert blocks
     for block in blocks:

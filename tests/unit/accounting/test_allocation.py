@@ -170,7 +170,7 @@ def test_two_releases_of_one_step_are_refused(steps):
     """With one step a pass, fifty releases were charged as one."""
     spent = ledger.Ledger()
 
-    def twice() -> None:
+    def twice():
         with spent.allocation(0, steps, 10, lambda: np.arange(3)):
             release(spent, 2.0)
             release(spent, 2.0)
@@ -183,7 +183,7 @@ def test_attacks_on_simulated_passes_stay_below_the_curve():
     noise, steps, count, n = 1.0, 8, 3, 40_000
     rng = np.random.default_rng(5)
 
-    def log_ratio(is_member: bool):
+    def log_ratio(is_member):
         z = rng.normal(size=(n, count, steps)) * noise
         if is_member:
             z[np.arange(n)[:, None], np.arange(count), rng.integers(steps, size=(n, count))] += 1

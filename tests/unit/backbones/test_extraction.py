@@ -48,7 +48,7 @@ class _Counting:
 
 
 @pytest.fixture
-def backbone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Counting:
+def backbone(monkeypatch, tmp_path):
     """A registered backbone `counting` and an empty cache."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     made = _Counting()
@@ -71,8 +71,8 @@ def _wanted(dataset: Dataset) -> list[np.ndarray]:
 
 
 def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_there_are_none(
-    backbone: _Counting,
-) -> None:
+    backbone,
+):
     data, told = _images(), []
     assert not is_ready(data, backbone="counting")
     first = extract(
@@ -100,13 +100,13 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
         assert train.shape == (N_TRAIN, 4)
 
 
-def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone: _Counting) -> None:
+def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone):
     data = _images()
     with pytest.raises(Cancelled, match="24 of 67"):
         extract(
             data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 3
         )
-    told: list[tuple[int, str]] = []
+    told = []
     found = extract(
         data,
         backbone="counting",
@@ -119,7 +119,7 @@ def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone: _Countin
 
 
 @pytest.mark.parametrize(("damage", "batches"), [("half a file", 3), ("a file is missing", 1)])
-def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str, batches: int) -> None:
+def test_what_is_damaged_is_made_again(backbone, damage, batches):
     data = _images()
     with pytest.raises(Cancelled):
         extract(
@@ -149,12 +149,10 @@ def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str, batches
         MemoryError(),
     ],
 )
-def test_memory_that_runs_out_halves_the_batch_and_says_so(
-    backbone: _Counting, refusal: Exception
-) -> None:
+def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone, refusal):
     data = _images()
     backbone.memory, backbone.refusal = 5, refusal
-    messages: list[str] = []
+    messages = []
     found = extract(
         data,
         backbone="counting",
@@ -174,21 +172,17 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(
 @pytest.mark.parametrize(
     "words", ["shapes cannot be multiplied", "no kernel named 'out of memory'"]
 )
-def test_another_error_of_a_network_is_not_taken_for_want_of_memory(
-    backbone: _Counting, words: str
-) -> None:
+def test_another_error_of_a_network_is_not_taken_for_want_of_memory(backbone, words):
     backbone.memory, backbone.refusal = 0, RuntimeError(words)
     with pytest.raises(RuntimeError, match=words):
         extract(_images(), backbone="counting")
     assert len(backbone.sizes) == 1
 
 
-def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(
-    backbone: _Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone, monkeypatch):
     data, whole = _images(), os.fsync
 
-    def full(descriptor: int) -> None:
+    def full(descriptor):
         if len(backbone.sizes) > 3:
             raise OSError(28, "No space left on device")
         whole(descriptor)
@@ -204,13 +198,13 @@ def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
 
 
-def test_values_that_are_not_finite_are_refused_with_their_rows(backbone: _Counting) -> None:
+def test_values_that_are_not_finite_are_refused_with_their_rows(backbone):
     backbone.value = float("nan")
     with pytest.raises(DataError, match=r"not finite for rows \[0, 1"):
         extract(_images(), backbone="counting")
 
 
-def test_forgetting_removes_features_and_what_is_unfinished(backbone: _Counting) -> None:
+def test_forgetting_removes_features_and_what_is_unfinished(backbone):
     data, other = _images(), Dataset("other", _images().x_test, None)
     extract(data, backbone="counting")
     extract(other, backbone="counting")
@@ -222,9 +216,7 @@ def test_forgetting_removes_features_and_what_is_unfinished(backbone: _Counting)
     assert not list((store.default().root / "extraction").iterdir())
 
 
-def test_the_key_follows_images_backbone_and_device_but_not_labels(
-    backbone: _Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_follows_images_backbone_and_device_but_not_labels(backbone, monkeypatch):
     data = _images()
     extract(data, backbone="counting")
     relabelled = Dataset("again", data.x_train, None, data.x_test, None)
@@ -239,9 +231,7 @@ def test_the_key_follows_images_backbone_and_device_but_not_labels(
     assert not is_ready(data, backbone="counting")
 
 
-def test_networks_get_idle_cores_and_no_more_than_they_are_given(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_networks_get_idle_cores_and_no_more_than_they_are_given(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     cases = (
         (0.4, None, None, 8),
@@ -257,7 +247,7 @@ def test_networks_get_idle_cores_and_no_more_than_they_are_given(
         assert n_threads() == threads
 
 
-def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path: Path) -> None:
+def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path):
     for name, age in (("old", 15), ("young", 13)):
         folder = tmp_path / "extraction" / name
         folder.mkdir(parents=True)
@@ -306,8 +296,8 @@ def _wait_for(calls: Path, batches: int) -> None:
 
 
 def test_a_killed_process_loses_at_most_one_batch_and_two_that_ask_at_once_extract_once(
-    backbone: _Counting, tmp_path: Path
-) -> None:
+    backbone, tmp_path
+):
     calls, told = tmp_path / "calls", list[str]()
     with forked() as context:
         process = _extracting(context, calls)

@@ -13,7 +13,7 @@ from users import run_command
 
 
 @pytest.fixture(autouse=True)
-def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def own_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
 
@@ -29,9 +29,7 @@ def _flowers(root: Path) -> Path:
     )
 
 
-def test_all_sets_are_listed_and_a_card_says_how_to_get_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys, tmp_path):
     _flowers(tmp_path / "data" / "flower_16")
     assert run_command("data") == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
@@ -53,9 +51,7 @@ def test_all_sets_are_listed_and_a_card_says_how_to_get_it(
     assert str(tmp_path / "data") in printed
 
 
-def test_reading_says_what_it_holds_and_forgetting_deletes(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_says_what_it_holds_and_forgetting_deletes(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("pillar_core.data.scratch.LARGEST_IN_MEMORY", 1000)
     root = _flowers(tmp_path / "mine")
     setting = f"--dataset-setting root={root}"
@@ -77,8 +73,6 @@ def test_reading_says_what_it_holds_and_forgetting_deletes(
         (["data", "cub_200", "--read", "--dataset-setting", "rot=x"], "has no setting rot"),
     ],
 )
-def test_refusals_name_the_fix(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refusals_name_the_fix(arguments, says, capsys):
     assert main(arguments) == 2
     assert says in capsys.readouterr().err

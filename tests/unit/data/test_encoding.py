@@ -53,7 +53,7 @@ def rows_of_persons(
     )
 
 
-def test_a_text_is_no_category() -> None:
+def test_a_text_is_no_category():
     """A share of 132 visits held 65 distinct notes with phone numbers: each became a column, whose
     name is the whole note."""
     rows = np.arange(132)
@@ -83,7 +83,7 @@ def test_a_text_is_no_category() -> None:
     )
 
 
-def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused() -> None:
+def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused():
     expected = {
         "patient id": encoding.IDENTIFIER,
         "age": encoding.NUMBERS,
@@ -102,7 +102,7 @@ def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused() -> No
     assert "'years' repeats another column" in problems[1]
 
 
-def test_public_rows_say_what_columns_are_whatever_one_private_row_holds() -> None:
+def test_public_rows_say_what_columns_are_whatever_one_private_row_holds():
     public = ward(40).assign(rare=np.arange(40) % 2)
     private = ward().assign(rare=0)
     before = encoding.columns_of(private, "sick", public=public)
@@ -117,7 +117,7 @@ def test_public_rows_say_what_columns_are_whatever_one_private_row_holds() -> No
         encoding.encode_columns(private.assign(age="old"), columns, Recipe("sick"))
 
 
-def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
+def test_categories_and_fill_values_come_from_public_rows_alone():
     private, public = ward(), ward(20)
     private.loc[7, "sex"] = "diverse"
     private.loc[9, "age"] = 1e9
@@ -135,7 +135,7 @@ def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
     assert x[6].tolist()[1:] == [0.0, 1.0]
 
 
-def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
+def test_without_public_rows_words_gaps_and_ranges_are_asked_for():
     columns = encoding.columns_of(ward(), "sick")
     left_out = ("patient id", "clinic", "seen on", "years")
     problems = encoding.problems_of(columns, Recipe("sick", left_out), is_scaled=False)
@@ -151,7 +151,7 @@ def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
     assert x.max() <= 1
 
 
-def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column() -> None:
+def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column():
     private, public = encoding.split_off_public(ward(), "sick", 0.2)
     assert set(private["patient id"]).isdisjoint(public["patient id"])
     assert len(private) + len(public) == 60
@@ -173,12 +173,12 @@ def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column()
         (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each"),
     ],
 )
-def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
+def test_labels_that_cannot_be_classes_are_a_question(labels, said):
     with pytest.raises(DataError, match=said):
         labels_of(pd.Series(labels))
 
 
-def test_the_first_rows_of_each_person_are_kept_on_one_side() -> None:
+def test_the_first_rows_of_each_person_are_kept_on_one_side():
     """Somebody who comes or leaves moves one row of the others' table, wherever theirs stand."""
     frame = pd.DataFrame({"patient": ["a ", "b", "a", "c", "b"], "x": range(5)})
     kept = rows_of_persons(frame, "patient", most=1)
@@ -204,7 +204,7 @@ def test_the_first_rows_of_each_person_are_kept_on_one_side() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
-def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
+def test_a_person_is_train_test_or_public_as_a_whole(most):
     rows = np.arange(240)
     whole = pd.DataFrame(
         {
@@ -248,7 +248,7 @@ def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ..
 @pytest.mark.parametrize(
     "ways", [["A1", "a1", "Ａ1"], ['="A1"', "A1"], ["anna", "an\u200bna"], ["anna b", "anna\tb"]]
 )
-def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> None:
+def test_names_that_could_be_one_persons_are_asked_for(ways):
     """Told apart they would be two rows of one; taken together, one who leaves would bring in
     another's row."""
     frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
@@ -274,7 +274,7 @@ def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> No
         ["-25", "\u221225.0", "-250E-1"],
     ],
 )
-def test_numbers_of_one_value_are_one_person(ways: list[object]) -> None:
+def test_numbers_of_one_value_are_one_person(ways):
     frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
     assert rows_of_persons(frame, "patient", most=1)["x"].tolist() == [0, len(ways)]
     for way in ways:  # in a public file, too
@@ -283,7 +283,7 @@ def test_numbers_of_one_value_are_one_person(ways: list[object]) -> None:
 
 
 @pytest.mark.parametrize("lost", ["3.91E+16", "1.00000e+05", "3,91E+16", "'3.91E+16", 3.91e16])
-def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost: object) -> None:
+def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost):
     frame = pd.DataFrame({"patient": pd.Series(["a1", lost, "b2"], dtype=object), "x": range(3)})
     with pytest.raises(
         DataError, match=r"'patient' holds names .*rows 1\).* lost digits"
@@ -296,7 +296,7 @@ def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost:
         )
 
 
-def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
+def test_other_names_stay_apart_and_are_numbered_in_their_order():
     names = [
         "1-23",
         "12-3",
@@ -328,12 +328,12 @@ def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", [" ", "\u200b", None])
-def test_a_name_of_nothing_names_nobody(name: str | None) -> None:
+def test_a_name_of_nothing_names_nobody(name):
     with pytest.raises(DataError, match="empty in rows 1"):
         rows_of_persons(pd.DataFrame({"patient": ["a", name], "x": range(2)}), "patient", most=1)
 
 
-def test_numbers_that_reading_rounded_name_nobody() -> None:
+def test_numbers_that_reading_rounded_name_nobody():
     """A gap makes a column of whole numbers one of floats, which tell 10**16 from 10**16 + 1 no
     more."""
     private = frame_of(
@@ -347,7 +347,7 @@ def test_numbers_that_reading_rounded_name_nobody() -> None:
     assert len(rows_of_persons(private, "patient", most=1, public=public[:1])) == 5
 
 
-def test_persons_of_a_public_table_are_not_private_too() -> None:
+def test_persons_of_a_public_table_are_not_private_too():
     """Whose rows are public however they are written there, has none that ε claims to protect."""
     frame = pd.DataFrame({"patient": ["a1", "7", "c", "a1", "7"], "x": range(5)})
     public = [
@@ -371,14 +371,12 @@ def test_persons_of_a_public_table_are_not_private_too() -> None:
         ("client", 2, False),
     ],
 )
-def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(
-    name: str, count: int, is_found: bool
-) -> None:
+def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(name, count, is_found):
     frame = pd.DataFrame({"x": range(120), name: [f"p{row % count}" for row in range(120)]})
     assert persons.person_column(frame) == (name if is_found else None)
 
 
-def test_damaged_names_are_counted_for_whoever_reads_in_python(tmp_path: Path) -> None:
+def test_damaged_names_are_counted_for_whoever_reads_in_python(tmp_path):
     """A person's 100 names in two notations once left 200 rows, and ε was called a person's."""
     rows = [
         (name, row + 0.5, ["no", "yes"][row % 2])
@@ -414,9 +412,7 @@ def infinite(place: Path, bad: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     "bad", ["inf", "1e400", "-1e39", ";inf", ";1e400", "parquet", "a DataFrame"]
 )
-def test_what_is_infinite_is_refused_with_row_and_column_and_never_filled(
-    bad: str, tmp_path: Path
-) -> None:
+def test_what_is_infinite_is_refused_with_row_and_column_and_never_filled(bad, tmp_path):
     private, public = infinite(tmp_path, bad)
     for more in ({}, {"public": public}):
         with pytest.raises(DataError, match=r"row 4\b") as refused:
@@ -437,8 +433,8 @@ def times(start: int, step: int, *, seed: int = 0) -> pd.DataFrame:
     ("start", "step"), [(1_700_000_000, 60), (1_700_000_000_000, 1000), (2**24, 1)]
 )
 def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_declared_range(
-    start: int, step: int, tmp_path: Path
-) -> None:
+    start, step, tmp_path
+):
     private, public = times(start, step), times(start, step, seed=1).iloc[:100]
     features = pc.load_features(private, public=public)
     x = np.concatenate([features.x_train, features.x_test])[:, 0]
@@ -468,7 +464,7 @@ def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_decla
         pc.load_features(private, public=public.assign(t=public["t"] - start))
 
 
-def test_numbers_that_32_bits_tell_apart_are_read_as_before_however_large() -> None:
+def test_numbers_that_32_bits_tell_apart_are_read_as_before_however_large():
     """Incomes to a thousand million differ by more than is lost."""
     incomes = pd.DataFrame(
         {"income": np.random.default_rng(0).integers(10**9, size=400), "label": ["no", "yes"] * 200}

@@ -11,18 +11,15 @@ import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import served_files
 from safetensors.torch import save
-from served_files import Served, idx
+from served_files import idx
 
 from pillar_core import texts
-from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, downloading, load_dataset, places
 from pillar_core.data.images.cifar import VERSIONS
 from pillar_core.data.sets.listed_sets import FILES
@@ -36,14 +33,14 @@ LAST = "t10k-images-idx3-ubyte.gz"
 
 
 @pytest.fixture(autouse=True)
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def place(monkeypatch, tmp_path):
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(downloading, "PAUSE_SECONDS", 0.0)
     served_files.without_proxies(monkeypatch)
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
+def served(monkeypatch):
     """MNIST's four archives on a server, with their sums in place of the published ones."""
     x, y = images_of(60, (28, 28), 10)
     with served_files.serving(served_files.mnist(x, y, 40)) as server:
@@ -54,7 +51,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
 
 
 @pytest.fixture
-def cifar(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
+def cifar(monkeypatch):
     """CIFAR-10's tar on a server that goes on where it is asked to."""
     x, y = images_of(60, (32, 32, 3), 10)
     content = served_files.cifar10(x, y)
@@ -67,9 +64,7 @@ def cifar(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
         yield server, x
 
 
-def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left_half(
-    served: tuple[Served, Array],
-) -> None:
+def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left_half(served):
     server, x = served
     found = load_dataset("torchvision:mnist", download=True)
     np.testing.assert_array_equal(found.x_train, x[:40])
@@ -91,9 +86,7 @@ def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left
     assert not (place / places.UNFINISHED).exists()
 
 
-def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(
-    served: tuple[Served, Array],
-) -> None:
+def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(served):
     server, x = served
     server.cut.add(LAST)
     with pytest.raises(
@@ -109,9 +102,7 @@ def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(
     assert server.asked[LAST] > asked[LAST]
 
 
-def test_the_command_fetches_and_reads(
-    served: tuple[Served, Array], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_fetches_and_reads(served, capsys):
 
     assert run_command("data torchvision:mnist --download") == 0
     told = capsys.readouterr()
@@ -120,9 +111,7 @@ def test_the_command_fetches_and_reads(
 
 
 @pytest.mark.parametrize("how", ["cut", "stalled"])
-def test_a_broken_line_goes_on_where_it_stopped(
-    how: str, cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_line_goes_on_where_it_stopped(how, cifar, monkeypatch):
     """Every answer brings half of what is left; in the end each byte was sent once."""
     server, x = cifar
     monkeypatch.setattr(downloading, "STALLED_SECONDS", 0.5)
@@ -134,9 +123,9 @@ def test_a_broken_line_goes_on_where_it_stopped(
     assert server.sent[TAR] == len(server.files[TAR])
 
 
-def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
+def test_a_stop_keeps_what_came(cifar):
     server, x = cifar
-    told: list[int] = []
+    told = []
     server.gate.clear()
     with (
         pytest.raises(Cancelled),
@@ -157,9 +146,7 @@ def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
     assert not partial.exists()
 
 
-def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(
-    served: tuple[Served, Array],
-) -> None:
+def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(served):
     with pytest.raises(Cancelled), downloading.report_progress(lambda *_: None, lambda: True):
         load_dataset("torchvision:mnist", download=True)
     server, _ = served
@@ -169,9 +156,7 @@ def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(
     assert not DATASETS["torchvision:mnist"].is_here()
 
 
-def test_a_file_that_changed_since_is_fetched_from_its_beginning(
-    cifar: tuple[Served, Array],
-) -> None:
+def test_a_file_that_changed_since_is_fetched_from_its_beginning(cifar):
     server, x = cifar
     place = places.home("torchvision:cifar10")
     written(
@@ -195,9 +180,7 @@ def test_a_file_that_changed_since_is_fetched_from_its_beginning(
 
 
 @pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "application/x-gzip"])
-def test_a_page_in_place_of_the_file_is_named(
-    content_type: str, cifar: tuple[Served, Array]
-) -> None:
+def test_a_page_in_place_of_the_file_is_named(content_type, cifar):
     server, _ = cifar
     server.files[TAR], server.typed[TAR] = served_files.PAGE, content_type
     with pytest.raises(DataError, match=r"web page in place of the file.*proxy.*Without a network"):
@@ -205,7 +188,7 @@ def test_a_page_in_place_of_the_file_is_named(
     assert server.asked[TAR] == 1
 
 
-def test_a_file_that_has_moved_is_asked_for_once(cifar: tuple[Served, Array]) -> None:
+def test_a_file_that_has_moved_is_asked_for_once(cifar):
     server, _ = cifar
     content = server.files.pop(TAR)
     with pytest.raises(DataError, match=r"answers 404.*has moved.*Without a network"):
@@ -215,9 +198,7 @@ def test_a_file_that_has_moved_is_asked_for_once(cifar: tuple[Served, Array]) ->
     load_dataset("torchvision:cifar10", download=True)
 
 
-def test_a_page_or_a_file_of_another_size_is_refused(
-    tmp_path: Path, served: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_or_a_file_of_another_size_is_refused(tmp_path, served, monkeypatch):
     with served_files.serving({"a.gz": bytes(100)}) as server:
         downloading.get(f"{server.address}a.gz", tmp_path / "a.gz", size=50)
         with pytest.raises(downloading.DownloadFailedError, match="it is another file"):
@@ -232,9 +213,7 @@ def test_a_page_or_a_file_of_another_size_is_refused(
         assert empty.asked[LAST] == 1, "what is not there is asked for once"
 
 
-def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(
-    cifar: tuple[Served, Array],
-) -> None:
+def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar):
     _, x = cifar
     place = written(places.home("torchvision:cifar10"), {places.UNFINISHED: b""})
     partial = place / f"{TAR}{downloading.PARTIAL}"
@@ -250,9 +229,7 @@ def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(
     )
 
 
-def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(
-    cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(cifar, monkeypatch):
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
     with pytest.raises(DataError, match=r"is full .*are to come, 0\.0 MB are free"):
@@ -260,14 +237,14 @@ def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(
     assert not places.home("torchvision:cifar10").exists()
 
 
-def test_two_who_ask_for_one_set_share_its_download(cifar: tuple[Served, Array]) -> None:
+def test_two_who_ask_for_one_set_share_its_download(cifar):
     """The second comes while the first has half of the file, waits for it, and reads what it
     brought."""
     server, x = cifar
     server.gate.clear()
     waiting, begun = threading.Event(), threading.Event()
 
-    def asks(event: threading.Event) -> Array:
+    def asks(event):
         with downloading.report_progress(lambda *_: event.set()):
             return load_dataset("torchvision:cifar10", download=True).x_train
 
@@ -282,7 +259,7 @@ def test_two_who_ask_for_one_set_share_its_download(cifar: tuple[Served, Array])
     assert server.asked[TAR] == 1
 
 
-def test_medmnist_is_fetched_checked_and_redone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_medmnist_is_fetched_checked_and_redone(monkeypatch):
     import medmnist
 
     x, y = images_of(22, (28, 28), 2)
@@ -306,7 +283,7 @@ def test_medmnist_is_fetched_checked_and_redone(monkeypatch: pytest.MonkeyPatch)
         assert server.asked[name] == 2
 
 
-def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch):
     x, y = images_of(40, (32, 32, 3), 10)
     files = {}
     for what, rows in (("data", x), ("labels", y)):
@@ -327,7 +304,7 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.Mo
             load_dataset("cifar10_1", download=True)
 
 
-def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_20_newsgroups_are_posts_without_their_headers(monkeypatch):
     posts = {
         f"20news-bydate-{side}/{group}/{number}": (
             f"Newsgroups: {group}\r\nFrom: a@b\r\n\r\nPost {number} on {group[-3:]}\r\n"
@@ -357,9 +334,9 @@ def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.Monke
     assert (texts.encode(rows.texts[8:]) == rows.x_test).all()
 
 
-def test_progress_counts_the_bytes_of_all_files(served: tuple[Served, Array]) -> None:
+def test_progress_counts_the_bytes_of_all_files(served):
     server, _ = served
-    told: list[tuple[int, int]] = []
+    told = []
     with downloading.report_progress(lambda done, total, message="": told.append((done, total))):
         load_dataset("torchvision:mnist", download=True)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
@@ -392,7 +369,7 @@ print(json.dumps([said, told, [name for name in local_names() if ":" in name], s
 """
 
 
-def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path: Path) -> None:
+def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path):
     """Each repository has its own fault; the library's own setting for mirrors leads to the
     server."""
     timm = pytest.importorskip("timm")  # at the top it would take two seconds in every worker
@@ -459,7 +436,7 @@ TABLE = "/data/v1/download/41161/riccardo.arff"
 
 
 @pytest.fixture
-def openml(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def openml(monkeypatch):
     with served_files.serving(served_files.openml(41161, "riccardo", ARFF)) as server:
         server.has_ranges = True
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, server.address)
@@ -467,9 +444,7 @@ def openml(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("how", ["well", "cut", "stalled"])
-def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(
-    how: str, openml: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(how, openml, monkeypatch):
     monkeypatch.setattr(downloading, "STALLED_SECONDS", 0.5)
     if how != "well":
         (openml.cut if how == "cut" else openml.stalled).add(TABLE)
@@ -485,8 +460,8 @@ def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(
 )  # scikit-learn's second try
 @pytest.mark.parametrize("is_there", [False, True])
 def test_the_address_that_a_table_names_leads_to_no_file_outside_its_folder(
-    is_there: bool, openml: Served, tmp_path: Path
-) -> None:
+    is_there, openml, tmp_path
+):
     """scikit-learn keeps a file by the path of its address, and deletes what it cannot read
     there."""
     about = json.loads(openml.files["/api/v1/json/data/41161"])
@@ -510,7 +485,7 @@ def test_the_address_that_a_table_names_leads_to_no_file_outside_its_folder(
 @pytest.mark.filterwarnings(
     "ignore:Invalid cache, redownloading:RuntimeWarning"
 )  # scikit-learn's second try
-def test_a_table_that_openml_sends_badly_is_refused_and_asked_for_again(openml: Served) -> None:
+def test_a_table_that_openml_sends_badly_is_refused_and_asked_for_again(openml):
     good = dict(openml.files)
     faults = {
         "another checksum|md5": ARFF.replace(b"19,", b"18,"),

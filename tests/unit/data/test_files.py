@@ -4,7 +4,6 @@ told."""
 import io
 import pickle
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ def _table() -> pd.DataFrame:
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": np.where(Y, "yes", "no")})
 
 
-def test_npz_round_trip(tmp_path: Path) -> None:
+def test_npz_round_trip(tmp_path):
     path = tmp_path / "mine.npz"
     rows = {"x_train": X.astype(np.float16), "y_train": Y, "x_test": X[:2], "y_test": Y[:2]}
     path.write_bytes(npz(**rows, classes=["n", "y"], meta='{"width": 2}', more=1))
@@ -45,7 +44,7 @@ def test_npz_round_trip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
+def test_tables_with_a_split_column(ending, tmp_path):
     frame = _table().assign(split=["Train"] * 15 + [" test"] * 5)
     path = tmp_path / f"rows.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
@@ -57,7 +56,7 @@ def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
     assert is_noted(features.notes, "column 'split'")
 
 
-def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth() -> None:
+def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth():
     features = read_features(_csv(_table()), filename="t.csv")
     assert (len(features.x_train), len(features.x_test), np.bincount(features.y_test).tolist()) == (
         16,
@@ -239,7 +238,7 @@ BAD: dict[str, tuple[bytes, str, str]] = (
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_files_are_refused_with_the_reason(case: str) -> None:
+def test_bad_files_are_refused_with_the_reason(case):
     content, filename, message = BAD[case]
     with pytest.raises(DataError, match=message):
         read_features(content, filename=filename)
@@ -249,13 +248,13 @@ def test_bad_files_are_refused_with_the_reason(case: str) -> None:
         assert report.problems
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path):
     with pytest.raises(DataError, match="there is no file"):
         read_features(tmp_path / "absent.npz")
     assert not report_on(tmp_path / "absent.csv").ok
 
 
-def test_the_report_describes_a_good_file_and_which_rows_are_public() -> None:
+def test_the_report_describes_a_good_file_and_which_rows_are_public():
     report = report_on(
         npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]),
         "mine.npz",
@@ -293,9 +292,7 @@ def test_the_report_describes_a_good_file_and_which_rows_are_public() -> None:
 
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5])
 @pytest.mark.parametrize("sizes", [(10, 10), (40, 3, 17), (3, 2, 2, 2), (99, 1, 1)])
-def test_the_report_counts_the_public_rows_of_the_split(
-    sizes: tuple[int, ...], fraction: float
-) -> None:
+def test_the_report_counts_the_public_rows_of_the_split(sizes, fraction):
     labels = np.repeat(np.arange(len(sizes)), sizes)
     rows = np.arange(2.0 * len(labels)).reshape(-1, 2)
     report = report_on(
@@ -315,7 +312,7 @@ def test_the_report_counts_the_public_rows_of_the_split(
 
 
 @pytest.mark.parametrize("is_image", [False, True])
-def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
+def test_an_archive_may_say_whose_its_rows_are(is_image):
     who = np.array([f"p{row // 4}" for row in range(200)])
     x = (
         np.random.default_rng(0)
@@ -347,7 +344,7 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     assert alone.most == 1
 
 
-def test_the_report_tells_every_bad_row_and_why_three_are_too_few() -> None:
+def test_the_report_tells_every_bad_row_and_why_three_are_too_few():
     bad = X.copy()
     bad[[2, 9]] = np.nan
     report = report_on(npz(x_train=bad, y_train=Y, x_test=X[:, :1]), "mine.npz")
@@ -376,7 +373,7 @@ def test_what_is_no_data_set_is_refused_in_our_own_words(path, tmp_path, monkeyp
     assert not report_on(path).ok
 
 
-def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path: Path) -> None:
+def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path):
     for name in ("cat/1.png", "cat/2.png", "dog/deep/3.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"one")
@@ -392,7 +389,7 @@ def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path:
     assert data.state_of(str(tmp_path / "nothing")) == ""
 
 
-def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> None:
+def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path):
     target = tmp_path / "rows.csv"
     target.write_text("a,b\n1,2\n")
     folder = tmp_path / "set"
@@ -421,8 +418,8 @@ def _claiming(shape: tuple[int, ...], held: int, *, dtype: str = "<f4") -> bytes
     [((2**32,), "<f4"), ((10, 5), "<f4"), ((2, 5), "<f4"), ((-1, 5), "<f4"), ((10**12, 1), "<U0")],
 )
 def test_an_array_that_claims_what_it_does_not_hold_is_refused_before_there_is_room_for_it(
-    shape: tuple[int, ...], dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    shape, dtype, monkeypatch
+):
     monkeypatch.setattr(np.lib.format, "read_array", None)
     monkeypatch.setattr("pillar_core.data.scratch.on_disk", None)
     with pytest.raises(

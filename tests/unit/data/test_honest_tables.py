@@ -58,7 +58,7 @@ def written(ending: str) -> bytes:
 
 
 @pytest.mark.parametrize("ending", SUFFIXES)
-def test_every_format_gives_the_same_rows(ending: str, tmp_path: Path) -> None:
+def test_every_format_gives_the_same_rows(ending, tmp_path):
     (tmp_path / f"rows{ending}").write_bytes(written(ending))
     features = pc.load_features(tmp_path / f"rows{ending}")
     assert features.classes == ("a", "b")
@@ -69,7 +69,7 @@ def test_every_format_gives_the_same_rows(ending: str, tmp_path: Path) -> None:
     )
 
 
-def test_a_european_export_is_read_as_it_was_meant() -> None:
+def test_a_european_export_is_read_as_it_was_meant():
     for encoding_ in ("utf-8", "utf-8-sig", "cp1252", "utf-16"):
         frame = read(GERMAN.encode(encoding_))
         assert frame.columns.tolist() == ["Alter", "Größe", "Einkommen", "label"]
@@ -101,14 +101,14 @@ def test_a_european_export_is_read_as_it_was_meant() -> None:
         (["-£985", "$-3", "\u22124 €"], [-985.0, -3.0, -4.0]),
     ],
 )
-def test_cells_are_the_numbers_that_people_wrote(written: list[str], values: list[float]) -> None:
+def test_cells_are_the_numbers_that_people_wrote(written, values):
     frame = read(
         "v,w,label\n" + "".join(f"{cell},{place},x\n" for place, cell in enumerate(written))
     )
     np.testing.assert_array_equal(frame["v"].to_numpy(dtype=float), values)
 
 
-def test_a_cell_that_is_no_number_is_named_and_never_filled() -> None:
+def test_a_cell_that_is_no_number_is_named_and_never_filled():
     frame = read("income,label\n" + "1041,a\n985,b\n" * 10 + "about 900,a\n")
     assert cells.unreadable(frame["income"]).tolist() == [20]
     with pytest.raises(DataError, match=r"row 20.*about 900"):
@@ -135,12 +135,12 @@ def test_a_cell_that_is_no_number_is_named_and_never_filled() -> None:
         "a,b,label,Unnamed: 32\n1,2,x,\n3,4,y,\n,,,\n,,,\n",
     ],
 )
-def test_dialects_give_the_same_table(text: str) -> None:
+def test_dialects_give_the_same_table(text):
     frame = read(text)
     assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4], "label": ["x", "y"]}
 
 
-def test_headers_are_found_and_one_comma_more_shifts_no_column() -> None:
+def test_headers_are_found_and_one_comma_more_shifts_no_column():
     with pytest.raises(DataError, match="more cells than the header has names"):
         read("age,income,label\n" + "50,1,041,a\n61,985,b\n" * 3)
     with pytest.raises(DataError, match="more cells than the header has names"):
@@ -155,7 +155,7 @@ def test_headers_are_found_and_one_comma_more_shifts_no_column() -> None:
         read("Patients of ward 3,,\n,,\na,b,label\n1,2,x\n3,4,y\n")
 
 
-def test_the_label_is_asked_for_unless_it_is_certain() -> None:
+def test_the_label_is_asked_for_unless_it_is_certain():
     heart = pd.DataFrame({"Age": [40, 50], "Sex": ["m", "f"], "HeartDisease": [0, 1]})
     with pytest.raises(DataError, match="HeartDisease"):
         label_column(heart)
@@ -168,7 +168,7 @@ def test_the_label_is_asked_for_unless_it_is_certain() -> None:
         label_column(heart.rename(columns={"HeartDisease": "class", "Sex": "target"}))
 
 
-def test_labels_called_na_and_alike_ones_are_told() -> None:
+def test_labels_called_na_and_alike_ones_are_told():
     parts = parts_of(read("v,label\n" + "1,NA\n2,None\n3,NA\n4,None\n"))
     assert set(np.concatenate([parts.y_train, parts.y_test])) == {"NA", "None"}
     assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (
@@ -179,7 +179,7 @@ def test_labels_called_na_and_alike_ones_are_told() -> None:
     assert sum("Are they one class?" in note for note in notes) == 2
 
 
-def test_a_number_to_predict_is_cut_into_classes() -> None:
+def test_a_number_to_predict_is_cut_into_classes():
     prices = pd.DataFrame({"rooms": range(100), "y": np.linspace(1, 2, 100)})
     with pytest.raises(DataError, match="cut it into bins"):
         parts_of(prices)
@@ -199,12 +199,12 @@ def test_a_number_to_predict_is_cut_into_classes() -> None:
         "14:05",
     ],
 )
-def test_dates_of_all_kinds_are_dates(written: str) -> None:
+def test_dates_of_all_kinds_are_dates(written):
     frame = pd.DataFrame({"seen": [written, "2024-03-02"] * 4, "label": ["a", "b"] * 4})
     assert [column.kind for column in encoding.columns_of(frame, "label")] == [encoding.DATE]
 
 
-def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds() -> None:
+def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds():
     rows = ROWS.assign(
         seen=pd.date_range("2024-01-01", periods=20), stay=pd.to_timedelta(np.arange(20), unit="h")
     )
@@ -219,7 +219,7 @@ def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds() -> None:
         parts_of(frame)
 
 
-def test_a_parquet_file_keeps_a_word_index_and_embeddings_as_columns() -> None:
+def test_a_parquet_file_keeps_a_word_index_and_embeddings_as_columns():
     buffer = io.BytesIO()
     ROWS.assign(pid=[f"p{row}" for row in range(20)]).set_index("pid").to_parquet(buffer)
     assert set(read(buffer.getvalue(), ".parquet").columns) == {"pid", *ROWS.columns}
@@ -236,7 +236,7 @@ def test_a_parquet_file_keeps_a_word_index_and_embeddings_as_columns() -> None:
         read(buffer.getvalue(), ".parquet")
 
 
-def test_numbers_that_may_mean_something_else_are_said() -> None:
+def test_numbers_that_may_mean_something_else_are_said():
     frame = read("v,w,label\n" + "1,999,a\n2,1000,b\n3,1001,a\n" * 3 + "-999,998,b\n")
     assert cells.sentinels_of(frame["v"]) == (-999.0,)
     assert cells.sentinels_of(frame["w"]) == ()
@@ -252,7 +252,7 @@ def test_numbers_that_may_mean_something_else_are_said() -> None:
     assert "visits" in pc.load_features(ROWS.assign(visits=[20240131, 20239901] * 10)).names
 
 
-def test_gaps_words_and_numbers_that_are_called_id_are_told_apart() -> None:
+def test_gaps_words_and_numbers_that_are_called_id_are_told_apart():
     """A column is named once, with how many cells are empty; a cell with a word is no empty one."""
     with pytest.raises(DataError) as gaps:
         pc.load_features(ROWS.assign(age=[None, 61, 39, 47] * 5))
@@ -266,7 +266,7 @@ def test_gaps_words_and_numbers_that_are_called_id_are_told_apart() -> None:
     assert not is_noted(pc.load_features(ROWS.assign(idle=range(20))).notes, "perhaps identifiers")
 
 
-def test_other_sheets_are_named_and_the_empty_path_is_none() -> None:
+def test_other_sheets_are_named_and_the_empty_path_is_none():
     pytest.importorskip("openpyxl")
     buffer = io.BytesIO()
     with pd.ExcelWriter(buffer) as book:
@@ -280,7 +280,7 @@ def test_other_sheets_are_named_and_the_empty_path_is_none() -> None:
         pc.load_features("")
 
 
-def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said() -> None:
+def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said():
     frame = read(
         "weight;height;age;label\n72,5 kg;1,80 m;1 year;a\n81 kg;1,75 m;3 years;b\nunknown;1,60 m;4"
         " years;a\n"
@@ -304,7 +304,7 @@ def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said() -> None
 
 
 @pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
-def test_a_name_that_several_columns_have_is_refused(ending: str) -> None:
+def test_a_name_that_several_columns_have_is_refused(ending):
     """Pandas calls the second `age.1`, which no other table has."""
     if ending == ".csv":
         content = b"age, age ,label\n1,2,a\n3,4,b\n"
@@ -364,7 +364,7 @@ def _is_refused(text: str, why: str) -> bool:
     return True
 
 
-def test_the_document_says_of_cells_what_becomes_of_them() -> None:
+def test_the_document_says_of_cells_what_becomes_of_them():
     table = re.search(
         r"\| cells \| what they become \|\n\|---\|---\|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL
     )

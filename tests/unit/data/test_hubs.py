@@ -21,8 +21,8 @@ from users import is_noted
 
 
 @pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    def refuse(*_: object, **__: object) -> object:
+def no_network(monkeypatch, tmp_path_factory):
+    def refuse(*_, **__):
         raise AssertionError("a reader touched the network")
 
     monkeypatch.setattr("socket.socket.connect", refuse)
@@ -49,9 +49,7 @@ def _medmnist(
     return x
 
 
-def test_medmnist_file_with_its_checksum_and_a_half_downloaded_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_medmnist_file_with_its_checksum_and_a_half_downloaded_one(tmp_path, monkeypatch):
     labels = np.arange(20)[:, None].astype(np.uint8) % 2
     x = _medmnist(tmp_path / "pneumoniamnist.npz", "pneumoniamnist", (28, 28), labels, monkeypatch)
     for root in (tmp_path, tmp_path / "pneumoniamnist.npz"):
@@ -69,9 +67,7 @@ def test_medmnist_file_with_its_checksum_and_a_half_downloaded_one(
 
 
 @pytest.mark.parametrize(("how", "classes", "rows"), [("any", 2, 10), ("one", 14, 5)])
-def test_chestmnist_has_one_label_an_image(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, classes: int, rows: int
-) -> None:
+def test_chestmnist_has_one_label_an_image(tmp_path, monkeypatch, how, classes, rows):
     marks = np.zeros((20, 14), dtype=np.uint8)
     marks[::2, 3] = 1
     marks[0, 5] = marks[1, 6] = marks[10, 5] = marks[11, 2] = 1
@@ -102,7 +98,7 @@ def _arff(n: int = 20) -> str:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_openml_table_by_hand(tmp_path: Path, ending: str) -> None:
+def test_openml_table_by_hand(tmp_path, ending):
     path = tmp_path / f"riccardo.{ending}"
     frame = pd.DataFrame(_rows(), columns=["V1", "second one", "label"])
     if ending == "csv":
@@ -167,7 +163,7 @@ def _openml_cache(root: Path, number: int = 41161, name: str = "riccardo") -> No
 
 
 @pytest.mark.parametrize("name", ["openml:riccardo", "openml:41161"])
-def test_openml_from_the_cache_of_scikit_learn(tmp_path: Path, name: str) -> None:
+def test_openml_from_the_cache_of_scikit_learn(tmp_path, name):
     _openml_cache(tmp_path)
     dataset = load_dataset(name, root=tmp_path)
     assert dataset.x_train.shape == (16, 2)
@@ -175,7 +171,7 @@ def test_openml_from_the_cache_of_scikit_learn(tmp_path: Path, name: str) -> Non
     np.testing.assert_array_equal(dataset.y_train, (2 * dataset.x_train[:, 0]) % 2)
 
 
-def test_openml_by_any_name_from_the_cache_unless_half_of_it_is_there(tmp_path: Path) -> None:
+def test_openml_by_any_name_from_the_cache_unless_half_of_it_is_there(tmp_path):
     _openml_cache(tmp_path, 7, "tiny-table")
     assert len(load_dataset("openml:tiny-table", root=tmp_path).x_train) == 16
     _openml_cache(tmp_path)
@@ -198,7 +194,7 @@ def _pictures(n: int, start: int = 0) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kept", ["parquet", "fetched"])
-def test_hub_images_and_class_names(tmp_path: Path, kept: str) -> None:
+def test_hub_images_and_class_names(tmp_path, kept):
     import datasets
 
     train, test = (
@@ -220,16 +216,14 @@ def test_hub_images_and_class_names(tmp_path: Path, kept: str) -> None:
     np.testing.assert_array_equal(dataset.y_test, [0, 1, 0, 1])
 
 
-def test_hub_fetch_is_kept_and_read_without_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hub_fetch_is_kept_and_read_without_network(tmp_path, monkeypatch):
     import datasets
 
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    calls: list[tuple[Any, ...]] = []
+    calls = []
 
-    def fetched(*arguments: Any, **_: Any) -> Any:
+    def fetched(*arguments, **_):
         calls.append(arguments)
         return datasets.DatasetDict({"train": _table(_pictures(10), [0, 1] * 5, ["a", "b"])})
 
@@ -241,7 +235,7 @@ def test_hub_fetch_is_kept_and_read_without_network(
     assert not list(tmp_path.rglob(".*"))
 
 
-def test_hub_rows_without_label_are_left_out_and_refused_where_none_has_one(tmp_path: Path) -> None:
+def test_hub_rows_without_label_are_left_out_and_refused_where_none_has_one(tmp_path):
     _table(_pictures(10), [0, 1] * 4 + [-1, -1], ["a", "b"]).to_parquet(tmp_path / "train.parquet")
     dataset = load_dataset("hub:owner/name", root=tmp_path)
     assert len(dataset.x_train) + len(dataset.x_test) == 8
@@ -256,7 +250,7 @@ def test_hub_rows_without_label_are_left_out_and_refused_where_none_has_one(tmp_
         load_dataset("hub:owner/name", root=tmp_path)
 
 
-def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
+def test_hub_table_cannot_name_files_elsewhere(tmp_path):
     """A parquet file may carry a path in place of an image's bytes: only below the data set's own
     folder is it opened."""
     secret = tmp_path / "secret.png"
@@ -277,7 +271,7 @@ def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     assert len(whole.x_train) + len(whole.x_test) == 10
 
 
-def test_hub_labels_open_no_file(tmp_path: Path) -> None:
+def test_hub_labels_open_no_file(tmp_path):
     """A column of labels that says it holds images would be decoded, from whatever file or address
     a row names."""
     images, secret, place = (
@@ -293,9 +287,7 @@ def test_hub_labels_open_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["secret.png", "http://hostile.test/a.png"])
-def test_hub_fetch_keeps_no_file_from_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
+def test_hub_fetch_keeps_no_file_from_elsewhere(tmp_path, monkeypatch, path):
     """The library would store the bytes of every file that a fetched table names."""
     import datasets
 
@@ -337,7 +329,7 @@ def _table_of_paths(images: list[dict[str, Any]], place: Path, *, label: bool = 
     )
 
 
-def test_hub_tables_of_numbers(tmp_path: Path) -> None:
+def test_hub_tables_of_numbers(tmp_path):
     frame = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20) % 7, "label": ["x", "y"] * 10})
     frame.to_parquet(tmp_path / "train.parquet")
     dataset = load_dataset("hub:owner/name", root=tmp_path)
@@ -350,7 +342,7 @@ def test_hub_tables_of_numbers(tmp_path: Path) -> None:
         load_dataset("hub:owner/name", root=tmp_path, label_column="c")
 
 
-def test_hub_folders_of_images(tmp_path: Path) -> None:
+def test_hub_folders_of_images(tmp_path):
     written(
         tmp_path,
         {f"train/{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(5)},
@@ -359,15 +351,13 @@ def test_hub_folders_of_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("subset", ["../up", "a/b", ""])
-def test_hub_subset_is_a_plain_word(tmp_path: Path, subset: str) -> None:
+def test_hub_subset_is_a_plain_word(tmp_path, subset):
     (tmp_path / "a.png").write_bytes(encoded(np.zeros((3, 3), np.uint8)))
     with pytest.raises(DataError, match="subset must be a plain word"):
         load_dataset("hub:owner/name", root=tmp_path, subset=subset)
 
 
-def test_a_version_of_datasets_without_a_fingerprint_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_of_datasets_without_a_fingerprint_is_named(tmp_path, monkeypatch):
     import datasets
 
     _table(_pictures(4), [0, 1] * 2, ["zebra", "ant"]).to_parquet(

@@ -3,7 +3,6 @@
 import io
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ def _classes(prefix: str = "", n: int = 5) -> dict[str, bytes]:
     }
 
 
-def test_folder_and_zip_agree(tmp_path: Path) -> None:
+def test_folder_and_zip_agree(tmp_path):
     files = _classes()
     (tmp_path / "pets.zip").write_bytes(zipped(files))
     folder, packed = (
@@ -49,7 +48,7 @@ def test_folder_and_zip_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "pets/", "a/b/"])
-def test_train_and_test_folders_are_kept(prefix: str) -> None:
+def test_train_and_test_folders_are_kept(prefix):
     files = _classes(f"{prefix}train/") | _classes(f"{prefix}test/", 2)
     files |= {f"{prefix}val/cat/1.png": _png(3), f"{prefix}__MACOSX/x.png": b""}
     dataset = read_images(zipped(files), filename="pets.zip")
@@ -58,7 +57,7 @@ def test_train_and_test_folders_are_kept(prefix: str) -> None:
     assert is_noted(dataset.notes, "1 images of the folder 'val'")
 
 
-def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path: Path) -> None:
+def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path):
     files = _classes() | {"cat/big.png": _png(200, (50, 40), "RGB"), "readme.txt": b"hello"}
     dataset = read_images(zipped(files), filename="pets.zip")
     assert dataset.x_train.shape[1:] == (4, 5, 3)
@@ -90,7 +89,7 @@ def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path: Pat
         (_classes("train/") | {"test/emu/1.png": _png(1)}, "emu"),
     ],
 )
-def test_bad_archives_are_refused(files: dict[str, bytes], message: str) -> None:
+def test_bad_archives_are_refused(files, message):
     with pytest.raises(DataError, match=message):
         read_images(zipped(files), filename="pets.zip")
     assert not report_on(zipped(files), "pets.zip").ok
@@ -118,18 +117,16 @@ def _npz(tmp_path: Path, **arrays: object) -> Path:
         ),
     ],
 )
-def test_bad_image_arrays_are_refused(
-    arrays: dict[str, object], message: str, tmp_path: Path
-) -> None:
+def test_bad_image_arrays_are_refused(arrays, message, tmp_path):
     with pytest.raises(DataError, match=message):
         load_images(_npz(tmp_path, **arrays))
 
 
-def test_of_many_broken_files_few_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[object] = []
+def test_of_many_broken_files_few_are_opened(monkeypatch):
+    opened = []
     whole = folders.Member._image
 
-    def counted(self: folders.Member) -> Any:
+    def counted(self):
         opened.append(self.path)
         return whole(self)
 
@@ -149,7 +146,7 @@ def test_of_many_broken_files_few_are_opened(monkeypatch: pytest.MonkeyPatch) ->
     assert len(opened) == 256
 
 
-def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_formats_that_endings_name_are_opened(monkeypatch):
     """Pillow would hand PostScript, whatever its ending, to another program."""
     monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", None)
     postscript = (
@@ -162,15 +159,13 @@ def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.Monke
     assert "4 of 4 images do not decode" in report.problems[0]
 
 
-def test_files_that_cannot_be_looked_at_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_files_that_cannot_be_looked_at_are_left_out(monkeypatch, tmp_path):
     whole, root = (
         Path.stat,
         written(tmp_path, _classes() | {"cat/locked.png": b"", "dog/notes.txt": b""}),
     )
 
-    def refused(self: Path, **options: Any) -> Any:
+    def refused(self, **options):
         if self.name == "locked.png":
             raise PermissionError(13, "Permission denied", str(self))
         return whole(self, **options)
@@ -185,9 +180,7 @@ def test_files_that_cannot_be_looked_at_are_left_out(
     "broken",
     [{"persons": np.arange(20) // 2 + 0.5}, {"persons": np.arange(19)}, {"rows_per_person": 0}],
 )
-def test_images_that_name_persons_are_never_taken_without_them(
-    broken: dict[str, Any], tmp_path: Path
-) -> None:
+def test_images_that_name_persons_are_never_taken_without_them(broken, tmp_path):
     """Whatever else of the file was refused, its images were taken without labels and persons: a
     person's ten rows entered a release."""
     images = np.random.default_rng(0).integers(0, 255, (20, 8, 8), dtype=np.uint8)
@@ -214,7 +207,7 @@ N = 60
 
 
 @pytest.fixture(params=["fashion_mnist", "cifar10", "gtsrb", "mnist", "pneumonia"])
-def real(request: pytest.FixtureRequest, shared: Path) -> dict[str, Array]:
+def real(request, shared):
     with np.load(shared / "data" / "images" / f"{request.param}.npz", allow_pickle=False) as file:
         x, y, x_test, y_test = (file[key] for key in ("x_train", "y_train", "x_test", "y_test"))
     known = np.isin(y_test[:N], np.unique(y[:N]))
@@ -240,7 +233,7 @@ def _sorted(rows: Array, labels: Array) -> list[tuple[int, bytes]]:
     return sorted((int(label), row.tobytes()) for row, label in zip(rows, labels, strict=True))
 
 
-def test_npz_folder_and_zip_hold_the_same(real: dict[str, Array], tmp_path: Path) -> None:
+def test_npz_folder_and_zip_hold_the_same(real, tmp_path):
     np.savez(
         tmp_path / "a.npz",
         **{
@@ -262,7 +255,7 @@ def test_npz_folder_and_zip_hold_the_same(real: dict[str, Array], tmp_path: Path
         assert report_on(place, public_fraction=0.5).ok
 
 
-def test_torchvision_layout_of_real_grey_images(shared: Path, tmp_path: Path) -> None:
+def test_torchvision_layout_of_real_grey_images(shared, tmp_path):
     with np.load(shared / "data" / "images" / "fashion_mnist.npz", allow_pickle=False) as file:
         x, y, x_test, y_test = (file[key] for key in ("x_train", "y_train", "x_test", "y_test"))
     for side, rows, labels in (("train", x, y), ("t10k", x_test, y_test)):

@@ -91,7 +91,7 @@ def _gtsrb(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("below", ["", "MNIST", "MNIST/raw"])
-def test_mnist_files_are_read_through_torchvision(tmp_path: Path, below: str) -> None:
+def test_mnist_files_are_read_through_torchvision(tmp_path, below):
     x, y = _mnist(tmp_path)
     dataset = load_images(tmp_path / below)
     np.testing.assert_array_equal(dataset.x_train, x[:40])
@@ -99,7 +99,7 @@ def test_mnist_files_are_read_through_torchvision(tmp_path: Path, below: str) ->
     assert dataset.classes[3] == "3 - three"
 
 
-def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path: Path) -> None:
+def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path):
     x, _ = _mnist(tmp_path, "FashionMNIST")
     dataset = load_dataset("torchvision:fashionmnist", root=tmp_path)
     np.testing.assert_array_equal(dataset.x_test, x[40:])
@@ -113,7 +113,7 @@ def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path: 
 
 
 @pytest.mark.parametrize("protocol", [2, 4, 5])
-def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, protocol: int) -> None:
+def test_cifar_batches_are_read_without_unpickling_objects(tmp_path, protocol):
     x, y = _cifar10(tmp_path, protocol)
     for place in (tmp_path, tmp_path / "cifar-10-batches-py"):
         dataset = load_images(place)
@@ -123,7 +123,7 @@ def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, proto
         assert dataset.classes[9] == "class9"
 
 
-def test_cifar_batches_of_python_2_are_read(tmp_path: Path) -> None:
+def test_cifar_batches_of_python_2_are_read(tmp_path):
     """The official files were pickled by Python 2: byte strings, and numpy.core.multiarray. Written
     here opcode by opcode."""
     x, y = _cifar10(tmp_path)
@@ -154,7 +154,7 @@ class _Code:
 
 
 @pytest.mark.parametrize("protocol", [2, 4])
-def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
+def test_a_planted_pickle_runs_nothing(tmp_path, protocol):
     _cifar10(tmp_path)
     path, proof = tmp_path / "cifar-10-batches-py" / "data_batch_2", tmp_path / "proof"
     path.write_bytes(pickle.dumps({"data": _Code(proof), "labels": [0]}, protocol))
@@ -181,14 +181,14 @@ def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
         ),
     ],
 )
-def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: object) -> None:
+def test_batches_that_hold_something_else_are_refused(tmp_path, state):
     _cifar10(tmp_path)
     (tmp_path / "cifar-10-batches-py" / "data_batch_1").write_bytes(pickle.dumps(state, 4))
     with pytest.raises(DataError, match="cannot be read as cifar-10-batches-py"):
         load_images(tmp_path)
 
 
-def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path: Path) -> None:
+def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path):
     _cifar10(tmp_path)
     with pytest.raises(
         DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"
@@ -197,7 +197,7 @@ def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path: Pat
     assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)
 
 
-def test_cifar100_python(tmp_path: Path) -> None:
+def test_cifar100_python(tmp_path):
     x, y = images_of(40, (32, 32, 3), 20)
     names = [f"fine{code}" for code in range(20)]
     written(
@@ -211,7 +211,7 @@ def test_cifar100_python(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_images(tmp_path / "cifar-100-python").x_train, x[:20])
 
 
-def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: Path) -> None:
+def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path):
     dataset = load_images(_gtsrb(tmp_path))
     assert dataset.x_train.shape == (12, 17, 20, 3)
     assert dataset.classes == ("00", "01", "02")
@@ -227,7 +227,7 @@ def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: 
         load_images(tmp_path)
 
 
-def test_svhn_with_another_checksum_is_refused(tmp_path: Path) -> None:
+def test_svhn_with_another_checksum_is_refused(tmp_path):
     x, y = images_of(20, (32, 32, 3), 10)
     for side in ("train", "test"):
         savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": y[:, None] + 1})
@@ -235,7 +235,7 @@ def test_svhn_with_another_checksum_is_refused(tmp_path: Path) -> None:
         load_dataset("torchvision:svhn", root=tmp_path)
 
 
-def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_svhn_rows_come_out_upright(tmp_path, monkeypatch):
     """torchvision's own reader on files whose checksum is made to match: axes, and 10 standing for
     the digit 0."""
     x, y = images_of(20, (32, 32, 3), 10)
@@ -250,7 +250,7 @@ def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(dataset.y_train, y)
 
 
-def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flowers_use_the_official_lists(tmp_path, monkeypatch):
     base = written(
         tmp_path / "flowers-102",
         {f"jpg/image_{i:05d}.jpg": picture(i % 3, i, kind="jpeg") for i in range(1, 13)},
@@ -268,7 +268,7 @@ def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(dataset.y_test, labels[6:] - 1)
 
 
-def test_pets_use_the_official_lists(tmp_path: Path) -> None:
+def test_pets_use_the_official_lists(tmp_path):
     names = ["Abyssinian", "american_bulldog"]
     base = tmp_path / "oxford-iiit-pet"
     written(
@@ -292,7 +292,7 @@ def test_pets_use_the_official_lists(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dataset.y_train, [0, 0, 1, 1])
 
 
-def test_caltech256_leaves_clutter_out(tmp_path: Path) -> None:
+def test_caltech256_leaves_clutter_out(tmp_path):
     folders = ("001.ak47", "002.american-flag", "257.clutter")
     written(
         tmp_path / "caltech256",
@@ -307,7 +307,7 @@ def test_caltech256_leaves_clutter_out(tmp_path: Path) -> None:
     assert (len(dataset.x_train), len(dataset.x_test)) == (8, 2)
 
 
-def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
+def test_pcam_is_read_from_its_own_files(tmp_path):
     x, y = images_of(12, (96, 96, 3), 2)
     base = tmp_path / "pcam"
     base.mkdir()
@@ -319,18 +319,14 @@ def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dataset.x_train, x[:8])
 
 
-def test_a_package_that_a_layout_needs_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_a_layout_needs_is_asked_for(tmp_path, monkeypatch):
     written(tmp_path, {LAYOUTS["pcam"].marker: b"patches"})
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(MissingDependencyError, match=r"needs the package h5py.*`hdf5`"):
         load_dataset("torchvision:pcam", root=tmp_path)
 
 
-def test_a_version_of_torchvision_without_a_private_attribute_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_of_torchvision_without_a_private_attribute_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(layouts, "class_of", lambda _: lambda root, **split: object())
     for name in ("dtd", "pcam"):
         with pytest.raises(
@@ -340,7 +336,7 @@ def test_a_version_of_torchvision_without_a_private_attribute_is_named(
             layouts.read(LAYOUTS[name], tmp_path)
 
 
-def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
+def test_class_folders_stand_in_for_a_layout(tmp_path):
     places = [(side, code, i) for side in ("train", "test") for code in (0, 1) for i in range(3)]
     written(
         tmp_path, {f"{side}/{'ab'[code]}/{i}.png": picture(code, i) for side, code, i in places}
@@ -349,7 +345,7 @@ def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (6, 6, ("a", "b"))
 
 
-def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None:
+def test_a_folder_with_something_else_says_how_to_get_it(tmp_path):
     written(tmp_path, {"notes.txt": b"nothing"})
     with pytest.raises(
         DataError,
@@ -358,7 +354,7 @@ def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None
         load_dataset("torchvision:stl10", root=tmp_path)
 
 
-def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path: Path) -> None:
+def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path):
     deep = encoded(np.full((6, 8), 0x4000, dtype=np.uint16))
     written(
         tmp_path,

@@ -30,7 +30,7 @@ RECIPE = Recipe(
 )
 
 
-def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path) -> None:
+def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path):
     form = recipes.form_of(RECIPE)
     assert form["columns"][0] == {
         "name": "age",
@@ -74,12 +74,12 @@ def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path)
         ({"columns": 3}, "damaged"),
     ],
 )
-def test_damaged_recipes_are_refused(change, said) -> None:
+def test_damaged_recipes_are_refused(change, said):
     with pytest.raises(DataError, match=said):
         recipes.recipe_of(recipes.form_of(RECIPE) | change)
 
 
-def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -> None:
+def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them():
     plain = features(np.eye(4, 2), [0, 1, 0, 1])
     named = dataclasses.replace(
         plain, names=("age", "weight"), recipe=recipes.form_of(RECIPE), test_drawn=True
@@ -121,7 +121,7 @@ def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:
 
 
 @pytest.fixture
-def tables(tmp_path) -> tuple[str, str]:
+def tables(tmp_path):
     private, public = str(tmp_path / "ward.csv"), str(tmp_path / "open.csv")
     visits(600, 0, "p").to_csv(private, index=False)
     visits(200, 1, "q")[["sick", "sex", "weight", "note", "patient", "age"]].to_csv(
@@ -132,7 +132,7 @@ def tables(tmp_path) -> tuple[str, str]:
 
 def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_and_command(
     tables, tmp_path, capsys
-) -> None:
+):
     private, public = tables
     recipe = str(tmp_path / "r.json")
     assert (
@@ -169,7 +169,7 @@ def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_an
 
 def test_every_command_reads_a_raw_table_and_counts_several_rows_of_a_person(
     tables, tmp_path, capsys
-) -> None:
+):
     private, public = tables
     columns = "--label sick --person patient --leave-out note"
     assert (
@@ -198,7 +198,7 @@ def test_every_command_reads_a_raw_table_and_counts_several_rows_of_a_person(
     )
 
 
-def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
+def test_without_recipe_or_public_rows_the_columns_are_named(tables):
     private, public = tables
     with pytest.raises(DataError) as refusal:
         pc.load_features(private, label="sick", person="patient", leave_out=("note",))
@@ -225,7 +225,7 @@ def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
 
 def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
     tmp_path, monkeypatch, capsys
-) -> None:
+):
     """KEEL's texture has three such columns and optdigits five: each was refused by name."""
     monkeypatch.chdir(tmp_path)
     for name, seed in (("private.csv", 0), ("public.csv", 1)):
@@ -251,7 +251,7 @@ def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
     assert raw.new_rows(new, recipes.recipe_of(features.recipe))[0].shape == (200, 5)
 
 
-def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
+def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables):
     private, _ = tables
     form = recipes.form_of(RECIPE) | {
         "person": "patient",
@@ -278,7 +278,7 @@ def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
 
 def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
     tables, tmp_path, capsys
-) -> None:
+):
     private, _ = tables
     form = recipes.form_of(RECIPE) | {
         "person": "patient",
@@ -332,7 +332,7 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
             pc.split(unfit, public="made_up")
 
 
-def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path) -> None:
+def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path):
     rows = np.random.Generator(np.random.PCG64(0)).normal(size=(100, 3))
     for name, x in (("ward", rows[:50]), ("open", rows[50:])):
         np.savez(tmp_path / f"{name}.npz", rows=x, told=(x[:, 0] > 0).astype(int))
@@ -346,7 +346,7 @@ def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_pat
     assert pc.run("pillar_kalman", split, epsilon=8.0).accuracy is not None
 
 
-def test_a_person_is_wholly_a_train_or_a_test_person_in_every_source(tmp_path) -> None:
+def test_a_person_is_wholly_a_train_or_a_test_person_in_every_source(tmp_path):
     """Table, npz and images: one stratified fifth of the persons, the same every time."""
     of, y = np.repeat(np.arange(60), 3), np.repeat(np.arange(60) % 2, 3)
     x = np.stack([of, np.arange(180)], axis=1).astype(np.float32)

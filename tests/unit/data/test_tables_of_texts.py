@@ -78,7 +78,7 @@ def tickets(
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tickets(900, 0)[["message", "queue"]].to_csv("tickets.csv", index=False)
     tickets(300, 1)[["message"]].rename(columns={"message": "said"}).to_csv("open.csv", index=False)
@@ -89,9 +89,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files, capsys):
     columns = ["--label", "queue", "--text", "message"]
     publics = ["foreign.txt", "lines.txt"]
     assert (
@@ -130,9 +128,7 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(
     assert main([*run[:-4], "--recipe", "r.json", "--json"]) == 0
 
 
-def test_an_encoder_or_texts_alone_say_which_column_is_meant(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_encoder_or_texts_alone_say_which_column_is_meant(files, capsys):
     said = "Texts: message, the only column that can be it."
     alone = pc.load_features("tickets.csv", label="queue", text="message")
     for features in (
@@ -167,9 +163,7 @@ def test_an_encoder_or_texts_alone_say_which_column_is_meant(
         )  # texts beside numbers: to be read, or to be left out
 
 
-def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(
-    files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files, monkeypatch):
     split = pc.split(
         pc.load_features("tickets.csv", label="queue", text="message"), public="open.csv"
     )
@@ -216,7 +210,7 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(
         recipes.recipe_of(card["input"]["recipe"] | {"columns": [other]})
 
 
-def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> None:
+def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path):
     frame = tickets(200, 0)
     features = pc.load_features((frame["message"].tolist(), frame["queue"]), texts.NAME)
     assert (features.x_train.shape, features.classes) == (
@@ -230,7 +224,7 @@ def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> N
     with pytest.raises(DataError):
         pc.load_features(("no.npy", "none.npy"))
 
-    def columns(name: str, content: str) -> list[str]:
+    def columns(name, content):
         (tmp_path / name).write_text(content, encoding="utf-8")
         return list(frames.frame_of(tmp_path / name, ".txt"))
 
@@ -247,7 +241,7 @@ def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> N
         columns("d.txt", "1\n2\n3\n")
 
 
-def test_texts_beside_numbers_share_one_scale() -> None:
+def test_texts_beside_numbers_share_one_scale():
     private, public = tickets(400, 0), tickets(200, 1)
     features = pc.load_features(private, label="queue", text="message", public=public)
     assert (features.d, features.names[texts.WIDTH], features.text_block) == (
@@ -271,9 +265,7 @@ def test_texts_beside_numbers_share_one_scale() -> None:
     assert alone.text_block is None
 
 
-def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
     frame, public = tickets(300, 0), tickets(100, 1)
     load = functools.partial(pc.load_features, frame, label="queue", text="message", public=public)
     plain, told = load(), list[tuple[int, int]]()
@@ -304,7 +296,7 @@ def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(
         _ = making.rows
 
 
-def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them() -> None:
+def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them():
     frame = tickets(200, 0)[["message", "queue"]]
     changed = frame.assign(
         message=frame["message"].where(
@@ -326,7 +318,7 @@ def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them() 
         assert back.texts == features.texts
 
 
-def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories() -> None:
+def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories():
     frame = tickets(200, 0)
     chinese = [f"打印机坏了{chr(0x4E00 + number)}请帮忙" for number in range(200)]
     kinds = {
@@ -362,9 +354,7 @@ class StandIn:
         return np.random.Generator(np.random.PCG64(zlib.crc32(text.encode()))).normal(size=4)
 
 
-def test_another_encoder_goes_by_its_name_into_the_model(
-    files: Path, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
+def test_another_encoder_goes_by_its_name_into_the_model(files, monkeypatch, capsys):
     Path("tiny").mkdir()
     with pytest.raises(MissingDependencyError, match="pip install sentence-transformers"):
         pc.load_features("tickets.csv", "sentence_transformers:tiny", label="queue", text="message")
@@ -411,7 +401,7 @@ def test_another_encoder_goes_by_its_name_into_the_model(
     assert "needs the package sentence-transformers" in capsys.readouterr().err
 
 
-def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path: Path) -> None:
+def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path):
     rows = []
     for last in ("9", "no paper in it"):
         lines = [f"0{number},{'ab'[number % 2]}" for number in range(60)]
@@ -424,7 +414,7 @@ def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path: Path
     assert (rows[0] != rows[1]).any(axis=1).sum() == 1
 
 
-def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
+def test_odd_cells_are_read_and_counted(tmp_path):
     frame = tickets(60, 0)[["message", "queue"]]
     frame.loc[:29, "message"] = [str(number) for number in range(30)]
     frame.loc[30:35, "message"] = ["", "   ", "😀", "<p></p>", "\x01", "word " * 100_000]
@@ -439,7 +429,7 @@ def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
         pc.load_features(frame.assign(message="<br>"), label="queue", text="message")
 
 
-def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path: Path) -> None:
+def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path):
     for name in embedded.TEXTS:
         card, rows = pc.DATASETS[name], pc.load_dataset(name)
         assert (len(rows.x_train), len(rows.x_test), len(rows.classes)) == (

@@ -87,7 +87,7 @@ def test_labels_of_other_names_are_said_to_be_unused_first():
 @pytest.mark.parametrize(
     ("d", "count", "is_refused"), [(4, 2, False), (4, 20, True), (40, 1, True)]
 )
-def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refused: bool):
+def test_few_rows_of_few_numbers_are_equal_by_chance(d, count, is_refused):
     own, other = blobs(d=d), np.random.default_rng(1).normal(size=(100, d)).astype(np.float32)
     other[:count] = own.x_train[:count]
     public = FeatureSet(other, None, None, None, ())
