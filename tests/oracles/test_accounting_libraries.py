@@ -17,6 +17,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation as Library
 from prv_accountant import PoissonSubsampledGaussianMechanism, PRVAccountant
 from scipy import optimize, special, stats
 
+from costs import cost_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting import rdp as renyi
 from pillar_core.accounting.elementary import read
@@ -124,11 +125,11 @@ def test_ends_overlap_those_of_prv_accountant(sigma, q, steps, delta):
 def test_renyi_accountants_equal_their_libraries(sigma, q, steps):
     event = ledger.repeat(ledger.subsample(ledger.gaussian(sigma), q), steps)
     theirs = rdp.RdpAccountant().compose(of_library(event)).get_epsilon(1e-5)
-    ours = accounting.epsilon(event, delta=1e-5, relation=ADD, accountant="rdp").upper
+    ours = cost_of(event, "rdp").upper
     # more orders: never looser where its own list holds all of theirs near the optimum, and close
     assert ours <= theirs * 1.003
     assert ours >= theirs * 0.97
-    opacus = accounting.epsilon(event, delta=1e-5, relation=ADD, accountant="opacus_rdp").upper
+    opacus = cost_of(event, "opacus_rdp").upper
     assert opacus == pytest.approx(ours, rel=2e-3)
 
 
@@ -196,15 +197,11 @@ def test_our_renyi_curve_of_a_sample_lies_just_above_the_integral(sigma, q, orde
 def test_pld_accountant_is_the_library_on_its_default_grid():
     event = accounting.gaussian_run(4.0, sampling_probability=0.1, steps=200)
     theirs = pld.PLDAccountant().compose(of_library(event)).get_epsilon(1e-5)
-    assert accounting.epsilon(
-        event, delta=1e-5, relation=ADD, accountant="pld"
-    ).upper == pytest.approx(theirs, rel=1e-9)
+    assert cost_of(event, "pld").upper == pytest.approx(theirs, rel=1e-9)
     mixed = ledger.compose(event, events.LaplaceDpEvent(3.0), ledger.gaussian(4.0))
     theirs = pld.PLDAccountant().compose(of_library(mixed)).get_epsilon(1e-5)
-    assert accounting.epsilon(
-        mixed, delta=1e-5, relation=ADD, accountant="pld"
-    ).upper == pytest.approx(theirs, rel=1e-6)
-    ours = accounting.epsilon(mixed, delta=1e-5, relation=ADD, accountant="pillar")
+    assert cost_of(mixed, "pld").upper == pytest.approx(theirs, rel=1e-6)
+    ours = cost_of(mixed, "pillar")
     assert ours.lower <= theirs
     assert ours.upper == pytest.approx(theirs, rel=2e-3)
 
@@ -212,7 +209,7 @@ def test_pld_accountant_is_the_library_on_its_default_grid():
 def test_sampled_laplace_meets_dp_accounting():
     event = ledger.repeat(ledger.subsample(events.LaplaceDpEvent(1.0), 0.1), 20)
     theirs = pld.PLDAccountant().compose(of_library(event)).get_epsilon(1e-6)
-    ours = accounting.epsilon(event, delta=1e-6, relation=ADD, accountant="pillar")
+    ours = cost_of(event, "pillar", delta=1e-06)
     assert ours.lower <= theirs
     assert ours.upper == pytest.approx(theirs, rel=2e-3)
 
@@ -226,11 +223,8 @@ def test_randomised_response_under_replacement_meets_dp_accounting():
     )
     theirs = one.self_compose(40).get_epsilon_for_delta(1e-6)
     each = math.log(2 / p - 1)
-    ours = accounting.epsilon(
-        ledger.repeat(events.PureEvent(each, each), 40),
-        delta=1e-6,
-        relation=REPLACE,
-        accountant="pillar",
+    ours = cost_of(
+        ledger.repeat(events.PureEvent(each, each), 40), "pillar", delta=1e-06, relation=REPLACE
     )
     assert ours.lower <= theirs * (1 + 1e-9)
     assert ours.upper == pytest.approx(theirs, rel=2e-3)
@@ -393,7 +387,7 @@ def test_pure_releases_compose_as_binomials(times, each, delta):
 
     exact = exact_epsilon(delta_at, delta) if times * each < 59 else None
     event = ledger.repeat(events.PureEvent(each, each), times)
-    bounds = accounting.epsilon(event, delta=delta, relation=REPLACED, accountant="pillar")
+    bounds = cost_of(event, "pillar", delta=delta, relation=REPLACED)
     assert bounds.upper <= times * each * (1 + 1e-12)
     if exact is not None:
         assert bounds.lower <= exact * (1 + 1e-9)
@@ -405,20 +399,12 @@ def test_pure_releases_compose_as_binomials(times, each, delta):
 def test_one_laplace_release_has_its_closed_form():
     """δ(ε) = 1 − e^{(ε − ε₀)/2} for 0 <= ε <= ε₀ = 1/scale."""
     for epsilon_zero, delta in ((0.5, 1e-2), (3.0, 1e-5), (1.0, 1e-9)):
-        bounds = accounting.epsilon(
-            events.LaplaceDpEvent(1 / epsilon_zero),
-            delta=delta,
-            relation=ADDED,
-            accountant="pillar",
-        )
+        bounds = cost_of(events.LaplaceDpEvent(1 / epsilon_zero), "pillar", delta=delta)
         exact = epsilon_zero + 2 * math.log1p(-delta)
         assert bounds.lower <= exact * (1 + 1e-12)
         assert exact * (1 - 1e-12) <= bounds.upper <= exact * 1.002
-        replaced = accounting.epsilon(
-            events.LaplaceDpEvent(2 / epsilon_zero),
-            delta=delta,
-            relation=REPLACED,
-            accountant="pillar",
+        replaced = cost_of(
+            events.LaplaceDpEvent(2 / epsilon_zero), "pillar", delta=delta, relation=REPLACED
         )
         assert replaced == bounds
 
@@ -435,7 +421,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts():
         delta,
     )
     event = ledger.compose(ledger.gaussian(1 / mu), events.PureEvent(pure, pure))
-    bounds = accounting.epsilon(event, delta=delta, relation=ADDED)
+    bounds = cost_of(event, delta=delta)
     assert bounds.lower <= exact * (1 + 1e-9)
     assert exact * (1 - 1e-9) <= bounds.upper <= exact * 1.002
 
@@ -446,7 +432,7 @@ def test_a_sampled_pure_release_has_the_amplified_epsilon(relation):
     ε and scales δ by q."""
     q, pure, delta = 0.1, 1.0, 1e-9
     event = ledger.subsample(events.PureEvent(pure, pure), q)
-    bounds = accounting.epsilon(event, delta=delta, relation=relation)
+    bounds = cost_of(event, delta=delta, relation=relation)
     exact = {
         ADDED: math.log1p(q * math.expm1(pure)),
         REPLACED: pure + math.log1p(-delta / (q * special.expit(pure))),
@@ -498,7 +484,7 @@ def test_epsilon_cases(shared):
     for case in cases:
         sigma, q, steps, delta = case["sigma"], case["q"], case["steps"], delta_of_case(case)
         event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
-        ours = accounting.epsilon(event, delta=delta, relation=ADD)
+        ours = cost_of(event, delta=delta)
         name = case["id"]
         pessimistic = case["pld_connect_dots_pessimistic"]
         assert ours.lower <= pessimistic["epsilon"] * (1 + 1e-6), name
@@ -515,12 +501,12 @@ def test_epsilon_cases(shared):
         if "analytic_gaussian" in case and q == 1:
             # printed to five decimals
             assert ours.upper == pytest.approx(case["analytic_gaussian"], abs=6e-6), name
-        renyi = accounting.epsilon(event, delta=delta, relation=ADD, accountant="rdp").upper
+        renyi = cost_of(event, "rdp", delta=delta).upper
         assert renyi <= case["rdp_dp_accounting"]["epsilon"] * 1.003, name
         assert renyi >= ours.lower, name
-        opacus = accounting.epsilon(event, delta=delta, relation=ADD, accountant="opacus_rdp").upper
+        opacus = cost_of(event, "opacus_rdp", delta=delta).upper
         assert opacus <= case["rdp_opacus"]["epsilon"] * 1.003, name
-        approximation = accounting.epsilon(event, delta=delta, relation=ADD, accountant="gdp")
+        approximation = cost_of(event, "gdp", delta=delta)
         expected = case["gdp"]["eps_clt_poisson"] if q < 1 else case["gdp"]["eps_from_mu_exact"]
         assert approximation.upper == pytest.approx(expected, rel=1e-6), name
 
@@ -551,14 +537,14 @@ def test_numbers_of_libraries_and_official_settings(shared):
             event = accounting.gaussian_run(
                 entry["sigma"], sampling_probability=entry["q"], steps=entry["steps"]
             )
-            ours = accounting.epsilon(event, delta=entry["delta"], relation=ADD)
+            ours = cost_of(event, delta=entry["delta"])
             # Opacus reports the upper end at an error of 0.01
             expected = entry["prv"] - 0.01 if "prv" in entry else entry["prv_run"]["estimate"]
             assert ours.estimate == pytest.approx(expected, rel=1e-3)
             renyi = entry.get("rdp") or entry["rdp_run"]
-            assert accounting.epsilon(
-                event, delta=entry["delta"], relation=ADD, accountant="rdp"
-            ).upper == pytest.approx(renyi, rel=3e-3)
+            assert cost_of(event, "rdp", delta=entry["delta"]).upper == pytest.approx(
+                renyi, rel=3e-3
+            )
         elif "prv_sigma" in entry:
             ours_sigma = accounting.noise_multiplier(
                 entry["epsilon"],

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pillar_core import accounting, ledger
+from costs import cost_of
+from pillar_core import ledger
 from pillar_core.auditing import membership, one_run
 
 TOLERANCE = 1e-6
@@ -79,7 +80,7 @@ def test_the_price_of_tuning(shared):
         event = ledger.best_of(
             ledger.gaussian(noise), mean_trials=means[row["repetition"]], shape=shape
         )
-        found = accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper
+        found = cost_of(event).upper
         # The oracle takes the best of 18 orders, the accountant of 160: within a few tenths of a
         # percent either way.
         assert found == pytest.approx(row["eps_tuned_delta1e5"], rel=0.01)

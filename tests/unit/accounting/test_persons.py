@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pillar_core import accounting, ledger
+from costs import cost_of
+from pillar_core import ledger
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.events import ExponentialMechanismEvent, PureEvent
 
@@ -20,7 +21,7 @@ def _sampled(noise: float, probability: float):
 
 
 def _bounds(event, *, delta: float = 1e-5):
-    return accounting.epsilon(event, delta=delta, relation=ADD_REMOVE)
+    return cost_of(event, delta=delta)
 
 
 Moves = list[tuple[float, tuple[float, float]]]
@@ -90,7 +91,7 @@ def test_a_replaced_persons_release_agrees_with_quadrature_and_no_other_two_pers
     noise, probability, rows, delta
 ):
     event = ledger.of_person(_sampled(noise, probability), rows)
-    found = accounting.epsilon(event, delta=delta, relation="replace_one")
+    found = cost_of(event, delta=delta, relation="replace_one")
     assert found.upper - found.lower <= 0.005 * found.upper
     here, there = (_moves([(sign, 0.0)] * rows, probability) for sign in (1.0, -1.0))
     # cells of the plane are wider here: the midpoint rule is good to 6e-4
@@ -162,9 +163,7 @@ def test_other_releases_cost_as_the_documents_say_and_more_rows_more():
     run = ledger.repeat(_sampled(3.0, 0.02), 200)
     found = [_bounds(ledger.of_person(run, rows)).upper for rows in (1, 2, 4)]
     assert found[0] < found[1] < found[2]
-    one = accounting.epsilon(
-        run, delta=1e-5 / (1 + math.exp(found[0] * 1.2)), relation=ADD_REMOVE
-    ).upper
+    one = cost_of(run, delta=1e-05 / (1 + math.exp(found[0] * 1.2))).upper
     assert one <= 1.2 * found[0]
     assert found[1] <= 2 * one
 
@@ -173,7 +172,7 @@ def test_what_has_no_proof_is_refused():
     sampled = ledger.of_person(_sampled(1.0, 0.1), 2)
     for name in ("rdp", "pld", "prv", "gdp", "basic"):
         with pytest.raises(UnsupportedError):
-            accounting.epsilon(sampled, delta=1e-5, relation=ADD_REMOVE, accountant=name)
+            cost_of(sampled, name)
     with pytest.raises(UnsupportedError, match="several rows"):
         ledger.of_person(ledger.best_of(ledger.gaussian(1.0), mean_trials=3, shape=1), 2)
     with pytest.raises(SettingError, match="at least 1"):

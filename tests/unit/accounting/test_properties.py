@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from costs import cost_of
 from pillar_core import accounting, events, ledger
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
@@ -134,7 +135,7 @@ def small_events(draw: st.DrawFn) -> events.DpEvent:
 )
 def test_composition_costs_at_least_each_part_and_at_most_their_sum(first, second, delta, relation):
     def cost(event, at):
-        return accounting.epsilon(event, delta=at, relation=relation, accountant="pillar")
+        return cost_of(event, "pillar", delta=at, relation=relation)
 
     both = cost(ledger.compose(first, second), delta)
     assert both.upper < math.inf
@@ -153,11 +154,10 @@ def test_relations_that_share_numbers_agree(event, relation):
     """ε at δ inverts: asked at a smaller δ, the answer is no smaller, and basic composition is
     never tighter than the lower end."""
     loose, tight = (
-        accounting.epsilon(event, delta=delta, relation=relation, accountant="pillar")
-        for delta in (1e-3, 1e-6)
+        cost_of(event, "pillar", delta=delta, relation=relation) for delta in (1e-3, 1e-6)
     )
     assert loose.lower <= tight.upper * (1 + 1e-9)
-    basic = accounting.epsilon(event, delta=1e-6, relation=relation, accountant="basic")
+    basic = cost_of(event, "basic", delta=1e-06, relation=relation)
     assert tight.lower <= basic.upper * (1 + 1e-9)
 
 

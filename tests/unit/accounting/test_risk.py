@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from costs import cost_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.errors import SettingError, UnsupportedError
@@ -129,9 +130,7 @@ def test_ends_and_profiles_of_other_bounds():
     epsilons, deltas = accounting.profile(event, accountant="rdp")
     assert len(epsilons) > 20
     assert np.all(np.diff(epsilons) >= 0)
-    tight = [
-        accounting.epsilon(event, delta=float(delta), relation=ADD).lower for delta in deltas[::8]
-    ]
+    tight = [cost_of(event, delta=float(delta)).lower for delta in deltas[::8]]
     assert np.all(epsilons[::8] >= np.array(tight) * (1 - 1e-9))
     assert ours[-1] < epsilons[-1]
 
@@ -187,12 +186,12 @@ def test_the_quick_profile_agrees_with_one_delta_at_a_time(sigma, q, steps, rela
     epsilons, deltas = accounting.profile(event, relation=relation)
     assert epsilons[0] == 0
     for epsilon, delta in list(zip(epsilons, deltas, strict=True))[1::20]:
-        single = accounting.epsilon(event, delta=float(delta), relation=relation)
+        single = cost_of(event, delta=float(delta), relation=relation)
         assert single.lower <= epsilon * (1 + 1e-9) + 1e-12
         # the single answer is refined until its ends are within 0.4 %
         assert epsilon <= single.upper * 1.01 + 1e-4
     # δ at ε = 0 is tight: half a percent less is not enough
-    assert accounting.epsilon(event, delta=float(deltas[0]) * 0.99, relation=relation).upper > 0
+    assert cost_of(event, delta=float(deltas[0]) * 0.99, relation=relation).upper > 0
 
 
 @pytest.mark.parametrize("floor", [1e-2, 1e-3])

@@ -8,7 +8,7 @@ import pytest
 from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.data import DATASETS
-from unit.image_files import picture, written
+from unit.image_files import pictures, written
 from users import run_command
 
 
@@ -19,14 +19,7 @@ def own_folders(monkeypatch, tmp_path):
 
 
 def _flowers(root: Path) -> Path:
-    return written(
-        root,
-        {
-            f"{name}/{i}.png": picture(c, i)
-            for c, name in enumerate(("aster", "rose"))
-            for i in range(10)
-        },
-    )
+    return written(root, pictures(("aster", "rose"), 10))
 
 
 def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys, tmp_path):

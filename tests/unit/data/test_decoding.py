@@ -19,7 +19,7 @@ from pillar_core.data import forget, load_images, read_features, read_images, sc
 from pillar_core.data.images import decoding, folders
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs import splitting
-from unit.image_files import encoded, picture, written, zipped
+from unit.image_files import encoded, picture, pictures, written, zipped
 from users import is_noted
 
 LIGHT = (
@@ -42,11 +42,7 @@ def small_memory(monkeypatch):
 
 
 def _classes(n: int = 10, **settings: Any) -> dict[str, bytes]:
-    return {
-        f"{name}/{i:03d}.png": picture(code, i, **settings)
-        for code, name in enumerate(("cat", "dog"))
-        for i in range(n)
-    }
+    return pictures(("cat", "dog"), n, "{}/{:03d}.png", **settings)
 
 
 def _on_disk(rows: Any) -> bool:

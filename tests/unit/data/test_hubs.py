@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import served_files
 
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
 from pillar_core.errors import DataError, MissingDependencyError
-from unit.image_files import encoded, images_of, picture, written
+from unit.image_files import encoded, images_of, picture, pictures, written
 from users import is_noted
 
 
@@ -80,27 +81,20 @@ def test_chestmnist_has_one_label_an_image(tmp_path, monkeypatch, how, classes, 
         np.testing.assert_array_equal(dataset.y_train, [6, 3, 3, 3, 3])
 
 
-ARFF = """% comment
-@relation tiny
-@attribute V1 numeric
-@attribute 'second one' REAL
-@attribute class {'yes', no}
-@data
-"""
-
-
-def _rows(n: int = 20) -> list[tuple[float, float, str]]:
-    return [(i / 2, -float(i), "yes" if i % 2 else "no") for i in range(n)]
-
-
-def _arff(n: int = 20) -> str:
-    return ARFF + "\n".join(f"{a},{b},{label}" for a, b, label in _rows(n))
+def _openml_cache(root: Path, number: int = 41161, name: str = "riccardo") -> None:
+    """scikit-learn's cache of one table: each answer gzipped under its address."""
+    answers = served_files.openml(number, name).items()
+    written(
+        root / "openml" / "openml.org",
+        {f"{path[1:]}.gz": gzip.compress(content) for path, content in answers},
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_openml_table_by_hand(tmp_path, ending):
     path = tmp_path / f"riccardo.{ending}"
-    frame = pd.DataFrame(_rows(), columns=["V1", "second one", "label"])
+    frame = pd.DataFrame({"V1": np.arange(20.0), "second one": -np.arange(20.0)})
+    frame["label"] = np.where(frame["V1"] % 2, "yes", "no")
     if ending == "csv":
         frame.to_csv(path, index=False)
     else:
@@ -109,57 +103,8 @@ def test_openml_table_by_hand(tmp_path, ending):
         dataset = load_dataset("openml:riccardo", root=root)
         assert (dataset.x_train.shape, dataset.x_test.shape) == ((16, 2), (4, 2))
         assert dataset.classes == ("no", "yes")
-        np.testing.assert_array_equal(dataset.y_train, (2 * dataset.x_train[:, 0]) % 2)
+        np.testing.assert_array_equal(dataset.y_train, dataset.x_train[:, 0] % 2)
     assert load_dataset("openml:riccardo", root=path, seed=1).fingerprint != dataset.fingerprint
-
-
-def _openml_cache(root: Path, number: int = 41161, name: str = "riccardo") -> None:
-    """scikit-learn's cache of one table: three descriptions and the rows, each gzipped under its
-    address."""
-    content, checksum = gzip.compress(_arff().encode()), hashlib.md5(_arff().encode()).hexdigest()
-    features = [
-        {
-            "index": str(i),
-            "name": title,
-            "data_type": kind,
-            "is_target": str(title == "class").lower(),
-            "is_ignore": "false",
-            "is_row_identifier": "false",
-            "number_of_missing_values": "0",
-            "nominal_value": ["yes", "no"],
-        }
-        for i, (title, kind) in enumerate(
-            (("V1", "numeric"), ("second one", "numeric"), ("class", "nominal"))
-        )
-    ]
-    description = {
-        "id": str(number),
-        "name": name,
-        "version": "1",
-        "format": "ARFF",
-        "status": "active",
-        "description": "tiny",
-        "url": f"https://api.openml.org/data/v1/download/1/{name}.arff",
-        "md5_checksum": checksum,
-    }
-    qualities = {"quality": [{"name": "NumberOfInstances", "value": "20.0"}]}
-    base = root / "openml" / "openml.org"
-    entries = {
-        f"api/v1/json/data/{number}": {"data_set_description": description},
-        f"api/v1/json/data/features/{number}": {"data_features": {"feature": features}},
-        f"api/v1/json/data/qualities/{number}": {"data_qualities": qualities},
-        f"api/v1/json/data/list/data_name/{name}/limit/2/status/active/": {
-            "data": {"dataset": [{"did": number, "version": 1}]}
-        },
-    }
-    written(
-        base,
-        {
-            f"{path}.gz": gzip.compress(json.dumps(value).encode())
-            for path, value in entries.items()
-        },
-    )
-    written(base, {f"data/v1/download/1/{name}.arff.gz": content})
 
 
 @pytest.mark.parametrize("name", ["openml:riccardo", "openml:41161"])
@@ -168,7 +113,7 @@ def test_openml_from_the_cache_of_scikit_learn(tmp_path, name):
     dataset = load_dataset(name, root=tmp_path)
     assert dataset.x_train.shape == (16, 2)
     assert dataset.classes == ("no", "yes")
-    np.testing.assert_array_equal(dataset.y_train, (2 * dataset.x_train[:, 0]) % 2)
+    np.testing.assert_array_equal(dataset.y_train, dataset.x_train[:, 0] % 2)
 
 
 def test_openml_by_any_name_from_the_cache_unless_half_of_it_is_there(tmp_path):
@@ -343,10 +288,7 @@ def test_hub_tables_of_numbers(tmp_path):
 
 
 def test_hub_folders_of_images(tmp_path):
-    written(
-        tmp_path,
-        {f"train/{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(5)},
-    )
+    written(tmp_path, pictures("ab", 5, "train/{}/{}.png"))
     assert load_dataset("hub:owner/name", root=tmp_path).classes == ("a", "b")
 
 

@@ -12,24 +12,15 @@ import h5py
 import numpy as np
 import pytest
 from scipy.io import savemat
+from served_files import cifar_batch, cifar_batches, idx
 
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset, load_images
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS
 from pillar_core.errors import DataError, MissingDependencyError
-from unit.image_files import encoded, images_of, picture, written
+from unit.image_files import encoded, images_of, picture, pictures, written
 from users import is_noted
-
-
-def _idx(values: Array) -> bytes:
-    """The idx format of MNIST: two zero bytes, type 8 (unsigned bytes), number of dimensions,
-    big-endian sizes, values."""
-    return (
-        struct.pack(">HBB", 0, 8, values.ndim)
-        + struct.pack(f">{values.ndim}I", *values.shape)
-        + values.astype(np.uint8).tobytes()
-    )
 
 
 def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
@@ -38,36 +29,14 @@ def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
     for side, (rows, labels) in parts.items():
         written(
             root / name / "raw",
-            {f"{side}-images-idx3-ubyte": _idx(rows), f"{side}-labels-idx1-ubyte": _idx(labels)},
+            {f"{side}-images-idx3-ubyte": idx(rows), f"{side}-labels-idx1-ubyte": idx(labels)},
         )
     return x, y
 
 
-def _cifar_batch(rows: Array, labels: Array, key: str, protocol: int) -> bytes:
-    flat = np.ascontiguousarray(rows.transpose(0, 3, 1, 2)).reshape(len(rows), -1)
-    return pickle.dumps(
-        {
-            "batch_label": "a batch",
-            "data": flat,
-            key: labels.tolist(),
-            "filenames": ["a.png"] * len(rows),
-        },
-        protocol,
-    )
-
-
 def _cifar10(root: Path, protocol: int = 2) -> tuple[Array, Array]:
     x, y = images_of(60, (32, 32, 3), 10)
-    names = [f"class{code}" for code in range(10)]
-    files = {
-        f"data_batch_{i + 1}": _cifar_batch(
-            x[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10], "labels", protocol
-        )
-        for i in range(5)
-    }
-    files["test_batch"] = _cifar_batch(x[50:], y[50:], "labels", protocol)
-    files["batches.meta"] = pickle.dumps({"label_names": names}, protocol)
-    written(root / "cifar-10-batches-py", files)
+    written(root / "cifar-10-batches-py", cifar_batches(x, y, protocol))
     return x, y
 
 
@@ -203,8 +172,8 @@ def test_cifar100_python(tmp_path):
     written(
         tmp_path / "cifar-100-python",
         {
-            "train": _cifar_batch(x[:20], y[:20], "fine_labels", 2),
-            "test": _cifar_batch(x[20:], y[20:], "fine_labels", 2),
+            "train": cifar_batch(x[:20], y[:20], "fine_labels"),
+            "test": cifar_batch(x[20:], y[20:], "fine_labels"),
             "meta": pickle.dumps({"fine_label_names": names, "coarse_label_names": ["c"]}, 2),
         },
     )
@@ -271,14 +240,7 @@ def test_flowers_use_the_official_lists(tmp_path, monkeypatch):
 def test_pets_use_the_official_lists(tmp_path):
     names = ["Abyssinian", "american_bulldog"]
     base = tmp_path / "oxford-iiit-pet"
-    written(
-        base,
-        {
-            f"images/{name}_{i}.jpg": picture(code, i, kind="jpeg")
-            for code, name in enumerate(names)
-            for i in range(4)
-        },
-    )
+    written(base, pictures(names, 4, "images/{}_{}.jpg"))
     line = "{name}_{i} {code} 1 1"
     for side, numbers in (("trainval", (0, 1)), ("test", (2, 3))):
         rows = [
@@ -294,14 +256,7 @@ def test_pets_use_the_official_lists(tmp_path):
 
 def test_caltech256_leaves_clutter_out(tmp_path):
     folders = ("001.ak47", "002.american-flag", "257.clutter")
-    written(
-        tmp_path / "caltech256",
-        {
-            f"256_ObjectCategories/{name}/{i}.jpg": picture(c, i, kind="jpeg")
-            for c, name in enumerate(folders)
-            for i in range(5)
-        },
-    )
+    written(tmp_path / "caltech256", pictures(folders, 5, "256_ObjectCategories/{}/{}.jpg"))
     dataset = load_dataset("torchvision:caltech256", root=tmp_path, seed=3)
     assert dataset.classes == folders[:2]
     assert (len(dataset.x_train), len(dataset.x_test)) == (8, 2)
@@ -358,8 +313,7 @@ def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path):
     deep = encoded(np.full((6, 8), 0x4000, dtype=np.uint16))
     written(
         tmp_path,
-        {f"{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(4)}
-        | {"b/deep.png": deep},
+        pictures("ab", 4) | {"b/deep.png": deep},
     )
     dataset = load_images(tmp_path)
     assert dataset.x_train.shape[1:] == (6, 8, 3)

@@ -1,6 +1,8 @@
 """The papers' data sets in the arrangements that their sources hand out, written small; and what is
 said when they are not there."""
 
+import functools
+import operator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import pillar_core as pc
 from pages.frame import odds
 from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError, SettingError, UnknownNameError
-from unit.image_files import images_of, picture, written, zipped
+from unit.image_files import images_of, picture, pictures, written, zipped
 from users import is_noted
 
 REAL_SETS = [name for name, card in DATASETS.items() if card.needs_files]
@@ -35,12 +37,8 @@ PAPERS = {
 def _two_sides(
     prefix: str = "", classes: tuple[str, ...] = ("a", "b"), n: int = 3
 ) -> dict[str, bytes]:
-    return {
-        f"{prefix}{side}/{name}/{i}.png": picture(code, i)
-        for side in ("train", "test")
-        for code, name in enumerate(classes)
-        for i in range(n)
-    }
+    sides = (pictures(classes, n, f"{prefix}{side}/{{}}/{{}}.png") for side in ("train", "test"))
+    return functools.reduce(operator.or_, sides)
 
 
 def test_every_set_of_the_papers_has_a_card():
@@ -165,14 +163,7 @@ def test_knee_grades_leave_the_second_test_set_out(tmp_path):
 
 
 def test_flower_16_sets_a_fifth_apart_by_the_seed(tmp_path):
-    written(
-        tmp_path / "flowers",
-        {
-            f"{name}/{i}.png": picture(c, i)
-            for c, name in enumerate(("aster", "rose"))
-            for i in range(10)
-        },
-    )
+    written(tmp_path / "flowers", pictures(("aster", "rose"), 10))
     first, again, other = (
         load_dataset("flower_16", seed=seed, root=tmp_path) for seed in (0, 0, 1)
     )
@@ -210,11 +201,7 @@ def test_cub_200_of_2011(tmp_path):
 
 def test_cub_200_of_2010(tmp_path):
     birds = ("001.Black_footed_Albatross", "002.Crested_Auklet")
-    files = {
-        f"images/{bird}/{i}.jpg": picture(c, i, kind="jpeg")
-        for c, bird in enumerate(birds)
-        for i in range(4)
-    }
+    files = pictures(birds, 4, "images/{}/{}.jpg")
     for side, numbers in (("train", (0, 1)), ("test", (2, 3))):
         files[f"lists/{side}.txt"] = "\n".join(
             f"{bird}/{i}.jpg" for bird in birds for i in numbers
@@ -234,14 +221,7 @@ def test_cub_200_of_2010(tmp_path):
 
 def test_stanford_dogs_lists_in_matlab_files(tmp_path):
     breeds = ("n02085620-Chihuahua", "n02085782-Japanese_spaniel")
-    written(
-        tmp_path / "Images",
-        {
-            f"{breed}/{i}.jpg": picture(c, i, kind="jpeg")
-            for c, breed in enumerate(breeds)
-            for i in range(5)
-        },
-    )
+    written(tmp_path / "Images", pictures(breeds, 5, "{}/{}.jpg"))
     for name, numbers in (("train_list", (0, 1, 2)), ("test_list", (3, 4))):
         cells = np.array([[f"{breed}/{i}.jpg"] for breed in breeds for i in numbers], dtype=object)
         savemat(tmp_path / f"{name}.mat", {"file_list": cells})
@@ -260,11 +240,7 @@ def test_stanford_dogs_lists_in_matlab_files(tmp_path):
 
 def test_mit_67_lists(tmp_path):
     rooms = ("airport_inside", "kitchen")
-    files = {
-        f"Images/{room}/{i}.jpg": picture(c, i, kind="jpeg")
-        for c, room in enumerate(rooms)
-        for i in range(6)
-    }
+    files = pictures(rooms, 6, "Images/{}/{}.jpg")
     files["TrainImages.txt"] = "\r\n".join(
         f"{room}/{i}.jpg" for room in rooms for i in range(4)
     ).encode()
