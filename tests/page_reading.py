@@ -30,6 +30,10 @@ LETTERS = {
 """What the words beside a letter's first appearance on a page say, as patterns."""
 
 
+RUNNING = ("markdown", "caption", "warning", "error", "info", "title", "header")
+"""Kinds of elements that a page's running text and messages are."""
+
+
 def metric(app: AppTest, label: str) -> str:
     """The value that a page shows under `label`."""
     return next(item.value for item in app.metric if item.label.startswith(label))
@@ -49,17 +53,13 @@ def linked(app: AppTest) -> dict[str, str]:
     }
 
 
-def words(app: AppTest) -> str:
-    """Everything that a page says in running text and messages, as people read it: a sign behind a
-    backslash is that sign."""
-    kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.header)
-    shown = "\n".join(
-        [
-            *(str(item.value) for items in kinds for item in items),
-            *(item.label for item in app.expander),
-        ]
-    )
-    return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", shown)
+def words(app: AppTest, *kinds: str) -> str:
+    """What a page says in running text and messages, or in these kinds of elements alone, as people
+    read it: a sign behind a backslash is that sign."""
+    shown = [str(item.value) for kind in kinds or RUNNING for item in app.get(kind)]
+    if not kinds:
+        shown += [item.label for item in app.expander]
+    return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", "\n".join(shown))
 
 
 def offered(app: AppTest) -> str:
