@@ -1,6 +1,7 @@
 """Membership scores against brute force, closed forms and scikit-learn; LiRA against normal
 densities; individual privacy by hand."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -160,14 +161,7 @@ def test_the_trajectory_of_a_real_run_is_found_again_and_poisson_runs_are_refuse
     np.testing.assert_allclose(final[:, :5].T, weights, atol=1e-5)
     np.testing.assert_allclose(final[:, 5], bias, atol=1e-5)
     rows, released, _ = trained()
-    sampled = HeadPlan(
-        steps=3,
-        learning_rate=0.7,
-        noise_multiplier=2.0,
-        l2_clip_norm=0.5,
-        n_private=20,
-        batch_size=5,
-    )
+    sampled = dataclasses.replace(PLAN, batch_size=5)
     with pytest.raises(UnsupportedError, match="full batches"):
         individual_mu(released, rows, sampled)
 

@@ -165,7 +165,9 @@ def _photo(height: int, width: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
-@pytest.mark.parametrize(("height", "width"), [(28, 28), (40, 56), (200, 150)])
+@pytest.mark.parametrize(
+    ("height", "width"), [(28, 28), (40, 56), (200, 150), (10, 80), (80, 10), (100, 1000)]
+)
 def test_resizing_and_cropping_agree_with_pillow(height, width, interpolation):
     photo = _photo(height, width)
     side, size = 64, 64 if min(height, width) <= 64 else round(64 / 0.8)

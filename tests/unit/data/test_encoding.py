@@ -14,7 +14,6 @@ import pillar_core as pc
 from pillar_core.data import encoding, persons, raw, recipes
 from pillar_core.data.encoding import Recipe
 from pillar_core.data.frames import frame_of
-from pillar_core.data.tables import labels_of
 from pillar_core.errors import DataError
 from users import is_noted
 
@@ -43,14 +42,27 @@ def kinds(frame: pd.DataFrame) -> dict[str, str]:
     return {one.name: one.kind for one in encoding.columns_of(frame, "sick", public=frame)}
 
 
-def rows_of_persons(
-    frame: pd.DataFrame, column: str, *, most: int, public: list[pd.DataFrame] | tuple[()] = ()
+def first_rows(
+    frame: pd.DataFrame,
+    most: int = 1,
+    public: list[pd.DataFrame] | tuple[()] = (),
+    column: str = "patient",
 ) -> pd.DataFrame:
     """The first rows of each person, as the wizard has them."""
     theirs = frozenset().union(*(persons.named_in(table, column)[0] for table in public))
     return persons.first_rows(
         frame, column, persons.names_of_persons(frame[column]), most=most, theirs=theirs
     )
+
+
+def kept(frame: pd.DataFrame, **more: Any) -> list[int]:
+    """Which rows of a table of patients are first ones."""
+    return first_rows(frame, **more)["x"].tolist()
+
+
+def of_patients(names: list[object]) -> pd.DataFrame:
+    """A row for each name, and its number."""
+    return pd.DataFrame({"patient": names, "x": range(len(names))})
 
 
 def test_a_text_is_no_category():
@@ -166,33 +178,17 @@ def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column()
         )
 
 
-@pytest.mark.parametrize(
-    ("labels", "said"),
-    [
-        (np.arange(1000.0), "cut it into bins"),
-        (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each"),
-    ],
-)
-def test_labels_that_cannot_be_classes_are_a_question(labels, said):
-    with pytest.raises(DataError, match=said):
-        labels_of(pd.Series(labels))
-
-
 def test_the_first_rows_of_each_person_are_kept_on_one_side():
     """Somebody who comes or leaves moves one row of the others' table, wherever theirs stand."""
-    frame = pd.DataFrame({"patient": ["a ", "b", "a", "c", "b"], "x": range(5)})
-    kept = rows_of_persons(frame, "patient", most=1)
-    assert kept["x"].tolist() == [0, 1, 3]
-    without = rows_of_persons(frame[~frame["patient"].isin(["b"])], "patient", most=1)
-    assert without["x"].tolist() == [0, 3]
+    frame = of_patients(["a ", "b", "a", "c", "b"])
+    assert kept(frame) == [0, 1, 3]
+    assert kept(frame[frame["patient"] != "b"]) == [0, 3]
     with pytest.raises(DataError, match="patient"):
-        rows_of_persons(frame.assign(patient=["a", None, "a", "c", "b"]), "patient", most=1)
+        first_rows(frame.assign(patient=["a", None, "a", "c", "b"]))
     sides = ["train", "test", "test", " Train", "train", "train", "train"]
-    frame = pd.DataFrame(
-        {"who": ["a", "b", "a", "a ", "b", "a", "c"], "x": range(7), "split": sides}
-    )
-    assert rows_of_persons(frame, "who", most=2)["x"].tolist() == [0, 1, 3, 6]
-    assert rows_of_persons(frame.drop(columns="split"), "who", most=2)["x"].tolist() == [
+    frame = of_patients(["a", "b", "a", "a ", "b", "a", "c"]).assign(split=sides)
+    assert kept(frame, most=2) == [0, 1, 3, 6]
+    assert kept(frame.drop(columns="split"), most=2) == [
         0,
         1,
         2,
@@ -200,7 +196,7 @@ def test_the_first_rows_of_each_person_are_kept_on_one_side():
         6,
     ]
     other = frame.assign(x=-1, label="any")  # what a row holds decides nothing
-    assert len(rows_of_persons(other, "who", most=2)) == 4
+    assert len(first_rows(other, most=2)) == 4
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
@@ -213,7 +209,7 @@ def test_a_person_is_train_test_or_public_as_a_whole(most):
             "label": np.where(rows % 60 % 3, "yes", "no"),
         }
     )
-    frame = rows_of_persons(whole, "who", most=most)
+    frame = first_rows(whole, most=most, column="who")
     private, public = encoding.split_off_public(frame, "label", 0.2, person="who")
     columns = encoding.columns_of(frame.drop(columns="who"), "label")
     parts = encoding.private_parts(private, columns, Recipe("label"), person="who", most=most)
@@ -251,15 +247,13 @@ def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ..
 def test_names_that_could_be_one_persons_are_asked_for(ways):
     """Told apart they would be two rows of one; taken together, one who leaves would bring in
     another's row."""
-    frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
+    frame = of_patients([*ways, "z"])
     with pytest.raises(DataError, match=r"'patient'.*in one way") as refused:
-        rows_of_persons(frame, "patient", most=1)
+        first_rows(frame)
     assert all(repr(str(way).strip()) in str(refused.value) for way in ways), (
         "the message shows what is hidden"
     )
-    assert rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)[
-        "x"
-    ].tolist() == [0, len(ways)]
+    assert kept(frame[~frame["patient"].isin(ways[1:])]) == [0, len(ways)]
 
 
 @pytest.mark.parametrize(
@@ -275,25 +269,23 @@ def test_names_that_could_be_one_persons_are_asked_for(ways):
     ],
 )
 def test_numbers_of_one_value_are_one_person(ways):
-    frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
-    assert rows_of_persons(frame, "patient", most=1)["x"].tolist() == [0, len(ways)]
+    frame = of_patients([*ways, "z"])
+    assert kept(frame) == [0, len(ways)]
     for way in ways:  # in a public file, too
         public = [pd.DataFrame({"patient": [way]})]
-        assert rows_of_persons(frame, "patient", most=9, public=public)["x"].tolist() == [len(ways)]
+        assert kept(frame, most=9, public=public) == [len(ways)]
 
 
 @pytest.mark.parametrize("lost", ["3.91E+16", "1.00000e+05", "3,91E+16", "'3.91E+16", 3.91e16])
 def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost):
-    frame = pd.DataFrame({"patient": pd.Series(["a1", lost, "b2"], dtype=object), "x": range(3)})
+    frame = of_patients(pd.Series(["a1", lost, "b2"], dtype=object))
     with pytest.raises(
         DataError, match=r"'patient' holds names .*rows 1\).* lost digits"
     ) as refused:
-        rows_of_persons(frame, "patient", most=1)
+        first_rows(frame)
     assert "1.00" not in str(refused.value)
     with pytest.raises(DataError, match="lost digits"):
-        rows_of_persons(
-            frame[["x"]].assign(patient=["a", "b", "c"]), "patient", most=1, public=[frame]
-        )
+        first_rows(frame[["x"]].assign(patient=["a", "b", "c"]), public=[frame])
 
 
 def test_other_names_stay_apart_and_are_numbered_in_their_order():
@@ -317,8 +309,8 @@ def test_other_names_stay_apart_and_are_numbered_in_their_order():
         "100",
         "1",
     ]
-    frame = pd.DataFrame({"patient": names, "x": range(len(names))})
-    assert len(rows_of_persons(frame, "patient", most=1)) == len(names)
+    frame = of_patients(names)
+    assert len(first_rows(frame)) == len(names)
     # What is kept of them is made of these numbers, and the key of their rows with it.
     codes, alike = persons.names_of_persons(
         pd.Series(["b", "\u00e9va", "B2 ", "a", "B2", "b"], name="who")
@@ -330,7 +322,7 @@ def test_other_names_stay_apart_and_are_numbered_in_their_order():
 @pytest.mark.parametrize("name", [" ", "\u200b", None])
 def test_a_name_of_nothing_names_nobody(name):
     with pytest.raises(DataError, match="empty in rows 1"):
-        rows_of_persons(pd.DataFrame({"patient": ["a", name], "x": range(2)}), "patient", most=1)
+        first_rows(of_patients(["a", name]))
 
 
 def test_numbers_that_reading_rounded_name_nobody():
@@ -343,22 +335,22 @@ def test_numbers_that_reading_rounded_name_nobody():
     named = b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(4))
     public = [frame_of(io.BytesIO(named + gap), ".csv") for gap in (b"", b",1\n")]
     with pytest.raises(DataError, match=r"'patient'.*as words"):
-        rows_of_persons(private, "patient", most=1, public=public)
-    assert len(rows_of_persons(private, "patient", most=1, public=public[:1])) == 5
+        first_rows(private, public=public)
+    assert len(first_rows(private, public=public[:1])) == 5
 
 
 def test_persons_of_a_public_table_are_not_private_too():
     """Whose rows are public however they are written there, has none that ε claims to protect."""
-    frame = pd.DataFrame({"patient": ["a1", "7", "c", "a1", "7"], "x": range(5)})
+    frame = of_patients(["a1", "7", "c", "a1", "7"])
     public = [
         pd.DataFrame({"patient": ["A1 ", None]}),
         pd.DataFrame({"patient": [7.0]}),
         pd.DataFrame({"x": [2.0]}),
     ]
-    assert rows_of_persons(frame, "patient", most=1, public=public)["x"].tolist() == [2]
-    assert rows_of_persons(frame, "patient", most=1, public=public[2:])["x"].tolist() == [0, 1, 2]
+    assert kept(frame, public=public) == [2]
+    assert kept(frame, public=public[2:]) == [0, 1, 2]
     with pytest.raises(DataError, match=r"every person .* public"):
-        rows_of_persons(frame[frame["x"] != 2], "patient", most=1, public=public)
+        first_rows(frame[frame["x"] != 2], public=public)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 where it is charged."""
 
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -136,7 +137,8 @@ def test_one_release_ranks_any_number_of_candidates_at_one_price(sets):
 
 def test_pure_form_stays_within_its_budget(sets):
     private, public = sets
-    table = pc.screen(
+    pure = functools.partial(
+        pc.screen,
         private,
         public,
         scores=("gsd_pure",),
@@ -144,34 +146,15 @@ def test_pure_form_stays_within_its_budget(sets):
         n_examples=200,
         repeats=1,
         epsilon=1.0,
-        k=2,
     )
+    table = pure(k=2)
     assert table["epsilon_upper"].iloc[0] <= 1.0 + 1e-9
     assert table["low"].isna().all()
     assert "δ = 0" in table.attrs["guarantee"]
     assert not is_noted(table.attrs["notes"], "gsd_pure")
-    many = pc.screen(
-        private,
-        public,
-        scores=("gsd_pure",),
-        model="linear_head",
-        n_examples=200,
-        repeats=1,
-        epsilon=1.0,
-        k=4,
-    )
-    assert is_noted(many.attrs["notes"], "close to random")
+    assert is_noted(pure(k=4).attrs["notes"], "close to random")
     with pytest.raises(SettingError, match=r"below 8.*or gsd"):
-        pc.screen(
-            private,
-            public,
-            scores=("gsd_pure",),
-            model="linear_head",
-            n_examples=200,
-            repeats=1,
-            epsilon=1.0,
-            k=16,
-        )
+        pure(k=16)
 
 
 def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets):
