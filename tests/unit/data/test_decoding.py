@@ -45,6 +45,10 @@ def _classes(n: int = 10, **settings: Any) -> dict[str, bytes]:
     return pictures(("cat", "dog"), n, "{}/{:03d}.png", **settings)
 
 
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 def _on_disk(rows: Any) -> bool:
     while rows is not None and not isinstance(rows, np.memmap):
         rows = rows.base
@@ -113,16 +117,14 @@ def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(
     assert splitting.is_known(name)
     splitting.forget_data(name)
     assert not splitting.is_known(name)
-    assert not [
-        path for path in own_cache.rglob("*") if path.is_file() and "index" not in path.parts
-    ]
+    assert not [path for path in files_below(own_cache) if "index" not in path.parts]
 
 
 def test_uploaded_images_leave_nothing_in_the_cache(small_memory, own_cache):
     dataset = read_images(zipped(_classes()), filename="pets.zip")
     assert _on_disk(dataset.x_train)
     assert not dataset.stored_rows
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
 
 
 def test_memory_does_not_grow_with_the_number_of_images(tmp_path, monkeypatch):
@@ -197,7 +199,7 @@ def test_the_system_refusing_to_write_keeps_nothing(tmp_path, own_cache):
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
     )
     assert "Nothing was kept. Free space" in done.stdout
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
 
 
 def test_a_full_disk_while_keeping_still_gives_the_rows(tmp_path, small_memory, monkeypatch):
@@ -297,7 +299,7 @@ def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(
     assert dataset.x_train.flags.c_contiguous
     both = np.concatenate([dataset.x_train, dataset.x_test])
     assert sorted(map(bytes, both)) == sorted(map(bytes, images))
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
 
 
 def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(
@@ -340,5 +342,5 @@ def test_a_process_killed_while_decoding_leaves_nothing(tmp_path, own_cache, sma
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
     )
     assert done.returncode == -9
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
     assert len(load_images(folder).x_train) == 64

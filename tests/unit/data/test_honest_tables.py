@@ -43,8 +43,8 @@ def written(ending: str) -> bytes:
     buffer = io.BytesIO()
     separator = "\t" if "tsv" in ending else ","
     if ending == ".parquet":
-        ROWS.to_parquet(buffer)
-    elif ending in (".feather", ".arrow"):
+        return ROWS.to_parquet()
+    if ending in (".feather", ".arrow"):
         ROWS.to_feather(buffer)
     elif ending == ".jsonl":
         ROWS.to_json(buffer, orient="records", lines=True)
@@ -208,9 +208,7 @@ def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds():
     rows = ROWS.assign(
         seen=pd.date_range("2024-01-01", periods=20), stay=pd.to_timedelta(np.arange(20), unit="h")
     )
-    buffer = io.BytesIO()
-    rows.to_parquet(buffer)
-    frame = read(buffer.getvalue(), ".parquet")
+    frame = read(rows.to_parquet(), ".parquet")
     assert {column.name: column.kind for column in encoding.columns_of(frame, "label")}[
         "seen"
     ] == encoding.DATE
@@ -220,20 +218,16 @@ def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds():
 
 
 def test_a_parquet_file_keeps_a_word_index_and_embeddings_as_columns():
-    buffer = io.BytesIO()
-    ROWS.assign(pid=[f"p{row}" for row in range(20)]).set_index("pid").to_parquet(buffer)
-    assert set(read(buffer.getvalue(), ".parquet").columns) == {"pid", *ROWS.columns}
-    buffer = io.BytesIO()
-    ROWS.set_index(pd.Index(range(20, 40))).to_parquet(buffer)
-    assert read(buffer.getvalue(), ".parquet").columns.tolist() == ROWS.columns.tolist()
-    buffer = io.BytesIO()
-    ROWS.assign(embedding=[[1.0, 2.0, 3.0]] * 20).to_parquet(buffer)
-    frame = read(buffer.getvalue(), ".parquet")
+    def parquet(frame):
+        return read(frame.to_parquet(), ".parquet")
+
+    named = ROWS.assign(pid=[f"p{row}" for row in range(20)]).set_index("pid")
+    assert set(parquet(named)) == {"pid", *ROWS.columns}
+    assert list(parquet(ROWS.set_index(pd.Index(range(20, 40))))) == list(ROWS)
+    frame = parquet(ROWS.assign(embedding=[[1.0, 2.0, 3.0]] * 20))
     assert frame[["embedding[0]", "embedding[2]"]].iloc[0].tolist() == [1.0, 3.0]
-    buffer = io.BytesIO()
-    ROWS.assign(embedding=[[1.0], [1.0, 2.0]] * 10).to_parquet(buffer)
     with pytest.raises(DataError, match="several lengths"):
-        read(buffer.getvalue(), ".parquet")
+        parquet(ROWS.assign(embedding=[[1.0], [1.0, 2.0]] * 10))
 
 
 def test_numbers_that_may_mean_something_else_are_said():
@@ -303,12 +297,10 @@ def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said():
     ]
 
 
-@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
+@pytest.mark.parametrize("ending", [".xlsx", ".parquet"])
 def test_a_name_that_several_columns_have_is_refused(ending):
     """Pandas calls the second `age.1`, which no other table has."""
-    if ending == ".csv":
-        content = b"age, age ,label\n1,2,a\n3,4,b\n"
-    elif ending == ".xlsx":
+    if ending == ".xlsx":
         book = pytest.importorskip("openpyxl").Workbook()
         for row in (["age", "age", "label"], [1, 2, "a"], [3, 4, "b"]):
             book.active.append(row)
@@ -345,7 +337,7 @@ CELLS = {
     "numbers beyond": lambda: _is_refused(
         "v,label\n" + "".join(f"{2**40 + row},x\n" for row in range(50)), "'v'"
     ),
-    "a name that": lambda: _is_refused(f"v,v,label\n1,{WORDS}", "several columns"),
+    "a name that": lambda: _is_refused(f"v, v ,label\n1,{WORDS}", "several columns"),
     "whole numbers, each once": lambda: is_noted(
         pc.load_features(ROWS.assign(id=range(20))).notes, "identifiers: id"
     ),

@@ -28,26 +28,9 @@ from pillar_core.runs import loaded
 from pillar_core.splits import view
 from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
+from tickets import BILLING, FOREIGN, HARDWARE
 from users import is_noted, run_command
 
-HARDWARE = (
-    "the printer shows a paper jam",
-    "my laptop screen stays black",
-    "two keys of the keyboard are broken",
-    "the monitor flickers",
-)
-BILLING = (
-    "I was charged twice for one order",
-    "please send the invoice again",
-    "my refund has not arrived",
-    "the payment was declined",
-)
-FOREIGN = (
-    "the goalkeeper saved a penalty",
-    "rain is expected in the valley",
-    "stir the onions in butter",
-    "the train leaves at noon",
-)
 TIMES = (
     "since Monday",
     "this morning",
