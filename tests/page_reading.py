@@ -120,11 +120,24 @@ def _shown(node: Any) -> str:
     )
 
 
+def press(app: AppTest, key: str) -> AppTest:
+    """The page after a click on a button."""
+    return app.button(key=key).click().run()
+
+
+def fill(app: AppTest, kind: str, key: str, value: Any) -> AppTest:
+    """The page after a control got a value."""
+    return getattr(app, kind)(key=key).set_value(value).run()
+
+
+def choose(app: AppTest, key: str, place: int) -> AppTest:
+    """The page after the option at a place of a radio was chosen."""
+    return fill(app, "radio", key, app.radio(key=key).options[place])
+
+
 def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
     """The name of a file that was uploaded on Data and is private from now on."""
-    app.file_uploader(key="upload").set_value(
-        [(filename, content, "application/octet-stream")]
-    ).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
+    fill(app, "file_uploader", "upload", [(filename, content, "application/octet-stream")])
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
     return str(linked(app)["data"])
