@@ -24,7 +24,7 @@ from pillar_core.accounting.elementary import read
 from pillar_core.accounting.loss import GaussianPair
 from pillar_core.accounting.pillar import direction_bounds
 from pillar_core.arrays import Array
-from pillar_core.types import NeighboringRelation
+from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -322,6 +322,21 @@ class SampledGaussian:
         return float(weight @ self.delta_one(epsilon - self.loss(x)))
 
 
+def assert_brackets(
+    found: EpsilonBounds,
+    exact: float,
+    *,
+    slack: float = 1e-9,
+    above: float = 1.005,
+    below: float = 0.98,
+) -> None:
+    """Both ends lie around the exact value, and near it: the accountant refines until they are
+    within 0.4 %, or gives up after three lattices."""
+    assert exact * below <= found.lower <= exact * (1 + slack)
+    assert exact <= found.upper * (1 + slack)
+    assert found.upper <= exact * above
+
+
 def exact_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
     if delta_at(0.0) <= delta:
         return 0.0
@@ -351,11 +366,7 @@ def test_few_sampled_gaussians_bracket_the_integral(sigma, q, delta, relation, d
         relation=relation,
         accountant="pillar",
     )
-    assert bounds.lower <= exact * (1 + QUADRATURE)
-    assert exact <= bounds.upper * (1 + QUADRATURE)
-    # the accountant refines until its ends are within 0.4 %, or gives up after three lattices
-    assert bounds.upper <= exact * 1.005
-    assert bounds.lower >= exact * 0.98
+    assert_brackets(bounds, exact, slack=QUADRATURE)
 
 
 @pytest.mark.parametrize("times", [1, 7, 400, 100_000])
@@ -390,10 +401,7 @@ def test_pure_releases_compose_as_binomials(times, each, delta):
     bounds = cost_of(event, "pillar", delta=delta, relation=REPLACED)
     assert bounds.upper <= times * each * (1 + 1e-12)
     if exact is not None:
-        assert bounds.lower <= exact * (1 + 1e-9)
-        assert exact <= bounds.upper * (1 + 1e-9)
-        assert bounds.upper <= exact * 1.005
-        assert bounds.lower >= exact * 0.98
+        assert_brackets(bounds, exact)
 
 
 def test_one_laplace_release_has_its_closed_form():
@@ -401,8 +409,7 @@ def test_one_laplace_release_has_its_closed_form():
     for epsilon_zero, delta in ((0.5, 1e-2), (3.0, 1e-5), (1.0, 1e-9)):
         bounds = cost_of(events.LaplaceDpEvent(1 / epsilon_zero), "pillar", delta=delta)
         exact = epsilon_zero + 2 * math.log1p(-delta)
-        assert bounds.lower <= exact * (1 + 1e-12)
-        assert exact * (1 - 1e-12) <= bounds.upper <= exact * 1.002
+        assert_brackets(bounds, exact, slack=1e-12, above=1.002)
         replaced = cost_of(
             events.LaplaceDpEvent(2 / epsilon_zero), "pillar", delta=delta, relation=REPLACED
         )
@@ -422,8 +429,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts():
     )
     event = ledger.compose(ledger.gaussian(1 / mu), events.PureEvent(pure, pure))
     bounds = cost_of(event, delta=delta)
-    assert bounds.lower <= exact * (1 + 1e-9)
-    assert exact * (1 - 1e-9) <= bounds.upper <= exact * 1.002
+    assert_brackets(bounds, exact, above=1.002)
 
 
 @pytest.mark.parametrize("relation", [ADDED, REPLACED])

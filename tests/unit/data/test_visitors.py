@@ -40,6 +40,11 @@ GRID = {
 Become = Callable[[str | None], None]
 
 
+def sweep(**changes: object) -> str:
+    """The job of a grid that a visitor asks for."""
+    return jobs.submit({"kind": "sweep", "grid": GRID | changes})
+
+
 @pytest.fixture
 def become(monkeypatch, tmp_path):
     """Says which session of the demo asks from now on; None is the operator."""
@@ -102,7 +107,7 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
     ):
         assert not visitors.is_offered("data", what)
         with pytest.raises((UnsupportedError, DataError, OSError)):
-            jobs.submit({"kind": "sweep", "grid": GRID | {"dataset": what}})
+            sweep(dataset=what)
     links = ["a", {"b": "http://c"}]
     for key, word in (
         ("backbone", "timm:resnet18"),
@@ -195,7 +200,7 @@ def test_a_visitors_grid_is_small_and_says_what_exists(become, monkeypatch):
     text took 335 MB of the disk."""
     for wrong in ({"relation": "A" * 500}, {"accountant": "B"}, {"preset": "C" * 9_999}):
         with pytest.raises((SettingError, UnknownNameError)):
-            jobs.submit({"kind": "sweep", "grid": GRID | wrong})
+            sweep(**wrong)
     many = {"kind": "sweep", "grid": GRID | {"seed": list(range(1001))}}
     with pytest.raises(UnsupportedError, match="more than 1,000 runs at once"):
         jobs.submit(many)
@@ -244,14 +249,12 @@ def test_limits_are_numbers_from_0_on(monkeypatch):
 
 
 def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(become):
-    first = [jobs.submit({"kind": "sweep", "grid": GRID | {"seed": seed}}) for seed in range(2)]
+    first = [sweep(seed=seed) for seed in range(2)]
     with pytest.raises(UnsupportedError, match="You have 2 jobs under way"):
-        jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 9}})
+        sweep(seed=9)
     become("b")
     assert jobs.status() == ()
-    assert jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 0}}) == first[0], (
-        "what is under way is joined"
-    )
+    assert sweep(seed=0) == first[0], "what is under way is joined"
     assert jobs.status(first[0]).state == "queued"
     become("a")
     assert {status.job_id for status in jobs.status()} == set(first)
@@ -261,15 +264,15 @@ def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(b
         with pytest.raises(JobError, match="somebody else"):
             ask(first[0])
     become("a")
-    jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 8}})
+    sweep(seed=8)
     with pytest.raises(UnsupportedError, match="You have 2 jobs under way"):
         jobs.retry(first[0])  # which counts as a job
     for number in range(10):
         become(f"{number}")
-        jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 20 + number}})
+        sweep(seed=20 + number)
     become("c")
     with pytest.raises(UnsupportedError, match="12 jobs of all visitors are under way"):
-        jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 99}})
+        sweep(seed=99)
 
 
 def test_who_asks_for_many_jobs_makes_the_server_forget_none_that_is_under_way(become, monkeypatch):
@@ -284,7 +287,7 @@ def test_lists_hold_the_own_jobs_and_messages_no_place_on_the_disk(become, tmp_p
     pc.sweep(GRID | {"seed": [0, 1]})
     assert len(records.all_runs()) == 2
     become("a")
-    jobs.submit({"kind": "sweep", "grid": GRID})
+    sweep()
     assert list(records.all_runs()["seed"]) == [0]
     become("b")
     assert records.all_runs().empty
