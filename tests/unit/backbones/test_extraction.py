@@ -1,6 +1,7 @@
 """Extraction: batches, going on after a kill, one extraction for many askers, and every way in
 which it can go wrong."""
 
+import functools
 import os
 import time
 from pathlib import Path
@@ -22,6 +23,8 @@ from users import is_noted
 
 N_TRAIN, N_TEST, BATCH = 50, 17, 8
 SECONDS = 240.0
+in_batches = functools.partial(extract, backbone="counting", batch_size=BATCH)
+has_counted = functools.partial(is_ready, backbone="counting")
 
 
 class _Counting:
@@ -74,11 +77,9 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
     backbone,
 ):
     data, told = _images(), []
-    assert not is_ready(data, backbone="counting")
-    first = extract(
+    assert not has_counted(data)
+    first = in_batches(
         data,
-        backbone="counting",
-        batch_size=BATCH,
         progress=lambda done, total, message="": told.append((done, total)),
     )
     for found, wanted in zip(first, _wanted(data), strict=False):
@@ -86,12 +87,12 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
     assert backbone.sizes == [BATCH] * 9
     assert told == [(min(done, 67), 67) for done in range(0, 73, BATCH)]
     assert first[2] == ("opened",)
-    again = extract(data, backbone="counting", batch_size=BATCH)
+    again = in_batches(data)
     assert len(backbone.sizes) == 9
     assert again[0].tobytes() == first[0].tobytes()
     assert again[1].tobytes() == first[1].tobytes()
     assert again[2] == first[2]
-    assert is_ready(data, backbone="counting")
+    assert has_counted(data)
     assert not list((store.default().root / "extraction").iterdir())
     data = Dataset("x", _images().x_train, None)
     for _ in range(2):
@@ -103,14 +104,10 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
 def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone):
     data = _images()
     with pytest.raises(Cancelled, match="24 of 67"):
-        extract(
-            data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 3
-        )
+        in_batches(data, cancelled=lambda: len(backbone.sizes) == 3)
     told = []
-    found = extract(
+    found = in_batches(
         data,
-        backbone="counting",
-        batch_size=BATCH,
         progress=lambda done, total, message="": told.append((done, message)),
     )
     assert told[0] == (24, "going on")
@@ -122,16 +119,14 @@ def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone):
 def test_what_is_damaged_is_made_again(backbone, damage, batches):
     data = _images()
     with pytest.raises(Cancelled):
-        extract(
-            data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 4
-        )
+        in_batches(data, cancelled=lambda: len(backbone.sizes) == 4)
     kept = sorted((store.default().root / "extraction").rglob("*.npy"))
     if damage == "half a file":
         kept[3].write_bytes(kept[3].read_bytes()[:-5])
     else:
         kept[1].unlink()
     backbone.sizes.clear()
-    found = extract(data, backbone="counting", batch_size=BATCH)
+    found = in_batches(data)
     assert len(backbone.sizes) == 9 - batches
     for one, wanted in zip(found, _wanted(data), strict=False):
         np.testing.assert_array_equal(one, wanted)
@@ -189,11 +184,11 @@ def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone, mon
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StoreError, match="24 rows are kept"):
-        extract(data, backbone="counting", batch_size=BATCH)
-    assert not is_ready(data, backbone="counting")
+        in_batches(data)
+    assert not has_counted(data)
     monkeypatch.setattr(os, "fsync", whole)
     backbone.sizes.clear()
-    found = extract(data, backbone="counting", batch_size=BATCH)
+    found = in_batches(data)
     assert len(backbone.sizes) == 6
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
 
@@ -211,8 +206,8 @@ def test_forgetting_removes_features_and_what_is_unfinished(backbone):
     with pytest.raises(Cancelled):
         extract(data, backbone="scattering", batch_size=BATCH, cancelled=lambda: True)
     assert forget(data) == 1
-    assert not is_ready(data, backbone="counting")
-    assert is_ready(other, backbone="counting")
+    assert not has_counted(data)
+    assert has_counted(other)
     assert not list((store.default().root / "extraction").iterdir())
 
 
@@ -220,15 +215,15 @@ def test_the_key_follows_images_backbone_and_device_but_not_labels(backbone, mon
     data = _images()
     extract(data, backbone="counting")
     relabelled = Dataset("again", data.x_train, None, data.x_test, None)
-    assert is_ready(relabelled, backbone="counting")
+    assert has_counted(relabelled)
     assert not is_ready(Dataset("images", data.x_train[::-1], data.y_train), backbone="counting")
-    assert is_ready(data, backbone="counting", device="cpu")
+    assert has_counted(data, device="cpu")
     monkeypatch.setitem(
         BACKBONES._items,
         "counting",
         Backbone("counting", "C", "t", "n", "4", "n", "n", backbone.open, version=2),
     )
-    assert not is_ready(data, backbone="counting")
+    assert not has_counted(data)
 
 
 def test_networks_get_idle_cores_and_no_more_than_they_are_given(monkeypatch):
@@ -279,7 +274,7 @@ def _extract(calls: Path, cache: str) -> None:
         lambda name, work: Encoder(encode, ("opened",)),
     )
     BACKBONES.register(card)
-    extract(_images(), backbone="counting", batch_size=BATCH)
+    in_batches(_images())
 
 
 def _extracting(context: Any, calls: Path) -> Any:
@@ -308,10 +303,8 @@ def test_a_killed_process_loses_at_most_one_batch_and_two_that_ask_at_once_extra
         assert done_by_the_dead < 9
         process = _extracting(context, calls)
         _wait_for(calls, done_by_the_dead + 1)
-        found = extract(
+        found = in_batches(
             _images(),
-            backbone="counting",
-            batch_size=BATCH,
             progress=lambda done, total, message="": told.append(message),
         )
         process.join(timeout=SECONDS)

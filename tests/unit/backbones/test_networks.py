@@ -15,6 +15,8 @@ from pillar_core.types import Dataset
 
 MOBILE = "timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5&input_size=64"
 
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Of the channels of ImageNet."""
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -24,6 +26,11 @@ def _images(n: int = 6, side: int = 32, colour: bool = True) -> Dataset:
     return Dataset(
         "noise", np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8), np.arange(n) % 2
     )
+
+
+def _standardised(images: Dataset, *moments: tuple[float, ...]) -> torch.Tensor:
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in moments)
+    return (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
 
 
 @pytest.mark.slow
@@ -65,14 +72,8 @@ def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path):
         backbone=f"timm:mobilenetv2_035?input_size=48&weights={tmp_path / 'weights.safetensors'}",
         device="cpu",
     )
-    mean, std = (
-        torch.tensor(values).view(1, 3, 1, 1)
-        for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-    )
     with torch.inference_mode():
-        wanted = model(
-            (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
-        ).numpy()
+        wanted = model(_standardised(images, MEAN, STD)).numpy()
     # Two memory layouts of the same float32 sums.
     np.testing.assert_allclose(train, wanted, rtol=1e-4, atol=1e-5)
     card = BACKBONES["timm:mobilenetv2_035"]
@@ -132,21 +133,16 @@ def test_the_image_half_of_a_clip_model(tiny):
     images = _images(2, 32)
     train, _, notes = extract(images, backbone=name, weights=weights, device="cpu", batch_size=2)
     assert "visual" in notes[0]
-    mean, std = (
-        torch.tensor(values).view(1, 3, 1, 1)
-        for values in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
-    )
+    shown = _standardised(images, open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
     with torch.inference_mode():
-        wanted = model.encode_image(
-            (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
-        ).numpy()
+        wanted = model.encode_image(shown).numpy()
     np.testing.assert_allclose(train, wanted, rtol=1e-3, atol=1e-4)
     assert BACKBONES[name].width == f"{train.shape[1]:,}"
 
 
 def _means(images: np.ndarray) -> np.ndarray:
     pixels = images.astype(np.float64).mean(axis=(1, 2)) / 255
-    return (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+    return (pixels - MEAN) / STD
 
 
 def _field(number: int, value: int | bytes | str) -> bytes:
