@@ -285,7 +285,7 @@ def medmnist(x: Array, y: Array) -> bytes:
     arrays = {
         f"{side}_{what}": value[rows]
         for side, rows in sides.items()
-        for what, value in (("images", x), ("labels", y[:, None]))
+        for what, value in (("images", x), ("labels", y.reshape(len(y), -1)))
     }
     np.savez(stream, **arrays)
     return stream.getvalue()

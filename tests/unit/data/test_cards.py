@@ -178,28 +178,9 @@ def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it
 def test_embedded_images_go_through_the_backbone_of_their_card_in_a_sweep():
     from pillar_core.runs.sweep import specs_of
 
-    asked = specs_of(
-        {
-            "dataset": "fashion_mnist",
-            "method": "pillar",
-            "epsilon": 1.0,
-            "k": 5,
-            "public_fraction": 0.1,
-            "seed": 0,
-        }
-    )[0]
-    assert asked.data["backbone"] == "efficientnet_lite0"
-    plain = specs_of(
-        {
-            "dataset": "digits",
-            "method": "pillar",
-            "epsilon": 1.0,
-            "k": 5,
-            "public_fraction": 0.1,
-            "seed": 0,
-        }
-    )[0]
-    assert plain.data["backbone"] is None
+    grid = {"method": "pillar", "epsilon": 1.0, "k": 5, "public_fraction": 0.1, "seed": 0}
+    asked = [specs_of(grid | {"dataset": name})[0] for name in ("fashion_mnist", "digits")]
+    assert [one.data["backbone"] for one in asked] == ["efficientnet_lite0", None]
 
 
 def test_a_part_is_the_first_rows_of_the_whole_and_neither_is_public_data_for_the_other():
