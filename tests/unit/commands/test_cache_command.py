@@ -9,7 +9,6 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.commands.cache import byte_count, size_words
 from pillar_core.errors import StoreError
 from pillar_core.runs import records
@@ -55,13 +54,13 @@ def test_prune_takes_features_before_records(cache, capsys):
     assert not cache.has("arrays", "b2")
 
 
-@pytest.mark.parametrize("flags", [[], ["--features"]])
+@pytest.mark.parametrize("flags", ["", "--features"])
 def test_a_cache_travels_as_one_file(cache, monkeypatch, tmp_path, flags, capsys):
     file = str(tmp_path / "runs.zip")
-    assert main(["cache", "export", file, *flags]) == 0
+    assert run_command(f"cache export {file} {flags}") == 0
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "laptop"))
     assert run_command(f"cache import {file}") == 0
-    assert f"{1 + len(flags)} added, " in capsys.readouterr().out
+    assert f"{1 + bool(flags)} added, " in capsys.readouterr().out
     assert store.default().get_json("record", "a1") == {"accuracy": 0.5}
     assert store.default().has("arrays", "b2") is bool(flags)
 

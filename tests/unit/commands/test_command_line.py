@@ -12,7 +12,6 @@ import torch
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.commands import listing, parser
 from pillar_core.commands.options import load_split
 from pillar_core.runs import starter
@@ -22,26 +21,15 @@ from users import run_command
 
 
 def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
-    arguments = [
-        "run",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--epsilon",
-        "1",
-        "--set",
-        "k=8",
-        "--json",
-    ]
-    assert main(arguments) == 0
+    line = "run --dataset digits --public-fraction 0.1 --epsilon 1 --set k=8"
+    assert run_command(f"{line} --json") == 0
     printed = json.loads(capsys.readouterr().out)
     record = pc.run(
         "pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, k=8
     )
     assert printed["accuracy"] == record.accuracy
     assert printed["guarantee"]["epsilon"] == record.guarantee.epsilon.upper
-    assert main(arguments[:-1]) == 0
+    assert run_command(line) == 0
     assert "ε ≤" in capsys.readouterr().out
     assert run_command("noise 1.5 --steps 20") == 0
     noise = capsys.readouterr().out.split()[-1]
@@ -49,54 +37,28 @@ def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
     assert "upper 1.5" in capsys.readouterr().out
 
 
+DIGITS = "run --dataset digits --public-fraction"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("line", "says"),
     [
-        (["run", "--dataset", "digitz"], "Did you mean digits"),
-        (["run", "--dataset", "digits", "--public-fraction", "0.1"], "pass epsilon"),
-        (
-            ["run", "--dataset", "digits", "--public-fraction", "2", "--epsilon", "1"],
-            "public_fraction must be in",
-        ),
-        (["run", "--dataset", "digits", "--epsilon", "1"], "needs public rows"),
-        (
-            [
-                "run",
-                "--dataset",
-                "digits",
-                "--public-fraction",
-                "0.1",
-                "--epsilon",
-                "1",
-                "--set",
-                "k=900",
-            ],
-            "k must be at most",
-        ),
-        (
-            [
-                "run",
-                "--dataset",
-                "digits",
-                "--public-fraction",
-                "0.1",
-                "--epsilon",
-                "1",
-                "--set",
-                "k",
-            ],
-            "NAME=VALUE",
-        ),
-        (["epsilon", "nan"], "noise_multiplier"),
-        (["noise", "1", "--delta", "1"], "delta"),
-        (["sweep", "/no/such/grid.yaml"], "cannot be read"),
-        (["predict", "/no/such/model", "/no/such/rows.npz"], "no file"),
-        (["list", "scoers"], "Did you mean scores"),
-        (["list", "?!"], "Known: methods"),
+        ("run --dataset digitz", "Did you mean digits"),
+        (f"{DIGITS} 0.1", "pass epsilon"),
+        (f"{DIGITS} 2 --epsilon 1", "public_fraction must be in"),
+        ("run --dataset digits --epsilon 1", "needs public rows"),
+        (f"{DIGITS} 0.1 --epsilon 1 --set k=900", "k must be at most"),
+        (f"{DIGITS} 0.1 --epsilon 1 --set k", "NAME=VALUE"),
+        ("epsilon nan", "noise_multiplier"),
+        ("noise 1 --delta 1", "delta"),
+        ("sweep /no/such/grid.yaml", "cannot be read"),
+        ("predict /no/such/model /no/such/rows.npz", "no file"),
+        ("list scoers", "Did you mean scores"),
+        ("list ?!", "Known: methods"),
     ],
 )
-def test_refusals_exit_with_2_and_name_the_fix(arguments, says, capsys):
-    assert main(arguments) == 2
+def test_refusals_exit_with_2_and_name_the_fix(line, says, capsys):
+    assert run_command(line) == 2
     assert says in capsys.readouterr().err
 
 
@@ -106,7 +68,7 @@ def test_lists_hold_the_registries(capsys):
     for word, registry in listing.WHAT.items():
         assert f"{word}:\n" in printed
         assert all(name in printed for name in registry)
-        assert main(["list", next(iter(registry))]) == 0
+        assert run_command(f"list {next(iter(registry))}") == 0
         assert registry.noun in capsys.readouterr().out
     assert run_command("list pillar") == 0
     assert "noise_multiplier" in capsys.readouterr().out

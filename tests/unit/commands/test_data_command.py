@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.data import DATASETS
 from unit.image_files import pictures, written
 from users import run_command
@@ -57,15 +56,15 @@ def test_reading_says_what_it_holds_and_forgetting_deletes(capsys, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("line", "says"),
     [
-        (["data", "nothing"], "There is no dataset named"),
-        (["data", "--read"], "need the name"),
-        (["data", "cub_200", "--read"], "By hand: unpack CUB_200_2011"),
-        (["data", "cub_200", "--download"], "By hand: unpack CUB_200_2011"),
-        (["data", "cub_200", "--read", "--dataset-setting", "rot=x"], "has no setting rot"),
+        ("data nothing", "There is no dataset named"),
+        ("data --read", "need the name"),
+        ("data cub_200 --read", "By hand: unpack CUB_200_2011"),
+        ("data cub_200 --download", "By hand: unpack CUB_200_2011"),
+        ("data cub_200 --read --dataset-setting rot=x", "has no setting rot"),
     ],
 )
-def test_refusals_name_the_fix(arguments, says, capsys):
-    assert main(arguments) == 2
+def test_refusals_name_the_fix(line, says, capsys):
+    assert run_command(line) == 2
     assert says in capsys.readouterr().err

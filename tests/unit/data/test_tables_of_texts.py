@@ -19,7 +19,6 @@ import torch
 
 import pillar_core as pc
 from pillar_core import texts
-from pillar_core.__main__ import main
 from pillar_core.data import encoding, frames, matching, reader, recipes, scratch, uploads
 from pillar_core.data.parts import pack, unpack
 from pillar_core.data.sets import embedded
@@ -73,28 +72,12 @@ def files(tmp_path, monkeypatch):
 
 
 def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files, capsys):
-    columns = ["--label", "queue", "--text", "message"]
-    publics = ["foreign.txt", "lines.txt"]
-    assert (
-        main(
-            [
-                "screen",
-                "--private",
-                "tickets.csv",
-                "--public",
-                *publics,
-                "--score",
-                "class_signal",
-                "--output",
-                "r.csv",
-                *columns,
-            ]
-        )
-        == 0
-    )
+    columns = "--label queue --text message"
+    files = "--private tickets.csv --public foreign.txt lines.txt"
+    assert run_command(f"screen {files} --score class_signal --output r.csv {columns}") == 0
     assert pd.read_csv("r.csv")["public"].tolist() == ["lines.txt", "foreign.txt"]
-    run = ["run", "--dataset", "tickets.csv", "--public", "lines.txt", "--epsilon", "4", *columns]
-    assert main([*run, "--release", "--export", "model.zip"]) == 0
+    run = "run --dataset tickets.csv --public lines.txt --epsilon 4"
+    assert run_command(f"{run} {columns} --release --export model.zip") == 0
     capsys.readouterr()
     Path("new.txt").write_text(
         "My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n",
@@ -106,9 +89,9 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files, caps
         "billing",
         "hardware",
     ]
-    assert main(["recipe", "tickets.csv", *columns, "--output", "r.json"]) == 0
+    assert run_command(f"recipe tickets.csv {columns} --output r.json") == 0
     assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
-    assert main([*run[:-4], "--recipe", "r.json", "--json"]) == 0
+    assert run_command(f"{run} --recipe r.json --json") == 0
 
 
 def test_an_encoder_or_texts_alone_say_which_column_is_meant(files, capsys):
