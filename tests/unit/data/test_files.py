@@ -75,7 +75,7 @@ def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth():
     assert read_features(_csv(shuffled, index=True), filename="t.csv").d == 1, (
         "one private value decides no width"
     )
-    features = read_features(_csv(_table().assign(label=np.nan)), filename="t.csv")
+    features = read_features(_with(label=np.nan), filename="t.csv")
     assert features.y_train is None
     assert len(features.x_train) == 20
     table = pa.table(
@@ -91,6 +91,11 @@ def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth():
         3,
         5,
     ]
+
+
+def _with(**columns: Any) -> bytes:
+    """The table with other columns, as csv."""
+    return _csv(_table().assign(**columns))
 
 
 def _broken_cell() -> pd.DataFrame:
@@ -176,30 +181,30 @@ BAD: dict[str, tuple[bytes, str, str]] = (
             "a.csv",
             "no feature columns",
         ),
-        "words among features": (_csv(_table().assign(city="Ulm")), "a.csv", "'city' holds words"),
+        "words among features": (_with(city="Ulm"), "a.csv", "'city' holds words"),
         "cell": (_csv(_broken_cell()), "a.csv", "table row 7: column 'a' holds '12,5x'"),
         "gap": (
-            _csv(_table().assign(b=np.where(Y, X[:, 1], np.nan))),
+            _with(b=np.where(Y, X[:, 1], np.nan)),
             "a.csv",
             "table row 2 is not finite in columns b",
         ),
         "no label in a row": (
-            _csv(_table().assign(label=["yes", None] * 10)),
+            _with(label=["yes", None] * 10),
             "a.csv",
             "no label in table rows 1, 3",
         ),
         "split word": (
-            _csv(_table().assign(split=["train"] * 19 + ["exam"])),
+            _with(split=["train"] * 19 + ["exam"]),
             "a.csv",
             "rows 19 say exam",
         ),
         "split gap": (
-            _csv(_table().assign(split=["train"] * 18 + ["exam", None])),
+            _with(split=["train"] * 18 + ["exam", None]),
             "a.csv",
             "rows 18, 19 say exam, nothing.",
         ),
-        "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
-        "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
+        "no train": (_with(split="test"), "a.csv", "at least one row train"),
+        "regression": (_with(label=X[:, 0] + 0.5), "a.csv", "regression"),
         "digits": (f"a,label\n{_DIGITS}".encode(), "a.csv", "an infinite number"),
         "digits as label": (f"label,a\n{_DIGITS}".encode(), "a.csv", "one row each"),
         "records": (_parquet([{"b": row} for row in range(20)]), "a.parquet", "lists or records"),

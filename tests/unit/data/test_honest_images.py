@@ -2,7 +2,7 @@
 what they must become."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,13 @@ def grey(value: int = 100, size: tuple[int, int] = (8, 8)) -> bytes:
 
 
 def in_classes(
-    content: Callable[[], bytes], count: int = 5, ending: str = "png"
+    content: Callable[[], bytes],
+    count: int = 5,
+    ending: str = "png",
+    classes: Iterable[str] = CLASSES,
 ) -> dict[str, bytes]:
     """Class folders with `count` copies each."""
-    return {f"{label}/{number}.{ending}": content() for label in CLASSES for number in range(count)}
+    return {f"{label}/{number}.{ending}": content() for label in classes for number in range(count)}
 
 
 def read(files: dict[str, bytes]) -> Dataset:
@@ -142,9 +145,7 @@ def test_folders_that_hold_the_same_classes_are_asked_about(tops):
 
 
 def test_a_class_may_have_any_name_and_one_that_seems_misread_is_asked_about():
-    assert read(
-        {f"{label}/{number}.png": grey() for label in ("bus", "train") for number in range(5)}
-    ).classes == ("bus", "train")
+    assert read(in_classes(grey, classes=("bus", "train"))).classes == ("bus", "train")
     # Backslashes between folders, and UTF-8 names without the flag that says so.
     content = zipped(
         {f"{label}\\{number}.png": grey() for label in ("Hu", "other") for number in range(5)}
@@ -198,5 +199,5 @@ def test_a_table_names_the_classes_of_a_flat_folder(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["H\u00fcndin", "👩\u200d⚕️ nurse", "a\u00a0b"])
 def test_names_of_all_kinds_are_classes(name):
-    files = {f"{label}/{number}.png": grey() for label in (name, "other") for number in range(5)}
+    files = in_classes(grey, classes=(name, "other"))
     assert set(read(files | {"Icon\r": b"", f"{name}/Icon\r": b""}).classes) == {name, "other"}

@@ -28,6 +28,7 @@ RECIPE = Recipe(
     ("no", "yes"),
     ("?", -999),
 )
+BY_HAND = dataclasses.replace(RECIPE, left_out=("note", "weight"), rows_per_person=1)
 
 
 def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path):
@@ -253,11 +254,7 @@ def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
 
 def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables):
     private, _ = tables
-    form = recipes.form_of(RECIPE) | {
-        "person": "patient",
-        "left_out": ["note", "weight"],
-        "rows_per_person": 1,
-    }
+    form = recipes.form_of(BY_HAND)
     frame = pd.read_csv(private)
     frame.loc[0, "sex"], frame.loc[2, "age"], frame.loc[4, "sex"] = "diverse", -999, "?"
     features = pc.load_features(frame, recipe=form)
@@ -280,11 +277,7 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
     tables, tmp_path, capsys
 ):
     private, _ = tables
-    form = recipes.form_of(RECIPE) | {
-        "person": "patient",
-        "left_out": ["note", "weight"],
-        "rows_per_person": 1,
-    }
+    form = recipes.form_of(BY_HAND)
     features = pc.load_features(private, recipe=form)
     others = pc.load_features(
         pd.read_csv(private).iloc[100:].assign(age=lambda frame: frame["age"] / 2), recipe=form
