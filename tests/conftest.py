@@ -31,7 +31,15 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
 SLOW_TESTS = TESTS / "slow_tests.csv"
 """CPU seconds of the tests that are marked `slow`; `pytest --cpu-report` writes it."""
-SLOW_SECONDS = 1.5
+SLOW_SECONDS = 0.3
+LONG_FOLDERS = tuple(
+    f"tests/{name}/"
+    for name in (
+        *("architecture", "contract", "contributing", "e2e", "oracles", "pages", "statistical"),
+        *("unit/jobs", "unit/methods", "unit/runs", "unit/studies"),
+    )
+)
+"""Folders that `pytest -m "not slow"`, which is to take a minute, does not even import."""
 TINY_TOWERS = {
     "embed_dim": 16,
     "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
@@ -194,7 +202,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.args_source is config.ArgsSource.TESTPATHS and (
         worker := os.environ.get("PYTEST_XDIST_WORKER")
     ):
-        files = sorted(map(str, TESTS.rglob("test_*.py")))
+        files = sorted(
+            str(path) for path in TESTS.rglob("test_*.py") if not is_left_out(path, config)
+        )
         start = (
             len(files)
             * int(worker.removeprefix("gw"))
@@ -204,6 +214,21 @@ def pytest_configure(config: pytest.Config) -> None:
             *files[start:],
             *files[:start],
         ]  # in a fresh clone, workers compile other files and find those of the rest
+
+
+def is_left_out(path: Path, config: pytest.Config) -> bool:
+    """Whether the quick loop over all tests leaves out what is below a path."""
+    is_quick = config.option.markexpr == "not slow"
+    below = f"{path.relative_to(REPOSITORY)}/"
+    return (
+        is_quick
+        and config.args_source is config.ArgsSource.TESTPATHS
+        and below.startswith(LONG_FOLDERS)
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return is_left_out(collection_path, config) or None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m reads the marks

@@ -30,6 +30,10 @@ LETTERS = {
 """What the words beside a letter's first appearance on a page say, as patterns."""
 
 
+RUNNING = ("markdown", "caption", "warning", "error", "info", "title", "header")
+"""Kinds of elements that a page's running text and messages are."""
+
+
 def metric(app: AppTest, label: str) -> str:
     """The value that a page shows under `label`."""
     return next(item.value for item in app.metric if item.label.startswith(label))
@@ -49,17 +53,13 @@ def linked(app: AppTest) -> dict[str, str]:
     }
 
 
-def words(app: AppTest) -> str:
-    """Everything that a page says in running text and messages, as people read it: a sign behind a
-    backslash is that sign."""
-    kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.header)
-    shown = "\n".join(
-        [
-            *(str(item.value) for items in kinds for item in items),
-            *(item.label for item in app.expander),
-        ]
-    )
-    return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", shown)
+def words(app: AppTest, *kinds: str) -> str:
+    """What a page says in running text and messages, or in these kinds of elements alone, as people
+    read it: a sign behind a backslash is that sign."""
+    shown = [str(item.value) for kind in kinds or RUNNING for item in app.get(kind)]
+    if not kinds:
+        shown += [item.label for item in app.expander]
+    return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", "\n".join(shown))
 
 
 def offered(app: AppTest) -> str:
@@ -120,11 +120,24 @@ def _shown(node: Any) -> str:
     )
 
 
+def press(app: AppTest, key: str) -> AppTest:
+    """The page after a click on a button."""
+    return app.button(key=key).click().run()
+
+
+def fill(app: AppTest, kind: str, key: str, value: Any) -> AppTest:
+    """The page after a control got a value."""
+    return getattr(app, kind)(key=key).set_value(value).run()
+
+
+def choose(app: AppTest, key: str, place: int) -> AppTest:
+    """The page after the option at a place of a radio was chosen."""
+    return fill(app, "radio", key, app.radio(key=key).options[place])
+
+
 def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
     """The name of a file that was uploaded on Data and is private from now on."""
-    app.file_uploader(key="upload").set_value(
-        [(filename, content, "application/octet-stream")]
-    ).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
+    fill(app, "file_uploader", "upload", [(filename, content, "application/octet-stream")])
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
     return str(linked(app)["data"])

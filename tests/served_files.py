@@ -231,20 +231,38 @@ def idx(values: Array) -> bytes:
     return head + values.astype(np.uint8).tobytes()
 
 
-def cifar10(x: Array, y: Array) -> bytes:
-    """CIFAR-10's tar of pickled batches: five for training, the last sixth for the test."""
+def cifar_batch(x: Array, y: Array, key: str = "labels", protocol: int = 2) -> bytes:
+    """A pickled batch of images (n, h, w, 3)."""
     flat = np.ascontiguousarray(x.transpose(0, 3, 1, 2)).reshape(len(x), -1)
+    names = ["a.png"] * len(x)
+    batch = {"batch_label": "a batch", "data": flat, key: y.tolist(), "filenames": names}
+    return pickle.dumps(batch, protocol)
+
+
+def cifar_batches(x: Array, y: Array, protocol: int = 2) -> dict[str, bytes]:
+    """CIFAR-10's batches: five for training, the last sixth for the test; and the classes' names."""
     parts = np.array_split(np.arange(len(x)), 6)
     names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
-    files = {
-        name: pickle.dumps({"data": flat[rows], "labels": y[rows].tolist()}, 2)
+    meta = {"label_names": [f"class{code}" for code in range(10)]}
+    return {
+        name: cifar_batch(x[rows], y[rows], protocol=protocol)
         for name, rows in zip(names, parts, strict=True)
-    }
-    files["batches.meta"] = pickle.dumps({"label_names": [f"class{code}" for code in range(10)]}, 2)
+    } | {"batches.meta": pickle.dumps(meta, protocol)}
+
+
+def cifar10(x: Array, y: Array) -> bytes:
+    """CIFAR-10's tar of its batches."""
+    return tarred(
+        {f"cifar-10-batches-py/{name}": part for name, part in cifar_batches(x, y).items()}
+    )
+
+
+def tarred(files: dict[str, bytes]) -> bytes:
+    """A packed tar of these files."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for name, content in files.items():
-            about = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            about = tarfile.TarInfo(name)
             about.size = len(content)
             archive.addfile(about, io.BytesIO(content))
     return stream.getvalue()
@@ -267,7 +285,7 @@ def medmnist(x: Array, y: Array) -> bytes:
     arrays = {
         f"{side}_{what}": value[rows]
         for side, rows in sides.items()
-        for what, value in (("images", x), ("labels", y[:, None]))
+        for what, value in (("images", x), ("labels", y.reshape(len(y), -1)))
     }
     np.savez(stream, **arrays)
     return stream.getvalue()
@@ -293,13 +311,20 @@ def parquet(x: Array, y: Array) -> bytes:
     return stream.getvalue()
 
 
-def openml(number: int, name: str, arff: bytes) -> dict[str, bytes]:
+ARFF = (
+    b"@relation tiny\n@attribute V1 numeric\n@attribute V2 numeric\n@attribute class {yes,"
+    b" no}\n@data\n"
+    + b"".join(b"%d,%d,%b\n" % (row, -row, b"yes" if row % 2 else b"no") for row in range(20))
+)
+
+
+def openml(number: int, name: str) -> dict[str, bytes]:
     """What openml.org answers about a table, by path."""
     rows = f"/data/v1/download/{number}/{name}.arff"
     features = [("V1", "numeric"), ("V2", "numeric"), ("class", "nominal")]
     about = {
         "id": str(number), "name": name, "version": "1", "format": "ARFF", "status": "active", "file_id": str(number),
-        "default_target_attribute": "class", "md5_checksum": md5(arff), "description": "tiny", "url": f"https://openml.org{rows}",
+        "default_target_attribute": "class", "md5_checksum": md5(ARFF), "description": "tiny", "url": f"https://openml.org{rows}",
     }  # fmt: skip
     plain = {"number_of_missing_values": "0", "is_ignore": "false", "is_row_identifier": "false"}
     listed = [
@@ -324,4 +349,4 @@ def openml(number: int, name: str, arff: bytes) -> dict[str, bytes]:
     }
     return {
         f"/api/v1/json/data/{path}": json.dumps(answer).encode() for path, answer in answers.items()
-    } | {rows: arff}
+    } | {rows: ARFF}

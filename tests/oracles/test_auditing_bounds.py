@@ -3,13 +3,13 @@ the price of tuning."""
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pillar_core import accounting, ledger
+from costs import cost_of
+from pillar_core import ledger
 from pillar_core.auditing import membership, one_run
 
 TOLERANCE = 1e-6
@@ -17,12 +17,12 @@ TOLERANCE = 1e-6
 
 
 @pytest.fixture(scope="module")
-def oracle(shared: Path) -> dict[str, Any]:
+def oracle(shared):
     return json.loads((shared / "oracles" / "auditing.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def scores() -> tuple[np.ndarray, np.ndarray]:
+def scores():
     """The oracle's own sample, by its own seed."""
     generator = np.random.default_rng(0)
     return generator.normal(1, 1, 400).round(6), generator.normal(0, 1, 400).round(6)
@@ -32,7 +32,7 @@ def counts(row: dict[str, Any]) -> dict[str, Any]:
     return {"canaries": row["m"], "guesses": row["guesses"], "correct": row["correct"]}
 
 
-def test_one_run_and_areas(oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]) -> None:
+def test_one_run_and_areas(oracle, scores):
     for row in oracle["one_run"]:
         found = one_run.epsilon_lower_bound(
             **counts(row), delta=row["delta"], significance=row["significance"]
@@ -49,9 +49,7 @@ def test_one_run_and_areas(oracle: dict[str, Any], scores: tuple[np.ndarray, np.
     assert membership.auc(*scores) == pytest.approx(oracle["sklearn_auc_dataset"], abs=1e-12)
 
 
-def test_clopper_pearson_at_a_threshold_fixed_beforehand(
-    oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]
-) -> None:
+def test_clopper_pearson_at_a_threshold_fixed_beforehand(oracle, scores):
     row = next(row for row in oracle["clopper_pearson"] if row["threshold"] == 1.0)
     share = row["significance"] / 2
     inside, outside = (int((one >= 1.0).sum()) for one in scores)
@@ -69,7 +67,7 @@ def test_clopper_pearson_at_a_threshold_fixed_beforehand(
 LAWS = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf, "neg_binomial": 0.5}
 
 
-def test_the_price_of_tuning(shared: Path) -> None:
+def test_the_price_of_tuning(shared):
     for row in json.loads((shared / "oracles" / "hyperparam_tuning.json").read_text()):
         noise = float(row["base"].split("sigma=")[1].split()[0])
         shape, gamma = LAWS[row["repetition"]], row["params"].get("gamma", 0.5)
@@ -82,7 +80,7 @@ def test_the_price_of_tuning(shared: Path) -> None:
         event = ledger.best_of(
             ledger.gaussian(noise), mean_trials=means[row["repetition"]], shape=shape
         )
-        found = accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper
+        found = cost_of(event).upper
         # The oracle takes the best of 18 orders, the accountant of 160: within a few tenths of a
         # percent either way.
         assert found == pytest.approx(row["eps_tuned_delta1e5"], rel=0.01)

@@ -197,16 +197,14 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     assert "Best choice" not in words(app)
     assert not history.paid_rankings(Settings(data=name))
     app.button(key="screen-spend").click().run()
-    assert "Spent for real: ε ≤ 0.3" in " ".join(item.value for item in app.success)
+    assert "Spent for real: ε ≤ 0.3" in words(app, "success")
     app.run()
     (ranking,) = history.paid_rankings(Settings(data=name))
     assert not ranking.has_part
     app = start("answer", data=name, public=near, epsilon="1")
     assert "You paid ε ≤ 0.3 on Public data" in words(app).replace("*", "")
     app.button(key="answer-train").click().run()
-    assert "Rankings that you paid for on Public data come on top: ε = 0.3" in " ".join(
-        item.value for item in app.info
-    )
+    assert "Rankings that you paid for on Public data come on top: ε = 0.3" in words(app, "info")
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
         said, card = (
             archive.read("statement.txt").decode(),
@@ -390,7 +388,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     )
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
-    assert "no exact figure of them is shown" in " ".join(item.value for item in app.info)
+    assert "no exact figure of them is shown" in words(app, "info")
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
     app.button(key="answer-test-run").click().run()
     assert "Train a model of these rows first" in words(app) + " ".join(
@@ -507,11 +505,11 @@ def test_a_training_whose_model_the_disk_would_not_take_is_not_begun(start, monk
         app.button(key="answer-train").click().run()
     assert re.search(
         "No model was made: .* Free space on that disk",
-        " ".join(item.value for item in app.warning),
+        words(app, "warning"),
     )
     assert not [item for item in app.info if "spent" in item.value]
     app.button(key="answer-train").click().run()
-    assert "in 1 training," in " ".join(item.value for item in app.info)
+    assert "in 1 training," in words(app, "info")
 
 
 def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
@@ -519,10 +517,10 @@ def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
     app = start("answer", data="breast_cancer", epsilon="1")
     start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
     app.button(key="answer-train").click().run()
-    assert "No model was made: another training of these rows came at the same time" in " ".join(
-        item.value for item in app.warning
+    assert "No model was made: another training of these rows came at the same time" in words(
+        app, "warning"
     )
-    assert "in 1 training," in " ".join(item.value for item in app.info)
+    assert "in 1 training," in words(app, "info")
 
 
 def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are_looked_at(start):

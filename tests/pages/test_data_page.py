@@ -43,9 +43,7 @@ def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_pa
         y_test=data.y_test,
     )
     app.text_input(key="upload-path").set_value(str(tmp_path / "blots.npz")).run()
-    assert "110 rows: 80 to learn from, 30 (27%) to test on" in "".join(
-        str(item.value) for item in app.success
-    )
+    assert "110 rows: 80 to learn from, 30 (27%) to test on" in words(app, "success")
     assert app.button(key="use-upload").disabled
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
     assert app.button(key="use-upload").disabled
@@ -75,7 +73,7 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
     }
     pc.jobs.JOB_KINDS["extract"].run(task, lambda *_: None, lambda: False)
     app.run()
-    assert "**Ready:**" in "".join(str(item.value) for item in app.success)
+    assert "**Ready:**" in words(app, "success")
     assert metric(app, "Features") == "324"
 
 
@@ -161,7 +159,7 @@ def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path
     )
     app.run()
     assert "cannot be used" not in words(app)
-    assert "Ready" in words(app) or any("Ready" in item.value for item in app.success)
+    assert "Ready" in words(app) or "Ready" in words(app, "success")
 
 
 def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(

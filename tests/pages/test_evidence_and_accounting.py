@@ -75,7 +75,7 @@ def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_a
     for fault, outcome in ((Fault.BARE_BIAS, "Caught."), (Fault.NONE, "No alarm")):
         app.session_state["local.fault"] = str(fault)
         app.run()
-        assert outcome in " ".join(str(item.value) for item in app.success)
+        assert outcome in words(app, "success")
         assert said in [str(item.value) for item in app.markdown]
     [attacked] = [table.value for table in app.dataframe if "right guesses" in table.value]
     fast, exact = (int(words.split(" of ")[0]) for words in attacked["right guesses"])

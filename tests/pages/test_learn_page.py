@@ -30,7 +30,7 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     assert app.button(key="lesson-reveal").disabled
     app.radio(key="lesson-radio-1").set_value(2).run()
     app.button(key="lesson-reveal").click().run()
-    assert "Not quite" in "".join(item.value for item in app.info)
+    assert "Not quite" in words(app, "info")
     link = next(
         item.proto.query_string
         for item in app.get("page_link")

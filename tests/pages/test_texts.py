@@ -14,25 +14,7 @@ import streamlit as st
 import pillar_core as pc
 from page_reading import Start, linked, words
 from pillar_core.data import uploads
-
-HARDWARE = (
-    "the printer shows a paper jam",
-    "my laptop screen stays black",
-    "two keys of the keyboard are broken",
-    "the monitor flickers",
-)
-BILLING = (
-    "I was charged twice for one order",
-    "please send the invoice again",
-    "my refund has not arrived",
-    "the payment was declined",
-)
-FOREIGN = (
-    "the goalkeeper saved a penalty",
-    "rain is expected in the valley",
-    "stir the onions in butter",
-    "the train leaves at noon",
-)
+from tickets import BILLING, FOREIGN, HARDWARE
 
 
 def said(n: int, seed: int, *topics: tuple[str, ...]) -> tuple[list[str], np.ndarray]:

@@ -425,9 +425,9 @@ def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start
         for index in range(180)
     ]
     app = of_visits(start, rows)
-    assert "'P0', 'p0'" in words(app) + " ".join(item.value for item in app.error)
+    assert "'P0', 'p0'" in words(app) + words(app, "error")
     box(app, "Which column says whose row it is?").set_value("a").run()
-    assert "p0" not in words(app) + " ".join(item.value for item in app.error)
+    assert "p0" not in words(app) + words(app, "error")
     assert "180 rows of 180 persons" in words(app)
 
 

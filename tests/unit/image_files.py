@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,18 @@ def picture(
     pixels = np.full((*size, 3) if colour else size, 20 * code + 10, dtype=np.uint8)
     pixels[0, 0] = number
     return encoded(pixels, kind)
+
+
+def pictures(
+    classes: Iterable[str], n: int, at: str = "{}/{}.png", **settings: Any
+) -> dict[str, bytes]:
+    """`n` pictures of each class, at its name and their number."""
+    kind = "jpeg" if at.endswith(".jpg") else "png"
+    return {
+        at.format(name, number): picture(code, number, kind=kind, **settings)
+        for code, name in enumerate(classes)
+        for number in range(n)
+    }
 
 
 def written(root: Path, files: dict[str, bytes]) -> Path:

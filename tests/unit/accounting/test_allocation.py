@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
 
+from costs import cost_of
 from pillar_core import accounting, ledger
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.types import PrivacyBudget
@@ -20,7 +21,7 @@ def passes(noise: float, steps: int, count: int):
 
 
 def bounds(noise: float, steps: int, count: int = 1, *, delta: float = 1e-5):
-    return accounting.epsilon(passes(noise, steps, count), delta=delta, relation=ADD_REMOVE)
+    return cost_of(passes(noise, steps, count), delta=delta)
 
 
 def _call(strike: float, loss: float) -> float:
@@ -85,14 +86,10 @@ def test_ends_are_close_and_below_the_bounds_without_allocation(noise, steps, co
 def test_a_pass_whose_amplification_is_not_computed_leaves_the_others_theirs(noise):
     """It costs at most one full release, and at least nothing."""
     others = passes(1.0, 100, 10)
-    found = accounting.epsilon(
-        ledger.compose(others, passes(noise, 100, 1)), delta=1e-5, relation=ADD_REMOVE
-    )
-    full = accounting.epsilon(
-        ledger.compose(others, ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE
-    )
+    found = cost_of(ledger.compose(others, passes(noise, 100, 1)))
+    full = cost_of(ledger.compose(others, ledger.gaussian(noise)))
     unsampled = ledger.compose(ledger.repeat(ledger.gaussian(1.0), 10), ledger.gaussian(noise))
-    none = accounting.epsilon(unsampled, delta=1e-5, relation=ADD_REMOVE)
+    none = cost_of(unsampled)
     # every step of a pass adds 1e-11 of relative mass to what the ends are moved by
     assert (
         bounds(1.0, 100, 10).lower * (1 - 1e-8)
@@ -131,7 +128,7 @@ def test_a_pass_is_charged_once_and_whole_and_over_after_its_last_step():
         passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsample(ledger.gaussian(2.0), 0.1)
     )
     alone = bounds(1.0, 20, 2)
-    found = accounting.epsilon(mixed, delta=1e-5, relation=ADD_REMOVE)
+    found = cost_of(mixed)
     assert alone.upper < found.lower <= found.upper <= 1.02 * found.lower
     assert "a pass of 20 steps" in " ".join(ledger.describe(mixed))
 
@@ -170,7 +167,7 @@ def test_two_releases_of_one_step_are_refused(steps):
     """With one step a pass, fifty releases were charged as one."""
     spent = ledger.Ledger()
 
-    def twice() -> None:
+    def twice():
         with spent.allocation(0, steps, 10, lambda: np.arange(3)):
             release(spent, 2.0)
             release(spent, 2.0)
@@ -183,7 +180,7 @@ def test_attacks_on_simulated_passes_stay_below_the_curve():
     noise, steps, count, n = 1.0, 8, 3, 40_000
     rng = np.random.default_rng(5)
 
-    def log_ratio(is_member: bool):
+    def log_ratio(is_member):
         z = rng.normal(size=(n, count, steps)) * noise
         if is_member:
             z[np.arange(n)[:, None], np.arange(count), rng.integers(steps, size=(n, count))] += 1
@@ -209,14 +206,12 @@ def test_noise_is_solved_and_extremes_are_answers():
 
 def test_replacing_a_row_costs_one_full_step_and_accountants_without_a_law_are_refused():
     for rows in (1, 3):
-        replaced = accounting.epsilon(
-            ledger.of_person(passes(4.0, 10, 2), rows), delta=1e-5, relation="replace_one"
-        )
+        replaced = cost_of(ledger.of_person(passes(4.0, 10, 2), rows), relation="replace_one")
         assert replaced.upper == pytest.approx(
             accounting.epsilon_of_gaussian(2.0 / rows, steps=2).upper, rel=1e-9
         )
     for name in ("pld", "prv", "rdp", "gdp", "basic", "analytic_gaussian", "opacus_rdp"):
         with pytest.raises(UnsupportedError):
-            accounting.epsilon(passes(1.0, 10, 1), delta=1e-5, relation=ADD_REMOVE, accountant=name)
+            cost_of(passes(1.0, 10, 1), name)
     with pytest.raises(SettingError, match="at least 1"):
         ledger.allocation_pass(1.0, 0)

@@ -15,7 +15,7 @@ ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
 
 
-def test_equal_spending_reads_equal_however_it_is_written() -> None:
+def test_equal_spending_reads_equal_however_it_is_written():
     step = ledger.subsample(ledger.gaussian(2.0), 0.1)
     flat = ledger.compose(*[step] * 6, ledger.gaussian(3.0), ledger.gaussian(4.0))
     six = events.SelfComposedDpEvent(events.SelfComposedDpEvent(step, 3), 2)
@@ -44,14 +44,12 @@ def test_equal_spending_reads_equal_however_it_is_written() -> None:
         (ledger.subsample(ledger.gaussian(4.0), 0.1), 0.25, 0.25),
     ],
 )
-def test_each_relation_takes_the_sensitivity_that_the_event_records(
-    event: events.DpEvent, add: float, replace: float
-) -> None:
+def test_each_relation_takes_the_sensitivity_that_the_event_records(event, add, replace):
     assert read(event, ADD).releases[0].loss == pytest.approx(add, rel=1e-15)
     assert read(event, REPLACE).releases[0].loss == pytest.approx(replace, rel=1e-15)
 
 
-def test_joint_infinite_and_sampled_releases_are_read_as_what_they_are() -> None:
+def test_joint_infinite_and_sampled_releases_are_read_as_what_they_are():
     pair = events.ComposedDpEvent([events.GaussianDpEvent(3.0), events.GaussianDpEvent(4.0)])
     (release,) = read(events.PoissonSampledDpEvent(0.1, pair), ADD).releases
     assert release.loss == pytest.approx(1 / 2.4, rel=1e-15)
@@ -77,7 +75,7 @@ def test_joint_infinite_and_sampled_releases_are_read_as_what_they_are() -> None
         events.PureEvent(0.1, 0.1, 1.0),
     ],
 )
-def test_release_without_noise_is_not_private(event: events.DpEvent) -> None:
+def test_release_without_noise_is_not_private(event):
     assert read(event, ADD).is_non_private
 
 
@@ -96,12 +94,12 @@ def test_release_without_noise_is_not_private(event: events.DpEvent) -> None:
         events.SelfComposedDpEvent(events.GaussianDpEvent(1.0), -1),
     ],
 )
-def test_numbers_out_of_range_are_refused(event: events.DpEvent) -> None:
+def test_numbers_out_of_range_are_refused(event):
     with pytest.raises(SettingError):
         read(event, ADD)
 
 
-def test_unknown_events_are_kept_apart_with_their_counts() -> None:
+def test_unknown_events_are_kept_apart_with_their_counts():
     unknown = events.RepeatAndSelectDpEvent(ledger.gaussian(2.0), 10.0, 1.0)
     known = read(events.ComposedDpEvent([unknown, ledger.gaussian(2.0), unknown]), ADD)
     assert known.unsupported == ((unknown, 2),)
@@ -116,14 +114,12 @@ def test_unknown_events_are_kept_apart_with_their_counts() -> None:
 @pytest.mark.parametrize("steps", [0, 1, 7])
 @pytest.mark.parametrize("probability", [1.0, 0.3, 1e-6])
 @pytest.mark.parametrize("noise", [0.0, 0.7, 3.0, 1e9])
-def test_plain_gaussian_runs_need_no_event(
-    noise: float, probability: float, steps: int, relation: NeighboringRelation
-) -> None:
+def test_plain_gaussian_runs_need_no_event(noise, probability, steps, relation):
     event = ledger.repeat(ledger.subsample(ledger.gaussian(noise), probability), steps)
     assert gaussian_events(noise, probability, steps, relation) == read(event, relation)
 
 
-def test_what_is_composed_may_hold_compositions_and_lists_and_must_be_events() -> None:
+def test_what_is_composed_may_hold_compositions_and_lists_and_must_be_events():
     """A sample of two releases, or the best of runs with two, had no hash: `unhashable type:
     'list'`."""
     first, second = ledger.gaussian(1.0), ledger.gaussian(2.0)

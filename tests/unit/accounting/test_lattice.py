@@ -46,7 +46,7 @@ PAIRS: dict[str, Pair] = {
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
-def test_masses_are_two_laws_whose_ratio_lies_in_the_interval(pair: Pair) -> None:
+def test_masses_are_two_laws_whose_ratio_lies_in_the_interval(pair):
     edges = np.unique(pair.grid(500, 1e-12))
     edges = np.append(edges, edges[-1] + 1e-6)
     p, q = pair.masses(edges)
@@ -65,7 +65,7 @@ def test_masses_are_two_laws_whose_ratio_lies_in_the_interval(pair: Pair) -> Non
 
 
 @pytest.mark.parametrize(("sigma", "q"), [(1.0, 0.05), (0.5, 1e-4), (20.0, 0.02276), (4.0, 0.9)])
-def test_masses_have_the_digits_that_the_certificate_counts_on(sigma: float, q: float) -> None:
+def test_masses_have_the_digits_that_the_certificate_counts_on(sigma, q):
     """Masses and losses of occupied cells against 50-digit arithmetic, at the finest grid that the
     accountant uses."""
     pair = RemovalPair(GaussianPair(1 / sigma), q)
@@ -103,7 +103,7 @@ def _position(loss: float, sigma: float, q: float) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
-def test_a_spread_worsens_and_a_merge_improves_every_divergence(pair: Pair) -> None:
+def test_a_spread_worsens_and_a_merge_improves_every_divergence(pair):
     tail = 1e-10
     fine = np.unique(pair.grid(20001, tail))
     fine = np.append(fine, fine[-1] + 1e-9)
@@ -127,7 +127,7 @@ def test_a_spread_worsens_and_a_merge_improves_every_divergence(pair: Pair) -> N
         assert lower <= exact + 2e-4 * exact + 2 * tail
 
 
-def test_a_spread_keeps_both_laws() -> None:
+def test_a_spread_keeps_both_laws():
     """Masses under P and, through e^−L, under Q: nothing appears or disappears but the cut
     tails."""
     pair = GaussianPair(0.5)
@@ -141,7 +141,7 @@ def test_a_spread_keeps_both_laws() -> None:
     assert variance == pytest.approx(0.25 + 0.1**2 / 6, rel=1e-2)
 
 
-def test_two_ways_to_sum_a_tail_agree_with_plain_addition() -> None:
+def test_two_ways_to_sum_a_tail_agree_with_plain_addition():
     generator = np.random.default_rng(3)
     size, h, theta, start = 512, 0.02, 3.0, -100
     mass = stats.norm.pdf(np.arange(size), 220, 40)
@@ -169,7 +169,7 @@ def test_two_ways_to_sum_a_tail_agree_with_plain_addition() -> None:
             assert abs(value - exact) <= error + 1e-15
 
 
-def test_folding_is_bounded_by_what_lies_outside_the_window() -> None:
+def test_folding_is_bounded_by_what_lies_outside_the_window():
     """A window that is too small gives bounds that are far apart, not wrong."""
     found = cells(GaussianPair(0.2), 100, h=0.02, points=2000, tail=1e-14)
     law = spread(found, 0.02)
@@ -185,7 +185,7 @@ def test_folding_is_bounded_by_what_lies_outside_the_window() -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 30, 2000])
-def test_slip_bounds_the_fall_of_the_summed_errors(steps: int) -> None:
+def test_slip_bounds_the_fall_of_the_summed_errors(steps):
     """Against the exact law of the sum of coin flips: P(Σ < −slip) <= chance, and slip is not
     absurdly large."""
     law = Law(np.array([0, 1]), np.array([0.5, 0.5]), steps, 0.0, 0.0, np.array([-0.01, 0.01]))
@@ -200,7 +200,7 @@ def test_slip_bounds_the_fall_of_the_summed_errors(steps: int) -> None:
         assert bound <= 0.01 * min(steps, math.sqrt(-2 * log_chance * steps)) * 1.1
 
 
-def test_no_error_no_slip_and_infinite_masses_compose() -> None:
+def test_no_error_no_slip_and_infinite_masses_compose():
     exact = Law(np.array([0]), np.array([1.0]), 10, 0.0, 0.0, np.array([0.0]))
     assert slip([exact], -20.0) == 0
     assert infinite_mass([(0.1, 2), (0.5, 1)]) == pytest.approx(1 - 0.81 * 0.5, rel=1e-15)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pillar_core import accounting, ledger
+from costs import cost_of
+from pillar_core import ledger
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.events import ExponentialMechanismEvent, PureEvent
 
@@ -17,10 +18,6 @@ ADD_REMOVE = "add_or_remove_one"
 
 def _sampled(noise: float, probability: float):
     return ledger.subsample(ledger.gaussian(noise), probability)
-
-
-def _bounds(event, *, delta: float = 1e-5):
-    return accounting.epsilon(event, delta=delta, relation=ADD_REMOVE)
 
 
 Moves = list[tuple[float, tuple[float, float]]]
@@ -70,7 +67,7 @@ def _moves(places: list[tuple[float, float]], probability: float) -> Moves:
 def test_one_release_agrees_with_quadrature_and_no_other_placement_is_worse(
     noise, probability, rows, delta
 ):
-    found = _bounds(ledger.of_person(_sampled(noise, probability), rows), delta=delta)
+    found = cost_of(ledger.of_person(_sampled(noise, probability), rows), delta=delta)
     assert found.upper - found.lower <= 0.005 * found.upper
     together = _moves([(1.0, 0.0)] * rows, probability)
     # the midpoint rule of a smooth density with a kink is good to about the square of the cell:
@@ -90,7 +87,7 @@ def test_a_replaced_persons_release_agrees_with_quadrature_and_no_other_two_pers
     noise, probability, rows, delta
 ):
     event = ledger.of_person(_sampled(noise, probability), rows)
-    found = accounting.epsilon(event, delta=delta, relation="replace_one")
+    found = cost_of(event, delta=delta, relation="replace_one")
     assert found.upper - found.lower <= 0.005 * found.upper
     here, there = (_moves([(sign, 0.0)] * rows, probability) for sign in (1.0, -1.0))
     # cells of the plane are wider here: the midpoint rule is good to 6e-4
@@ -102,7 +99,7 @@ def test_a_replaced_persons_release_agrees_with_quadrature_and_no_other_two_pers
     assert (
         _deltas(found.upper, here, noise, _moves([(-1.0, 0.0)] * (rows - 1), probability)) < delta
     )
-    assert _bounds(event, delta=delta).upper < found.upper
+    assert cost_of(event, delta=delta).upper < found.upper
 
 
 def test_the_distribution_of_dp_accounting_confirms_many_steps():
@@ -116,7 +113,7 @@ def test_the_distribution_of_dp_accounting_confirms_many_steps():
     one = privacy_loss_distribution.from_mixture_gaussian_mechanism(
         noise, list(range(rows + 1)), chances
     )
-    found = _bounds(ledger.repeat(ledger.of_person(_sampled(noise, probability), rows), steps))
+    found = cost_of(ledger.repeat(ledger.of_person(_sampled(noise, probability), rows), steps))
     theirs = one.self_compose(steps).get_epsilon_for_delta(1e-5)
     # theirs is rounded up to a grid of 1e-4 a step: an upper bound, within a thousandth here
     assert found.lower <= theirs
@@ -158,13 +155,11 @@ def test_other_releases_cost_as_the_documents_say_and_more_rows_more():
     run = ledger.compose(ledger.repeat(_sampled(2.0, 0.1), 7), ledger.gaussian(4.0))
     assert ledger.of_person(run, 1) is run
     assert sum(ledger.event_counts(ledger.of_person(run, 2)).values()) == 8
-    assert math.isinf(_bounds(ledger.of_person(ledger.gaussian(0.0), 2)).upper)
+    assert math.isinf(cost_of(ledger.of_person(ledger.gaussian(0.0), 2)).upper)
     run = ledger.repeat(_sampled(3.0, 0.02), 200)
-    found = [_bounds(ledger.of_person(run, rows)).upper for rows in (1, 2, 4)]
+    found = [cost_of(ledger.of_person(run, rows)).upper for rows in (1, 2, 4)]
     assert found[0] < found[1] < found[2]
-    one = accounting.epsilon(
-        run, delta=1e-5 / (1 + math.exp(found[0] * 1.2)), relation=ADD_REMOVE
-    ).upper
+    one = cost_of(run, delta=1e-05 / (1 + math.exp(found[0] * 1.2))).upper
     assert one <= 1.2 * found[0]
     assert found[1] <= 2 * one
 
@@ -173,7 +168,7 @@ def test_what_has_no_proof_is_refused():
     sampled = ledger.of_person(_sampled(1.0, 0.1), 2)
     for name in ("rdp", "pld", "prv", "gdp", "basic"):
         with pytest.raises(UnsupportedError):
-            accounting.epsilon(sampled, delta=1e-5, relation=ADD_REMOVE, accountant=name)
+            cost_of(sampled, name)
     with pytest.raises(UnsupportedError, match="several rows"):
         ledger.of_person(ledger.best_of(ledger.gaussian(1.0), mean_trials=3, shape=1), 2)
     with pytest.raises(SettingError, match="at least 1"):

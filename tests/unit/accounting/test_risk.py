@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from costs import cost_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.errors import SettingError, UnsupportedError
@@ -17,9 +18,7 @@ REPLACE = NeighboringRelation.REPLACE_ONE
 RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
 
-def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbolic_tangent() -> (
-    None
-):
+def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbolic_tangent():
     event = ledger.repeat(ledger.gaussian(8.0), 16)
     curve = accounting.trade_off(event)
     assert curve.kind == "gaussian"
@@ -45,9 +44,7 @@ def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbol
 
 
 @pytest.mark.parametrize(("sigma", "q", "steps"), [(2.0, 0.1, 50), (0.7, 0.01, 500)])
-def test_profile_curve_lies_below_every_attack_and_near_the_best(
-    sigma: float, q: float, steps: int
-) -> None:
+def test_profile_curve_lies_below_every_attack_and_near_the_best(sigma, q, steps):
     """The ideal attack on a sampled run thresholds the summed loss; its rates by simulation, at two
     standard errors and more."""
     event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
@@ -56,7 +53,7 @@ def test_profile_curve_lies_below_every_attack_and_near_the_best(
     generator = np.random.default_rng(11)
     trials = 8000
 
-    def losses(included: bool) -> np.ndarray:
+    def losses(included):
         x = generator.normal(0, sigma, (trials, steps)) + included * (
             generator.random((trials, steps)) < q
         )
@@ -78,7 +75,7 @@ def test_profile_curve_lies_below_every_attack_and_near_the_best(
     assert float(half.miss_rate(0.2)) < float((present <= np.quantile(absent, 0.8)).mean()) - 0.04
 
 
-def test_profile_of_a_gaussian_run_meets_its_exact_curve() -> None:
+def test_profile_of_a_gaussian_run_meets_its_exact_curve():
     """The same run through its (ε, δ) pairs: never above the exact curve, and close to it."""
     event = ledger.gaussian(1.0)
     exact = accounting.trade_off(event)
@@ -96,9 +93,7 @@ def test_profile_of_a_gaussian_run_meets_its_exact_curve() -> None:
     assert accounting.advantage(curve) >= accounting.advantage(exact)
 
 
-def test_one_pair_overstates_and_epsilon_alone_allows_more_than_the_gaussian_run_that_meets_it() -> (
-    None
-):
+def test_one_pair_overstates_and_epsilon_alone_allows_more_than_the_gaussian_run_that_meets_it():
     """Why risk never comes from one (ε, δ) point: at ε = 2, δ = 1e-5, TPR at 1 % is 7.4 % by the
     point, 3.5 % by the curve."""
     curve = accounting.trade_off(ledger.gaussian(accounting.noise_multiplier(2.0)))
@@ -112,7 +107,7 @@ def test_one_pair_overstates_and_epsilon_alone_allows_more_than_the_gaussian_run
     assert (int(1 / alone), int(1 / gaussian)) == (13, 56)
 
 
-def test_ends_and_profiles_of_other_bounds() -> None:
+def test_ends_and_profiles_of_other_bounds():
     nothing = accounting.trade_off(ledger.compose())
     assert nothing.miss_rate(RATES) == pytest.approx(1 - RATES, abs=1e-15)
     assert accounting.advantage(nothing) == 0
@@ -135,14 +130,12 @@ def test_ends_and_profiles_of_other_bounds() -> None:
     epsilons, deltas = accounting.profile(event, accountant="rdp")
     assert len(epsilons) > 20
     assert np.all(np.diff(epsilons) >= 0)
-    tight = [
-        accounting.epsilon(event, delta=float(delta), relation=ADD).lower for delta in deltas[::8]
-    ]
+    tight = [cost_of(event, delta=float(delta)).lower for delta in deltas[::8]]
     assert np.all(epsilons[::8] >= np.array(tight) * (1 - 1e-9))
     assert ours[-1] < epsilons[-1]
 
 
-def test_odds_are_sentences_that_never_understate() -> None:
+def test_odds_are_sentences_that_never_understate():
     curve = accounting.trade_off(ledger.gaussian(accounting.noise_multiplier(0.5)))
     bet, accusation, pick = accounting.odds(curve)
     assert bet.chance == pytest.approx((1 + accounting.advantage(curve)) / 2)
@@ -161,7 +154,7 @@ def test_odds_are_sentences_that_never_understate() -> None:
     assert "in 100" in strong[1].sentence
 
 
-def test_samplers_name_what_is_known() -> None:
+def test_samplers_name_what_is_known():
     rows = {
         (row.sampler, row.relation): row
         for row in accounting.samplers(2.0, sampling_probability=0.02, steps=500)
@@ -188,23 +181,21 @@ def test_samplers_name_what_is_known() -> None:
 @pytest.mark.parametrize(
     ("sigma", "q", "steps"), [(3.0, 0.02276, 1000), (0.8, 0.001, 1000), (1.0, 0.05, 1)]
 )
-def test_the_quick_profile_agrees_with_one_delta_at_a_time(
-    sigma: float, q: float, steps: int, relation: NeighboringRelation
-) -> None:
+def test_the_quick_profile_agrees_with_one_delta_at_a_time(sigma, q, steps, relation):
     event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
     epsilons, deltas = accounting.profile(event, relation=relation)
     assert epsilons[0] == 0
     for epsilon, delta in list(zip(epsilons, deltas, strict=True))[1::20]:
-        single = accounting.epsilon(event, delta=float(delta), relation=relation)
+        single = cost_of(event, delta=float(delta), relation=relation)
         assert single.lower <= epsilon * (1 + 1e-9) + 1e-12
         # the single answer is refined until its ends are within 0.4 %
         assert epsilon <= single.upper * 1.01 + 1e-4
     # δ at ε = 0 is tight: half a percent less is not enough
-    assert accounting.epsilon(event, delta=float(deltas[0]) * 0.99, relation=relation).upper > 0
+    assert cost_of(event, delta=float(deltas[0]) * 0.99, relation=relation).upper > 0
 
 
 @pytest.mark.parametrize("floor", [1e-2, 1e-3])
-def test_a_conservative_mu_lies_below_the_curve_and_close_to_it(floor: float) -> None:
+def test_a_conservative_mu_lies_below_the_curve_and_close_to_it(floor):
     curve = accounting.trade_off(
         accounting.gaussian_run(1.0, sampling_probability=0.02, steps=1000)
     )
@@ -218,7 +209,7 @@ def test_a_conservative_mu_lies_below_the_curve_and_close_to_it(floor: float) ->
     assert np.any(stats.norm.cdf(stats.norm.isf(rates) - found.mu + 0.01)[inside] > own[inside])
 
 
-def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused() -> None:
+def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused():
     curve = accounting.trade_off(accounting.gaussian_run(0.8, sampling_probability=0.01, steps=500))
     mus = [accounting.gaussian_summary(curve, floor=floor).mu for floor in (1e-1, 1e-2, 1e-3, 1e-4)]
     assert mus == sorted(mus)
@@ -240,14 +231,12 @@ def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused() -> No
 
 @pytest.mark.parametrize("false_positive_rate", [None, 0.01])
 @pytest.mark.parametrize(("share", "steps"), [(1.0, 100), (0.02, 500)])
-def test_noise_chosen_by_risk_meets_it_and_little_less_does_not(
-    false_positive_rate: float | None, share: float, steps: int
-) -> None:
+def test_noise_chosen_by_risk_meets_it_and_little_less_does_not(false_positive_rate, share, steps):
     noise = accounting.noise_for_risk(
         0.05, false_positive_rate=false_positive_rate, sampling_probability=share, steps=steps
     )
 
-    def risk(noise_multiplier: float) -> float:
+    def risk(noise_multiplier):
         curve = accounting.trade_off(
             accounting.gaussian_run(noise_multiplier, sampling_probability=share, steps=steps)
         )

@@ -1,6 +1,7 @@
 """Membership scores against brute force, closed forms and scikit-learn; LiRA against normal
 densities; individual privacy by hand."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -31,7 +32,7 @@ FEW = st.lists(st.integers(-3, 3), min_size=1, max_size=12)
 
 
 @given(FEW, FEW)
-def test_auc_is_the_share_of_pairs_in_order(members: list[int], others: list[int]) -> None:
+def test_auc_is_the_share_of_pairs_in_order(members, others):
     pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a in members for b in others]
     # Sums of halves below 2^53 are exact; one division.
     assert membership.auc(np.array(members), np.array(others)) == pytest.approx(
@@ -39,7 +40,7 @@ def test_auc_is_the_share_of_pairs_in_order(members: list[int], others: list[int
     )
 
 
-def test_auc_and_clopper_pearson_are_scikit_learns_and_the_beta_quantile() -> None:
+def test_auc_and_clopper_pearson_are_scikit_learns_and_the_beta_quantile():
     generator = rng.stream(0, "auc")
     inside, outside = (
         generator.standard_normal(50).round(1) + 0.5,
@@ -57,7 +58,7 @@ def test_auc_and_clopper_pearson_are_scikit_learns_and_the_beta_quantile() -> No
     assert membership.clopper_pearson(5, 5).high == 1.0
 
 
-def test_a_band_holds_the_whole_true_curve_as_often_as_it_says() -> None:
+def test_a_band_holds_the_whole_true_curve_as_often_as_it_says():
     """Normal scores one apart: the true ROC is Φ(1 + Φ⁻¹(x)). Scored four times a row, the same
     scores give a wider band."""
     grid = np.linspace(0.001, 0.999, 500)
@@ -78,7 +79,7 @@ def test_a_band_holds_the_whole_true_curve_as_often_as_it_says() -> None:
     assert [len(membership.roc_band(members, others[:count])[0]) for count in (19, 40)] == [1, 9]
 
 
-def test_losses_and_low_rates_never_flag_more_than_allowed() -> None:
+def test_losses_and_low_rates_never_flag_more_than_allowed():
     scores = rng.stream(2, "scores").standard_normal((9, 4))
     y = np.arange(9) % 4
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -95,7 +96,7 @@ def test_losses_and_low_rates_never_flag_more_than_allowed() -> None:
         membership.tpr_at_fpr(members, others, false_positive_rate=math.nan)
 
 
-def test_lira_is_the_ratio_of_normal_densities_and_pooled_needs_few_shadow_models() -> None:
+def test_lira_is_the_ratio_of_normal_densities_and_pooled_needs_few_shadow_models():
     generator = rng.stream(3, "lira")
     included = np.repeat([[True], [False]], 40, axis=0).repeat(3, axis=1)
     shadows = generator.standard_normal((80, 3)) + 2.0 * included
@@ -121,7 +122,7 @@ def test_lira_is_the_ratio_of_normal_densities_and_pooled_needs_few_shadow_model
     target = -4 * hardness + shift * is_member + spread * generator.standard_normal(n)
     ideal = (target + 4 * hardness - shift / 2) * shift / spread**2
 
-    def reached(scores: np.ndarray) -> float:
+    def reached(scores):
         return membership.auc(scores[is_member], scores[~is_member])
 
     few = reached(lira.pooled(target, shadows, included))
@@ -153,26 +154,19 @@ def trained(plan: HeadPlan = PLAN) -> tuple[Rows, torch.Tensor, tuple[np.ndarray
     return Rows.of(z, y), torch.stack(tape.released), head
 
 
-def test_the_trajectory_of_a_real_run_is_found_again_and_poisson_runs_are_refused() -> None:
+def test_the_trajectory_of_a_real_run_is_found_again_and_poisson_runs_are_refused():
     _, released, (weights, bias) = trained()
     final = trajectory.states(released[:, None], PLAN)[-1][0]
     # float32 sums in another order: a few units in the last place of numbers near 1
     np.testing.assert_allclose(final[:, :5].T, weights, atol=1e-5)
     np.testing.assert_allclose(final[:, 5], bias, atol=1e-5)
     rows, released, _ = trained()
-    sampled = HeadPlan(
-        steps=3,
-        learning_rate=0.7,
-        noise_multiplier=2.0,
-        l2_clip_norm=0.5,
-        n_private=20,
-        batch_size=5,
-    )
+    sampled = dataclasses.replace(PLAN, batch_size=5)
     with pytest.raises(UnsupportedError, match="full batches"):
         individual_mu(released, rows, sampled)
 
 
-def test_individual_mu_is_the_root_of_summed_squares_by_autograd() -> None:
+def test_individual_mu_is_the_root_of_summed_squares_by_autograd():
     rows, released, _ = trained()
     squares = np.zeros(20)
     for state in trajectory.states(released[:, None], PLAN)[:-1]:
@@ -188,7 +182,7 @@ def test_individual_mu_is_the_root_of_summed_squares_by_autograd() -> None:
     )
 
 
-def test_canary_scores_are_standard_normal_without_the_canary_and_shifted_by_mu_with_it() -> None:
+def test_canary_scores_are_standard_normal_without_the_canary_and_shifted_by_mu_with_it():
     plan = HeadPlan(
         steps=4, learning_rate=1e-3, noise_multiplier=2.0, l2_clip_norm=1.0, n_private=20, bias=True
     )

@@ -23,7 +23,7 @@ def exact(excess: int, n: int, alarm: float, hit: float) -> float:
 
 
 @pytest.mark.parametrize("excess", [0, 10, 25])
-def test_the_p_value_bounds_every_attack_on_the_curve_and_is_near_the_worst(excess: int) -> None:
+def test_the_p_value_bounds_every_attack_on_the_curve_and_is_near_the_worst(excess):
     n = 50
     found = hypothesis_test.p_value(Counts(excess + 10, 10, n), CURVE)
     worst = max(
@@ -36,13 +36,13 @@ def test_the_p_value_bounds_every_attack_on_the_curve_and_is_near_the_worst(exce
     assert found <= worst * 1.25 + 1e-9
 
 
-def test_the_level_holds_at_the_claim_and_the_power_is_as_computed() -> None:
+def test_the_level_holds_at_the_claim_and_the_power_is_as_computed():
     """α = 5 %, 20,000 audits: at the claim at most 5 % + 6 standard errors reject; at 1.5 times μ
     as often as `power` says."""
     n, audits, alpha = 200, 20_000, 0.05
     generator = rng.stream(0, "claims")
 
-    def rejections(mu: float) -> float:
+    def rejections(mu):
         hits, alarms = (
             generator.binomial(n, ndtr(mu / 2), audits),
             generator.binomial(n, ndtr(-mu / 2), audits),
@@ -56,7 +56,7 @@ def test_the_level_holds_at_the_claim_and_the_power_is_as_computed() -> None:
     assert abs(rejections(1.35) - wanted) < 6 * math.sqrt(wanted * (1 - wanted) / audits)
 
 
-def test_bounds_cover_and_what_could_be_noticed_shrinks_with_the_trials() -> None:
+def test_bounds_cover_and_what_could_be_noticed_shrinks_with_the_trials():
     bounds = []
     for n in (100, 1000):
         counts = Counts(round(n * ndtr(0.5)), round(n * ndtr(-0.5)), n)
@@ -71,14 +71,14 @@ def test_bounds_cover_and_what_could_be_noticed_shrinks_with_the_trials() -> Non
     assert noticed[0] > noticed[1] > claim
 
 
-def test_impossible_counts_and_scores_are_refused() -> None:
+def test_impossible_counts_and_scores_are_refused():
     with pytest.raises(SettingError):
         Counts(3, 0, 2)
     with pytest.raises(DataError):
         hypothesis_test.counts_of(np.array([math.nan]), np.array([0.0]), threshold=0.0)
 
 
-def test_one_run_certifies_by_brute_force_and_a_coin_nothing() -> None:
+def test_one_run_certifies_by_brute_force_and_a_coin_nothing():
     found = one_run.p_value(1.0, canaries=40, guesses=20, correct=17, delta=0.0)
     share = math.e / (1 + math.e)
     assert found == pytest.approx(
@@ -96,7 +96,7 @@ def test_one_run_certifies_by_brute_force_and_a_coin_nothing() -> None:
     assert 0 < plain < curve < 8.0
 
 
-def test_each_blind_spot_names_what_catches_it() -> None:
+def test_each_blind_spot_names_what_catches_it():
     assert all(
         spot.why and ("contract test" in spot.caught_by or "ledger" in spot.caught_by)
         for spot in BLIND_SPOTS

@@ -2,7 +2,6 @@
 with the library."""
 
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ SAMPLE = 6
 
 
 @pytest.mark.parametrize("name", embedded.NAMES)
-def test_shipped_features_are_those_of_the_network_within_half_a_level(name: str) -> None:
+def test_shipped_features_are_those_of_the_network_within_half_a_level(name):
     data = pc.load_dataset(name)
     ours = pc.load_features(data, "efficientnet_lite0").x_train
     encode = BACKBONES["efficientnet_lite0"].open("efficientnet_lite0", Work()).encode
@@ -32,9 +31,7 @@ def test_shipped_features_are_those_of_the_network_within_half_a_level(name: str
     assert np.mean(real) > 0.1
 
 
-def test_shipped_features_need_neither_the_package_nor_a_device(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_shipped_features_need_neither_the_package_nor_a_device(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(extraction, "chosen_device", lambda asked: "mps")
     before = store.default().keys("arrays")  # tests of one process share a cache
@@ -47,7 +44,7 @@ def test_shipped_features_need_neither_the_package_nor_a_device(
     assert store.default().keys("arrays") == before
 
 
-def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
     with pytest.raises(
@@ -57,8 +54,8 @@ def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_other_weights_under_the_right_name_and_of_another_network_are_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    monkeypatch, tmp_path
+):
     (tmp_path / "models").mkdir()
     other = tmp_path / efficientnet_lite0.FILE
     torch.save({"a": torch.zeros(3)}, other)
@@ -72,7 +69,7 @@ def test_other_weights_under_the_right_name_and_of_another_network_are_refused(
         efficientnet_lite0.network(tmp_path / "other.safetensors")
 
 
-def test_packing_loses_half_a_level_and_refuses_negative_values() -> None:
+def test_packing_loses_half_a_level_and_refuses_negative_values():
     rows = np.random.default_rng(0).gamma(0.3, 1, (500, 7)).astype(np.float32)
     back = shipped.unpack_features(shipped.pack_features(rows))
     assert back.shape == rows.shape

@@ -1,6 +1,7 @@
 """Extraction: batches, going on after a kill, one extraction for many askers, and every way in
 which it can go wrong."""
 
+import functools
 import os
 import time
 from pathlib import Path
@@ -18,9 +19,12 @@ from pillar_core.backbones.devices import n_threads
 from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
 from pillar_core.types import Dataset
 from processes import forked
+from users import is_noted
 
 N_TRAIN, N_TEST, BATCH = 50, 17, 8
 SECONDS = 240.0
+in_batches = functools.partial(extract, backbone="counting", batch_size=BATCH)
+has_counted = functools.partial(is_ready, backbone="counting")
 
 
 class _Counting:
@@ -47,7 +51,7 @@ class _Counting:
 
 
 @pytest.fixture
-def backbone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Counting:
+def backbone(monkeypatch, tmp_path):
     """A registered backbone `counting` and an empty cache."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     made = _Counting()
@@ -70,14 +74,12 @@ def _wanted(dataset: Dataset) -> list[np.ndarray]:
 
 
 def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_there_are_none(
-    backbone: _Counting,
-) -> None:
+    backbone,
+):
     data, told = _images(), []
-    assert not is_ready(data, backbone="counting")
-    first = extract(
+    assert not has_counted(data)
+    first = in_batches(
         data,
-        backbone="counting",
-        batch_size=BATCH,
         progress=lambda done, total, message="": told.append((done, total)),
     )
     for found, wanted in zip(first, _wanted(data), strict=False):
@@ -85,12 +87,12 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
     assert backbone.sizes == [BATCH] * 9
     assert told == [(min(done, 67), 67) for done in range(0, 73, BATCH)]
     assert first[2] == ("opened",)
-    again = extract(data, backbone="counting", batch_size=BATCH)
+    again = in_batches(data)
     assert len(backbone.sizes) == 9
     assert again[0].tobytes() == first[0].tobytes()
     assert again[1].tobytes() == first[1].tobytes()
     assert again[2] == first[2]
-    assert is_ready(data, backbone="counting")
+    assert has_counted(data)
     assert not list((store.default().root / "extraction").iterdir())
     data = Dataset("x", _images().x_train, None)
     for _ in range(2):
@@ -99,17 +101,13 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
         assert train.shape == (N_TRAIN, 4)
 
 
-def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone: _Counting) -> None:
+def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone):
     data = _images()
     with pytest.raises(Cancelled, match="24 of 67"):
-        extract(
-            data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 3
-        )
-    told: list[tuple[int, str]] = []
-    found = extract(
+        in_batches(data, cancelled=lambda: len(backbone.sizes) == 3)
+    told = []
+    found = in_batches(
         data,
-        backbone="counting",
-        batch_size=BATCH,
         progress=lambda done, total, message="": told.append((done, message)),
     )
     assert told[0] == (24, "going on")
@@ -118,19 +116,17 @@ def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone: _Countin
 
 
 @pytest.mark.parametrize(("damage", "batches"), [("half a file", 3), ("a file is missing", 1)])
-def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str, batches: int) -> None:
+def test_what_is_damaged_is_made_again(backbone, damage, batches):
     data = _images()
     with pytest.raises(Cancelled):
-        extract(
-            data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 4
-        )
+        in_batches(data, cancelled=lambda: len(backbone.sizes) == 4)
     kept = sorted((store.default().root / "extraction").rglob("*.npy"))
     if damage == "half a file":
         kept[3].write_bytes(kept[3].read_bytes()[:-5])
     else:
         kept[1].unlink()
     backbone.sizes.clear()
-    found = extract(data, backbone="counting", batch_size=BATCH)
+    found = in_batches(data)
     assert len(backbone.sizes) == 9 - batches
     for one, wanted in zip(found, _wanted(data), strict=False):
         np.testing.assert_array_equal(one, wanted)
@@ -148,12 +144,10 @@ def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str, batches
         MemoryError(),
     ],
 )
-def test_memory_that_runs_out_halves_the_batch_and_says_so(
-    backbone: _Counting, refusal: Exception
-) -> None:
+def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone, refusal):
     data = _images()
     backbone.memory, backbone.refusal = 5, refusal
-    messages: list[str] = []
+    messages = []
     found = extract(
         data,
         backbone="counting",
@@ -163,7 +157,7 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
     assert backbone.sizes[:4] == [32, 16, 8, 4]
     assert set(backbone.sizes[3:]) == {4}
-    assert any("halved to 4" in note for note in found[2])
+    assert is_noted(found[2], "halved to 4")
     assert "halved to 4" in messages[-1]
     backbone.memory = 0
     with pytest.raises(SettingError, match="no memory for one image"):
@@ -173,74 +167,66 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(
 @pytest.mark.parametrize(
     "words", ["shapes cannot be multiplied", "no kernel named 'out of memory'"]
 )
-def test_another_error_of_a_network_is_not_taken_for_want_of_memory(
-    backbone: _Counting, words: str
-) -> None:
+def test_another_error_of_a_network_is_not_taken_for_want_of_memory(backbone, words):
     backbone.memory, backbone.refusal = 0, RuntimeError(words)
     with pytest.raises(RuntimeError, match=words):
         extract(_images(), backbone="counting")
     assert len(backbone.sizes) == 1
 
 
-def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(
-    backbone: _Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone, monkeypatch):
     data, whole = _images(), os.fsync
 
-    def full(descriptor: int) -> None:
+    def full(descriptor):
         if len(backbone.sizes) > 3:
             raise OSError(28, "No space left on device")
         whole(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StoreError, match="24 rows are kept"):
-        extract(data, backbone="counting", batch_size=BATCH)
-    assert not is_ready(data, backbone="counting")
+        in_batches(data)
+    assert not has_counted(data)
     monkeypatch.setattr(os, "fsync", whole)
     backbone.sizes.clear()
-    found = extract(data, backbone="counting", batch_size=BATCH)
+    found = in_batches(data)
     assert len(backbone.sizes) == 6
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
 
 
-def test_values_that_are_not_finite_are_refused_with_their_rows(backbone: _Counting) -> None:
+def test_values_that_are_not_finite_are_refused_with_their_rows(backbone):
     backbone.value = float("nan")
     with pytest.raises(DataError, match=r"not finite for rows \[0, 1"):
         extract(_images(), backbone="counting")
 
 
-def test_forgetting_removes_features_and_what_is_unfinished(backbone: _Counting) -> None:
+def test_forgetting_removes_features_and_what_is_unfinished(backbone):
     data, other = _images(), Dataset("other", _images().x_test, None)
     extract(data, backbone="counting")
     extract(other, backbone="counting")
     with pytest.raises(Cancelled):
         extract(data, backbone="scattering", batch_size=BATCH, cancelled=lambda: True)
     assert forget(data) == 1
-    assert not is_ready(data, backbone="counting")
-    assert is_ready(other, backbone="counting")
+    assert not has_counted(data)
+    assert has_counted(other)
     assert not list((store.default().root / "extraction").iterdir())
 
 
-def test_the_key_follows_images_backbone_and_device_but_not_labels(
-    backbone: _Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_follows_images_backbone_and_device_but_not_labels(backbone, monkeypatch):
     data = _images()
     extract(data, backbone="counting")
     relabelled = Dataset("again", data.x_train, None, data.x_test, None)
-    assert is_ready(relabelled, backbone="counting")
+    assert has_counted(relabelled)
     assert not is_ready(Dataset("images", data.x_train[::-1], data.y_train), backbone="counting")
-    assert is_ready(data, backbone="counting", device="cpu")
+    assert has_counted(data, device="cpu")
     monkeypatch.setitem(
         BACKBONES._items,
         "counting",
         Backbone("counting", "C", "t", "n", "4", "n", "n", backbone.open, version=2),
     )
-    assert not is_ready(data, backbone="counting")
+    assert not has_counted(data)
 
 
-def test_networks_get_idle_cores_and_no_more_than_they_are_given(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_networks_get_idle_cores_and_no_more_than_they_are_given(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     cases = (
         (0.4, None, None, 8),
@@ -256,7 +242,7 @@ def test_networks_get_idle_cores_and_no_more_than_they_are_given(
         assert n_threads() == threads
 
 
-def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path: Path) -> None:
+def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path):
     for name, age in (("old", 15), ("young", 13)):
         folder = tmp_path / "extraction" / name
         folder.mkdir(parents=True)
@@ -288,7 +274,7 @@ def _extract(calls: Path, cache: str) -> None:
         lambda name, work: Encoder(encode, ("opened",)),
     )
     BACKBONES.register(card)
-    extract(_images(), backbone="counting", batch_size=BATCH)
+    in_batches(_images())
 
 
 def _extracting(context: Any, calls: Path) -> Any:
@@ -305,8 +291,8 @@ def _wait_for(calls: Path, batches: int) -> None:
 
 
 def test_a_killed_process_loses_at_most_one_batch_and_two_that_ask_at_once_extract_once(
-    backbone: _Counting, tmp_path: Path
-) -> None:
+    backbone, tmp_path
+):
     calls, told = tmp_path / "calls", list[str]()
     with forked() as context:
         process = _extracting(context, calls)
@@ -317,10 +303,8 @@ def test_a_killed_process_loses_at_most_one_batch_and_two_that_ask_at_once_extra
         assert done_by_the_dead < 9
         process = _extracting(context, calls)
         _wait_for(calls, done_by_the_dead + 1)
-        found = extract(
+        found = in_batches(
             _images(),
-            backbone="counting",
-            batch_size=BATCH,
             progress=lambda done, total, message="": told.append(message),
         )
         process.join(timeout=SECONDS)

@@ -2,7 +2,6 @@
 ONNX files."""
 
 import struct
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,8 @@ from pillar_core.types import Dataset
 
 MOBILE = "timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5&input_size=64"
 
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Of the channels of ImageNet."""
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -27,8 +28,13 @@ def _images(n: int = 6, side: int = 32, colour: bool = True) -> Dataset:
     )
 
 
+def _standardised(images: Dataset, *moments: tuple[float, ...]) -> torch.Tensor:
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in moments)
+    return (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
+
+
 @pytest.mark.slow
-def test_real_weights_by_the_local_file_route_beat_pixels(shared: Path) -> None:
+def test_real_weights_by_the_local_file_route_beat_pixels(shared):
     weights = shared / "data" / "weights" / "mobilenetv2_100_imagenet.safetensors"
     with np.load(shared / "data" / "images" / "cifar10.npz", allow_pickle=False) as stored:
         rows, labels = stored["x_train"][:300], stored["y_train"][:300]
@@ -54,7 +60,7 @@ def test_real_weights_by_the_local_file_route_beat_pixels(shared: Path) -> None:
         extract(data, backbone="timm:mobilenetv2_050", weights=weights, device="cpu")
 
 
-def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path: Path) -> None:
+def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path):
     import timm
 
     torch.manual_seed(0)
@@ -66,14 +72,8 @@ def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path: 
         backbone=f"timm:mobilenetv2_035?input_size=48&weights={tmp_path / 'weights.safetensors'}",
         device="cpu",
     )
-    mean, std = (
-        torch.tensor(values).view(1, 3, 1, 1)
-        for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-    )
     with torch.inference_mode():
-        wanted = model(
-            (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
-        ).numpy()
+        wanted = model(_standardised(images, MEAN, STD)).numpy()
     # Two memory layouts of the same float32 sums.
     np.testing.assert_allclose(train, wanted, rtol=1e-4, atol=1e-5)
     card = BACKBONES["timm:mobilenetv2_035"]
@@ -84,7 +84,7 @@ def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path: 
     )
 
 
-def test_equal_images_have_equal_features_wherever_they_stand(tmp_path: Path) -> None:
+def test_equal_images_have_equal_features_wherever_they_stand(tmp_path):
     """Duplicates between public and private rows must show after extraction, in the last, filled-up
     batch too."""
     import timm
@@ -102,7 +102,7 @@ def test_equal_images_have_equal_features_wherever_they_stand(tmp_path: Path) ->
     assert train[0].tobytes() != train[1].tobytes()
 
 
-def test_self_supervised_checkpoints_are_resnets_without_their_heads(tmp_path: Path) -> None:
+def test_self_supervised_checkpoints_are_resnets_without_their_heads(tmp_path):
     import timm
 
     model = timm.create_model("resnet50", pretrained=False, num_classes=0).eval()
@@ -126,28 +126,23 @@ def test_self_supervised_checkpoints_are_resnets_without_their_heads(tmp_path: P
 @pytest.mark.filterwarnings(
     "ignore"
 )  # open_clip warns that a model without weights is random, which is what is wanted
-def test_the_image_half_of_a_clip_model(tiny: tuple[str, Path, Any]) -> None:
+def test_the_image_half_of_a_clip_model(tiny):
     import open_clip
 
     name, weights, model = tiny
     images = _images(2, 32)
     train, _, notes = extract(images, backbone=name, weights=weights, device="cpu", batch_size=2)
     assert "visual" in notes[0]
-    mean, std = (
-        torch.tensor(values).view(1, 3, 1, 1)
-        for values in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
-    )
+    shown = _standardised(images, open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
     with torch.inference_mode():
-        wanted = model.encode_image(
-            (torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std
-        ).numpy()
+        wanted = model.encode_image(shown).numpy()
     np.testing.assert_allclose(train, wanted, rtol=1e-3, atol=1e-4)
     assert BACKBONES[name].width == f"{train.shape[1]:,}"
 
 
 def _means(images: np.ndarray) -> np.ndarray:
     pixels = images.astype(np.float64).mean(axis=(1, 2)) / 255
-    return (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+    return (pixels - MEAN) / STD
 
 
 def _field(number: int, value: int | bytes | str) -> bytes:
@@ -187,7 +182,7 @@ def _onnx(batch: int | str, *, over_batch: bool = False) -> bytes:
 
 
 @pytest.mark.parametrize("batch", ["n", 2])
-def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
+def test_an_onnx_file_of_ones_own(batch, tmp_path):
     pytest.importorskip("onnxruntime")
     (tmp_path / "own.onnx").write_bytes(_onnx(batch))
     images = _images(5)
@@ -218,7 +213,7 @@ def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
             )
 
 
-def test_a_file_whose_features_mix_the_images_of_a_batch_is_refused(tmp_path: Path) -> None:
+def test_a_file_whose_features_mix_the_images_of_a_batch_is_refused(tmp_path):
     pytest.importorskip("onnxruntime")
     (tmp_path / "own.onnx").write_bytes(_onnx("n", over_batch=True))
     with pytest.raises(DataError, match="beside other images"):
@@ -238,14 +233,12 @@ def test_a_file_whose_features_mix_the_images_of_a_batch_is_refused(tmp_path: Pa
         ("timm:mobilenetv2_100?input_size=1", SettingError, "input_size"),
     ],
 )
-def test_names_that_cannot_be_are_refused(name: str, error: type[Exception], says: str) -> None:
+def test_names_that_cannot_be_are_refused(name, error, says):
     with pytest.raises(error, match=says):
         extract(_images(), backbone=name)
 
 
-def test_unknown_arguments_and_weights_named_twice_or_for_nothing_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_unknown_arguments_and_weights_named_twice_or_for_nothing_are_refused(tmp_path):
     save_file({"x": torch.zeros(1)}, tmp_path / "weights.safetensors")
     with pytest.raises(SettingError, match="no_such_argument"):
         extract(
@@ -265,7 +258,7 @@ def test_unknown_arguments_and_weights_named_twice_or_for_nothing_are_refused(
         extract(_images(), backbone="scattering", weights=tmp_path / "one")
 
 
-def test_every_card_tells_what_a_reader_must_know() -> None:
+def test_every_card_tells_what_a_reader_must_know():
     for card in BACKBONES.values():
         assert all(
             (
@@ -293,12 +286,10 @@ def test_every_card_tells_what_a_reader_must_know() -> None:
     } <= set(BACKBONES)
 
 
-def test_without_a_network_the_message_says_what_to_do_instead(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_network_the_message_says_what_to_do_instead(monkeypatch, tmp_path):
     import huggingface_hub
 
-    def unreachable(*_: Any, **__: Any) -> str:
+    def unreachable(*_, **__):
         raise OSError("the network is down")
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", unreachable)

@@ -40,7 +40,7 @@ def _convolved(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     )
 
 
-def test_maps_equal_sums_over_pixels() -> None:
+def test_maps_equal_sums_over_pixels():
     image = np.random.default_rng(5).random((8, 12))
     padded = np.pad(image, 4, mode="symmetric")
     low = _kernel(24, 1.6, 0.0, 0.0, 1.0).real
@@ -68,7 +68,7 @@ def test_maps_equal_sums_over_pixels() -> None:
     np.testing.assert_allclose(found, wanted, atol=2e-6)
 
 
-def test_wavelets_ignore_the_mean_and_windows_keep_it() -> None:
+def test_wavelets_ignore_the_mean_and_windows_keep_it():
     assert wavelets(40, 40)[:, :, 0, 0].abs().max() < 1e-6
     np.testing.assert_allclose(windows(40).sum(dim=1), 1, atol=1e-6)
     flat = maps(torch.full((1, 9, 9), 0.7))
@@ -76,7 +76,7 @@ def test_wavelets_ignore_the_mean_and_windows_keep_it() -> None:
     assert flat[0, 1:].abs().max() < 1e-6
 
 
-def test_an_edge_answers_in_its_own_direction() -> None:
+def test_an_edge_answers_in_its_own_direction():
     """A vertical edge varies along columns: angle 4 of 8 (π/2) answers most, angle 0 least."""
     edge = torch.zeros(1, 32, 32)
     edge[:, :, 16:] = 1
@@ -85,7 +85,7 @@ def test_an_edge_answers_in_its_own_direction() -> None:
     assert int(answers.argmin()) == 0
 
 
-def test_features_of_any_size_and_colour_have_the_promised_width() -> None:
+def test_features_of_any_size_and_colour_have_the_promised_width():
     rng = np.random.default_rng(0)
     for shape, width in (
         ((3, 8, 8), 81 * 4),

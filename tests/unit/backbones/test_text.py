@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
 from pillar_core.errors import DataError, MissingDependencyError, SettingError
+from users import run_command
 
 CLASSES = ("cat", "dog")
 VECTORS = np.array([[3.0, 4.0], [0.0, 2.0]])
@@ -138,22 +138,12 @@ def test_training_starts_from_class_names_in_the_space_of_the_same_model(
     path = tmp_path / "features.npz"
     rows = {part: getattr(features, part) for part in ("x_train", "y_train", "x_test", "y_test")}
     np.savez(path, **rows, classes=np.array(features.classes))
-    data = [
-        "run",
-        "--method",
-        "adamix",
-        "--dataset",
-        str(path),
-        "--public-per-class",
-        "2",
-        "--epsilon",
-        "1",
-    ]
-    settings = [part for pair in start.items() for part in ("--set", f"{pair[0]}={pair[1]}")]
-    assert main([*data, *settings, "--text-embeddings", name, "--text-weights", str(weights)]) == 0
+    line = f"run --method adamix --dataset {path} --public-per-class 2 --epsilon 1"
+    line += "".join(f" --set {setting}={value}" for setting, value in start.items())
+    assert run_command(f"{line} --text-embeddings {name} --text-weights {weights}") == 0
     assert (
         "class names alone, which read no train row (ε = 0), reach"
         f" {zero_shot_accuracy(features, text):.2%}" in capsys.readouterr().out
     )
-    assert main([*data, *settings]) == 2
+    assert run_command(line) == 2
     assert "text embeddings" in capsys.readouterr().err

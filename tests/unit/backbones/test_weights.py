@@ -63,7 +63,7 @@ LAYOUTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_gives_the_network_its_own_tensors(layout: str, tmp_path: Path) -> None:
+def test_every_layout_gives_the_network_its_own_tensors(layout, tmp_path):
     torch.save(LAYOUTS[layout], tmp_path / "checkpoint.pth")
     network = _network()
     notes = fill(network, tmp_path / "checkpoint.pth", title="a small network")
@@ -72,7 +72,7 @@ def test_every_layout_gives_the_network_its_own_tensors(layout: str, tmp_path: P
     assert "checkpoint.pth" in notes[0]
 
 
-def test_half_precision_is_widened_and_batch_counters_may_be_absent(tmp_path: Path) -> None:
+def test_half_precision_is_widened_and_batch_counters_may_be_absent(tmp_path):
     half = {
         name: value.half()
         for name, value in OWN.items()
@@ -100,9 +100,7 @@ def test_half_precision_is_widened_and_batch_counters_may_be_absent(tmp_path: Pa
         ({"something.else": torch.zeros(1)}, "10 missing: conv1.weight.*it holds something.else"),
     ],
 )
-def test_another_architecture_is_refused_and_its_keys_named(
-    state: dict[str, torch.Tensor], says: str, tmp_path: Path
-) -> None:
+def test_another_architecture_is_refused_and_its_keys_named(state, says, tmp_path):
     save_file(state, tmp_path / "other.safetensors")
     network = _network()
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -113,7 +111,7 @@ def test_another_architecture_is_refused_and_its_keys_named(
 
 @pytest.mark.parametrize("ending", ["safetensors", "pth"])
 @pytest.mark.parametrize("kept", [0, 20, 0.5, 0.98])
-def test_truncated_files_are_refused(ending: str, kept: float, tmp_path: Path) -> None:
+def test_truncated_files_are_refused(ending, kept, tmp_path):
     path = tmp_path / f"weights.{ending}"
     save_file(OWN, path) if ending == "safetensors" else torch.save(OWN, path)
     content = path.read_bytes()
@@ -127,9 +125,7 @@ class _Trap:
         return os.mkdir, ("trapped",)
 
 
-def test_the_hash_follows_the_content_and_code_in_a_file_is_refused_unread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hash_follows_the_content_and_code_in_a_file_is_refused_unread(tmp_path, monkeypatch):
     path = tmp_path / "weights.bin"
     path.write_bytes(b"one")
     first = content_hash(path)
@@ -155,7 +151,7 @@ print(hub_file("timm/resnet18.a1_in1k", "model.safetensors", network=False), ask
 """
 
 
-def test_looking_for_weights_on_this_machine_asks_no_other(tmp_path: Path) -> None:
+def test_looking_for_weights_on_this_machine_asks_no_other(tmp_path):
     """A link alone looks for them; the hub's own library would fetch a list first."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("HF_")

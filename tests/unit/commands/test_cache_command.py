@@ -2,7 +2,6 @@
 features are asked for."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,14 +9,14 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.commands.cache import byte_count, size_words
 from pillar_core.errors import StoreError
 from pillar_core.runs import records
+from users import run_command
 
 
 @pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> store.Store:
+def cache(monkeypatch, tmp_path):
     """A cache with one record and one set of features."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     made = store.default()
@@ -26,10 +25,8 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> store.Store:
     return made
 
 
-def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(
-    cache: store.Store, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["cache", "ls"]) == 0
+def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(cache, capsys):
+    assert run_command("cache ls") == 0
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {
         "record": "1",
@@ -37,51 +34,41 @@ def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(
         "calibration": "0",
         "blob": "0",
     }
-    assert main(["cache", "ls", "--kind", "record"]) == 0
+    assert run_command("cache ls --kind record") == 0
     assert capsys.readouterr().out.startswith("a1 ")
-    assert main(["cache", "verify"]) == 0
+    assert run_command("cache verify") == 0
     whole = int(capsys.readouterr().out.split()[0])
     path = next(cache.root.glob("record/*/*.json"))
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    assert main(["cache", "verify"]) == 1
+    assert run_command("cache verify") == 1
     assert f"{whole - 1} whole, 1 damaged" in capsys.readouterr().out
-    assert main(["cache", "verify", "--remove"]) == 1
+    assert run_command("cache verify --remove") == 1
     assert not path.exists()
-    assert main(["cache", "verify"]) == 0
+    assert run_command("cache verify") == 0
 
 
-def test_prune_takes_features_before_records(
-    cache: store.Store, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["cache", "prune", "--to", "2kB"]) == 0
+def test_prune_takes_features_before_records(cache, capsys):
+    assert run_command("cache prune --to 2kB") == 0
     assert "1 entries removed" in capsys.readouterr().out
     assert cache.has("record", "a1")
     assert not cache.has("arrays", "b2")
 
 
-@pytest.mark.parametrize("flags", [[], ["--features"]])
-def test_a_cache_travels_as_one_file(
-    cache: store.Store,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    flags: list[str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+@pytest.mark.parametrize("flags", ["", "--features"])
+def test_a_cache_travels_as_one_file(cache, monkeypatch, tmp_path, flags, capsys):
     file = str(tmp_path / "runs.zip")
-    assert main(["cache", "export", file, *flags]) == 0
+    assert run_command(f"cache export {file} {flags}") == 0
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "laptop"))
-    assert main(["cache", "import", file]) == 0
-    assert f"{1 + len(flags)} added, " in capsys.readouterr().out
+    assert run_command(f"cache import {file}") == 0
+    assert f"{1 + bool(flags)} added, " in capsys.readouterr().out
     assert store.default().get_json("record", "a1") == {"accuracy": 0.5}
     assert store.default().has("arrays", "b2") is bool(flags)
 
 
-def test_a_foreign_file_is_refused_in_words(
-    cache: store.Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_foreign_file_is_refused_in_words(cache, tmp_path, capsys):
     foreign = tmp_path / "foreign.zip"
     foreign.write_bytes(b"no zip")
-    assert main(["cache", "import", str(foreign)]) == 2
+    assert run_command(f"cache import {foreign}") == 2
     assert "error:" in capsys.readouterr().err
 
 
@@ -89,17 +76,17 @@ def test_a_foreign_file_is_refused_in_words(
     ("text", "count"),
     [("0", 0), ("5GB", 5 * 10**9), ("1.5 mb", 1_500_000), ("12B", 12), ("7kB", 7000)],
 )
-def test_sizes_are_read(text: str, count: int) -> None:
+def test_sizes_are_read(text, count):
     assert byte_count(text) == count
 
 
 @pytest.mark.parametrize("text", ["", "nan", "-1", "many", "infGB", "1e30"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_what_is_no_size_is_refused(text):
     with pytest.raises(StoreError, match="500MB"):
         byte_count(text)
 
 
-def test_sizes_are_written() -> None:
+def test_sizes_are_written():
     assert [size_words(count) for count in (12, 1500, 2_000_000_000)] == [
         "12 bytes",
         "1.5 kB",
@@ -117,31 +104,23 @@ GRID = {
 
 
 def test_runs_leave_as_csv_and_without_mlflow_a_refusal_names_the_extra(
-    own_cache: object,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    own_cache, tmp_path, capsys, monkeypatch
+):
     pc.sweep(GRID)
-    assert main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "runs.csv")]) == 0
+    assert run_command(f"cache runs --format csv --output {tmp_path / 'runs.csv'}") == 0
     assert "4 runs written" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "runs.csv")
     trained = table[table["error_message"].isna()]
     assert len(trained) == 2 < len(table)
     assert (trained["epsilon_upper"] <= trained["epsilon"]).all()
-    assert (
-        main(["cache", "runs", "--format", "csv", "--output", str(tmp_path / "none" / "runs.csv")])
-        == 2
-    )
+    assert run_command(f"cache runs --format csv --output {tmp_path / 'none' / 'runs.csv'}") == 2
     assert "could not be read or written" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    assert main(["cache", "runs", "--format", "mlflow", "--output", str(tmp_path)]) == 2
+    assert run_command(f"cache runs --format mlflow --output {tmp_path}") == 2
     assert "`mlflow`" in capsys.readouterr().err
 
 
-def test_mlflow_lists_the_runs_with_their_bounds(
-    own_cache: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mlflow_lists_the_runs_with_their_bounds(own_cache, tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     pc.sweep(GRID)

@@ -12,107 +12,70 @@ import torch
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.commands import listing, parser
 from pillar_core.commands.options import load_split
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
 from unit.image_files import picture, written
+from users import run_command
 
 
 def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
-    arguments = [
-        "run",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--epsilon",
-        "1",
-        "--set",
-        "k=8",
-        "--json",
-    ]
-    assert main(arguments) == 0
+    line = "run --dataset digits --public-fraction 0.1 --epsilon 1 --set k=8"
+    assert run_command(f"{line} --json") == 0
     printed = json.loads(capsys.readouterr().out)
     record = pc.run(
         "pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, k=8
     )
     assert printed["accuracy"] == record.accuracy
     assert printed["guarantee"]["epsilon"] == record.guarantee.epsilon.upper
-    assert main(arguments[:-1]) == 0
+    assert run_command(line) == 0
     assert "ε ≤" in capsys.readouterr().out
-    assert main(["noise", "1.5", "--steps", "20"]) == 0
+    assert run_command("noise 1.5 --steps 20") == 0
     noise = capsys.readouterr().out.split()[-1]
-    assert main(["epsilon", noise, "--steps", "20"]) == 0
+    assert run_command(f"epsilon {noise} --steps 20") == 0
     assert "upper 1.5" in capsys.readouterr().out
 
 
+DIGITS = "run --dataset digits --public-fraction"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("line", "says"),
     [
-        (["run", "--dataset", "digitz"], "Did you mean digits"),
-        (["run", "--dataset", "digits", "--public-fraction", "0.1"], "pass epsilon"),
-        (
-            ["run", "--dataset", "digits", "--public-fraction", "2", "--epsilon", "1"],
-            "public_fraction must be in",
-        ),
-        (["run", "--dataset", "digits", "--epsilon", "1"], "needs public rows"),
-        (
-            [
-                "run",
-                "--dataset",
-                "digits",
-                "--public-fraction",
-                "0.1",
-                "--epsilon",
-                "1",
-                "--set",
-                "k=900",
-            ],
-            "k must be at most",
-        ),
-        (
-            [
-                "run",
-                "--dataset",
-                "digits",
-                "--public-fraction",
-                "0.1",
-                "--epsilon",
-                "1",
-                "--set",
-                "k",
-            ],
-            "NAME=VALUE",
-        ),
-        (["epsilon", "nan"], "noise_multiplier"),
-        (["noise", "1", "--delta", "1"], "delta"),
-        (["sweep", "/no/such/grid.yaml"], "cannot be read"),
-        (["predict", "/no/such/model", "/no/such/rows.npz"], "no file"),
-        (["list", "scoers"], "Did you mean scores"),
-        (["list", "?!"], "Known: methods"),
+        ("run --dataset digitz", "Did you mean digits"),
+        (f"{DIGITS} 0.1", "pass epsilon"),
+        (f"{DIGITS} 2 --epsilon 1", "public_fraction must be in"),
+        ("run --dataset digits --epsilon 1", "needs public rows"),
+        (f"{DIGITS} 0.1 --epsilon 1 --set k=900", "k must be at most"),
+        (f"{DIGITS} 0.1 --epsilon 1 --set k", "NAME=VALUE"),
+        ("epsilon nan", "noise_multiplier"),
+        ("noise 1 --delta 1", "delta"),
+        ("sweep /no/such/grid.yaml", "cannot be read"),
+        ("predict /no/such/model /no/such/rows.npz", "no file"),
+        ("list scoers", "Did you mean scores"),
+        ("list ?!", "Known: methods"),
     ],
 )
-def test_refusals_exit_with_2_and_name_the_fix(arguments, says, capsys):
-    assert main(arguments) == 2
+def test_refusals_exit_with_2_and_name_the_fix(line, says, capsys):
+    assert run_command(line) == 2
     assert says in capsys.readouterr().err
 
 
 def test_lists_hold_the_registries(capsys):
-    assert main(["list"]) == 0
+    assert run_command("list") == 0
     printed = capsys.readouterr().out
     for word, registry in listing.WHAT.items():
         assert f"{word}:\n" in printed
         assert all(name in printed for name in registry)
-        assert main(["list", next(iter(registry))]) == 0
+        assert run_command(f"list {next(iter(registry))}") == 0
         assert registry.noun in capsys.readouterr().out
-    assert main(["list", "pillar"]) == 0
+    assert run_command("list pillar") == 0
     assert "noise_multiplier" in capsys.readouterr().out
 
 
 def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_code(capsys):
-    assert main(["doctor"]) == 0
+    assert run_command("doctor") == 0
     lines = dict(
         line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line
     )
@@ -123,7 +86,7 @@ def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_
     assert lines["cache"].startswith(f"{store.default().root}: {len(store.default().ls())} entries")
     assert {"python", "device"} <= set(lines)
     assert starter.missing() == []
-    assert main(["starter", "--check"]) == 0
+    assert run_command("starter --check") == 0
     assert len(starter.hero_table()) > 100
 
 
@@ -142,13 +105,13 @@ def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cac
         f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk:"
         f" 3\n{shared}"
     )
-    assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
+    assert run_command(f"sweep {grid} --output {tmp_path / 'table.csv'}") == 0
     assert "3 runs" in capsys.readouterr().err
     assert sorted(pd.read_csv(tmp_path / "table.csv")["k"]) == [2, 3, 4]
-    assert main(["sweep", str(grid), "--gpu"]) == 2
+    assert run_command(f"sweep {grid} --gpu") == 2
     assert "--scheduler" in capsys.readouterr().err
     grid.write_text("- 1\n")
-    assert main(["sweep", str(grid)]) == 2
+    assert run_command(f"sweep {grid}") == 2
 
 
 @pytest.mark.parametrize(("size", "width"), [((72, 72), 1280), ((64, 64), 3 * 64 * 64)])
@@ -185,10 +148,10 @@ def test_sweep_counts_before_it_runs(tmp_path, capsys, own_cache):
     grid.write_text(
         "dataset: digits\npublic_fraction: 0.1\nmethod: pillar\nk: [4, 8]\nepsilon: [1, inf]\n"
     )
-    assert main(["sweep", str(grid), "--count"]) == 0
+    assert run_command(f"sweep {grid} --count") == 0
     assert "4 runs, 0 of them cached" in capsys.readouterr().err
-    assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
-    assert main(["sweep", str(grid), "--count"]) == 0
+    assert run_command(f"sweep {grid} --output {tmp_path / 'table.csv'}") == 0
+    assert run_command(f"sweep {grid} --count") == 0
     assert "4 runs, 4 of them cached" in capsys.readouterr().err
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
 

@@ -6,39 +6,30 @@ from pathlib import Path
 import pytest
 
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.data import DATASETS
-from unit.image_files import picture, written
+from unit.image_files import pictures, written
+from users import run_command
 
 
 @pytest.fixture(autouse=True)
-def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def own_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
 
 
 def _flowers(root: Path) -> Path:
-    return written(
-        root,
-        {
-            f"{name}/{i}.png": picture(c, i)
-            for c, name in enumerate(("aster", "rose"))
-            for i in range(10)
-        },
-    )
+    return written(root, pictures(("aster", "rose"), 10))
 
 
-def test_all_sets_are_listed_and_a_card_says_how_to_get_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys, tmp_path):
     _flowers(tmp_path / "data" / "flower_16")
-    assert main(["data"]) == 0
+    assert run_command("data") == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert set(DATASETS) <= set(lines)
     assert "; here; PILLAR" in lines["flower_16"]
     assert "not here, 45 GB; GSD" in lines["chest_xray14"]
     assert "; here" in lines["digits"]
-    assert main(["data", "torchvision:cifar10"]) == 0
+    assert run_command("data torchvision:cifar10") == 0
     printed = capsys.readouterr().out
     for words in (
         "50,000 train",
@@ -52,32 +43,28 @@ def test_all_sets_are_listed_and_a_card_says_how_to_get_it(
     assert str(tmp_path / "data") in printed
 
 
-def test_reading_says_what_it_holds_and_forgetting_deletes(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_says_what_it_holds_and_forgetting_deletes(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("pillar_core.data.scratch.LARGEST_IN_MEMORY", 1000)
     root = _flowers(tmp_path / "mine")
-    setting = ["--dataset-setting", f"root={root}"]
-    assert main(["data", "flower_16", "--read", *setting]) == 0
+    setting = f"--dataset-setting root={root}"
+    assert run_command(f"data flower_16 --read {setting}") == 0
     assert "16 train and 4 test rows of 6 × 8 × 3" in capsys.readouterr().out
     assert len(store.default().ls("arrays")) == 1
-    assert main(["data", "flower_16", "--forget", *setting]) == 0
+    assert run_command(f"data flower_16 --forget {setting}") == 0
     assert "deleted from the cache: 1 entries" in capsys.readouterr().out
     assert not store.default().ls("arrays")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("line", "says"),
     [
-        (["data", "nothing"], "There is no dataset named"),
-        (["data", "--read"], "need the name"),
-        (["data", "cub_200", "--read"], "By hand: unpack CUB_200_2011"),
-        (["data", "cub_200", "--download"], "By hand: unpack CUB_200_2011"),
-        (["data", "cub_200", "--read", "--dataset-setting", "rot=x"], "has no setting rot"),
+        ("data nothing", "There is no dataset named"),
+        ("data --read", "need the name"),
+        ("data cub_200 --read", "By hand: unpack CUB_200_2011"),
+        ("data cub_200 --download", "By hand: unpack CUB_200_2011"),
+        ("data cub_200 --read --dataset-setting rot=x", "has no setting rot"),
     ],
 )
-def test_refusals_name_the_fix(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
+def test_refusals_name_the_fix(line, says, capsys):
+    assert run_command(line) == 2
     assert says in capsys.readouterr().err

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from pillar_core.data import features
 from pillar_core.errors import DataError
+from users import is_noted
 
 X = np.arange(12, dtype=np.float64).reshape(6, 2)
 Y = np.array([0, 1, 2, 0, 1, 2])
 
 
-def test_features_are_float32_contiguous_and_labelled_or_not() -> None:
+def test_features_are_float32_contiguous_and_labelled_or_not():
     table = features(np.asfortranarray(X), Y, X[:2], Y[:2], ["a", "b", "c"])
     assert table.x_train.dtype == np.float32
     assert table.x_train.flags.c_contiguous
@@ -32,17 +33,17 @@ def test_features_are_float32_contiguous_and_labelled_or_not() -> None:
     np.testing.assert_array_equal(tested.y_test, Y)
 
 
-def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text() -> None:
+def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text():
     table = features(
         X, ["pear", "apple", "fig", "fig", "pear", "apple"], X[:2], np.array(["fig", "pear"])
     )
     assert table.classes == ("apple", "fig", "pear")
     np.testing.assert_array_equal(table.y_train, [2, 0, 1, 1, 2, 0])
     np.testing.assert_array_equal(table.y_test, [1, 2])
-    assert any("apple → 0, fig → 1, pear → 2" in note for note in table.notes)
+    assert is_noted(table.notes, "apple → 0, fig → 1, pear → 2")
     table = features(X[:3], ["b", "a", "b"], classes=["b", "a", "z"])
     np.testing.assert_array_equal(table.y_train, [0, 1, 0])
-    assert any("No train row has the class z" in note for note in table.notes)
+    assert is_noted(table.notes, "No train row has the class z")
     assert features(X[:3], [0, 1, 0], classes=["ä".encode(), b"\xff"]).classes == ("ä", "\ufffd")
 
 
@@ -54,16 +55,16 @@ def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text
         ([[3], [3], [4], [4], [4], [3]], ("3", "4")),
     ],
 )
-def test_other_numbers_are_mapped_and_said_so(labels: Any, classes: tuple[str, ...]) -> None:
+def test_other_numbers_are_mapped_and_said_so(labels, classes):
     table = features(X, labels)
     assert table.classes == classes
-    assert any("sorted order" in note for note in table.notes)
+    assert is_noted(table.notes, "sorted order")
     np.testing.assert_array_equal(
         [classes[code] for code in table.y_train], [str(int(value)) for value in np.ravel(labels)]
     )
 
 
-def test_bad_rows_are_named_or_counted_with_all_other_problems() -> None:
+def test_bad_rows_are_named_or_counted_with_all_other_problems():
     bad = X.copy()
     bad[1, 0], bad[4, 1], bad[5] = np.nan, np.inf, 1e300
     with pytest.raises(DataError) as caught:
@@ -115,7 +116,7 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_arrays_are_refused_with_the_reason(case: str) -> None:
+def test_bad_arrays_are_refused_with_the_reason(case):
     arguments, message = BAD[case]
     with pytest.raises(DataError, match=message):
         features(*arguments)
@@ -126,7 +127,7 @@ def test_bad_arrays_are_refused_with_the_reason(case: str) -> None:
         lambda labels: len(set(labels)) > 1
     )
 )
-def test_integer_labels_survive_the_mapping(labels: list[int]) -> None:
+def test_integer_labels_survive_the_mapping(labels):
     table = features(np.zeros((len(labels), 1)), labels)
     assert [int(table.classes[code]) for code in table.y_train] == labels
 
@@ -138,7 +139,7 @@ def test_integer_labels_survive_the_mapping(labels: list[int]) -> None:
         max_size=30,
     ).filter(lambda words: len(set(words)) > 1)
 )
-def test_words_survive_the_mapping(words: list[str]) -> None:
+def test_words_survive_the_mapping(words):
     table = features(np.zeros((len(words), 1)), words)
     assert [table.classes[code] for code in table.y_train] == words
     assert list(table.classes) == sorted(table.classes)

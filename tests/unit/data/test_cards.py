@@ -1,14 +1,12 @@
 """Embedded datasets: shapes, repeatability, refusals, and what importing them costs."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import pillar_core as pc
 from contract.checks import bad_values
 from pillar_core.data import DATASETS, embedded, load_dataset
-from pillar_core.data.cards import DatasetCard, Fact, fact_text, number_of
+from pillar_core.data.cards import DatasetCard, fact_text, number_of
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import SettingError, UnknownNameError
 from pillar_core.params import params_of
@@ -23,7 +21,7 @@ SMALL |= {
 
 
 @pytest.mark.parametrize("name", BROUGHT)
-def test_every_dataset_fits_its_type(name: str) -> None:
+def test_every_dataset_fits_its_type(name):
     dataset = load_dataset(name, **SMALL.get(name, {}))
     card = DATASETS[name]
     assert (dataset.name, dataset.title, dataset.synthetic, dataset.version) == (
@@ -49,7 +47,7 @@ def test_every_dataset_fits_its_type(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in BROUGHT if name not in embedded.NAMES])
-def test_seed_decides_the_rows(name: str) -> None:
+def test_seed_decides_the_rows(name):
     first, again, other = (
         load_dataset(name, seed=seed, **SMALL.get(name, {})) for seed in (3, 3, 4)
     )
@@ -60,7 +58,7 @@ def test_seed_decides_the_rows(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "rows", "test_rows"), [("digits", 1438, 359), ("breast_cancer", 456, 113)]
 )
-def test_held_out_fifth_is_stratified(name: str, rows: int, test_rows: int) -> None:
+def test_held_out_fifth_is_stratified(name, rows, test_rows):
     dataset = load_dataset(name)
     assert dataset.y_train is not None
     assert dataset.y_test is not None
@@ -73,7 +71,7 @@ def test_held_out_fifth_is_stratified(name: str, rows: int, test_rows: int) -> N
         assert test == round(0.2 * (train + test))
 
 
-def test_sets_of_scikit_learn_are_its_own_and_a_fact_has_its_number() -> None:
+def test_sets_of_scikit_learn_are_its_own_and_a_fact_has_its_number():
     sklearn_datasets = pytest.importorskip("sklearn.datasets")
     dataset = load_dataset("digits")
     levels = np.rint(np.concatenate([dataset.x_train, dataset.x_test]).astype(float) * 16 / 255)
@@ -105,7 +103,7 @@ def test_sets_of_scikit_learn_are_its_own_and_a_fact_has_its_number() -> None:
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_bad_settings_are_refused_by_name(name: str) -> None:
+def test_bad_settings_are_refused_by_name(name):
     with pytest.raises(SettingError, match="has no setting nonsense"):
         load_dataset(name, nonsense=1)
     for field, param in params_of(DATASETS[name].settings).items():
@@ -115,12 +113,12 @@ def test_bad_settings_are_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [None, -1, 1.5, "zero"])
-def test_bad_seed_is_refused(seed: object) -> None:
+def test_bad_seed_is_refused(seed):
     with pytest.raises(SettingError, match="seed"):
         load_dataset("digits", seed=seed)  # type: ignore[arg-type]  # the wrong type is the point
 
 
-def test_other_spellings_are_known_or_lead_to_a_name() -> None:
+def test_other_spellings_are_known_or_lead_to_a_name():
     with pytest.raises(UnknownNameError, match="digits"):
         load_dataset("digit")
     small = SMALL["spiked_features"]
@@ -133,9 +131,7 @@ def test_other_spellings_are_known_or_lead_to_a_name() -> None:
 @pytest.mark.parametrize(
     ("source", "is_noted"), [(100, True), (80, False), ((100, "setting n"), False), ("100", False)]
 )
-def test_files_with_fewer_rows_than_their_source_counts_are_noted(
-    source: Fact, is_noted: bool, tmp_path: Path
-) -> None:
+def test_files_with_fewer_rows_than_their_source_counts_are_noted(source, is_noted, tmp_path):
     rows = Dataset("few", np.zeros((80, 2), dtype=np.float32), None)
     facts = {
         "n_test": "0",
@@ -159,7 +155,7 @@ def test_files_with_fewer_rows_than_their_source_counts_are_noted(
 
 
 @pytest.mark.parametrize("name", embedded.NAMES)
-def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it(name: str) -> None:
+def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it(name):
     card, data = pc.DATASETS[name], pc.load_dataset(name)
     assert (len(data.x_train), len(data.x_test), len(data.classes)) == (
         card.n_train,
@@ -179,34 +175,15 @@ def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it
     assert card.licence in lines[0]
 
 
-def test_embedded_images_go_through_the_backbone_of_their_card_in_a_sweep() -> None:
+def test_embedded_images_go_through_the_backbone_of_their_card_in_a_sweep():
     from pillar_core.runs.sweep import specs_of
 
-    asked = specs_of(
-        {
-            "dataset": "fashion_mnist",
-            "method": "pillar",
-            "epsilon": 1.0,
-            "k": 5,
-            "public_fraction": 0.1,
-            "seed": 0,
-        }
-    )[0]
-    assert asked.data["backbone"] == "efficientnet_lite0"
-    plain = specs_of(
-        {
-            "dataset": "digits",
-            "method": "pillar",
-            "epsilon": 1.0,
-            "k": 5,
-            "public_fraction": 0.1,
-            "seed": 0,
-        }
-    )[0]
-    assert plain.data["backbone"] is None
+    grid = {"method": "pillar", "epsilon": 1.0, "k": 5, "public_fraction": 0.1, "seed": 0}
+    asked = [specs_of(grid | {"dataset": name})[0] for name in ("fashion_mnist", "digits")]
+    assert [one.data["backbone"] for one in asked] == ["efficientnet_lite0", None]
 
 
-def test_a_part_is_the_first_rows_of_the_whole_and_neither_is_public_data_for_the_other() -> None:
+def test_a_part_is_the_first_rows_of_the_whole_and_neither_is_public_data_for_the_other():
     part, whole = pc.load_dataset("fashion_mnist_2k"), pc.load_dataset("fashion_mnist")
     assert np.array_equal(part.x_train, whole.x_train[:2000])
     assert np.array_equal(part.x_test, whole.x_test)

@@ -19,7 +19,8 @@ from pillar_core.data import forget, load_images, read_features, read_images, sc
 from pillar_core.data.images import decoding, folders
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs import splitting
-from unit.image_files import encoded, picture, written, zipped
+from unit.image_files import encoded, picture, pictures, written, zipped
+from users import is_noted
 
 LIGHT = (
     "import sys, types; parent = types.ModuleType('pillar_core');parent.__path__ ="
@@ -29,23 +30,23 @@ LIGHT = (
 
 
 @pytest.fixture(autouse=True)
-def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def own_cache(monkeypatch, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("PILLAR_CACHE", str(folder))
     return folder
 
 
 @pytest.fixture
-def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_memory(monkeypatch):
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
 
 
 def _classes(n: int = 10, **settings: Any) -> dict[str, bytes]:
-    return {
-        f"{name}/{i:03d}.png": picture(code, i, **settings)
-        for code, name in enumerate(("cat", "dog"))
-        for i in range(n)
-    }
+    return pictures(("cat", "dog"), n, "{}/{:03d}.png", **settings)
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def _on_disk(rows: Any) -> bool:
@@ -54,9 +55,7 @@ def _on_disk(rows: Any) -> bool:
     return rows is not None
 
 
-def test_rows_too_large_for_memory_come_from_the_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_too_large_for_memory_come_from_the_store(tmp_path, monkeypatch):
     folder = written(tmp_path / "pets", _classes())
     in_memory = load_images(folder)
     assert not in_memory.stored_rows
@@ -69,23 +68,19 @@ def test_rows_too_large_for_memory_come_from_the_store(
     assert [entry.key for entry in store.default().ls("arrays")] == list(mapped.stored_rows)
 
 
-def test_a_set_is_decoded_once(
-    tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_is_decoded_once(tmp_path, small_memory, monkeypatch):
     folder = written(tmp_path / "pets", _classes())
     first = load_images(folder)
     monkeypatch.setattr(decoding, "pixels", None)
     assert load_images(folder).fingerprint == first.fingerprint
 
 
-def test_rows_that_were_decoded_before_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_were_decoded_before_are_found(tmp_path, monkeypatch):
     """The text in their key is that of the first versions, bytes and all."""
-    texts: list[str] = []
+    texts = []
     content_key = folders.content_key
 
-    def noted(members: Any, text: str) -> Any:
+    def noted(members, text):
         texts.append(text)
         return content_key(members, text)
 
@@ -94,7 +89,7 @@ def test_rows_that_were_decoded_before_are_found(
     assert texts == [f"Look(height=6, width=9, colour=True) {decoding.VERSION}"]
 
 
-def test_a_changed_file_is_decoded_again(tmp_path: Path, small_memory: None) -> None:
+def test_a_changed_file_is_decoded_again(tmp_path, small_memory):
     folder = written(tmp_path / "pets", _classes())
     first = load_images(folder)
     path = folder / "cat" / "001.png"
@@ -103,7 +98,7 @@ def test_a_changed_file_is_decoded_again(tmp_path: Path, small_memory: None) -> 
     assert load_images(folder).fingerprint != first.fingerprint
 
 
-def test_forgetting_removes_the_decoded_rows(tmp_path: Path, small_memory: None) -> None:
+def test_forgetting_removes_the_decoded_rows(tmp_path, small_memory):
     dataset = load_images(written(tmp_path / "pets", _classes()))
     forget(dataset)
     assert not store.default().ls("arrays")
@@ -111,8 +106,8 @@ def test_forgetting_removes_the_decoded_rows(tmp_path: Path, small_memory: None)
 
 
 def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(
-    tmp_path: Path, small_memory: None, own_cache: Path
-) -> None:
+    tmp_path, small_memory, own_cache
+):
     dataset = load_images(written(tmp_path / "pets", _classes()))
     name = uploads.keep(dataset)
     assert [entry.key for entry in store.default().ls("arrays")] == [uploads.key_of(name)]
@@ -122,21 +117,17 @@ def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(
     assert splitting.is_known(name)
     splitting.forget_data(name)
     assert not splitting.is_known(name)
-    assert not [
-        path for path in own_cache.rglob("*") if path.is_file() and "index" not in path.parts
-    ]
+    assert not [path for path in files_below(own_cache) if "index" not in path.parts]
 
 
-def test_uploaded_images_leave_nothing_in_the_cache(small_memory: None, own_cache: Path) -> None:
+def test_uploaded_images_leave_nothing_in_the_cache(small_memory, own_cache):
     dataset = read_images(zipped(_classes()), filename="pets.zip")
     assert _on_disk(dataset.x_train)
     assert not dataset.stored_rows
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
 
 
-def test_memory_does_not_grow_with_the_number_of_images(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_does_not_grow_with_the_number_of_images(tmp_path, monkeypatch):
     """400 images of 120 kB are 48 MB decoded; what is held at once is a batch of a few (AT_ONCE)
     and the file's buffers."""
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 10**6)
@@ -154,26 +145,22 @@ def test_memory_does_not_grow_with_the_number_of_images(
     assert peak < 12 * 10**6
 
 
-def test_large_sets_have_a_shorter_side_of_at_most_256(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_sets_have_a_shorter_side_of_at_most_256(tmp_path, monkeypatch):
     folder = written(tmp_path / "set", _classes(4, size=(300, 600)))
     assert load_images(folder).x_train.shape[1:] == (300, 600, 3)
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     dataset = load_images(folder)
     assert dataset.x_train.shape[1:] == (256, 512, 3)
-    assert any("300 × 600 pixels were resized to 256 × 512" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "300 × 600 pixels were resized to 256 × 512")
 
 
-def test_sizes_that_differ_keep_their_shape_at_a_shorter_side_of_256(tmp_path: Path) -> None:
+def test_sizes_that_differ_keep_their_shape_at_a_shorter_side_of_256(tmp_path):
     files = _classes(3, size=(400, 800)) | {"cat/odd.png": picture(0, 9, size=(10, 10))}
     assert load_images(written(tmp_path / "set", files)).x_train.shape[1:3] == (256, 512)
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
-) -> None:
+def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(tmp_path, monkeypatch, large):
     if large:
         monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     noise = np.frombuffer(np.random.RandomState(0).bytes(60 * 60 * 3), np.uint8).reshape(60, 60, 3)
@@ -185,9 +172,8 @@ def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(
         dataset = load_images(folder)
         assert len(dataset.x_train) + len(dataset.x_test) == 200
         assert (
-            any(
-                "2 files do not decode and were skipped: cat/x1.png, dog/x2.png" in note
-                for note in dataset.notes
+            is_noted(
+                dataset.notes, "2 files do not decode and were skipped: cat/x1.png, dog/x2.png"
             )
             or large
         )
@@ -197,7 +183,7 @@ def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(
     assert len(store.default().ls("arrays")) == int(large), "a refused set is not kept"
 
 
-def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: Path) -> None:
+def test_the_system_refusing_to_write_keeps_nothing(tmp_path, own_cache):
     """Not a stand-in: the kernel refuses files of more than 100 kB, as a full disk would."""
     folder = written(tmp_path / "set", _classes(size=(200, 200)))
     code = (
@@ -213,15 +199,13 @@ def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: P
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
     )
     assert "Nothing was kept. Free space" in done.stdout
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
 
 
-def test_a_full_disk_while_keeping_still_gives_the_rows(
-    tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_while_keeping_still_gives_the_rows(tmp_path, small_memory, monkeypatch):
     folder = written(tmp_path / "set", _classes())
 
-    def refuse(*_: object, **__: object) -> bool:
+    def refuse(*_, **__):
         raise StoreError("no room")
 
     monkeypatch.setattr("pillar_core.store.Store.put_arrays", refuse)
@@ -230,9 +214,7 @@ def test_a_full_disk_while_keeping_still_gives_the_rows(
     assert not dataset.stored_rows
 
 
-def test_a_damaged_store_entry_is_decoded_again(
-    tmp_path: Path, small_memory: None, own_cache: Path
-) -> None:
+def test_a_damaged_store_entry_is_decoded_again(tmp_path, small_memory, own_cache):
     folder = written(tmp_path / "set", _classes())
     first = load_images(folder)
     path = next((own_cache / "arrays").rglob("*.npz"))
@@ -243,18 +225,18 @@ def test_a_damaged_store_entry_is_decoded_again(
 
 
 @pytest.mark.parametrize("cut", [10, 300, -20])
-def test_a_truncated_zip_is_refused(tmp_path: Path, cut: int) -> None:
+def test_a_truncated_zip_is_refused(tmp_path, cut):
     (tmp_path / "pets.zip").write_bytes(zipped(_classes())[:cut])
     with pytest.raises(DataError, match="damaged or incomplete"):
         load_images(tmp_path / "pets.zip")
 
 
-def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path: Path) -> None:
+def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path):
     content = bytearray(zipped(_classes(100)))
     start = content.index(b"IDAT") + 8
     content[start : start + 4] = b"\x00\x00\x00\x00"
     dataset = read_images(bytes(content), filename="pets.zip")
-    assert any("1 files do not decode" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "1 files do not decode")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +251,7 @@ def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path: Path) ->
         "~/a/1.png",
     ],
 )
-def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
+def test_paths_that_lead_out_of_a_zip_are_refused(name):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for path, content in _classes().items():
@@ -281,18 +263,16 @@ def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
         read_images(stream.getvalue(), filename="pets.zip")
 
 
-def test_a_class_with_one_image_and_a_class_without_test_images_are_named(tmp_path: Path) -> None:
+def test_a_class_with_one_image_and_a_class_without_test_images_are_named(tmp_path):
     folder = written(tmp_path / "set", _classes(5) | {"emu/1.png": picture(2, 1)})
-    assert any(
-        "Classes with one train image each: emu" in note for note in load_images(folder).notes
-    )
+    assert is_noted(load_images(folder).notes, "Classes with one train image each: emu")
     sides = {f"train/{name}": content for name, content in _classes(5).items()}
     sides |= {f"test/cat/{i}.png": picture(0, i) for i in range(2)}
     dataset = load_images(written(tmp_path / "sides", sides))
-    assert any("No test image of the class dog" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "No test image of the class dog")
 
 
-def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
+def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path):
     images = np.arange(20 * 4, dtype=np.uint8).reshape(20, 2, 2)
     words = np.array(["zebra", "ant"] * 10)
     np.savez(tmp_path / "a.npz", train_images=images[:14], train_labels=words[:14], val_images=images[14:16], val_labels=words[14:16],
@@ -301,14 +281,14 @@ def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
     assert dataset.classes == ("ant", "zebra")
     np.testing.assert_array_equal(dataset.y_test, [1, 0, 1, 0])
     assert any("0 → " in note or "ant → 0" in note for note in dataset.notes)
-    assert any("val_images" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "val_images")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(
-    tmp_path: Path, small_memory: None, own_cache: Path, save: Any, order: Any
-) -> None:
+    tmp_path, small_memory, own_cache, save, order
+):
     images, labels = (
         np.random.RandomState(0).randint(0, 256, (60, 7, 5), np.uint8),
         np.arange(60) % 3,
@@ -319,12 +299,12 @@ def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(
     assert dataset.x_train.flags.c_contiguous
     both = np.concatenate([dataset.x_train, dataset.x_test])
     assert sorted(map(bytes, both)) == sorted(map(bytes, images))
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
 
 
 def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(
-    tmp_path: Path, small_memory: None
-) -> None:
+    tmp_path, small_memory
+):
     rows = np.random.RandomState(0).normal(size=(200, 9))
     np.savez(tmp_path / "a.npz", x_train=rows, y_train=np.arange(200) % 2)
     np.testing.assert_array_equal(
@@ -344,9 +324,7 @@ def test_large_features_of_a_npz_are_read_and_what_is_cut_or_pickled_is_refused(
         load_images(tmp_path / "b.npz")
 
 
-def test_a_process_killed_while_decoding_leaves_nothing(
-    tmp_path: Path, own_cache: Path, small_memory: None
-) -> None:
+def test_a_process_killed_while_decoding_leaves_nothing(tmp_path, own_cache, small_memory):
     folder = written(tmp_path / "set", _classes(40))
     code = (
         LIGHT + "import os; from pillar_core import data\n"
@@ -364,5 +342,5 @@ def test_a_process_killed_while_decoding_leaves_nothing(
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
     )
     assert done.returncode == -9
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert not files_below(own_cache)
     assert len(load_images(folder).x_train) == 64

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -44,14 +43,14 @@ def _brute(x_a: np.ndarray, x_b: np.ndarray) -> list[list[int]]:
 
 
 @given(SMALL, SMALL)
-def test_agrees_with_brute_force(x_a: np.ndarray, x_b: np.ndarray) -> None:
+def test_agrees_with_brute_force(x_a, x_b):
     found = duplicates(x_a, x_b)
     assert found.dtype == np.int64
     assert found.shape == (len(found), 2)
     assert found.tolist() == _brute(x_a, x_b)
 
 
-def test_finds_planted_rows_among_many_and_no_nearly_equal_ones() -> None:
+def test_finds_planted_rows_among_many_and_no_nearly_equal_ones():
     generator = np.random.Generator(np.random.PCG64(0))
     x_a, x_b = (generator.standard_normal((n, 33), dtype=np.float32) for n in (9_000, 5_000))
     x_b[4_321], x_b[17] = x_a[8_765], x_a[2]
@@ -63,7 +62,7 @@ def test_finds_planted_rows_among_many_and_no_nearly_equal_ones() -> None:
 
 
 @pytest.mark.parametrize("other", [np.zeros((2, 4)), np.zeros(3)])
-def test_other_widths_are_refused(other: np.ndarray) -> None:
+def test_other_widths_are_refused(other):
     with pytest.raises(DataError, match="equal width"):
         duplicates(np.zeros((2, 3)), other)
 
@@ -84,7 +83,7 @@ def _fits_coins(draws: list[tuple[bool, ...]]) -> bool:
     )
 
 
-def test_two_coins_know_nothing_of_each_other_and_a_stratified_draw_does() -> None:
+def test_two_coins_know_nothing_of_each_other_and_a_stratified_draw_does():
     """What the larger ε of training and private test rests on: given all other rows' sides, a row's
     own is a coin."""
     assert _fits_coins([tuple(row in toss(2)[1] for row in range(2)) for _ in range(4000)])
@@ -97,7 +96,7 @@ def test_two_coins_know_nothing_of_each_other_and_a_stratified_draw_does() -> No
     )
 
 
-def test_a_person_is_wholly_on_one_side_and_every_row_on_one() -> None:
+def test_a_person_is_wholly_on_one_side_and_every_row_on_one():
     persons = np.repeat(np.arange(300), 3)[np.random.default_rng(0).permutation(900)]
     train, test = toss(900, persons=persons)
     assert sorted([*train, *test]) == list(range(900))
@@ -112,9 +111,7 @@ def test_a_person_is_wholly_on_one_side_and_every_row_on_one() -> None:
 
 
 @pytest.mark.parametrize("shape", [(200, 2), (200, 4, 4)])
-def test_rows_of_any_source_are_drawn_anew_and_travel_so(
-    shape: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_rows_of_any_source_are_drawn_anew_and_travel_so(shape, tmp_path):
     x = X if len(shape) == 2 else np.repeat(np.arange(200, dtype=np.uint8), 16).reshape(shape)
     np.savez(tmp_path / "rows.npz", x_train=x, y_train=Y)
     data = uploads.load(
@@ -139,7 +136,7 @@ def test_rows_of_any_source_are_drawn_anew_and_travel_so(
     assert len(without_drawn_test(drawn).x_train) == 200, "as a public set, it has them all"
 
 
-def test_a_table_is_drawn_by_persons_and_keeps_a_class_that_no_train_row_has() -> None:
+def test_a_table_is_drawn_by_persons_and_keeps_a_class_that_no_train_row_has():
     frame = pd.DataFrame(
         {
             "a": range(1200),

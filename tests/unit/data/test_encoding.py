@@ -14,8 +14,8 @@ import pillar_core as pc
 from pillar_core.data import encoding, persons, raw, recipes
 from pillar_core.data.encoding import Recipe
 from pillar_core.data.frames import frame_of
-from pillar_core.data.tables import labels_of
 from pillar_core.errors import DataError
+from users import is_noted
 
 
 def ward(n: int = 60) -> pd.DataFrame:
@@ -42,8 +42,11 @@ def kinds(frame: pd.DataFrame) -> dict[str, str]:
     return {one.name: one.kind for one in encoding.columns_of(frame, "sick", public=frame)}
 
 
-def rows_of_persons(
-    frame: pd.DataFrame, column: str, *, most: int, public: list[pd.DataFrame] | tuple[()] = ()
+def first_rows(
+    frame: pd.DataFrame,
+    most: int = 1,
+    public: list[pd.DataFrame] | tuple[()] = (),
+    column: str = "patient",
 ) -> pd.DataFrame:
     """The first rows of each person, as the wizard has them."""
     theirs = frozenset().union(*(persons.named_in(table, column)[0] for table in public))
@@ -52,7 +55,17 @@ def rows_of_persons(
     )
 
 
-def test_a_text_is_no_category() -> None:
+def kept(frame: pd.DataFrame, **more: Any) -> list[int]:
+    """Which rows of a table of patients are first ones."""
+    return first_rows(frame, **more)["x"].tolist()
+
+
+def of_patients(names: list[object]) -> pd.DataFrame:
+    """A row for each name, and its number."""
+    return pd.DataFrame({"patient": names, "x": range(len(names))})
+
+
+def test_a_text_is_no_category():
     """A share of 132 visits held 65 distinct notes with phone numbers: each became a column, whose
     name is the whole note."""
     rows = np.arange(132)
@@ -82,7 +95,7 @@ def test_a_text_is_no_category() -> None:
     )
 
 
-def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused() -> None:
+def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused():
     expected = {
         "patient id": encoding.IDENTIFIER,
         "age": encoding.NUMBERS,
@@ -101,7 +114,7 @@ def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused() -> No
     assert "'years' repeats another column" in problems[1]
 
 
-def test_public_rows_say_what_columns_are_whatever_one_private_row_holds() -> None:
+def test_public_rows_say_what_columns_are_whatever_one_private_row_holds():
     public = ward(40).assign(rare=np.arange(40) % 2)
     private = ward().assign(rare=0)
     before = encoding.columns_of(private, "sick", public=public)
@@ -116,7 +129,7 @@ def test_public_rows_say_what_columns_are_whatever_one_private_row_holds() -> No
         encoding.encode_columns(private.assign(age="old"), columns, Recipe("sick"))
 
 
-def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
+def test_categories_and_fill_values_come_from_public_rows_alone():
     private, public = ward(), ward(20)
     private.loc[7, "sex"] = "diverse"
     private.loc[9, "age"] = 1e9
@@ -134,7 +147,7 @@ def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
     assert x[6].tolist()[1:] == [0.0, 1.0]
 
 
-def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
+def test_without_public_rows_words_gaps_and_ranges_are_asked_for():
     columns = encoding.columns_of(ward(), "sick")
     left_out = ("patient id", "clinic", "seen on", "years")
     problems = encoding.problems_of(columns, Recipe("sick", left_out), is_scaled=False)
@@ -150,7 +163,7 @@ def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
     assert x.max() <= 1
 
 
-def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column() -> None:
+def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column():
     private, public = encoding.split_off_public(ward(), "sick", 0.2)
     assert set(private["patient id"]).isdisjoint(public["patient id"])
     assert len(private) + len(public) == 60
@@ -165,33 +178,17 @@ def test_a_public_share_leaves_the_private_rows_and_has_every_class_and_column()
         )
 
 
-@pytest.mark.parametrize(
-    ("labels", "said"),
-    [
-        (np.arange(1000.0), "cut it into bins"),
-        (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each"),
-    ],
-)
-def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
-    with pytest.raises(DataError, match=said):
-        labels_of(pd.Series(labels))
-
-
-def test_the_first_rows_of_each_person_are_kept_on_one_side() -> None:
+def test_the_first_rows_of_each_person_are_kept_on_one_side():
     """Somebody who comes or leaves moves one row of the others' table, wherever theirs stand."""
-    frame = pd.DataFrame({"patient": ["a ", "b", "a", "c", "b"], "x": range(5)})
-    kept = rows_of_persons(frame, "patient", most=1)
-    assert kept["x"].tolist() == [0, 1, 3]
-    without = rows_of_persons(frame[~frame["patient"].isin(["b"])], "patient", most=1)
-    assert without["x"].tolist() == [0, 3]
+    frame = of_patients(["a ", "b", "a", "c", "b"])
+    assert kept(frame) == [0, 1, 3]
+    assert kept(frame[frame["patient"] != "b"]) == [0, 3]
     with pytest.raises(DataError, match="patient"):
-        rows_of_persons(frame.assign(patient=["a", None, "a", "c", "b"]), "patient", most=1)
+        first_rows(frame.assign(patient=["a", None, "a", "c", "b"]))
     sides = ["train", "test", "test", " Train", "train", "train", "train"]
-    frame = pd.DataFrame(
-        {"who": ["a", "b", "a", "a ", "b", "a", "c"], "x": range(7), "split": sides}
-    )
-    assert rows_of_persons(frame, "who", most=2)["x"].tolist() == [0, 1, 3, 6]
-    assert rows_of_persons(frame.drop(columns="split"), "who", most=2)["x"].tolist() == [
+    frame = of_patients(["a", "b", "a", "a ", "b", "a", "c"]).assign(split=sides)
+    assert kept(frame, most=2) == [0, 1, 3, 6]
+    assert kept(frame.drop(columns="split"), most=2) == [
         0,
         1,
         2,
@@ -199,11 +196,11 @@ def test_the_first_rows_of_each_person_are_kept_on_one_side() -> None:
         6,
     ]
     other = frame.assign(x=-1, label="any")  # what a row holds decides nothing
-    assert len(rows_of_persons(other, "who", most=2)) == 4
+    assert len(first_rows(other, most=2)) == 4
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
-def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
+def test_a_person_is_train_test_or_public_as_a_whole(most):
     rows = np.arange(240)
     whole = pd.DataFrame(
         {
@@ -212,7 +209,7 @@ def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
             "label": np.where(rows % 60 % 3, "yes", "no"),
         }
     )
-    frame = rows_of_persons(whole, "who", most=most)
+    frame = first_rows(whole, most=most, column="who")
     private, public = encoding.split_off_public(frame, "label", 0.2, person="who")
     columns = encoding.columns_of(frame.drop(columns="who"), "label")
     parts = encoding.private_parts(private, columns, Recipe("label"), person="who", most=most)
@@ -247,18 +244,16 @@ def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ..
 @pytest.mark.parametrize(
     "ways", [["A1", "a1", "Ａ1"], ['="A1"', "A1"], ["anna", "an\u200bna"], ["anna b", "anna\tb"]]
 )
-def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> None:
+def test_names_that_could_be_one_persons_are_asked_for(ways):
     """Told apart they would be two rows of one; taken together, one who leaves would bring in
     another's row."""
-    frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
+    frame = of_patients([*ways, "z"])
     with pytest.raises(DataError, match=r"'patient'.*in one way") as refused:
-        rows_of_persons(frame, "patient", most=1)
+        first_rows(frame)
     assert all(repr(str(way).strip()) in str(refused.value) for way in ways), (
         "the message shows what is hidden"
     )
-    assert rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)[
-        "x"
-    ].tolist() == [0, len(ways)]
+    assert kept(frame[~frame["patient"].isin(ways[1:])]) == [0, len(ways)]
 
 
 @pytest.mark.parametrize(
@@ -273,29 +268,27 @@ def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> No
         ["-25", "\u221225.0", "-250E-1"],
     ],
 )
-def test_numbers_of_one_value_are_one_person(ways: list[object]) -> None:
-    frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
-    assert rows_of_persons(frame, "patient", most=1)["x"].tolist() == [0, len(ways)]
+def test_numbers_of_one_value_are_one_person(ways):
+    frame = of_patients([*ways, "z"])
+    assert kept(frame) == [0, len(ways)]
     for way in ways:  # in a public file, too
         public = [pd.DataFrame({"patient": [way]})]
-        assert rows_of_persons(frame, "patient", most=9, public=public)["x"].tolist() == [len(ways)]
+        assert kept(frame, most=9, public=public) == [len(ways)]
 
 
 @pytest.mark.parametrize("lost", ["3.91E+16", "1.00000e+05", "3,91E+16", "'3.91E+16", 3.91e16])
-def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost: object) -> None:
-    frame = pd.DataFrame({"patient": pd.Series(["a1", lost, "b2"], dtype=object), "x": range(3)})
+def test_names_that_lost_digits_in_a_spreadsheet_are_refused_and_not_shown(lost):
+    frame = of_patients(pd.Series(["a1", lost, "b2"], dtype=object))
     with pytest.raises(
         DataError, match=r"'patient' holds names .*rows 1\).* lost digits"
     ) as refused:
-        rows_of_persons(frame, "patient", most=1)
+        first_rows(frame)
     assert "1.00" not in str(refused.value)
     with pytest.raises(DataError, match="lost digits"):
-        rows_of_persons(
-            frame[["x"]].assign(patient=["a", "b", "c"]), "patient", most=1, public=[frame]
-        )
+        first_rows(frame[["x"]].assign(patient=["a", "b", "c"]), public=[frame])
 
 
-def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
+def test_other_names_stay_apart_and_are_numbered_in_their_order():
     names = [
         "1-23",
         "12-3",
@@ -316,8 +309,8 @@ def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
         "100",
         "1",
     ]
-    frame = pd.DataFrame({"patient": names, "x": range(len(names))})
-    assert len(rows_of_persons(frame, "patient", most=1)) == len(names)
+    frame = of_patients(names)
+    assert len(first_rows(frame)) == len(names)
     # What is kept of them is made of these numbers, and the key of their rows with it.
     codes, alike = persons.names_of_persons(
         pd.Series(["b", "\u00e9va", "B2 ", "a", "B2", "b"], name="who")
@@ -327,12 +320,12 @@ def test_other_names_stay_apart_and_are_numbered_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", [" ", "\u200b", None])
-def test_a_name_of_nothing_names_nobody(name: str | None) -> None:
+def test_a_name_of_nothing_names_nobody(name):
     with pytest.raises(DataError, match="empty in rows 1"):
-        rows_of_persons(pd.DataFrame({"patient": ["a", name], "x": range(2)}), "patient", most=1)
+        first_rows(of_patients(["a", name]))
 
 
-def test_numbers_that_reading_rounded_name_nobody() -> None:
+def test_numbers_that_reading_rounded_name_nobody():
     """A gap makes a column of whole numbers one of floats, which tell 10**16 from 10**16 + 1 no
     more."""
     private = frame_of(
@@ -342,22 +335,22 @@ def test_numbers_that_reading_rounded_name_nobody() -> None:
     named = b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(4))
     public = [frame_of(io.BytesIO(named + gap), ".csv") for gap in (b"", b",1\n")]
     with pytest.raises(DataError, match=r"'patient'.*as words"):
-        rows_of_persons(private, "patient", most=1, public=public)
-    assert len(rows_of_persons(private, "patient", most=1, public=public[:1])) == 5
+        first_rows(private, public=public)
+    assert len(first_rows(private, public=public[:1])) == 5
 
 
-def test_persons_of_a_public_table_are_not_private_too() -> None:
+def test_persons_of_a_public_table_are_not_private_too():
     """Whose rows are public however they are written there, has none that ε claims to protect."""
-    frame = pd.DataFrame({"patient": ["a1", "7", "c", "a1", "7"], "x": range(5)})
+    frame = of_patients(["a1", "7", "c", "a1", "7"])
     public = [
         pd.DataFrame({"patient": ["A1 ", None]}),
         pd.DataFrame({"patient": [7.0]}),
         pd.DataFrame({"x": [2.0]}),
     ]
-    assert rows_of_persons(frame, "patient", most=1, public=public)["x"].tolist() == [2]
-    assert rows_of_persons(frame, "patient", most=1, public=public[2:])["x"].tolist() == [0, 1, 2]
+    assert kept(frame, public=public) == [2]
+    assert kept(frame, public=public[2:]) == [0, 1, 2]
     with pytest.raises(DataError, match=r"every person .* public"):
-        rows_of_persons(frame[frame["x"] != 2], "patient", most=1, public=public)
+        first_rows(frame[frame["x"] != 2], public=public)
 
 
 @pytest.mark.parametrize(
@@ -370,14 +363,12 @@ def test_persons_of_a_public_table_are_not_private_too() -> None:
         ("client", 2, False),
     ],
 )
-def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(
-    name: str, count: int, is_found: bool
-) -> None:
+def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(name, count, is_found):
     frame = pd.DataFrame({"x": range(120), name: [f"p{row % count}" for row in range(120)]})
     assert persons.person_column(frame) == (name if is_found else None)
 
 
-def test_damaged_names_are_counted_for_whoever_reads_in_python(tmp_path: Path) -> None:
+def test_damaged_names_are_counted_for_whoever_reads_in_python(tmp_path):
     """A person's 100 names in two notations once left 200 rows, and ε was called a person's."""
     rows = [
         (name, row + 0.5, ["no", "yes"][row % 2])
@@ -413,9 +404,7 @@ def infinite(place: Path, bad: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     "bad", ["inf", "1e400", "-1e39", ";inf", ";1e400", "parquet", "a DataFrame"]
 )
-def test_what_is_infinite_is_refused_with_row_and_column_and_never_filled(
-    bad: str, tmp_path: Path
-) -> None:
+def test_what_is_infinite_is_refused_with_row_and_column_and_never_filled(bad, tmp_path):
     private, public = infinite(tmp_path, bad)
     for more in ({}, {"public": public}):
         with pytest.raises(DataError, match=r"row 4\b") as refused:
@@ -436,8 +425,8 @@ def times(start: int, step: int, *, seed: int = 0) -> pd.DataFrame:
     ("start", "step"), [(1_700_000_000, 60), (1_700_000_000_000, 1000), (2**24, 1)]
 )
 def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_declared_range(
-    start: int, step: int, tmp_path: Path
-) -> None:
+    start, step, tmp_path
+):
     private, public = times(start, step), times(start, step, seed=1).iloc[:100]
     features = pc.load_features(private, public=public)
     x = np.concatenate([features.x_train, features.x_test])[:, 0]
@@ -445,7 +434,7 @@ def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_decla
     assert sorted(x + np.float64(public["t"].median())) == sorted(private["t"]), (
         "less the public median, whatever the private one is"
     )
-    assert any("median of the public rows was taken off" in note for note in features.notes)
+    assert is_noted(features.notes, "median of the public rows was taken off")
     assert pc.load_features(private.iloc[:150], public=public).recipe == features.recipe, (
         "private rows decide nothing of it"
     )
@@ -467,7 +456,7 @@ def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_decla
         pc.load_features(private, public=public.assign(t=public["t"] - start))
 
 
-def test_numbers_that_32_bits_tell_apart_are_read_as_before_however_large() -> None:
+def test_numbers_that_32_bits_tell_apart_are_read_as_before_however_large():
     """Incomes to a thousand million differ by more than is lost."""
     incomes = pd.DataFrame(
         {"income": np.random.default_rng(0).integers(10**9, size=400), "label": ["no", "yes"] * 200}

@@ -1,6 +1,7 @@
 """Fetching over HTTP from a server of our own: cut and stalled lines, wrong files, full disks, and
 what is fetched again."""
 
+import functools
 import gzip
 import hashlib
 import io
@@ -9,17 +10,14 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import served_files
 from safetensors.torch import save
-from served_files import Served, idx
+from served_files import idx
 
 from pillar_core import texts
 from pillar_core.arrays import Array
@@ -29,20 +27,31 @@ from pillar_core.data.sets.listed_sets import FILES
 from pillar_core.errors import Cancelled, DataError
 from pillar_core.registry import toml_tables
 from unit.image_files import images_of, written
+from users import run_command
 
+CIFAR, MNIST, RICCARDO = "torchvision:cifar10", "torchvision:mnist", "openml:riccardo"
+BREAST = "medmnist:breastmnist"
 TAR = "cifar-10-python.tar.gz"
 LAST = "t10k-images-idx3-ubyte.gz"
 
 
+fetch = functools.partial(load_dataset, download=True)
+
+
+def assert_fetched(name: str, rows: Array) -> None:
+    """Fetches a set and compares its train rows."""
+    np.testing.assert_array_equal(fetch(name).x_train, rows)
+
+
 @pytest.fixture(autouse=True)
-def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def place(monkeypatch, tmp_path):
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(downloading, "PAUSE_SECONDS", 0.0)
     served_files.without_proxies(monkeypatch)
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
+def served(monkeypatch):
     """MNIST's four archives on a server, with their sums in place of the published ones."""
     x, y = images_of(60, (28, 28), 10)
     with served_files.serving(served_files.mnist(x, y, 40)) as server:
@@ -53,7 +62,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
 
 
 @pytest.fixture
-def cifar(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
+def cifar(monkeypatch):
     """CIFAR-10's tar on a server that goes on where it is asked to."""
     x, y = images_of(60, (32, 32, 3), 10)
     content = served_files.cifar10(x, y)
@@ -66,77 +75,66 @@ def cifar(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
         yield server, x
 
 
-def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left_half(
-    served: tuple[Served, Array],
-) -> None:
+def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left_half(served):
     server, x = served
-    found = load_dataset("torchvision:mnist", download=True)
+    found = fetch(MNIST)
     np.testing.assert_array_equal(found.x_train, x[:40])
-    assert DATASETS["torchvision:mnist"].is_here()
+    assert DATASETS[MNIST].is_here()
     asked = server.asked.copy()
-    load_dataset("torchvision:mnist", download=True)
-    load_dataset("torchvision:mnist")
+    fetch(MNIST)
+    load_dataset(MNIST)
     assert server.asked == asked
     # A kill between archive and unpacked file leaves the mark; the half file must not count as
     # there.
     _, x = served
-    load_dataset("torchvision:mnist", download=True)
-    place = places.home("torchvision:mnist")
+    fetch(MNIST)
+    place = places.home(MNIST)
     raw = place / "MNIST" / "raw"
     half = raw / "train-images-idx3-ubyte"
     half.write_bytes(half.read_bytes()[:1000])
     written(place, {places.UNFINISHED: b""})
-    np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_train, x[:40])
+    assert_fetched(MNIST, x[:40])
     assert not (place / places.UNFINISHED).exists()
 
 
-def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(
-    served: tuple[Served, Array],
-) -> None:
+def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(served):
     server, x = served
     server.cut.add(LAST)
     with pytest.raises(
         DataError, match=r"MNIST could not be fetched.*fetched anew.*Without a network"
     ):
-        load_dataset("torchvision:mnist", download=True)
+        fetch(MNIST)
     with pytest.raises(DataError, match="A download was interrupted there"):
-        load_dataset("torchvision:mnist")
+        load_dataset(MNIST)
     server.cut.clear()
     asked = server.asked.copy()
-    np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_test, x[40:])
+    np.testing.assert_array_equal(fetch(MNIST).x_test, x[40:])
     assert server.asked["train-images-idx3-ubyte.gz"] == asked["train-images-idx3-ubyte.gz"]
     assert server.asked[LAST] > asked[LAST]
 
 
-def test_the_command_fetches_and_reads(
-    served: tuple[Served, Array], capsys: pytest.CaptureFixture[str]
-) -> None:
-    from pillar_core.__main__ import main
+def test_the_command_fetches_and_reads(served, capsys):
 
-    assert main(["data", "torchvision:mnist", "--download"]) == 0
+    assert run_command("data torchvision:mnist --download") == 0
     told = capsys.readouterr()
     assert "40 train and 20 test rows of 28 × 28" in told.out
     assert "train-images-idx3-ubyte.gz: 0.0 MB" in told.err
 
 
 @pytest.mark.parametrize("how", ["cut", "stalled"])
-def test_a_broken_line_goes_on_where_it_stopped(
-    how: str, cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_line_goes_on_where_it_stopped(how, cifar, monkeypatch):
     """Every answer brings half of what is left; in the end each byte was sent once."""
     server, x = cifar
     monkeypatch.setattr(downloading, "STALLED_SECONDS", 0.5)
     getattr(server, how).add(TAR)
-    np.testing.assert_array_equal(
-        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
-    )
+    assert_fetched(CIFAR, x[:50])
     assert server.asked[TAR] > 3
     assert server.sent[TAR] == len(server.files[TAR])
 
 
-def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
+def test_a_stop_keeps_what_came(cifar):
     server, x = cifar
-    told: list[int] = []
+    told = []
     server.gate.clear()
     with (
         pytest.raises(Cancelled),
@@ -144,36 +142,30 @@ def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
             lambda done, total, message="": told.append(done), lambda: bool(told)
         ),
     ):
-        load_dataset("torchvision:cifar10", download=True)
+        fetch(CIFAR)
     server.gate.set()
-    partial = places.home("torchvision:cifar10") / f"{TAR}{downloading.PARTIAL}"
+    partial = places.home(CIFAR) / f"{TAR}{downloading.PARTIAL}"
     kept = partial.stat().st_size
     assert 0 < kept < len(server.files[TAR])
-    assert not DATASETS["torchvision:cifar10"].is_here()
+    assert not DATASETS[CIFAR].is_here()
     server.sent.clear()
-    np.testing.assert_array_equal(
-        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
-    )
+    assert_fetched(CIFAR, x[:50])
     assert not partial.exists()
 
 
-def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(
-    served: tuple[Served, Array],
-) -> None:
+def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(served):
     with pytest.raises(Cancelled), downloading.report_progress(lambda *_: None, lambda: True):
-        load_dataset("torchvision:mnist", download=True)
+        fetch(MNIST)
     server, _ = served
     server.files["train-labels-idx1-ubyte.gz"] = gzip.compress(idx(np.zeros(40)), mtime=0)
     with pytest.raises(DataError, match="could not be fetched"):
-        load_dataset("torchvision:mnist", download=True)
-    assert not DATASETS["torchvision:mnist"].is_here()
+        fetch(MNIST)
+    assert not DATASETS[MNIST].is_here()
 
 
-def test_a_file_that_changed_since_is_fetched_from_its_beginning(
-    cifar: tuple[Served, Array],
-) -> None:
+def test_a_file_that_changed_since_is_fetched_from_its_beginning(cifar):
     server, x = cifar
-    place = places.home("torchvision:cifar10")
+    place = places.home(CIFAR)
     written(
         place,
         {
@@ -181,43 +173,35 @@ def test_a_file_that_changed_since_is_fetched_from_its_beginning(
             f"{TAR}{downloading.PARTIAL}": b"x" * (len(server.files[TAR]) + 10),
         },
     )
-    np.testing.assert_array_equal(
-        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
-    )
+    assert_fetched(CIFAR, x[:50])
     written(place, {places.UNFINISHED: b"", f"{TAR}{downloading.PARTIAL}": b"x" * 10})
     shutil.rmtree(place / "cifar-10-batches-py")
     (place / TAR).unlink()
     with pytest.raises(DataError, match="could not be fetched"):
-        load_dataset("torchvision:cifar10", download=True)
-    np.testing.assert_array_equal(
-        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
-    )
+        fetch(CIFAR)
+    assert_fetched(CIFAR, x[:50])
 
 
 @pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "application/x-gzip"])
-def test_a_page_in_place_of_the_file_is_named(
-    content_type: str, cifar: tuple[Served, Array]
-) -> None:
+def test_a_page_in_place_of_the_file_is_named(content_type, cifar):
     server, _ = cifar
     server.files[TAR], server.typed[TAR] = served_files.PAGE, content_type
     with pytest.raises(DataError, match=r"web page in place of the file.*proxy.*Without a network"):
-        load_dataset("torchvision:cifar10", download=True)
+        fetch(CIFAR)
     assert server.asked[TAR] == 1
 
 
-def test_a_file_that_has_moved_is_asked_for_once(cifar: tuple[Served, Array]) -> None:
+def test_a_file_that_has_moved_is_asked_for_once(cifar):
     server, _ = cifar
     content = server.files.pop(TAR)
     with pytest.raises(DataError, match=r"answers 404.*has moved.*Without a network"):
-        load_dataset("torchvision:cifar10", download=True)
+        fetch(CIFAR)
     assert server.asked[TAR] == 1
     server.files[TAR] = content
-    load_dataset("torchvision:cifar10", download=True)
+    fetch(CIFAR)
 
 
-def test_a_page_or_a_file_of_another_size_is_refused(
-    tmp_path: Path, served: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_or_a_file_of_another_size_is_refused(tmp_path, served, monkeypatch):
     with served_files.serving({"a.gz": bytes(100)}) as server:
         downloading.get(f"{server.address}a.gz", tmp_path / "a.gz", size=50)
         with pytest.raises(downloading.DownloadFailedError, match="it is another file"):
@@ -226,50 +210,42 @@ def test_a_page_or_a_file_of_another_size_is_refused(
     server, x = served
     with served_files.serving({}) as empty:
         monkeypatch.setattr("torchvision.datasets.MNIST.mirrors", [empty.address, server.address])
-        np.testing.assert_array_equal(
-            load_dataset("torchvision:mnist", download=True).x_train, x[:40]
-        )
+        assert_fetched(MNIST, x[:40])
         assert empty.asked[LAST] == 1, "what is not there is asked for once"
 
 
-def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(
-    cifar: tuple[Served, Array],
-) -> None:
+def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar):
     _, x = cifar
-    place = written(places.home("torchvision:cifar10"), {places.UNFINISHED: b""})
+    place = written(places.home(CIFAR), {places.UNFINISHED: b""})
     partial = place / f"{TAR}{downloading.PARTIAL}"
     partial.symlink_to("/dev/full")
     with pytest.raises(
         DataError, match=r"the disk of .* is full.*free space there, or set PILLAR_DATA"
     ):
-        load_dataset("torchvision:cifar10", download=True)
-    assert not DATASETS["torchvision:cifar10"].is_here()
+        fetch(CIFAR)
+    assert not DATASETS[CIFAR].is_here()
     partial.unlink(missing_ok=True)
-    np.testing.assert_array_equal(
-        load_dataset("torchvision:cifar10", download=True).x_train, x[:50]
-    )
+    assert_fetched(CIFAR, x[:50])
 
 
-def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(
-    cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(cifar, monkeypatch):
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
     with pytest.raises(DataError, match=r"is full .*are to come, 0\.0 MB are free"):
-        load_dataset("torchvision:cifar10", download=True)
-    assert not places.home("torchvision:cifar10").exists()
+        fetch(CIFAR)
+    assert not places.home(CIFAR).exists()
 
 
-def test_two_who_ask_for_one_set_share_its_download(cifar: tuple[Served, Array]) -> None:
+def test_two_who_ask_for_one_set_share_its_download(cifar):
     """The second comes while the first has half of the file, waits for it, and reads what it
     brought."""
     server, x = cifar
     server.gate.clear()
     waiting, begun = threading.Event(), threading.Event()
 
-    def asks(event: threading.Event) -> Array:
+    def asks(event):
         with downloading.report_progress(lambda *_: event.set()):
-            return load_dataset("torchvision:cifar10", download=True).x_train
+            return fetch(CIFAR).x_train
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(asks, begun)
@@ -282,7 +258,7 @@ def test_two_who_ask_for_one_set_share_its_download(cifar: tuple[Served, Array])
     assert server.asked[TAR] == 1
 
 
-def test_medmnist_is_fetched_checked_and_redone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_medmnist_is_fetched_checked_and_redone(monkeypatch):
     import medmnist
 
     x, y = images_of(22, (28, 28), 2)
@@ -295,18 +271,16 @@ def test_medmnist_is_fetched_checked_and_redone(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(
             DataError, match=r"could not be fetched.*another checksum than published.*fetched anew"
         ):
-            load_dataset("medmnist:breastmnist", download=True)
+            fetch(BREAST)
         with pytest.raises(DataError, match="is not on this machine"):
-            load_dataset("medmnist:breastmnist")
+            load_dataset(BREAST)
         server.files[name] = content
         for _ in range(2):
-            np.testing.assert_array_equal(
-                load_dataset("medmnist:breastmnist", download=True).x_train, x[2:11]
-            )
+            np.testing.assert_array_equal(fetch(BREAST).x_train, x[2:11])
         assert server.asked[name] == 2
 
 
-def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch):
     x, y = images_of(40, (32, 32, 3), 10)
     files = {}
     for what, rows in (("data", x), ("labels", y)):
@@ -320,14 +294,14 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.Mo
         monkeypatch.setitem(toml_tables(FILES)["cifar10_1"]["checksums"], name, f"git:{digest}")
     with served_files.serving(files) as server:
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, f"{server.address}sets/")
-        np.testing.assert_array_equal(load_dataset("cifar10_1", download=True).x_train, x)
+        np.testing.assert_array_equal(fetch("cifar10_1").x_train, x)
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, "file:///etc")
         shutil.rmtree(places.home("cifar10_1"))
         with pytest.raises(DataError, match="is no address of a web server"):
-            load_dataset("cifar10_1", download=True)
+            fetch("cifar10_1")
 
 
-def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_20_newsgroups_are_posts_without_their_headers(monkeypatch):
     posts = {
         f"20news-bydate-{side}/{group}/{number}": (
             f"Newsgroups: {group}\r\nFrom: a@b\r\n\r\nPost {number} on {group[-3:]}\r\n"
@@ -335,19 +309,14 @@ def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.Monke
         for number, side in enumerate(["train"] * 4 + ["test"] * 2)
         for group in ("sci.med", "rec.autos")
     }
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for name, post in posts.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(post)
-            archive.addfile(member, io.BytesIO(post.encode()))
-    with served_files.serving({"20news-bydate.tar.gz": stream.getvalue()}) as server:
+    packed = served_files.tarred({name: post.encode() for name, post in posts.items()})
+    with served_files.serving({"20news-bydate.tar.gz": packed}) as server:
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, f"{server.address}sets/")
         with pytest.raises(DataError, match="another checksum"):
-            load_dataset("20newsgroups", download=True)
-        digest = f"sha256:{hashlib.sha256(stream.getvalue()).hexdigest()}"
+            fetch("20newsgroups")
+        digest = f"sha256:{hashlib.sha256(packed).hexdigest()}"
         monkeypatch.setitem(toml_tables(FILES)["20newsgroups"], "checksum", digest)
-        rows = load_dataset("20newsgroups", download=True)
+        rows = fetch("20newsgroups")
     assert (rows.classes, len(rows.x_train), len(rows.x_test)) == (("rec.autos", "sci.med"), 8, 4)
     assert sorted(rows.texts[8:]) == [
         f"Post {number} on {group}" for number in (4, 5) for group in ("med", "tos")
@@ -357,14 +326,14 @@ def test_20_newsgroups_are_posts_without_their_headers(monkeypatch: pytest.Monke
     assert (texts.encode(rows.texts[8:]) == rows.x_test).all()
 
 
-def test_progress_counts_the_bytes_of_all_files(served: tuple[Served, Array]) -> None:
+def test_progress_counts_the_bytes_of_all_files(served):
     server, _ = served
-    told: list[tuple[int, int]] = []
+    told = []
     with downloading.report_progress(lambda done, total, message="": told.append((done, total))):
-        load_dataset("torchvision:mnist", download=True)
+        fetch(MNIST)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     count = sum(map(len, server.files.values()))
-    assert told[-2:] == [(count, DATASETS["torchvision:mnist"].n_bytes), (count, count)]
+    assert told[-2:] == [(count, DATASETS[MNIST].n_bytes), (count, count)]
 
 
 ROWS, WEIGHTS = "data/train-00000-of-00001.parquet", "model.safetensors"
@@ -392,7 +361,7 @@ print(json.dumps([said, told, [name for name in local_names() if ":" in name], s
 """
 
 
-def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path: Path) -> None:
+def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path):
     """Each repository has its own fault; the library's own setting for mirrors leads to the
     server."""
     timm = pytest.importorskip("timm")  # at the top it would take two seconds in every worker
@@ -450,34 +419,27 @@ def test_hub_sets_and_weights_come_whole_or_say_why_not(tmp_path: Path) -> None:
     assert max(done for done, _ in told) >= len(weights)
 
 
-ARFF = (
-    b"@relation tiny\n@attribute V1 numeric\n@attribute V2 numeric\n@attribute class {yes,"
-    b" no}\n@data\n"
-    + b"".join(b"%d,%d,%b\n" % (row, -row, b"yes" if row % 2 else b"no") for row in range(20))
-)
 TABLE = "/data/v1/download/41161/riccardo.arff"
 
 
 @pytest.fixture
-def openml(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    with served_files.serving(served_files.openml(41161, "riccardo", ARFF)) as server:
+def openml(monkeypatch):
+    with served_files.serving(served_files.openml(41161, "riccardo")) as server:
         server.has_ranges = True
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, server.address)
         yield server
 
 
 @pytest.mark.parametrize("how", ["well", "cut", "stalled"])
-def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(
-    how: str, openml: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(how, openml, monkeypatch):
     monkeypatch.setattr(downloading, "STALLED_SECONDS", 0.5)
     if how != "well":
         (openml.cut if how == "cut" else openml.stalled).add(TABLE)
-    dataset = load_dataset("openml:riccardo", download=True)
+    dataset = fetch(RICCARDO)
     assert (dataset.x_train.shape, dataset.classes) == ((16, 2), ("no", "yes"))
-    assert openml.sent[TABLE] == len(ARFF)
+    assert openml.sent[TABLE] == len(served_files.ARFF)
     openml.files.clear()
-    assert load_dataset("openml:riccardo").fingerprint == dataset.fingerprint
+    assert load_dataset(RICCARDO).fingerprint == dataset.fingerprint
 
 
 @pytest.mark.filterwarnings(
@@ -485,44 +447,42 @@ def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(
 )  # scikit-learn's second try
 @pytest.mark.parametrize("is_there", [False, True])
 def test_the_address_that_a_table_names_leads_to_no_file_outside_its_folder(
-    is_there: bool, openml: Served, tmp_path: Path
-) -> None:
+    is_there, openml, tmp_path
+):
     """scikit-learn keeps a file by the path of its address, and deletes what it cannot read
     there."""
     about = json.loads(openml.files["/api/v1/json/data/41161"])
     about["data_set_description"]["url"] = "https://openml.org/" + "../" * 4 + "other"
     openml.files |= {
         "/api/v1/json/data/41161": json.dumps(about).encode(),
-        "/" + "../" * 4 + "other": ARFF,
+        "/" + "../" * 4 + "other": served_files.ARFF,
     }
-    other = (
-        places.home("openml:riccardo") / "openml" / "openml.org" / ("../" * 4 + "other.gz")
-    ).resolve()
+    other = (places.home(RICCARDO) / "openml" / "openml.org" / ("../" * 4 + "other.gz")).resolve()
     assert other.is_relative_to(tmp_path)
     if is_there:
         other.write_bytes(b"somebody's")
     for download in (True, True, False):
         with pytest.raises(DataError):
-            load_dataset("openml:riccardo", download=download)
+            load_dataset(RICCARDO, download=download)
     assert (other.read_bytes() if other.exists() else b"") == (b"somebody's" if is_there else b"")
 
 
 @pytest.mark.filterwarnings(
     "ignore:Invalid cache, redownloading:RuntimeWarning"
 )  # scikit-learn's second try
-def test_a_table_that_openml_sends_badly_is_refused_and_asked_for_again(openml: Served) -> None:
+def test_a_table_that_openml_sends_badly_is_refused_and_asked_for_again(openml):
     good = dict(openml.files)
     faults = {
-        "another checksum|md5": ARFF.replace(b"19,", b"18,"),
+        "another checksum|md5": served_files.ARFF.replace(b"19,", b"18,"),
         "web page": served_files.PAGE,
         "answers 404": None,
     }
     for words, content in faults.items():
         openml.files.pop(TABLE) if content is None else openml.files.update({TABLE: content})
         with pytest.raises(DataError, match=f"could not be fetched.*({words})"):
-            load_dataset("openml:riccardo", download=True)
+            fetch(RICCARDO)
         with pytest.raises(DataError, match="is not on this machine"):
-            load_dataset("openml:riccardo")
+            load_dataset(RICCARDO)
         openml.files |= good
-    assert len(load_dataset("openml:riccardo", download=True).x_train) == 16
-    assert not list(places.home("openml:riccardo").glob("*.arff"))
+    assert len(fetch(RICCARDO).x_train) == 16
+    assert not list(places.home(RICCARDO).glob("*.arff"))

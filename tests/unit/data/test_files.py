@@ -4,7 +4,6 @@ told."""
 import io
 import pickle
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pillar_core.data import read_features
 from pillar_core.errors import DataError, PillarError
 from pillar_core.runs import loading
 from unit.image_files import npz, report_on
+from users import is_noted
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 2
@@ -32,7 +32,7 @@ def _table() -> pd.DataFrame:
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": np.where(Y, "yes", "no")})
 
 
-def test_npz_round_trip(tmp_path: Path) -> None:
+def test_npz_round_trip(tmp_path):
     path = tmp_path / "mine.npz"
     rows = {"x_train": X.astype(np.float16), "y_train": Y, "x_test": X[:2], "y_test": Y[:2]}
     path.write_bytes(npz(**rows, classes=["n", "y"], meta='{"width": 2}', more=1))
@@ -44,7 +44,7 @@ def test_npz_round_trip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
+def test_tables_with_a_split_column(ending, tmp_path):
     frame = _table().assign(split=["Train"] * 15 + [" test"] * 5)
     path = tmp_path / f"rows.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
@@ -53,29 +53,29 @@ def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(features.x_test, X[15:])
     np.testing.assert_array_equal(features.y_test, Y[15:])
     assert features.classes == ("no", "yes")
-    assert any("column 'split'" in note for note in features.notes)
+    assert is_noted(features.notes, "column 'split'")
 
 
-def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth() -> None:
+def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth():
     features = read_features(_csv(_table()), filename="t.csv")
     assert (len(features.x_train), len(features.x_test), np.bincount(features.y_test).tolist()) == (
         16,
         4,
         [2, 2],
     )
-    assert any("stratified fifth" in note for note in features.notes)
+    assert is_noted(features.notes, "stratified fifth")
     both = np.concatenate([features.x_train, features.x_test])
     np.testing.assert_array_equal(both[np.argsort(both[:, 0])], X)
     features = read_features(
         _csv(pd.DataFrame({"a": X[:, 0], "y": Y}), index=True), filename="t.csv"
     )
     assert features.d == 1
-    assert any("row numbers" in note for note in features.notes)
+    assert is_noted(features.notes, "row numbers")
     shuffled = pd.DataFrame({"a": X[:, 0], "y": Y}, index=np.arange(len(Y))[::-1])
     assert read_features(_csv(shuffled, index=True), filename="t.csv").d == 1, (
         "one private value decides no width"
     )
-    features = read_features(_csv(_table().assign(label=np.nan)), filename="t.csv")
+    features = read_features(_with(label=np.nan), filename="t.csv")
     assert features.y_train is None
     assert len(features.x_train) == 20
     table = pa.table(
@@ -91,6 +91,11 @@ def test_tables_without_a_split_column_give_labels_and_a_stratified_fifth() -> N
         3,
         5,
     ]
+
+
+def _with(**columns: Any) -> bytes:
+    """The table with other columns, as csv."""
+    return _csv(_table().assign(**columns))
 
 
 def _broken_cell() -> pd.DataFrame:
@@ -176,30 +181,30 @@ BAD: dict[str, tuple[bytes, str, str]] = (
             "a.csv",
             "no feature columns",
         ),
-        "words among features": (_csv(_table().assign(city="Ulm")), "a.csv", "'city' holds words"),
+        "words among features": (_with(city="Ulm"), "a.csv", "'city' holds words"),
         "cell": (_csv(_broken_cell()), "a.csv", "table row 7: column 'a' holds '12,5x'"),
         "gap": (
-            _csv(_table().assign(b=np.where(Y, X[:, 1], np.nan))),
+            _with(b=np.where(Y, X[:, 1], np.nan)),
             "a.csv",
             "table row 2 is not finite in columns b",
         ),
         "no label in a row": (
-            _csv(_table().assign(label=["yes", None] * 10)),
+            _with(label=["yes", None] * 10),
             "a.csv",
             "no label in table rows 1, 3",
         ),
         "split word": (
-            _csv(_table().assign(split=["train"] * 19 + ["exam"])),
+            _with(split=["train"] * 19 + ["exam"]),
             "a.csv",
             "rows 19 say exam",
         ),
         "split gap": (
-            _csv(_table().assign(split=["train"] * 18 + ["exam", None])),
+            _with(split=["train"] * 18 + ["exam", None]),
             "a.csv",
             "rows 18, 19 say exam, nothing.",
         ),
-        "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
-        "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
+        "no train": (_with(split="test"), "a.csv", "at least one row train"),
+        "regression": (_with(label=X[:, 0] + 0.5), "a.csv", "regression"),
         "digits": (f"a,label\n{_DIGITS}".encode(), "a.csv", "an infinite number"),
         "digits as label": (f"label,a\n{_DIGITS}".encode(), "a.csv", "one row each"),
         "records": (_parquet([{"b": row} for row in range(20)]), "a.parquet", "lists or records"),
@@ -238,7 +243,7 @@ BAD: dict[str, tuple[bytes, str, str]] = (
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_files_are_refused_with_the_reason(case: str) -> None:
+def test_bad_files_are_refused_with_the_reason(case):
     content, filename, message = BAD[case]
     with pytest.raises(DataError, match=message):
         read_features(content, filename=filename)
@@ -248,13 +253,13 @@ def test_bad_files_are_refused_with_the_reason(case: str) -> None:
         assert report.problems
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path):
     with pytest.raises(DataError, match="there is no file"):
         read_features(tmp_path / "absent.npz")
     assert not report_on(tmp_path / "absent.csv").ok
 
 
-def test_the_report_describes_a_good_file_and_which_rows_are_public() -> None:
+def test_the_report_describes_a_good_file_and_which_rows_are_public():
     report = report_on(
         npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]),
         "mine.npz",
@@ -292,9 +297,7 @@ def test_the_report_describes_a_good_file_and_which_rows_are_public() -> None:
 
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5])
 @pytest.mark.parametrize("sizes", [(10, 10), (40, 3, 17), (3, 2, 2, 2), (99, 1, 1)])
-def test_the_report_counts_the_public_rows_of_the_split(
-    sizes: tuple[int, ...], fraction: float
-) -> None:
+def test_the_report_counts_the_public_rows_of_the_split(sizes, fraction):
     labels = np.repeat(np.arange(len(sizes)), sizes)
     rows = np.arange(2.0 * len(labels)).reshape(-1, 2)
     report = report_on(
@@ -314,7 +317,7 @@ def test_the_report_counts_the_public_rows_of_the_split(
 
 
 @pytest.mark.parametrize("is_image", [False, True])
-def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
+def test_an_archive_may_say_whose_its_rows_are(is_image):
     who = np.array([f"p{row // 4}" for row in range(200)])
     x = (
         np.random.default_rng(0)
@@ -340,13 +343,13 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     )
     assert len(split.public_x) == 4 * report.n_public
     assert len(split.private) == 3 * (persons - report.n_public)
-    assert any("the first ones: at most 3" in note for note in report.notes)
+    assert is_noted(report.notes, "the first ones: at most 3")
     alone = loading.read(npz(**whole), filename="mine.npz").persons
     assert alone is not None
     assert alone.most == 1
 
 
-def test_the_report_tells_every_bad_row_and_why_three_are_too_few() -> None:
+def test_the_report_tells_every_bad_row_and_why_three_are_too_few():
     bad = X.copy()
     bad[[2, 9]] = np.nan
     report = report_on(npz(x_train=bad, y_train=Y, x_test=X[:, :1]), "mine.npz")
@@ -375,7 +378,7 @@ def test_what_is_no_data_set_is_refused_in_our_own_words(path, tmp_path, monkeyp
     assert not report_on(path).ok
 
 
-def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path: Path) -> None:
+def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path):
     for name in ("cat/1.png", "cat/2.png", "dog/deep/3.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"one")
@@ -391,7 +394,7 @@ def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path:
     assert data.state_of(str(tmp_path / "nothing")) == ""
 
 
-def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> None:
+def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path):
     target = tmp_path / "rows.csv"
     target.write_text("a,b\n1,2\n")
     folder = tmp_path / "set"
@@ -420,8 +423,8 @@ def _claiming(shape: tuple[int, ...], held: int, *, dtype: str = "<f4") -> bytes
     [((2**32,), "<f4"), ((10, 5), "<f4"), ((2, 5), "<f4"), ((-1, 5), "<f4"), ((10**12, 1), "<U0")],
 )
 def test_an_array_that_claims_what_it_does_not_hold_is_refused_before_there_is_room_for_it(
-    shape: tuple[int, ...], dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    shape, dtype, monkeypatch
+):
     monkeypatch.setattr(np.lib.format, "read_array", None)
     monkeypatch.setattr("pillar_core.data.scratch.on_disk", None)
     with pytest.raises(

@@ -14,7 +14,7 @@ from pillar_core.data.generators import gaussian_mixture
 FIVE_SIGMA = 5.0
 
 
-def test_mixture_closed_forms_agree_with_linear_algebra() -> None:
+def test_mixture_closed_forms_agree_with_linear_algebra():
     d, theta, sigma = 7, 0.6, 0.3
     data = load_dataset("gaussian_mixture", n=10, n_test=10, d=d, theta=theta, sigma=sigma)
     mu, nuisance = data.known["mu"], data.known["w_star"]
@@ -33,7 +33,7 @@ def test_mixture_closed_forms_agree_with_linear_algebra() -> None:
         assert math.isclose(data.known["xi"][k], 1 - np.linalg.norm(projector @ mu), abs_tol=1e-12)
 
 
-def test_mixture_margin_quantile_is_exact_and_deviations_follow_the_corollary() -> None:
+def test_mixture_margin_quantile_is_exact_and_deviations_follow_the_corollary():
     n, sigma = 200_000, 0.4
     data = load_dataset("gaussian_mixture", n=n, n_test=10, d=4, sigma=sigma, theta=0.9)
     margins = (2.0 * data.y_train - 1) * (data.x_train @ data.known["mu"])
@@ -47,7 +47,7 @@ def test_mixture_margin_quantile_is_exact_and_deviations_follow_the_corollary() 
 
 
 @pytest.mark.parametrize("d", [24, 29])
-def test_spiked_basis_diagonalises_the_sample_covariance(d: int) -> None:
+def test_spiked_basis_diagonalises_the_sample_covariance(d):
     n = 60_000
     data = load_dataset("spiked_features", n=n, n_test=100, d=d, C=4, seed=5)
     basis, values = data.known["basis"], data.known["eigenvalues"]
@@ -61,7 +61,7 @@ def test_spiked_basis_diagonalises_the_sample_covariance(d: int) -> None:
     assert (np.diff(values) <= 0).all()
 
 
-def test_spiked_rows_have_the_stated_means_sizes_spectrum_and_tails() -> None:
+def test_spiked_rows_have_the_stated_means_sizes_spectrum_and_tails():
     data = load_dataset("spiked_features", n=60_000, n_test=100, d=24, C=4, seed=5)
     assert set(np.bincount(data.y_train)) == {15_000}
     means = np.stack([data.x_train[data.y_train == code].mean(axis=0) for code in range(4)])
@@ -83,7 +83,7 @@ def test_spiked_rows_have_the_stated_means_sizes_spectrum_and_tails() -> None:
     np.testing.assert_array_equal(few.x_test, many.x_test)
 
 
-def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its_moment() -> None:
+def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its_moment():
     data = load_dataset("spiked_features", C=10)
     z, z_test = data.x_train @ data.known["basis"], data.x_test @ data.known["basis"]
     means = np.stack([z[data.y_train == code].mean(axis=0) for code in range(10)])
@@ -120,7 +120,7 @@ def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its
 
 
 @pytest.mark.slow
-def test_private_accuracy_on_spiked_features_peaks_at_a_small_k() -> None:
+def test_private_accuracy_on_spiked_features_peaks_at_a_small_k():
     """Full-batch noisy gradient descent at ε = 0.1, δ = 1e-5 on the leading public components,
     written out here."""
     data = load_dataset("spiked_features", C=10)

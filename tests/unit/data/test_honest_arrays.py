@@ -1,7 +1,6 @@
 """Arrays as people hand them over: names in a npz, sparse matrices, tensors, frames."""
 
 import io
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from pillar_core.data import read_features
 from pillar_core.data.files import read_parts
 from pillar_core.errors import DataError
 from unit.image_files import npz
+from users import is_noted
 
 X = np.arange(60, dtype=np.float32).reshape(20, 3) / 7
 Y = np.arange(20) % 2
@@ -39,14 +39,14 @@ Y = np.arange(20) % 2
         ),
     ],
 )
-def test_the_names_that_people_give_are_known_and_said(rows: str, labels: str | None) -> None:
+def test_the_names_that_people_give_are_known_and_said(rows, labels):
     features = read_features(npz(**{rows: X} | ({labels: Y} if labels else {})), filename="a.npz")
     np.testing.assert_array_equal(features.x_train, X)
     assert (features.y_train is None) == (labels is None)
-    assert rows == "x_train" or any(rows in note for note in features.notes)
+    assert rows == "x_train" or is_noted(features.notes, rows)
 
 
-def test_names_that_are_not_certain_are_asked_for_with_shapes() -> None:
+def test_names_that_are_not_certain_are_asked_for_with_shapes():
     features = read_features(
         npz(X_train=X, y_train=Y, X_test=X[:4], y_test=Y[:4]), filename="a.npz"
     )
@@ -64,12 +64,12 @@ def test_names_that_are_not_certain_are_asked_for_with_shapes() -> None:
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
-def test_a_sparse_file_holds_rows(kind: str) -> None:
+def test_a_sparse_file_holds_rows(kind):
     sparse = scipy.sparse.random(20, 50, density=0.1, format=kind, random_state=0)
     scipy.sparse.save_npz(out := io.BytesIO(), sparse)
     features = read_features(out.getvalue(), filename="bag.npz")
     np.testing.assert_allclose(features.x_train, sparse.toarray(), rtol=1e-6)
-    assert any("labels" in note for note in features.notes)
+    assert is_noted(features.notes, "labels")
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_a_sparse_file_holds_rows(kind: str) -> None:
     ],
     ids=["sparse", "with gradient", "double", "frame", "nullable", "lists"],
 )
-def test_rows_of_any_library_are_numbers(rows: Any) -> None:
+def test_rows_of_any_library_are_numbers(rows):
     np.testing.assert_allclose(pc.features(rows, Y).x_train, X, rtol=1e-6)
 
 
-def test_short_floats_and_dummies_are_numbers_and_words_are_not() -> None:
+def test_short_floats_and_dummies_are_numbers_and_words_are_not():
     np.testing.assert_allclose(
         pc.features(torch.tensor(X).bfloat16(), torch.tensor(Y)).x_train, X, rtol=0.01
     )

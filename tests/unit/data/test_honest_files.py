@@ -2,9 +2,6 @@
 
 import io
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +11,11 @@ import pytest
 from PIL import Image
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.arrays import Array
 from pillar_core.data import read_features, read_images
 from pillar_core.errors import DataError
 from pillar_core.rng import stream
+from users import run_command
 
 Y = np.arange(500) % 5
 
@@ -40,7 +37,7 @@ def bag_of_words() -> Array:
     [bag_of_words, lambda: np.tile(np.eye(1000, dtype=np.int64), (5, 1))],
     ids=["words", "one-hot rows"],
 )
-def test_rows_that_compress_well_are_read(made: Callable[[], Array]) -> None:
+def test_rows_that_compress_well_are_read(made):
     rows = made()
     labels = np.arange(len(rows)) % 3
     features = read_features(compressed(x_train=rows, y_train=labels), filename="rows.npz")
@@ -48,7 +45,7 @@ def test_rows_that_compress_well_are_read(made: Callable[[], Array]) -> None:
     assert (features.y_train == labels).all()
 
 
-def test_masks_and_drawings_are_read() -> None:
+def test_masks_and_drawings_are_read():
     masks = np.zeros((1000, 128, 128), np.uint8)
     masks[:, 20:40, 30:50] = 255
     images = read_images(
@@ -64,7 +61,7 @@ def test_masks_and_drawings_are_read() -> None:
     assert read_images(out.getvalue(), filename="scans.zip").x_train.shape == (16, 1000, 1400)
 
 
-def test_a_table_of_all_genes_and_one_of_many_species_are_read() -> None:
+def test_a_table_of_all_genes_and_one_of_many_species_are_read():
     genes = pd.DataFrame(stream(0, "genes").random((12, 20_531)).round(2).astype(np.float32))
     genes.columns = [f"gene_{number}" for number in range(20_531)]
     table = genes.assign(cls=["BRCA", "LUAD"] * 6).to_csv(index=False).encode()
@@ -81,9 +78,7 @@ def test_a_table_of_all_genes_and_one_of_many_species_are_read() -> None:
     assert (len(features.classes), len(features.x_train)) == (60, 380)
 
 
-def test_the_only_column_of_few_words_is_the_label_and_that_is_said(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_only_column_of_few_words_is_the_label_and_that_is_said(capsys, tmp_path):
     flowers = pd.DataFrame(
         {
             "Species": np.repeat(["rose", "iris"], 30),
@@ -100,8 +95,8 @@ def test_the_only_column_of_few_words_is_the_label_and_that_is_said(
         features = pc.load_features(path, **roles)
         assert features.classes == ("iris", "rose")
         assert note in features.notes
-    options = ["--person", "patient", "--public-fraction", "0.3", "--epsilon", "1"]
-    assert main(["run", "--method", "dp_ls", "--dataset", str(path), *options]) == 0
+    options = "--person patient --public-fraction 0.3 --epsilon 1"
+    assert run_command(f"run --method dp_ls --dataset {path} {options}") == 0
     assert note in capsys.readouterr().err
     assert pc.load_features(path, label="hairy", leave_out=["Species"]).classes == ("0", "1")
 
@@ -120,13 +115,13 @@ def test_the_only_column_of_few_words_is_the_label_and_that_is_said(
         {"sex": ["f", "m"] * 30, "bought": [0, 0, 1] * 20},
     ],
 )
-def test_columns_that_may_be_no_labels_are_asked_about(columns: dict[str, list[Any]]) -> None:
+def test_columns_that_may_be_no_labels_are_asked_about(columns):
     with pytest.raises(DataError, match="or is the only one of words"):
         pc.load_features(pd.DataFrame({"petal": np.arange(60) / 7, **columns}))
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
-def test_words_that_are_written_as_differences_are_read(encoding: str) -> None:
+def test_words_that_are_written_as_differences_are_read(encoding):
     table = pa.table({"a": Y / 2, "label": np.where(Y > 2, "yes", "no")})
     pq.write_table(
         table, out := io.BytesIO(), use_dictionary=False, column_encoding={"label": encoding}
@@ -137,7 +132,7 @@ def test_words_that_are_written_as_differences_are_read(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "largest"), [("tif", 1.0), ("tif", 255.0), ("pgm", 255), ("pgm", 4095)]
 )
-def test_grey_of_other_depths_is_read_in_its_own_range(kind: str, largest: float) -> None:
+def test_grey_of_other_depths_is_read_in_its_own_range(kind, largest):
     """Float32 TIFF from a microscope, and PGM as text: the whole range of the set becomes 0 …
     255."""
     ramp = np.linspace(0, largest, 30 * 30).reshape(30, 30)
@@ -159,7 +154,7 @@ def test_grey_of_other_depths_is_read_in_its_own_range(kind: str, largest: float
         )
 
 
-def test_a_learner_takes_more_than_five_thousand_features() -> None:
+def test_a_learner_takes_more_than_five_thousand_features():
     rows = stream(0, "wide").normal(size=(60, 5001)).astype(np.float32)
     features = pc.features(rows, np.arange(60) % 2, rows[:10], np.arange(10) % 2)
     assert pc.run(

@@ -2,7 +2,6 @@
 line that converts them."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from sklearn.utils import Bunch
 import pillar_core as pc
 from pillar_core.data import files, frames
 from pillar_core.errors import DataError
+from users import is_noted
 
 X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 Y = np.arange(40) % 2
@@ -48,7 +48,7 @@ def _hub_pictures() -> Any:
         lambda: datasets.DatasetDict(train=datasets.Dataset.from_pandas(FRAME.assign(label=Y))),
     ],
 )
-def test_rows_of_any_kind_become_the_same_features(source: Callable[[], Any]) -> None:
+def test_rows_of_any_kind_become_the_same_features(source):
     features = pc.load_features(source())
     assert features.x_test is not None
     assert (len(features.x_train), len(features.x_test), features.classes) == (32, 8, ("0", "1"))
@@ -57,7 +57,7 @@ def test_rows_of_any_kind_become_the_same_features(source: Callable[[], Any]) ->
     assert pc.split(source(), public_fraction=0.1).facts.n_private in (28, 29)
 
 
-def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class() -> None:
+def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class():
     features = pc.load_features(
         Bunch(
             data=X, target=Y, feature_names=["a", "b", "c"], target_names=np.array(["well", "sick"])
@@ -68,17 +68,14 @@ def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class() -> None:
         pc.load_features((X, 10 * np.arange(len(X))))
     metres = pc.load_features(FRAME.assign(label=Y))
     centimetres = FRAME.assign(a=FRAME["a"] + 0.01, b=FRAME["b"] * 100, label=Y)
-    assert any(
-        "one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes
-    )
-    assert not any(
-        "one unit" in note
-        for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes
+    assert is_noted(pc.split(metres, public=centimetres).notes, "one unit", "b")
+    assert not is_noted(
+        pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes, "one unit"
     )
 
 
 @pytest.mark.parametrize("source", [lambda: (PIXELS, Y), _hub_pictures])
-def test_pictures_become_pixels(source: Callable[[], Any]) -> None:
+def test_pictures_become_pixels(source):
     features = pc.load_features(source())
     assert (features.backbone, features.x_train.shape, features.x_train.max() <= 1) == (
         "raw_pixels",
@@ -87,7 +84,7 @@ def test_pictures_become_pixels(source: Callable[[], Any]) -> None:
     )
 
 
-def test_a_pair_of_npy_files_has_labels_and_one_alone_has_none(tmp_path: Path) -> None:
+def test_a_pair_of_npy_files_has_labels_and_one_alone_has_none(tmp_path):
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", Y)
     assert pc.load_features((tmp_path / "x.npy", str(tmp_path / "y.npy"))).classes == ("0", "1")
@@ -99,12 +96,12 @@ def test_a_pair_of_npy_files_has_labels_and_one_alone_has_none(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("source", [3, (X,), {"rows": X}, object()])
-def test_other_objects_are_refused_with_what_is_read(source: Any) -> None:
+def test_other_objects_are_refused_with_what_is_read(source):
     with pytest.raises(DataError, match="TensorDataset"):
         pc.load_features(source)
 
 
-def test_the_documents_table_of_formats_is_that_of_the_readers() -> None:
+def test_the_documents_table_of_formats_is_that_of_the_readers():
     table = re.search(r"\| format \| how it is read \|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL)
     assert table is not None
     rows = [line.split(" | ")[0] for line in table[1].splitlines()]
@@ -119,7 +116,7 @@ def test_the_documents_table_of_formats_is_that_of_the_readers() -> None:
     assert converted == {endings[0] for endings in files.CONVERSIONS}
 
 
-def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns() -> None:
+def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns():
     rows = {"age": X[:, 0].tolist(), "embedding": X.tolist(), "label": Y.tolist()}
     features = pc.load_features(
         datasets.DatasetDict(
@@ -136,7 +133,7 @@ def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns() -> Non
         )
 
 
-def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path: Path) -> None:
+def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path):
     order = [2, 0, 1]
     np.savez(tmp_path / "ward.npz", x_train=X, y_train=Y, feature_names=np.array(["a", "b", "c"]))
     np.savez(
@@ -147,9 +144,8 @@ def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path
     split = pc.split(tmp_path / "ward.npz", public=tmp_path / "open.npz")
     assert split.features.names == ("a", "b", "c")
     assert sorted(map(tuple, split.public_x.tolist())) == sorted(map(tuple, (X + 1).tolist()))
-    assert any("in another order" in note for note in split.notes)
-    assert any(
-        "have no names" in note
-        for note in pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes
+    assert is_noted(split.notes, "in another order")
+    assert is_noted(
+        pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes, "have no names"
     )
     assert pc.load_features(tmp_path / "classes.npz").names is None

@@ -1,20 +1,18 @@
 """Images from npz, folders and zips: layouts, mixtures of sizes, and files that do not decode."""
 
 import io
-import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from pillar_core.arrays import Array
-from pillar_core.data import load_candidate, load_dataset, load_images, read_images
+from pillar_core.data import load_candidate, load_images, read_images
 from pillar_core.data.images import folders
 from pillar_core.data.parts import COLOUR_SEEN, NO_EPSILON, SIZE_SEEN
 from pillar_core.errors import DataError
-from unit.image_files import encoded, report_on, written, zipped
+from unit.image_files import report_on, written, zipped
+from users import is_noted
 
 
 def _png(value: int, size: tuple[int, int] = (5, 4), mode: str = "L") -> bytes:
@@ -31,7 +29,7 @@ def _classes(prefix: str = "", n: int = 5) -> dict[str, bytes]:
     }
 
 
-def test_folder_and_zip_agree(tmp_path: Path) -> None:
+def test_folder_and_zip_agree(tmp_path):
     files = _classes()
     (tmp_path / "pets.zip").write_bytes(zipped(files))
     folder, packed = (
@@ -43,28 +41,28 @@ def test_folder_and_zip_agree(tmp_path: Path) -> None:
     assert folder.x_train.shape == (8, 4, 5)
     assert folder.x_train.dtype == np.uint8
     assert np.bincount(folder.y_test).tolist() == [1, 1]
-    assert any("stratified fifth" in note for note in folder.notes)
+    assert is_noted(folder.notes, "stratified fifth")
     np.testing.assert_array_equal(folder.x_train[:, 0, 0] >= 10, folder.y_train == 1)
 
 
 @pytest.mark.parametrize("prefix", ["", "pets/", "a/b/"])
-def test_train_and_test_folders_are_kept(prefix: str) -> None:
+def test_train_and_test_folders_are_kept(prefix):
     files = _classes(f"{prefix}train/") | _classes(f"{prefix}test/", 2)
     files |= {f"{prefix}val/cat/1.png": _png(3), f"{prefix}__MACOSX/x.png": b""}
     dataset = read_images(zipped(files), filename="pets.zip")
     assert (len(dataset.x_train), len(dataset.x_test)) == (10, 4)
-    assert not any("stratified" in note for note in dataset.notes)
-    assert any("1 images of the folder 'val'" in note for note in dataset.notes)
+    assert not is_noted(dataset.notes, "stratified")
+    assert is_noted(dataset.notes, "1 images of the folder 'val'")
 
 
-def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path: Path) -> None:
+def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path):
     files = _classes() | {"cat/big.png": _png(200, (50, 40), "RGB"), "readme.txt": b"hello"}
     dataset = read_images(zipped(files), filename="pets.zip")
     assert dataset.x_train.shape[1:] == (4, 5, 3)
-    assert any("resized to 4 × 5" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "resized to 4 × 5")
     assert dataset.caveats == (SIZE_SEEN, COLOUR_SEEN)
     assert all(NO_EPSILON.format(caveat) in dataset.notes for caveat in dataset.caveats)
-    assert any("1 files are no images" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "1 files are no images")
     images = np.arange(10 * 6, dtype=np.uint8).reshape(10, 2, 3, 1)
     path = _npz(
         tmp_path, train_images=images, train_labels=(np.arange(10) % 2)[:, None], val_images=images
@@ -89,7 +87,7 @@ def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path: Pat
         (_classes("train/") | {"test/emu/1.png": _png(1)}, "emu"),
     ],
 )
-def test_bad_archives_are_refused(files: dict[str, bytes], message: str) -> None:
+def test_bad_archives_are_refused(files, message):
     with pytest.raises(DataError, match=message):
         read_images(zipped(files), filename="pets.zip")
     assert not report_on(zipped(files), "pets.zip").ok
@@ -117,18 +115,16 @@ def _npz(tmp_path: Path, **arrays: object) -> Path:
         ),
     ],
 )
-def test_bad_image_arrays_are_refused(
-    arrays: dict[str, object], message: str, tmp_path: Path
-) -> None:
+def test_bad_image_arrays_are_refused(arrays, message, tmp_path):
     with pytest.raises(DataError, match=message):
         load_images(_npz(tmp_path, **arrays))
 
 
-def test_of_many_broken_files_few_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[object] = []
+def test_of_many_broken_files_few_are_opened(monkeypatch):
+    opened = []
     whole = folders.Member._image
 
-    def counted(self: folders.Member) -> Any:
+    def counted(self):
         opened.append(self.path)
         return whole(self)
 
@@ -148,7 +144,7 @@ def test_of_many_broken_files_few_are_opened(monkeypatch: pytest.MonkeyPatch) ->
     assert len(opened) == 256
 
 
-def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_formats_that_endings_name_are_opened(monkeypatch):
     """Pillow would hand PostScript, whatever its ending, to another program."""
     monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", None)
     postscript = (
@@ -161,15 +157,13 @@ def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.Monke
     assert "4 of 4 images do not decode" in report.problems[0]
 
 
-def test_files_that_cannot_be_looked_at_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_files_that_cannot_be_looked_at_are_left_out(monkeypatch, tmp_path):
     whole, root = (
         Path.stat,
         written(tmp_path, _classes() | {"cat/locked.png": b"", "dog/notes.txt": b""}),
     )
 
-    def refused(self: Path, **options: Any) -> Any:
+    def refused(self, **options):
         if self.name == "locked.png":
             raise PermissionError(13, "Permission denied", str(self))
         return whole(self, **options)
@@ -184,9 +178,7 @@ def test_files_that_cannot_be_looked_at_are_left_out(
     "broken",
     [{"persons": np.arange(20) // 2 + 0.5}, {"persons": np.arange(19)}, {"rows_per_person": 0}],
 )
-def test_images_that_name_persons_are_never_taken_without_them(
-    broken: dict[str, Any], tmp_path: Path
-) -> None:
+def test_images_that_name_persons_are_never_taken_without_them(broken, tmp_path):
     """Whatever else of the file was refused, its images were taken without labels and persons: a
     person's ten rows entered a release."""
     images = np.random.default_rng(0).integers(0, 255, (20, 8, 8), dtype=np.uint8)
@@ -207,71 +199,3 @@ def test_images_that_name_persons_are_never_taken_without_them(
     assert found.persons.most == 2
     np.savez(tmp_path / "b.npz", x_train=images, y_train=np.ones(20, dtype=np.int64))
     assert load_candidate(str(tmp_path / "b.npz")).notes == ("Taken without labels.",)
-
-
-N = 60
-
-
-@pytest.fixture(params=["fashion_mnist", "cifar10", "gtsrb", "mnist", "pneumonia"])
-def real(request: pytest.FixtureRequest, shared: Path) -> dict[str, Array]:
-    with np.load(shared / "data" / "images" / f"{request.param}.npz", allow_pickle=False) as file:
-        x, y, x_test, y_test = (file[key] for key in ("x_train", "y_train", "x_test", "y_test"))
-    known = np.isin(y_test[:N], np.unique(y[:N]))
-    return {
-        "x_train": x[:N],
-        "y_train": y[:N],
-        "x_test": x_test[:N][known],
-        "y_test": y_test[:N][known],
-    }
-
-
-def _files(real: dict[str, Array]) -> dict[str, bytes]:
-    return {
-        f"{side}/{int(label):02d}/{number:05d}.png": encoded(image)
-        for side in ("train", "test")
-        for number, (image, label) in enumerate(
-            zip(real[f"x_{side}"], real[f"y_{side}"], strict=True)
-        )
-    }
-
-
-def _sorted(rows: Array, labels: Array) -> list[tuple[int, bytes]]:
-    return sorted((int(label), row.tobytes()) for row, label in zip(rows, labels, strict=True))
-
-
-def test_npz_folder_and_zip_hold_the_same(real: dict[str, Array], tmp_path: Path) -> None:
-    np.savez(
-        tmp_path / "a.npz",
-        **{
-            f"{side}_{what}": real[f"{key}_{side}"]
-            for side in ("train", "test")
-            for what, key in (("images", "x"), ("labels", "y"))
-        },
-    )
-    files = _files(real)
-    (tmp_path / "a.zip").write_bytes(zipped(files))
-    for place in (tmp_path / "a.npz", tmp_path / "a.zip", written(tmp_path / "folder", files)):
-        found = load_images(place)
-        codes = np.unique(real["y_train"])
-        for rows, labels, side in (
-            (found.x_train, found.y_train, "train"),
-            (found.x_test, found.y_test, "test"),
-        ):
-            assert _sorted(rows, codes[labels]) == _sorted(real[f"x_{side}"], real[f"y_{side}"])
-        assert report_on(place, public_fraction=0.5).ok
-
-
-def test_torchvision_layout_of_real_grey_images(shared: Path, tmp_path: Path) -> None:
-    with np.load(shared / "data" / "images" / "fashion_mnist.npz", allow_pickle=False) as file:
-        x, y, x_test, y_test = (file[key] for key in ("x_train", "y_train", "x_test", "y_test"))
-    for side, rows, labels in (("train", x, y), ("t10k", x_test, y_test)):
-        head = struct.pack(">HBBIII", 0, 8, 3, *rows.shape)
-        files = {f"{side}-images-idx3-ubyte": head + rows.tobytes()}
-        files[f"{side}-labels-idx1-ubyte"] = (
-            struct.pack(">HBBI", 0, 8, 1, len(labels)) + labels.astype(np.uint8).tobytes()
-        )
-        written(tmp_path / "FashionMNIST" / "raw", files)
-    found = load_dataset("torchvision:fashionmnist", root=tmp_path)
-    np.testing.assert_array_equal(found.x_train, x)
-    np.testing.assert_array_equal(found.y_test, y_test)
-    assert found.classes[-1] == "Ankle boot"

@@ -12,23 +12,15 @@ import h5py
 import numpy as np
 import pytest
 from scipy.io import savemat
+from served_files import cifar_batch, cifar_batches, idx
 
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset, load_images
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS
 from pillar_core.errors import DataError, MissingDependencyError
-from unit.image_files import encoded, images_of, picture, written
-
-
-def _idx(values: Array) -> bytes:
-    """The idx format of MNIST: two zero bytes, type 8 (unsigned bytes), number of dimensions,
-    big-endian sizes, values."""
-    return (
-        struct.pack(">HBB", 0, 8, values.ndim)
-        + struct.pack(f">{values.ndim}I", *values.shape)
-        + values.astype(np.uint8).tobytes()
-    )
+from unit.image_files import encoded, images_of, picture, pictures, written
+from users import is_noted
 
 
 def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
@@ -37,36 +29,14 @@ def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
     for side, (rows, labels) in parts.items():
         written(
             root / name / "raw",
-            {f"{side}-images-idx3-ubyte": _idx(rows), f"{side}-labels-idx1-ubyte": _idx(labels)},
+            {f"{side}-images-idx3-ubyte": idx(rows), f"{side}-labels-idx1-ubyte": idx(labels)},
         )
     return x, y
 
 
-def _cifar_batch(rows: Array, labels: Array, key: str, protocol: int) -> bytes:
-    flat = np.ascontiguousarray(rows.transpose(0, 3, 1, 2)).reshape(len(rows), -1)
-    return pickle.dumps(
-        {
-            "batch_label": "a batch",
-            "data": flat,
-            key: labels.tolist(),
-            "filenames": ["a.png"] * len(rows),
-        },
-        protocol,
-    )
-
-
 def _cifar10(root: Path, protocol: int = 2) -> tuple[Array, Array]:
     x, y = images_of(60, (32, 32, 3), 10)
-    names = [f"class{code}" for code in range(10)]
-    files = {
-        f"data_batch_{i + 1}": _cifar_batch(
-            x[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10], "labels", protocol
-        )
-        for i in range(5)
-    }
-    files["test_batch"] = _cifar_batch(x[50:], y[50:], "labels", protocol)
-    files["batches.meta"] = pickle.dumps({"label_names": names}, protocol)
-    written(root / "cifar-10-batches-py", files)
+    written(root / "cifar-10-batches-py", cifar_batches(x, y, protocol))
     return x, y
 
 
@@ -90,7 +60,7 @@ def _gtsrb(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("below", ["", "MNIST", "MNIST/raw"])
-def test_mnist_files_are_read_through_torchvision(tmp_path: Path, below: str) -> None:
+def test_mnist_files_are_read_through_torchvision(tmp_path, below):
     x, y = _mnist(tmp_path)
     dataset = load_images(tmp_path / below)
     np.testing.assert_array_equal(dataset.x_train, x[:40])
@@ -98,12 +68,12 @@ def test_mnist_files_are_read_through_torchvision(tmp_path: Path, below: str) ->
     assert dataset.classes[3] == "3 - three"
 
 
-def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path: Path) -> None:
+def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path):
     x, _ = _mnist(tmp_path, "FashionMNIST")
     dataset = load_dataset("torchvision:fashionmnist", root=tmp_path)
     np.testing.assert_array_equal(dataset.x_test, x[40:])
     assert (dataset.name, dataset.title) == ("torchvision:fashionmnist", "Fashion-MNIST")
-    assert any("counts 60,000 train rows, these files hold 40" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "counts 60,000 train rows, these files hold 40")
     _mnist(tmp_path)
     path = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:5000])
@@ -112,7 +82,7 @@ def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path: 
 
 
 @pytest.mark.parametrize("protocol", [2, 4, 5])
-def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, protocol: int) -> None:
+def test_cifar_batches_are_read_without_unpickling_objects(tmp_path, protocol):
     x, y = _cifar10(tmp_path, protocol)
     for place in (tmp_path, tmp_path / "cifar-10-batches-py"):
         dataset = load_images(place)
@@ -122,7 +92,7 @@ def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, proto
         assert dataset.classes[9] == "class9"
 
 
-def test_cifar_batches_of_python_2_are_read(tmp_path: Path) -> None:
+def test_cifar_batches_of_python_2_are_read(tmp_path):
     """The official files were pickled by Python 2: byte strings, and numpy.core.multiarray. Written
     here opcode by opcode."""
     x, y = _cifar10(tmp_path)
@@ -153,7 +123,7 @@ class _Code:
 
 
 @pytest.mark.parametrize("protocol", [2, 4])
-def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
+def test_a_planted_pickle_runs_nothing(tmp_path, protocol):
     _cifar10(tmp_path)
     path, proof = tmp_path / "cifar-10-batches-py" / "data_batch_2", tmp_path / "proof"
     path.write_bytes(pickle.dumps({"data": _Code(proof), "labels": [0]}, protocol))
@@ -180,14 +150,14 @@ def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
         ),
     ],
 )
-def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: object) -> None:
+def test_batches_that_hold_something_else_are_refused(tmp_path, state):
     _cifar10(tmp_path)
     (tmp_path / "cifar-10-batches-py" / "data_batch_1").write_bytes(pickle.dumps(state, 4))
     with pytest.raises(DataError, match="cannot be read as cifar-10-batches-py"):
         load_images(tmp_path)
 
 
-def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path: Path) -> None:
+def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path):
     _cifar10(tmp_path)
     with pytest.raises(
         DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"
@@ -196,25 +166,25 @@ def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path: Pat
     assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)
 
 
-def test_cifar100_python(tmp_path: Path) -> None:
+def test_cifar100_python(tmp_path):
     x, y = images_of(40, (32, 32, 3), 20)
     names = [f"fine{code}" for code in range(20)]
     written(
         tmp_path / "cifar-100-python",
         {
-            "train": _cifar_batch(x[:20], y[:20], "fine_labels", 2),
-            "test": _cifar_batch(x[20:], y[20:], "fine_labels", 2),
+            "train": cifar_batch(x[:20], y[:20], "fine_labels"),
+            "test": cifar_batch(x[20:], y[20:], "fine_labels"),
             "meta": pickle.dumps({"fine_label_names": names, "coarse_label_names": ["c"]}, 2),
         },
     )
     np.testing.assert_array_equal(load_images(tmp_path / "cifar-100-python").x_train, x[:20])
 
 
-def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: Path) -> None:
+def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path):
     dataset = load_images(_gtsrb(tmp_path))
     assert dataset.x_train.shape == (12, 17, 20, 3)
     assert dataset.classes == ("00", "01", "02")
-    assert any("different sizes were resized to 17 × 20" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "different sizes were resized to 17 × 20")
     np.testing.assert_array_equal(dataset.y_test, [0, 1, 2, 0, 1, 2])
     assert (
         load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint
@@ -226,7 +196,7 @@ def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path: 
         load_images(tmp_path)
 
 
-def test_svhn_with_another_checksum_is_refused(tmp_path: Path) -> None:
+def test_svhn_with_another_checksum_is_refused(tmp_path):
     x, y = images_of(20, (32, 32, 3), 10)
     for side in ("train", "test"):
         savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": y[:, None] + 1})
@@ -234,7 +204,7 @@ def test_svhn_with_another_checksum_is_refused(tmp_path: Path) -> None:
         load_dataset("torchvision:svhn", root=tmp_path)
 
 
-def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_svhn_rows_come_out_upright(tmp_path, monkeypatch):
     """torchvision's own reader on files whose checksum is made to match: axes, and 10 standing for
     the digit 0."""
     x, y = images_of(20, (32, 32, 3), 10)
@@ -249,7 +219,7 @@ def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(dataset.y_train, y)
 
 
-def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flowers_use_the_official_lists(tmp_path, monkeypatch):
     base = written(
         tmp_path / "flowers-102",
         {f"jpg/image_{i:05d}.jpg": picture(i % 3, i, kind="jpeg") for i in range(1, 13)},
@@ -267,17 +237,10 @@ def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(dataset.y_test, labels[6:] - 1)
 
 
-def test_pets_use_the_official_lists(tmp_path: Path) -> None:
+def test_pets_use_the_official_lists(tmp_path):
     names = ["Abyssinian", "american_bulldog"]
     base = tmp_path / "oxford-iiit-pet"
-    written(
-        base,
-        {
-            f"images/{name}_{i}.jpg": picture(code, i, kind="jpeg")
-            for code, name in enumerate(names)
-            for i in range(4)
-        },
-    )
+    written(base, pictures(names, 4, "images/{}_{}.jpg"))
     line = "{name}_{i} {code} 1 1"
     for side, numbers in (("trainval", (0, 1)), ("test", (2, 3))):
         rows = [
@@ -291,22 +254,15 @@ def test_pets_use_the_official_lists(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dataset.y_train, [0, 0, 1, 1])
 
 
-def test_caltech256_leaves_clutter_out(tmp_path: Path) -> None:
+def test_caltech256_leaves_clutter_out(tmp_path):
     folders = ("001.ak47", "002.american-flag", "257.clutter")
-    written(
-        tmp_path / "caltech256",
-        {
-            f"256_ObjectCategories/{name}/{i}.jpg": picture(c, i, kind="jpeg")
-            for c, name in enumerate(folders)
-            for i in range(5)
-        },
-    )
+    written(tmp_path / "caltech256", pictures(folders, 5, "256_ObjectCategories/{}/{}.jpg"))
     dataset = load_dataset("torchvision:caltech256", root=tmp_path, seed=3)
     assert dataset.classes == folders[:2]
     assert (len(dataset.x_train), len(dataset.x_test)) == (8, 2)
 
 
-def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
+def test_pcam_is_read_from_its_own_files(tmp_path):
     x, y = images_of(12, (96, 96, 3), 2)
     base = tmp_path / "pcam"
     base.mkdir()
@@ -318,18 +274,14 @@ def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dataset.x_train, x[:8])
 
 
-def test_a_package_that_a_layout_needs_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_a_layout_needs_is_asked_for(tmp_path, monkeypatch):
     written(tmp_path, {LAYOUTS["pcam"].marker: b"patches"})
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(MissingDependencyError, match=r"needs the package h5py.*`hdf5`"):
         load_dataset("torchvision:pcam", root=tmp_path)
 
 
-def test_a_version_of_torchvision_without_a_private_attribute_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_of_torchvision_without_a_private_attribute_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(layouts, "class_of", lambda _: lambda root, **split: object())
     for name in ("dtd", "pcam"):
         with pytest.raises(
@@ -339,7 +291,7 @@ def test_a_version_of_torchvision_without_a_private_attribute_is_named(
             layouts.read(LAYOUTS[name], tmp_path)
 
 
-def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
+def test_class_folders_stand_in_for_a_layout(tmp_path):
     places = [(side, code, i) for side in ("train", "test") for code in (0, 1) for i in range(3)]
     written(
         tmp_path, {f"{side}/{'ab'[code]}/{i}.png": picture(code, i) for side, code, i in places}
@@ -348,7 +300,7 @@ def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (6, 6, ("a", "b"))
 
 
-def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None:
+def test_a_folder_with_something_else_says_how_to_get_it(tmp_path):
     written(tmp_path, {"notes.txt": b"nothing"})
     with pytest.raises(
         DataError,
@@ -357,12 +309,11 @@ def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None
         load_dataset("torchvision:stl10", root=tmp_path)
 
 
-def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path: Path) -> None:
+def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path):
     deep = encoded(np.full((6, 8), 0x4000, dtype=np.uint16))
     written(
         tmp_path,
-        {f"{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(4)}
-        | {"b/deep.png": deep},
+        pictures("ab", 4) | {"b/deep.png": deep},
     )
     dataset = load_images(tmp_path)
     assert dataset.x_train.shape[1:] == (6, 8, 3)

@@ -33,7 +33,7 @@ ROWS = npz(
 @pytest.mark.parametrize(
     ("content", "name"), [(ROWS, "rows.npz"), (zipped(PICTURES), "pictures.zip")]
 )
-def test_what_is_read_is_what_the_library_reads(content: bytes, name: str, tmp_path: Path) -> None:
+def test_what_is_read_is_what_the_library_reads(content, name, tmp_path):
     (tmp_path / name).write_bytes(content)
     expected = read(content, filename=name)
     brought = (
@@ -61,22 +61,18 @@ def test_what_is_read_is_what_the_library_reads(content: bytes, name: str, tmp_p
         (NUMBERS.replace(b",1\n", b",0\n").replace(b",2\n", b",0\n"), "one.csv", "two classes"),
     ],
 )
-def test_what_is_no_data_is_refused_in_the_library_s_words(
-    content: bytes, name: str, problem: str
-) -> None:
+def test_what_is_no_data_is_refused_in_the_library_s_words(content, name, problem):
     with pytest.raises(DataError, match=problem):
         _ = Reading(content, name).rows
 
 
-def test_a_table_of_words_and_gaps_comes_whole() -> None:
+def test_a_table_of_words_and_gaps_comes_whole():
     brought = Reading(TABLE, "words.csv", as_written=("who",))
     assert brought.wait(600)
     pd.testing.assert_frame_equal(brought.table, pd.read_csv(io.BytesIO(TABLE), dtype={"who": str}))
 
 
-def test_a_large_folder_is_mapped_from_where_decoding_keeps_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_folder_is_mapped_from_where_decoding_keeps_it(tmp_path, monkeypatch):
     root = written(tmp_path / "pets", PICTURES)
     program = (
         "from pillar_core.data import reader, scratch; scratch.LARGEST_IN_MEMORY = 1000;"
@@ -111,8 +107,8 @@ def test_a_large_folder_is_mapped_from_where_decoding_keeps_it(
     ],
 )
 def test_what_takes_more_memory_is_told_with_the_number_and_the_way_on(
-    content: bytes, name: str, problem: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    content, name, problem, monkeypatch
+):
     monkeypatch.setenv("PILLAR_MEMORY", "50M")
     with pytest.raises(
         DataError, match=rf"{problem}.*at most 50 MiB.*set PILLAR_MEMORY=16G before"
@@ -121,9 +117,7 @@ def test_what_takes_more_memory_is_told_with_the_number_and_the_way_on(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
-def test_a_memory_that_is_set_holds_for_a_command_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_memory_that_is_set_holds_for_a_command_too(tmp_path, monkeypatch):
     (tmp_path / "long.csv").write_bytes(b"a,label\n" + b"1,x\n0,y\n" * 2_000_000)
     np.savez(tmp_path / "wide.npz", x_train=np.zeros((50, 100_000)))
     monkeypatch.setenv("PILLAR_MEMORY", "50M")
@@ -138,7 +132,7 @@ def test_a_memory_that_is_set_holds_for_a_command_too(
         read(tmp_path / "short.csv")
 
 
-def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch):
     assert 2**26 < room.memory_limit() < 2**43
     for text, size in (
         ("4G", 2**32),
@@ -155,9 +149,7 @@ def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("program", ["os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(600)"])
-def test_a_reader_that_dies_or_is_stopped_refuses_the_file(
-    program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_dies_or_is_stopped_refuses_the_file(program, monkeypatch):
     line = [sys.executable, "-c", f"import os, signal, sys, time; sys.stdin.readline(); {program}"]
     reader._end()
     monkeypatch.setattr(
@@ -176,8 +168,8 @@ def test_a_reader_that_dies_or_is_stopped_refuses_the_file(
     reader._end()
 
 
-def test_a_machine_that_starts_no_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused() -> None:
+def test_a_machine_that_starts_no_process_says_so(monkeypatch):
+    def refused():
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     reader._end()
@@ -187,7 +179,7 @@ def test_a_machine_that_starts_no_process_says_so(monkeypatch: pytest.MonkeyPatc
         Reading(NUMBERS, "numbers.csv")
 
 
-def test_a_prepared_process_that_has_ended_is_replaced_and_ends_with_who_prepared_it() -> None:
+def test_a_prepared_process_that_has_ended_is_replaced_and_ends_with_who_prepared_it():
     reader.prepare()
     reader._READY[0].kill()
     reader._READY[0].wait()

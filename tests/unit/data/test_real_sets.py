@@ -1,6 +1,8 @@
 """The papers' data sets in the arrangements that their sources hand out, written small; and what is
 said when they are not there."""
 
+import functools
+import operator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ import pillar_core as pc
 from pages.frame import odds
 from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError, SettingError, UnknownNameError
-from unit.image_files import images_of, picture, written, zipped
+from unit.image_files import images_of, picture, pictures, written, zipped
+from users import is_noted
 
 REAL_SETS = [name for name, card in DATASETS.items() if card.needs_files]
 PAPERS = {
@@ -34,15 +37,11 @@ PAPERS = {
 def _two_sides(
     prefix: str = "", classes: tuple[str, ...] = ("a", "b"), n: int = 3
 ) -> dict[str, bytes]:
-    return {
-        f"{prefix}{side}/{name}/{i}.png": picture(code, i)
-        for side in ("train", "test")
-        for code, name in enumerate(classes)
-        for i in range(n)
-    }
+    sides = (pictures(classes, n, f"{prefix}{side}/{{}}/{{}}.png") for side in ("train", "test"))
+    return functools.reduce(operator.or_, sides)
 
 
-def test_every_set_of_the_papers_has_a_card() -> None:
+def test_every_set_of_the_papers_has_a_card():
     found = {
         paper: {name for name in REAL_SETS if paper in DATASETS[name].papers} for paper in PAPERS
     }
@@ -52,9 +51,7 @@ def test_every_set_of_the_papers_has_a_card() -> None:
 @pytest.mark.parametrize(
     "name", [*REAL_SETS, "hub:owner/name", "openml:1464", "torchvision:dtd", "medmnist:bloodmnist"]
 )
-def test_a_card_says_everything_and_what_to_do(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_card_says_everything_and_what_to_do(name, tmp_path, monkeypatch):
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
     card = DATASETS[name]
     assert card.source
@@ -82,10 +79,8 @@ def test_a_card_says_everything_and_what_to_do(
     ],
 )
 @pytest.mark.filterwarnings("ignore:A network error occurred")
-def test_no_network_says_what_to_do_and_leaves_nothing(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> object:
+def test_no_network_says_what_to_do_and_leaves_nothing(name, tmp_path, monkeypatch):
+    def refuse(*_, **__):
         raise OSError("Network is unreachable")
 
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
@@ -97,9 +92,7 @@ def test_no_network_says_what_to_do_and_leaves_nothing(
     assert not DATASETS[name].is_here()
 
 
-def test_sets_that_cannot_be_fetched_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sets_that_cannot_be_fetched_say_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
     with pytest.raises(
         DataError, match=r"CUB-200.*is not on this machine.*By hand: unpack CUB_200_2011"
@@ -107,7 +100,7 @@ def test_sets_that_cannot_be_fetched_say_so(
         load_dataset("cub_200", download=True)
 
 
-def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path: Path) -> None:
+def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path):
     place = tmp_path / "torchvision-mnist"
     with (  # noqa: PT012 - both lines are the download
         pytest.raises(DataError, match="could not be fetched"),
@@ -123,9 +116,7 @@ def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path: P
     assert places.is_filled(place)
 
 
-def test_a_killed_download_is_cleared_when_started_again_and_files_of_the_user_never(
-    tmp_path: Path,
-) -> None:
+def test_a_killed_download_is_cleared_when_started_again_and_files_of_the_user_never(tmp_path):
     place = written(
         tmp_path / "set", {places.UNFINISHED: b"", "raw/a": b"half", "raw/a.zip": b"archive"}
     )
@@ -144,7 +135,7 @@ def test_a_killed_download_is_cleared_when_started_again_and_files_of_the_user_n
 
 @pytest.mark.parametrize("as_zip", [False, True])
 @pytest.mark.parametrize("prefix", ["", "chest_xray/"])
-def test_pneumonia_in_folders_or_zip(tmp_path: Path, as_zip: bool, prefix: str) -> None:
+def test_pneumonia_in_folders_or_zip(tmp_path, as_zip, prefix):
     own = _two_sides(prefix, ("NORMAL", "PNEUMONIA"))
     files = own | {f"{prefix}val/NORMAL/1.png": picture(0, 1)}
     if prefix:
@@ -161,7 +152,7 @@ def test_pneumonia_in_folders_or_zip(tmp_path: Path, as_zip: bool, prefix: str) 
     assert dataset.classes == ("NORMAL", "PNEUMONIA")
 
 
-def test_knee_grades_leave_the_second_test_set_out(tmp_path: Path) -> None:
+def test_knee_grades_leave_the_second_test_set_out(tmp_path):
     grades = tuple("01234")
     written(
         tmp_path,
@@ -171,15 +162,8 @@ def test_knee_grades_leave_the_second_test_set_out(tmp_path: Path) -> None:
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (10, 10, grades)
 
 
-def test_flower_16_sets_a_fifth_apart_by_the_seed(tmp_path: Path) -> None:
-    written(
-        tmp_path / "flowers",
-        {
-            f"{name}/{i}.png": picture(c, i)
-            for c, name in enumerate(("aster", "rose"))
-            for i in range(10)
-        },
-    )
+def test_flower_16_sets_a_fifth_apart_by_the_seed(tmp_path):
+    written(tmp_path / "flowers", pictures(("aster", "rose"), 10))
     first, again, other = (
         load_dataset("flower_16", seed=seed, root=tmp_path) for seed in (0, 0, 1)
     )
@@ -207,7 +191,7 @@ def _cub_2011(root: Path) -> Path:
     )
 
 
-def test_cub_200_of_2011(tmp_path: Path) -> None:
+def test_cub_200_of_2011(tmp_path):
     _cub_2011(tmp_path / "CUB_200_2011")
     dataset = load_dataset("cub_200", root=tmp_path)
     assert dataset.classes == ("Black footed Albatross", "Crested Auklet")
@@ -215,13 +199,9 @@ def test_cub_200_of_2011(tmp_path: Path) -> None:
     assert "The edition of 2011." in dataset.notes
 
 
-def test_cub_200_of_2010(tmp_path: Path) -> None:
+def test_cub_200_of_2010(tmp_path):
     birds = ("001.Black_footed_Albatross", "002.Crested_Auklet")
-    files = {
-        f"images/{bird}/{i}.jpg": picture(c, i, kind="jpeg")
-        for c, bird in enumerate(birds)
-        for i in range(4)
-    }
+    files = pictures(birds, 4, "images/{}/{}.jpg")
     for side, numbers in (("train", (0, 1)), ("test", (2, 3))):
         files[f"lists/{side}.txt"] = "\n".join(
             f"{bird}/{i}.jpg" for bird in birds for i in numbers
@@ -239,16 +219,9 @@ def test_cub_200_of_2010(tmp_path: Path) -> None:
         load_dataset("cub_200", root=tmp_path)
 
 
-def test_stanford_dogs_lists_in_matlab_files(tmp_path: Path) -> None:
+def test_stanford_dogs_lists_in_matlab_files(tmp_path):
     breeds = ("n02085620-Chihuahua", "n02085782-Japanese_spaniel")
-    written(
-        tmp_path / "Images",
-        {
-            f"{breed}/{i}.jpg": picture(c, i, kind="jpeg")
-            for c, breed in enumerate(breeds)
-            for i in range(5)
-        },
-    )
+    written(tmp_path / "Images", pictures(breeds, 5, "{}/{}.jpg"))
     for name, numbers in (("train_list", (0, 1, 2)), ("test_list", (3, 4))):
         cells = np.array([[f"{breed}/{i}.jpg"] for breed in breeds for i in numbers], dtype=object)
         savemat(tmp_path / f"{name}.mat", {"file_list": cells})
@@ -265,13 +238,9 @@ def test_stanford_dogs_lists_in_matlab_files(tmp_path: Path) -> None:
     assert "Chihuahua" in load_dataset("stanford_dogs", root=tmp_path).classes[0]
 
 
-def test_mit_67_lists(tmp_path: Path) -> None:
+def test_mit_67_lists(tmp_path):
     rooms = ("airport_inside", "kitchen")
-    files = {
-        f"Images/{room}/{i}.jpg": picture(c, i, kind="jpeg")
-        for c, room in enumerate(rooms)
-        for i in range(6)
-    }
+    files = pictures(rooms, 6, "Images/{}/{}.jpg")
     files["TrainImages.txt"] = "\r\n".join(
         f"{room}/{i}.jpg" for room in rooms for i in range(4)
     ).encode()
@@ -280,7 +249,7 @@ def test_mit_67_lists(tmp_path: Path) -> None:
     assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (8, 2, rooms)
 
 
-def test_domainnet_one_domain_at_a_time(tmp_path: Path) -> None:
+def test_domainnet_one_domain_at_a_time(tmp_path):
     files = {}
     for domain, shade in (("painting", 0), ("real", 5)):
         paths = [f"{domain}/{name}/{domain}_{i}.jpg" for name in ("zebra", "ant") for i in range(3)]
@@ -305,7 +274,7 @@ def test_domainnet_one_domain_at_a_time(tmp_path: Path) -> None:
         load_dataset("domainnet", domain="photos", root=tmp_path)
 
 
-def test_mnist_m_label_lists(tmp_path: Path) -> None:
+def test_mnist_m_label_lists(tmp_path):
     files = {}
     for side, n in (("train", 6), ("test", 4)):
         files |= {f"mnist_m/mnist_m_{side}/{i:08d}.png": picture(i % 2, i) for i in range(n)}
@@ -320,7 +289,7 @@ def test_mnist_m_label_lists(tmp_path: Path) -> None:
         load_dataset("mnist_m", root=tmp_path)
 
 
-def test_cifar10_1_is_all_train(tmp_path: Path) -> None:
+def test_cifar10_1_is_all_train(tmp_path):
     x, y = images_of(20, (32, 32, 3), 10)
     np.save(tmp_path / "cifar10.1_v6_data.npy", x)
     np.save(tmp_path / "cifar10.1_v6_labels.npy", y.astype(np.int32))
@@ -336,7 +305,7 @@ def test_cifar10_1_is_all_train(tmp_path: Path) -> None:
         load_dataset("cifar10_1", root=tmp_path)
 
 
-def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path: Path) -> None:
+def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path):
     rows = ["lesion_id,image_id,dx,dx_type,age,sex,localization"]
     files = {}
     for lesion in range(30):
@@ -355,11 +324,11 @@ def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path: Path) -> None:
     # The images of a lesion are equal here, and of different lesions differ.
     sides = [{image.tobytes() for image in rows} for rows in (dataset.x_train, dataset.x_test)]
     assert not sides[0] & sides[1]
-    assert any("ε protects one image" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "ε protects one image")
 
 
 @pytest.mark.parametrize("table", ["Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv"])
-def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> None:
+def test_chest_xray14_findings_become_one_label(tmp_path, table):
     findings = ["No Finding", "Mass", "Mass|Nodule", "Hernia"] * 3
     names = [f"{i:08d}_000.png" for i in range(12)]
     files = {
@@ -384,9 +353,9 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     single = load_dataset("chest_xray14", root=tmp_path, labels="one")
     assert len(single.classes) == 14
     assert [single.classes[code] for code in single.y_test] == ["mass", "hernia"]
-    assert any("6 with none or several were left out" in note for note in single.notes)
+    assert is_noted(single.notes, "6 with none or several were left out")
     assert dataset.persons is None
-    assert any("chest_xray14:3" in note for note in dataset.notes)
+    assert is_noted(dataset.notes, "chest_xray14:3")
     assert DATASETS["chest_xray14:3"].home() == DATASETS["chest_xray14"].home()
     assert odds.unit("chest_xray14:3") == "person with up to 3 rows"
     assert odds.unit("chest_xray14") == "row"
@@ -395,21 +364,20 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     of_patients = load_dataset("chest_xray14:3", root=tmp_path)
     assert of_patients.persons.of.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
     assert of_patients.persons.most == 3
-    assert any("the first ones: at most 3" in note for note in of_patients.notes)
+    assert is_noted(of_patients.notes, "the first ones: at most 3")
     split = pc.split(of_patients)
     assert split.private.tolist() == [0, 1, 2, 3, 4, 5]
     assert split.rows_per_person == 3
     (tmp_path / "test_list.txt").write_text("\n".join(names[8:11]))
-    assert any(
-        "1 images are in neither list" in note
-        for note in load_dataset("chest_xray14", root=tmp_path).notes
+    assert is_noted(
+        load_dataset("chest_xray14", root=tmp_path).notes, "1 images are in neither list"
     )
     (tmp_path / table).write_text((tmp_path / table).read_text().replace("Hernia", "Broken leg"))
     with pytest.raises(DataError, match="findings that ChestX-ray14 does not have: Broken leg"):
         load_dataset("chest_xray14", root=tmp_path)
 
 
-def test_chexpert_frontal_views(tmp_path: Path) -> None:
+def test_chexpert_frontal_views(tmp_path):
     head = "Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Edema"
     files = {}
     for table, side in (("train.csv", "train"), ("valid.csv", "valid")):
@@ -429,7 +397,7 @@ def test_chexpert_frontal_views(tmp_path: Path) -> None:
     assert pc.split(of_patients).rows_per_person == 2
 
 
-def test_sprxray_takes_gender_from_the_table(tmp_path: Path) -> None:
+def test_sprxray_takes_gender_from_the_table(tmp_path):
     files = {f"kaggle/train/{i:06d}.png": picture(i % 2, i) for i in range(10)}
     files["train_gender.csv"] = (
         "imageId,gender\n" + "\n".join(f"{i:06d},{i % 2}" for i in range(10))
@@ -439,7 +407,7 @@ def test_sprxray_takes_gender_from_the_table(tmp_path: Path) -> None:
     assert len(dataset.x_train) + len(dataset.x_test) == 10
 
 
-def test_a_list_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
+def test_a_list_cannot_lead_out_of_its_folder(tmp_path):
     """Paths in lists are looked up among the files found, never opened as paths."""
     written(tmp_path, {"secret/1.png": picture(0, 0)})
     files = {
@@ -478,7 +446,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_names_that_cannot_be_are_refused(name: str) -> None:
+def test_names_that_cannot_be_are_refused(name):
     assert name not in DATASETS
     with pytest.raises(UnknownNameError):
         load_dataset(name)

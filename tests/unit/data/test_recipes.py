@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.data import raw, recipes, uploads
 from pillar_core.data.arrays import features
 from pillar_core.data.encoding import NUMBERS, WORDS, Column, Recipe
 from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, SettingError
+from users import is_noted, run_command
 
 RECIPE = Recipe(
     "sick",
@@ -28,9 +28,10 @@ RECIPE = Recipe(
     ("no", "yes"),
     ("?", -999),
 )
+BY_HAND = dataclasses.replace(RECIPE, left_out=("note", "weight"), rows_per_person=1)
 
 
-def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path) -> None:
+def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path):
     form = recipes.form_of(RECIPE)
     assert form["columns"][0] == {
         "name": "age",
@@ -74,12 +75,12 @@ def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path)
         ({"columns": 3}, "damaged"),
     ],
 )
-def test_damaged_recipes_are_refused(change, said) -> None:
+def test_damaged_recipes_are_refused(change, said):
     with pytest.raises(DataError, match=said):
         recipes.recipe_of(recipes.form_of(RECIPE) | change)
 
 
-def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -> None:
+def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them():
     plain = features(np.eye(4, 2), [0, 1, 0, 1])
     named = dataclasses.replace(
         plain, names=("age", "weight"), recipe=recipes.form_of(RECIPE), test_drawn=True
@@ -96,7 +97,7 @@ def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them() -
     )
     split = pc.split(private, public=public)
     np.testing.assert_array_equal(split.public_x, rows[30:])
-    assert any("matched by name" in note for note in split.notes)
+    assert is_noted(split.notes, "matched by name")
     with pytest.raises(DataError, match="lack the columns a, b"):
         pc.split(private, public=dataclasses.replace(public, names=("c", "d", "e")))
 
@@ -121,7 +122,7 @@ def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:
 
 
 @pytest.fixture
-def tables(tmp_path) -> tuple[str, str]:
+def tables(tmp_path):
     private, public = str(tmp_path / "ward.csv"), str(tmp_path / "open.csv")
     visits(600, 0, "p").to_csv(private, index=False)
     visits(200, 1, "q")[["sick", "sex", "weight", "note", "patient", "age"]].to_csv(
@@ -132,44 +133,22 @@ def tables(tmp_path) -> tuple[str, str]:
 
 def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_and_command(
     tables, tmp_path, capsys
-) -> None:
+):
     private, public = tables
     recipe = str(tmp_path / "r.json")
     assert (
-        main(
-            [
-                "recipe",
-                private,
-                "--label",
-                "sick",
-                "--person",
-                "patient",
-                "--public",
-                public,
-                "--output",
-                recipe,
-            ]
+        run_command(
+            f"recipe {private} --label sick --person patient --public {public} --output {recipe}"
         )
         == 0
     )
     assert "note (text)" in capsys.readouterr().err
-    rows = [
-        "run",
-        "--dataset",
-        private,
-        "--public",
-        public,
-        "--method",
-        "pillar_kalman",
-        "--epsilon",
-        "2",
-        "--json",
-    ]
-    assert main([*rows, "--recipe", recipe]) == 0
+    rows = f"run --dataset {private} --public {public} --method pillar_kalman --epsilon 2 --json"
+    assert run_command(f"{rows} --recipe {recipe}") == 0
     said = capsys.readouterr()
     assert "matched by name" in said.err
     printed = json.loads(said.out)
-    assert main([*rows, "--label", "sick", "--person", "patient", "--leave-out", "note"]) == 0
+    assert run_command(f"{rows} --label sick --person patient --leave-out note") == 0
     assert json.loads(capsys.readouterr().out)["accuracy"] == printed["accuracy"]
     features = pc.load_features(private, recipe=recipe, public=public)
     assert features.names == ("age", "sex=female", "sex=male", "weight")
@@ -191,72 +170,36 @@ def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_an
 
 def test_every_command_reads_a_raw_table_and_counts_several_rows_of_a_person(
     tables, tmp_path, capsys
-) -> None:
+):
     private, public = tables
-    columns = ["--label", "sick", "--person", "patient", "--leave-out", "note"]
+    columns = "--label sick --person patient --leave-out note"
     assert (
-        main(
-            [
-                "screen",
-                "--private",
-                private,
-                "--public",
-                public,
-                "--score",
-                "class_signal",
-                *columns,
-            ]
-        )
+        run_command(f"screen --private {private} --public {public} --score class_signal {columns}")
         == 0
     )
-    assert main(["advise", "--dataset", private, "--candidates", public, *columns]) == 0
-    data = ["--dataset", private, "--public", public]
+    assert run_command(f"advise --dataset {private} --candidates {public} {columns}") == 0
+    data = f"--dataset {private} --public {public}"
     assert (
-        main(
-            [
-                "compare",
-                *data,
-                *columns,
-                "--methods",
-                "pillar_kalman",
-                "--epsilon",
-                "1",
-                "--seeds",
-                "1",
-            ]
-        )
-        == 0
+        run_command(f"compare {data} {columns} --methods pillar_kalman --epsilon 1 --seeds 1") == 0
     )
     grid = tmp_path / "grid.yaml"
     grid.write_text(
         f"dataset: {private}\npublic: {public}\nmethod: pillar_kalman\nepsilon: 1\n",
         encoding="utf-8",
     )
-    assert main(["sweep", str(grid), "--output", str(tmp_path / "t.csv"), *columns]) == 0
+    assert run_command(f"sweep {grid} --output {tmp_path / 't.csv'} {columns}") == 0
     assert pd.read_csv(tmp_path / "t.csv")["n_public"].tolist() == [200]
-    assert main(["run", "--dataset", "digits", "--label", "sick", "--epsilon", "1"]) == 2
+    assert run_command("run --dataset digits --label sick --epsilon 1") == 2
     capsys.readouterr()
-    rows = [
-        "run",
-        "--dataset",
-        private,
-        "--public",
-        public,
-        "--label",
-        "sick",
-        "--person",
-        "patient",
-        "--method",
-        "pillar_kalman",
-    ]
-    assert main([*rows, "--epsilon", "2", "--rows-per-person", "2", "--json"]) == 0
+    rows = f"run --dataset {private} --public {public} --label sick --person patient --method pillar_kalman"
+    assert run_command(f"{rows} --epsilon 2 --rows-per-person 2 --json") == 0
     assert (
         json.loads(capsys.readouterr().out)["guarantee"]["privacy_unit"]
         == "person with up to 2 rows"
     )
 
 
-def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
+def test_without_recipe_or_public_rows_the_columns_are_named(tables):
     private, public = tables
     with pytest.raises(DataError) as refusal:
         pc.load_features(private, label="sick", person="patient", leave_out=("note",))
@@ -283,7 +226,7 @@ def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
 
 def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
     tmp_path, monkeypatch, capsys
-) -> None:
+):
     """KEEL's texture has three such columns and optdigits five: each was refused by name."""
     monkeypatch.chdir(tmp_path)
     for name, seed in (("private.csv", 0), ("public.csv", 1)):
@@ -302,20 +245,16 @@ def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
     assert told in features.notes
     other = pc.load_features("private.csv", public="public.csv", leave_out=["a", "word"])
     assert other.names == ("b", "c", "again", "said=x", "said=y")
-    run = ["run", "--dataset", "private.csv", "--public", "public.csv", "--epsilon", "4"]
-    assert main(run) == 0
+    run = "run --dataset private.csv --public public.csv --epsilon 4"
+    assert run_command(run) == 0
     assert told in capsys.readouterr().err
     new = pd.read_csv("public.csv")[["b", "a", "c", "word"]]
     assert raw.new_rows(new, recipes.recipe_of(features.recipe))[0].shape == (200, 5)
 
 
-def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
+def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables):
     private, _ = tables
-    form = recipes.form_of(RECIPE) | {
-        "person": "patient",
-        "left_out": ["note", "weight"],
-        "rows_per_person": 1,
-    }
+    form = recipes.form_of(BY_HAND)
     frame = pd.read_csv(private)
     frame.loc[0, "sex"], frame.loc[2, "age"], frame.loc[4, "sex"] = "diverse", -999, "?"
     features = pc.load_features(frame, recipe=form)
@@ -324,7 +263,7 @@ def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
     assert (rows.min(), rows.max()) == (0, 1)
     assert (rows[:, 0] == np.float32(50 / 120)).sum() == 1
     assert (rows[:, 1:].sum(axis=1) == 0).sum() == 2
-    assert any("1 of 'sex'" in note for note in features.notes)
+    assert is_noted(features.notes, "1 of 'sex'")
     with pytest.raises(DataError, match="the recipe's classes are no, maybe"):
         pc.load_features(private, recipe=form | {"classes": ["no", "maybe"]})
     weight = {"name": "weight", "kind": "numbers"}
@@ -336,13 +275,9 @@ def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
 
 def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
     tables, tmp_path, capsys
-) -> None:
+):
     private, _ = tables
-    form = recipes.form_of(RECIPE) | {
-        "person": "patient",
-        "left_out": ["note", "weight"],
-        "rows_per_person": 1,
-    }
+    form = recipes.form_of(BY_HAND)
     features = pc.load_features(private, recipe=form)
     others = pc.load_features(
         pd.read_csv(private).iloc[100:].assign(age=lambda frame: frame["age"] / 2), recipe=form
@@ -374,19 +309,9 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
         pc.split(features, public=tmp_path / "made_up.csv")
     path = tmp_path / "r.json"
     path.write_text(json.dumps(form), encoding="utf-8")
-    run = [
-        "run",
-        "--dataset",
-        private,
-        "--recipe",
-        str(path),
-        "--epsilon",
-        "1",
-        "--json",
-        "--method",
-    ]
+    run = f"run --dataset {private} --recipe {path} --epsilon 1 --json --method"
     for method, n_assumed in (("pillar_kalman", 1), ("dp_sgd", 0)):
-        assert main([*run, method]) == 0
+        assert run_command(f"{run} {method}") == 0
         said = capsys.readouterr()
         assert said.out.count("made up from ranges and categories") == n_assumed
         assert said.err.count("nobody's row") == n_assumed
@@ -400,7 +325,7 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
             pc.split(unfit, public="made_up")
 
 
-def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path) -> None:
+def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path):
     rows = np.random.Generator(np.random.PCG64(0)).normal(size=(100, 3))
     for name, x in (("ward", rows[:50]), ("open", rows[50:])):
         np.savez(tmp_path / f"{name}.npz", rows=x, told=(x[:, 0] > 0).astype(int))
@@ -414,7 +339,7 @@ def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_pat
     assert pc.run("pillar_kalman", split, epsilon=8.0).accuracy is not None
 
 
-def test_a_person_is_wholly_a_train_or_a_test_person_in_every_source(tmp_path) -> None:
+def test_a_person_is_wholly_a_train_or_a_test_person_in_every_source(tmp_path):
     """Table, npz and images: one stratified fifth of the persons, the same every time."""
     of, y = np.repeat(np.arange(60), 3), np.repeat(np.arange(60) % 2, 3)
     x = np.stack([of, np.arange(180)], axis=1).astype(np.float32)

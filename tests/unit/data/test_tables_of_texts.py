@@ -19,7 +19,6 @@ import torch
 
 import pillar_core as pc
 from pillar_core import texts
-from pillar_core.__main__ import main
 from pillar_core.data import encoding, frames, matching, reader, recipes, scratch, uploads
 from pillar_core.data.parts import pack, unpack
 from pillar_core.data.sets import embedded
@@ -28,25 +27,9 @@ from pillar_core.runs import loaded
 from pillar_core.splits import view
 from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
+from tickets import BILLING, FOREIGN, HARDWARE
+from users import is_noted, run_command
 
-HARDWARE = (
-    "the printer shows a paper jam",
-    "my laptop screen stays black",
-    "two keys of the keyboard are broken",
-    "the monitor flickers",
-)
-BILLING = (
-    "I was charged twice for one order",
-    "please send the invoice again",
-    "my refund has not arrived",
-    "the payment was declined",
-)
-FOREIGN = (
-    "the goalkeeper saved a penalty",
-    "rain is expected in the valley",
-    "stir the onions in butter",
-    "the train leaves at noon",
-)
 TIMES = (
     "since Monday",
     "this morning",
@@ -77,7 +60,7 @@ def tickets(
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tickets(900, 0)[["message", "queue"]].to_csv("tickets.csv", index=False)
     tickets(300, 1)[["message"]].rename(columns={"message": "said"}).to_csv("open.csv", index=False)
@@ -88,50 +71,30 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    columns = ["--label", "queue", "--text", "message"]
-    publics = ["foreign.txt", "lines.txt"]
-    assert (
-        main(
-            [
-                "screen",
-                "--private",
-                "tickets.csv",
-                "--public",
-                *publics,
-                "--score",
-                "class_signal",
-                "--output",
-                "r.csv",
-                *columns,
-            ]
-        )
-        == 0
-    )
+def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files, capsys):
+    columns = "--label queue --text message"
+    files = "--private tickets.csv --public foreign.txt lines.txt"
+    assert run_command(f"screen {files} --score class_signal --output r.csv {columns}") == 0
     assert pd.read_csv("r.csv")["public"].tolist() == ["lines.txt", "foreign.txt"]
-    run = ["run", "--dataset", "tickets.csv", "--public", "lines.txt", "--epsilon", "4", *columns]
-    assert main([*run, "--release", "--export", "model.zip"]) == 0
+    run = "run --dataset tickets.csv --public lines.txt --epsilon 4"
+    assert run_command(f"{run} {columns} --release --export model.zip") == 0
     capsys.readouterr()
     Path("new.txt").write_text(
         "My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n",
         encoding="utf-8",
     )
-    assert main(["predict", "model.zip", "new.txt"]) == 0
+    assert run_command("predict model.zip new.txt") == 0
     assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
         "hardware",
         "billing",
         "hardware",
     ]
-    assert main(["recipe", "tickets.csv", *columns, "--output", "r.json"]) == 0
+    assert run_command(f"recipe tickets.csv {columns} --output r.json") == 0
     assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
-    assert main([*run[:-4], "--recipe", "r.json", "--json"]) == 0
+    assert run_command(f"{run} --recipe r.json --json") == 0
 
 
-def test_an_encoder_or_texts_alone_say_which_column_is_meant(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_encoder_or_texts_alone_say_which_column_is_meant(files, capsys):
     said = "Texts: message, the only column that can be it."
     alone = pc.load_features("tickets.csv", label="queue", text="message")
     for features in (
@@ -140,26 +103,16 @@ def test_an_encoder_or_texts_alone_say_which_column_is_meant(
     ):
         assert (features.x_train == alone.x_train).all()
         assert any(note.startswith(said) for note in features.notes)
-    assert main(["run", "--dataset", "tickets.csv", "--public", "open.csv", "--epsilon", "4"]) == 0
+    assert run_command("run --dataset tickets.csv --public open.csv --epsilon 4") == 0
     assert said in capsys.readouterr().err
-    assert main(["recipe", "tickets.csv", "--label", "queue", "--output", "r.json"]) == 0
+    assert run_command("recipe tickets.csv --label queue --output r.json") == 0
     assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
     frame = tickets(200, 0)
     frame.to_csv("aged.csv", index=False)
     assert pc.load_features("aged.csv", texts.NAME).d == texts.WIDTH + 1
     assert (
-        main(
-            [
-                "run",
-                "--dataset",
-                "aged.csv",
-                "--public-fraction",
-                "0.2",
-                "--backbone",
-                texts.NAME,
-                "--epsilon",
-                "4",
-            ]
+        run_command(
+            f"run --dataset aged.csv --public-fraction 0.2 --backbone {texts.NAME} --epsilon 4"
         )
         == 0
     )
@@ -176,9 +129,7 @@ def test_an_encoder_or_texts_alone_say_which_column_is_meant(
         )  # texts beside numbers: to be read, or to be left out
 
 
-def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(
-    files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files, monkeypatch):
     split = pc.split(
         pc.load_features("tickets.csv", label="queue", text="message"), public="open.csv"
     )
@@ -225,7 +176,7 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(
         recipes.recipe_of(card["input"]["recipe"] | {"columns": [other]})
 
 
-def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> None:
+def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path):
     frame = tickets(200, 0)
     features = pc.load_features((frame["message"].tolist(), frame["queue"]), texts.NAME)
     assert (features.x_train.shape, features.classes) == (
@@ -239,7 +190,7 @@ def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> N
     with pytest.raises(DataError):
         pc.load_features(("no.npy", "none.npy"))
 
-    def columns(name: str, content: str) -> list[str]:
+    def columns(name, content):
         (tmp_path / name).write_text(content, encoding="utf-8")
         return list(frames.frame_of(tmp_path / name, ".txt"))
 
@@ -256,7 +207,7 @@ def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path: Path) -> N
         columns("d.txt", "1\n2\n3\n")
 
 
-def test_texts_beside_numbers_share_one_scale() -> None:
+def test_texts_beside_numbers_share_one_scale():
     private, public = tickets(400, 0), tickets(200, 1)
     features = pc.load_features(private, label="queue", text="message", public=public)
     assert (features.d, features.names[texts.WIDTH], features.text_block) == (
@@ -264,7 +215,7 @@ def test_texts_beside_numbers_share_one_scale() -> None:
         "age",
         slice(0, texts.WIDTH),
     )
-    assert any("share one scale" in note for note in features.notes)
+    assert is_noted(features.notes, "share one scale")
     split = pc.split(features, public=public)
     assert has_units(split.public_x, features.text_block)
     scale = moments(split.public_x, standardise=True, centre=True, block=features.text_block)[1]
@@ -280,9 +231,7 @@ def test_texts_beside_numbers_share_one_scale() -> None:
     assert alone.text_block is None
 
 
-def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
     frame, public = tickets(300, 0), tickets(100, 1)
     load = functools.partial(pc.load_features, frame, label="queue", text="message", public=public)
     plain, told = load(), list[tuple[int, int]]()
@@ -313,7 +262,7 @@ def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(
         _ = making.rows
 
 
-def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them() -> None:
+def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them():
     frame = tickets(200, 0)[["message", "queue"]]
     changed = frame.assign(
         message=frame["message"].where(
@@ -335,7 +284,7 @@ def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them() 
         assert back.texts == features.texts
 
 
-def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories() -> None:
+def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories():
     frame = tickets(200, 0)
     chinese = [f"打印机坏了{chr(0x4E00 + number)}请帮忙" for number in range(200)]
     kinds = {
@@ -371,9 +320,7 @@ class StandIn:
         return np.random.Generator(np.random.PCG64(zlib.crc32(text.encode()))).normal(size=4)
 
 
-def test_another_encoder_goes_by_its_name_into_the_model(
-    files: Path, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
+def test_another_encoder_goes_by_its_name_into_the_model(files, monkeypatch, capsys):
     Path("tiny").mkdir()
     with pytest.raises(MissingDependencyError, match="pip install sentence-transformers"):
         pc.load_features("tickets.csv", "sentence_transformers:tiny", label="queue", text="message")
@@ -398,20 +345,8 @@ def test_another_encoder_goes_by_its_name_into_the_model(
     with pytest.raises(DataError, match="use one encoder"):
         pc.split(features, public=pc.load_features("foreign.txt"))
     pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), "model.zip", split=split)
-    run = [
-        "run",
-        "--dataset",
-        "tickets.csv",
-        "--label",
-        "queue",
-        "--text",
-        "message",
-        "--public",
-        "open.csv",
-        "--backbone",
-        name,
-    ]
-    assert main([*run, "--epsilon", "1"]) == 0
+    run = f"run --dataset tickets.csv --label queue --text message --public open.csv --backbone {name}"
+    assert run_command(f"{run} --epsilon 1") == 0
     assert "4 numbers through sentence_transformers:tiny" in capsys.readouterr().err
     expected = pc.load_model("model.zip").predict("open.csv")
     monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})  # as a new process has it
@@ -428,11 +363,11 @@ def test_another_encoder_goes_by_its_name_into_the_model(
     monkeypatch.delitem(sys.modules, "sentence_transformers")
     monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})
     texts._identity_of_model.cache_clear()
-    assert main(["predict", "model.zip", "open.csv"]) == 2
+    assert run_command("predict model.zip open.csv") == 2
     assert "needs the package sentence-transformers" in capsys.readouterr().err
 
 
-def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path: Path) -> None:
+def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path):
     rows = []
     for last in ("9", "no paper in it"):
         lines = [f"0{number},{'ab'[number % 2]}" for number in range(60)]
@@ -445,22 +380,22 @@ def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path: Path
     assert (rows[0] != rows[1]).any(axis=1).sum() == 1
 
 
-def test_odd_cells_are_read_and_counted(tmp_path: Path) -> None:
+def test_odd_cells_are_read_and_counted(tmp_path):
     frame = tickets(60, 0)[["message", "queue"]]
     frame.loc[:29, "message"] = [str(number) for number in range(30)]
     frame.loc[30:35, "message"] = ["", "   ", "😀", "<p></p>", "\x01", "word " * 100_000]
     frame.to_csv(tmp_path / "odd.csv", index=False)
     features = pc.load_features(tmp_path / "odd.csv", label="queue", text="message")
     assert np.isfinite(features.x_train).all()
-    assert any("4 texts are empty" in note for note in features.notes)
-    assert any("31 texts are mostly figures, emoji" in note for note in features.notes)
-    assert any("Of 1 texts" in note for note in features.notes)
+    assert is_noted(features.notes, "4 texts are empty")
+    assert is_noted(features.notes, "31 texts are mostly figures, emoji")
+    assert is_noted(features.notes, "Of 1 texts")
     assert max(map(len, features.texts)) <= encoding.BEGINNING
     with pytest.raises(DataError, match="holds no text: its 60 cells"):
         pc.load_features(frame.assign(message="<br>"), label="queue", text="message")
 
 
-def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path: Path) -> None:
+def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path):
     for name in embedded.TEXTS:
         card, rows = pc.DATASETS[name], pc.load_dataset(name)
         assert (len(rows.x_train), len(rows.x_test), len(rows.classes)) == (

@@ -36,7 +36,7 @@ def numbers(scale: float = 1.0) -> pc.types.FeatureSet:
     return dataclasses.replace(pc.features(rows, [0, 1, 2, 0, 1, 2, 0, 1]), name="cells")
 
 
-def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
+def test_the_card_says_what_was_kept_and_the_rows_come_back():
     name = uploads.keep(images(), title="x-rays.zip")
     card = uploads.card(name)
     assert card == uploads.list_uploads()[0]
@@ -68,7 +68,7 @@ def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
     assert not uploads.card(uploads.keep(images(labelled=False))).is_labelled
 
 
-def test_sets_live_side_by_side_and_those_that_left_the_cache_are_not_offered() -> None:
+def test_sets_live_side_by_side_and_those_that_left_the_cache_are_not_offered():
     name = uploads.keep(numbers(), title="cells.csv")
     store.default().delete("arrays", uploads.key_of(name))
     assert uploads.list_uploads() == ()
@@ -93,7 +93,7 @@ def test_sets_live_side_by_side_and_those_that_left_the_cache_are_not_offered() 
     assert uploads.title_of(names[1]) == "other file.csv"
 
 
-def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
+def test_forgetting_removes_rows_card_and_all_that_was_made_from_them():
     name, other = uploads.keep(images()), uploads.keep(numbers())
     splitting.load_named_features(name, "scattering")
     store.default().put_json("record", f"margins-{uploads.key_of(name)}-{32 * '0'}", {"rows": []})
@@ -120,7 +120,7 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
         None,
     ],
 )
-def test_other_words_are_no_names(text) -> None:
+def test_other_words_are_no_names(text):
     assert not uploads.is_name(text)
     assert uploads.card(text) is None
     with pytest.raises(StoreError, match="32 of 0-9 and a-f"):
@@ -131,7 +131,7 @@ def test_other_words_are_no_names(text) -> None:
     "content",
     [b"", b"\xff", b"[]", b"{}", b'{"title": 1}', json.dumps({"shape": 3, "notes": 4}).encode()],
 )
-def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None:
+def test_a_damaged_card_costs_the_title_and_not_the_rows(content):
     name = uploads.keep(numbers(), title="cells.csv")
     store.default().delete("blob", f"upload-{uploads.key_of(name)}")
     store.default().put_bytes(f"upload-{uploads.key_of(name)}", content)
@@ -157,8 +157,8 @@ def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None
     ],
 )
 def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for_single_ones(
-    damage: dict[str, np.ndarray | None],
-) -> None:
+    damage,
+):
     name = uploads.keep(dataclasses.replace(numbers(), persons=Persons(np.arange(8) // 2, 2)))
     assert uploads.load(name).persons.most == 2
     key = uploads.key_of(name)
@@ -174,7 +174,7 @@ def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for
     assert uploads.list_uploads() == ()
 
 
-def test_what_is_made_anew_makes_no_room_of_brought_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_made_anew_makes_no_room_of_brought_rows(monkeypatch):
     """They have no other copy."""
     monkeypatch.setenv("PILLAR_CACHE_BYTES", str(10**5))
     name = uploads.keep(numbers(), title="the first")

@@ -40,8 +40,13 @@ GRID = {
 Become = Callable[[str | None], None]
 
 
+def sweep(**changes: object) -> str:
+    """The job of a grid that a visitor asks for."""
+    return jobs.submit({"kind": "sweep", "grid": GRID | changes})
+
+
 @pytest.fixture
-def become(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Become:
+def become(monkeypatch, tmp_path):
     """Says which session of the demo asks from now on; None is the operator."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(mode.DEMO, "1")
@@ -50,7 +55,7 @@ def become(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Become:
         "pillar_core.jobs.api.ensure", lambda folder: None
     )  # jobs are queued and nobody works on them
 
-    def ask_as(session: str | None) -> None:
+    def ask_as(session):
         monkeypatch.setattr(
             mode._Server, "session", None if session is None else staticmethod(lambda: session)
         )
@@ -60,14 +65,12 @@ def become(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Become:
 
 
 @pytest.fixture
-def rows() -> pc.types.FeatureSet:
+def rows():
     x = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
     return pc.features(x, np.arange(60) % 2, x[:10], np.arange(10) % 2)
 
 
-def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(
-    become: Become, rows: pc.types.FeatureSet
-) -> None:
+def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(become, rows):
     become(None)
     name = uploads.keep(rows)
     released = pc.run("pillar", pc.split(rows, public_fraction=0.3), epsilon=2.0, seed=None)
@@ -92,7 +95,7 @@ def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(
         uploads.load(name)
 
 
-def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become: Become) -> None:
+def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become):
     for what in (
         "cifar10_1",
         "folder:/etc",
@@ -104,7 +107,7 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
     ):
         assert not visitors.is_offered("data", what)
         with pytest.raises((UnsupportedError, DataError, OSError)):
-            jobs.submit({"kind": "sweep", "grid": GRID | {"dataset": what}})
+            sweep(dataset=what)
     links = ["a", {"b": "http://c"}]
     for key, word in (
         ("backbone", "timm:resnet18"),
@@ -124,7 +127,7 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
             uploads.load_rows(name, settings)
 
 
-def test_a_link_names_nothing_that_is_off_with_arguments_or_without(become: Become) -> None:
+def test_a_link_names_nothing_that_is_off_with_arguments_or_without(become):
     """Of `timm:resnet18?weights=/x`, which is off, `timm:resnet18` was used, which is off, too."""
     off = (
         "timm:resnet18",
@@ -173,7 +176,7 @@ def test_a_link_names_nothing_that_is_off_with_arguments_or_without(become: Beco
         assert codec.from_query({"backbone": name}) == (codec.Settings(backbone=name), [])
 
 
-def test_every_kind_of_job_and_what_pages_ask_for_is_offered_or_not(become: Become) -> None:
+def test_every_kind_of_job_and_what_pages_ask_for_is_offered_or_not(become):
     visitors.refuse_names({"kind": "sweep", "grid": GRID | {"backbone": None, "public": "part"}})
     visitors.refuse_names(
         answers.Ask(
@@ -192,14 +195,12 @@ def test_every_kind_of_job_and_what_pages_ask_for_is_offered_or_not(become: Beco
     assert own == {"fetch", "extract"}
 
 
-def test_a_visitors_grid_is_small_and_says_what_exists(
-    become: Become, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_visitors_grid_is_small_and_says_what_exists(become, monkeypatch):
     """Long words and unknown relations were repeated in every cell, task and kept refusal: 11 kB of
     text took 335 MB of the disk."""
     for wrong in ({"relation": "A" * 500}, {"accountant": "B"}, {"preset": "C" * 9_999}):
         with pytest.raises((SettingError, UnknownNameError)):
-            jobs.submit({"kind": "sweep", "grid": GRID | wrong})
+            sweep(**wrong)
     many = {"kind": "sweep", "grid": GRID | {"seed": list(range(1001))}}
     with pytest.raises(UnsupportedError, match="more than 1,000 runs at once"):
         jobs.submit(many)
@@ -231,7 +232,7 @@ def test_a_visitors_grid_is_small_and_says_what_exists(
     assert jobs.submit(many)
 
 
-def test_limits_are_numbers_from_0_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_numbers_from_0_on(monkeypatch):
     assert mode.limit("jobs") == 2
     table = (Path(mode.__file__).parents[1] / "docs/operate.md").read_text()
     assert not [
@@ -247,17 +248,13 @@ def test_limits_are_numbers_from_0_on(monkeypatch: pytest.MonkeyPatch) -> None:
             mode.check_server("127.0.0.1")
 
 
-def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(
-    become: Become,
-) -> None:
-    first = [jobs.submit({"kind": "sweep", "grid": GRID | {"seed": seed}}) for seed in range(2)]
+def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(become):
+    first = [sweep(seed=seed) for seed in range(2)]
     with pytest.raises(UnsupportedError, match="You have 2 jobs under way"):
-        jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 9}})
+        sweep(seed=9)
     become("b")
     assert jobs.status() == ()
-    assert jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 0}}) == first[0], (
-        "what is under way is joined"
-    )
+    assert sweep(seed=0) == first[0], "what is under way is joined"
     assert jobs.status(first[0]).state == "queued"
     become("a")
     assert {status.job_id for status in jobs.status()} == set(first)
@@ -267,34 +264,30 @@ def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(
         with pytest.raises(JobError, match="somebody else"):
             ask(first[0])
     become("a")
-    jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 8}})
+    sweep(seed=8)
     with pytest.raises(UnsupportedError, match="You have 2 jobs under way"):
         jobs.retry(first[0])  # which counts as a job
     for number in range(10):
         become(f"{number}")
-        jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 20 + number}})
+        sweep(seed=20 + number)
     become("c")
     with pytest.raises(UnsupportedError, match="12 jobs of all visitors are under way"):
-        jobs.submit({"kind": "sweep", "grid": GRID | {"seed": 99}})
+        sweep(seed=99)
 
 
-def test_who_asks_for_many_jobs_makes_the_server_forget_none_that_is_under_way(
-    become: Become, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_asks_for_many_jobs_makes_the_server_forget_none_that_is_under_way(become, monkeypatch):
     monkeypatch.setattr(mode, "_MOST_REMEMBERED", 1)
     for job, unfinished in (("live", ()), ("done", {"live"}), ("next", {"live"})):
         mode.JOBS.admit(job, {}, unfinished)
     assert [mode.JOBS.is_own(job) for job in ("live", "done", "next")] == [True, False, True]
 
 
-def test_lists_hold_the_own_jobs_and_messages_no_place_on_the_disk(
-    become: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lists_hold_the_own_jobs_and_messages_no_place_on_the_disk(become, tmp_path, monkeypatch):
     become(None)
     pc.sweep(GRID | {"seed": [0, 1]})
     assert len(records.all_runs()) == 2
     become("a")
-    jobs.submit({"kind": "sweep", "grid": GRID})
+    sweep()
     assert list(records.all_runs()["seed"]) == [0]
     become("b")
     assert records.all_runs().empty

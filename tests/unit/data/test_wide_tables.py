@@ -14,6 +14,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.data import raw, recipes
 from pillar_core.runs import use
+from users import is_noted
 
 WIDTHS = (60, 120, 180)
 ROWS = 12
@@ -87,7 +88,7 @@ WAYS |= {"new rows": _predicted, "a recipe": _with_recipe, "public rows by name"
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_reading_is_linear_in_the_columns(way: str, tmp_path: Path) -> None:
+def test_reading_is_linear_in_the_columns(way, tmp_path):
     if way == ".xlsx":
         pytest.importorskip("openpyxl")
     calls = []
@@ -95,7 +96,7 @@ def test_reading_is_linear_in_the_columns(way: str, tmp_path: Path) -> None:
     for width in WIDTHS:
         read, count = WAYS[way](width, tmp_path), [0]
 
-        def add(_frame: object, event: str, _argument: object, count: list[int] = count) -> None:
+        def add(_frame, event, _argument, count=count):
             count[0] += event in ("call", "c_call")
 
         sys.setprofile(add)
@@ -107,9 +108,7 @@ def test_reading_is_linear_in_the_columns(way: str, tmp_path: Path) -> None:
     assert calls[2] - calls[1] <= MORE_THAN_LINEAR * (calls[1] - calls[0]), calls
 
 
-def test_a_header_longer_than_the_start_of_a_file_still_says_what_stands_between_cells(
-    tmp_path: Path,
-) -> None:
+def test_a_header_longer_than_the_start_of_a_file_still_says_what_stands_between_cells(tmp_path):
     frame = table(600, seed=0).rename(
         columns=lambda name: name if name == "label" else f"{name} {'x' * 500}"
     )
@@ -117,7 +116,7 @@ def test_a_header_longer_than_the_start_of_a_file_still_says_what_stands_between
     assert pc.load_features(tmp_path / "genes.csv").d == 600
 
 
-def test_an_index_that_is_left_out_is_said_and_is_no_column_of_words(tmp_path: Path) -> None:
+def test_an_index_that_is_left_out_is_said_and_is_no_column_of_words(tmp_path):
     words = table(3, seed=0).set_index(pd.Index([f"sample {row}" for row in range(ROWS)]))
     words.to_parquet(tmp_path / "words.parquet")
     words.to_csv(tmp_path / "words.csv")
@@ -134,9 +133,7 @@ def test_an_index_that_is_left_out_is_said_and_is_no_column_of_words(tmp_path: P
                 "index was left out" in note or "unnamed first column" in note
                 for note in features.notes
             ), source
-    assert not any("index" in note for note in pc.load_features(numbered).notes), (
-        "row numbers hold nothing"
-    )
+    assert not is_noted(pc.load_features(numbered).notes, "index"), "row numbers hold nothing"
     named = words.rename_axis("sample")
     named.to_parquet(tmp_path / "named.parquet")
     assert pc.load_features(tmp_path / "named.parquet", leave_out=["sample"]).names == (

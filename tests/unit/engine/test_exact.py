@@ -106,11 +106,11 @@ def adds_up(sum_of) -> None:
 
 
 @pytest.mark.parametrize("sum_of", [sums, sums_of_scaled])
-def test_rows_do_not_move_each_other(sum_of) -> None:
+def test_rows_do_not_move_each_other(sum_of):
     adds_up(sum_of)
 
 
-def test_rows_that_move_each_other_are_seen() -> None:
+def test_rows_that_move_each_other_are_seen():
     """The twin: sums in floating point, rounded to the same grid."""
     with pytest.raises(AssertionError, match="move each other"):
         adds_up(in_floating_point)
@@ -118,7 +118,7 @@ def test_rows_that_move_each_other_are_seen() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("chunk", [300, 1 << 12, 1 << 20])
-def test_neither_chunks_nor_threads_move_a_sum(threads: int, chunk: int, monkeypatch) -> None:
+def test_neither_chunks_nor_threads_move_a_sum(threads, chunk, monkeypatch):
     z, labels, heads = hostile(n=3000)
     usual = sums(z, labels, heads)
     monkeypatch.setattr(exact, "FLOATS", chunk)
@@ -127,7 +127,7 @@ def test_neither_chunks_nor_threads_move_a_sum(threads: int, chunk: int, monkeyp
         assert torch.equal(sums(z, labels, heads), usual)
 
 
-def test_picked_rows_are_those_rows_and_numbers_that_are_none_end_in_whole_ones() -> None:
+def test_picked_rows_are_those_rows_and_numbers_that_are_none_end_in_whole_ones():
     z, labels, heads = hostile()
     picked = np.array([3, 4, 50])
     of_all = exact.clipped_sum(
@@ -148,7 +148,7 @@ def test_picked_rows_are_those_rows_and_numbers_that_are_none_end_in_whole_ones(
 
 @pytest.mark.parametrize("is_scaled", [False, True])
 @pytest.mark.parametrize("k", [1, K, 2100])
-def test_a_row_moves_a_sum_by_at_most_its_units(k: int, is_scaled: bool) -> None:
+def test_a_row_moves_a_sum_by_at_most_its_units(k, is_scaled):
     z, labels, heads = hostile(60, k)
     rows = exact.integer_rows(z, bias=True)
     scaling, longest, most = (
@@ -181,11 +181,11 @@ def class_terms_add_up(sum_of) -> None:
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.7])
-def test_class_sums_are_those_of_the_rows(weight: float) -> None:
+def test_class_sums_are_those_of_the_rows(weight):
     class_terms_add_up(lambda z, y: exact.class_sums(z, y, n_classes=CLASSES, count_weight=weight))
 
 
-def test_class_sums_in_floating_point_are_seen() -> None:
+def test_class_sums_in_floating_point_are_seen():
     """The twin: float sums, rounded to the same grid."""
     with pytest.raises(AssertionError, match="move each other"):
         class_terms_add_up(
@@ -193,7 +193,7 @@ def test_class_sums_in_floating_point_are_seen() -> None:
         )
 
 
-def test_sums_are_near_those_in_floating_point_and_a_wide_row_has_its_norm() -> None:
+def test_sums_are_near_those_in_floating_point_and_a_wide_row_has_its_norm():
     generator = stream(0, "ordinary rows")
     z = unit_rows(generator.standard_normal((500, K)).astype(np.float32))
     _, _, heads = hostile()
@@ -223,11 +223,11 @@ def test_sums_are_near_those_in_floating_point_and_a_wide_row_has_its_norm() -> 
     ).any()
 
 
-def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch) -> None:
+def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch):
     z, labels, heads = hostile()
     usual, whole = sums(z, labels, heads), torch.Tensor.__matmul__
 
-    def fewer_bits(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    def fewer_bits(left, right):
         return (
             whole(left, right)
             if left.dtype == torch.int64
@@ -245,13 +245,13 @@ def test_products_of_fewer_bits_are_seen_and_replaced(monkeypatch) -> None:
     exact.has_exact_products.cache_clear()
 
 
-def test_a_numpy_that_projects_with_fewer_bits_is_refused(monkeypatch) -> None:
+def test_a_numpy_that_projects_with_fewer_bits_is_refused(monkeypatch):
     monkeypatch.setattr(exact, "has_exact_products", lambda device: device != "numpy")
     with pytest.raises(UnsupportedError, match="numpy"):
         runs.run("noisy_gd", small_split(), epsilon=2.0, steps=2, seed=None)
 
 
-def test_what_is_not_exact_is_refused_or_no_longer_called_so() -> None:
+def test_what_is_not_exact_is_refused_or_no_longer_called_so():
     with pytest.raises(SettingError, match="delta"):
         runs.run("noisy_gd", small_split(), epsilon=2.0, delta=0.0, steps=2, seed=None)
     for shape in ((2**39, 1), (1, 2**29)):
@@ -268,7 +268,7 @@ def test_what_is_not_exact_is_refused_or_no_longer_called_so() -> None:
     )
 
 
-def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
+def test_no_rounding_of_roots_moves_a_sum(monkeypatch):
     z, labels, heads = hostile()
     usual, root = sums(z, labels, heads), torch.Tensor.sqrt
     for away in (1 - 1e-15, 1 + 1e-15):
@@ -283,7 +283,7 @@ def test_no_rounding_of_roots_moves_a_sum(monkeypatch) -> None:
         *((name, sampled) for name in EXACT if name not in IMAGES for sampled in (False, True)),
     ],
 )
-def test_exact_learners_keep_their_contract(name: str, sampled: bool, monkeypatch) -> None:
+def test_exact_learners_keep_their_contract(name, sampled, monkeypatch):
     monkeypatch.setattr(
         Streams, "public", lambda _, purpose: stream(0, purpose)
     )  # neighbours share public draws
@@ -296,7 +296,7 @@ def test_exact_learners_keep_their_contract(name: str, sampled: bool, monkeypatc
     assert ledger.noise_laws == {"exact"}
 
 
-def test_a_release_says_which_law_its_noise_has_and_does_not_mix_with_experiments() -> None:
+def test_a_release_says_which_law_its_noise_has_and_does_not_mix_with_experiments():
     exactly, fast = (
         runs.run(name, small_split(), epsilon=2.0, steps=2, seed=None)
         for name in ("dp_sgd", "dope_sgd")
@@ -313,7 +313,7 @@ def test_a_release_says_which_law_its_noise_has_and_does_not_mix_with_experiment
     assert [ledger.noise_laws for ledger in ledgers] == [{"fast"}, {"exact"}]
 
 
-def test_a_learner_that_declares_exact_noise_and_draws_other_is_refused(monkeypatch) -> None:
+def test_a_learner_that_declares_exact_noise_and_draws_other_is_refused(monkeypatch):
     plan = runs.solve("noisy_gd", small_split(), epsilon=2.0, steps=2, seed=None)
     laws = Ledger.release
 

@@ -43,7 +43,7 @@ def tail(edge: Fraction, std: Fraction) -> mpmath.mpf:
 @pytest.mark.parametrize(
     "std", [Fraction(1), Fraction(5, 2), Fraction(3), Fraction(2**24), Fraction(float(2**30) * 0.7)]
 )
-def test_tails_lie_between_their_ends(std: Fraction) -> None:
+def test_tails_lie_between_their_ends(std):
     for share, bits in itertools.product((0, 0.3, 1, 2.5, 6, 11), (64, 127, 191)):
         j = int(share * std)
         low, high = exact.tail_ends(j, bits, std)
@@ -81,14 +81,14 @@ def law_is_that_of_rounding(std: Fraction, decided: Callable[[int, int], int]) -
 
 
 @pytest.mark.parametrize("std", [Fraction(1), Fraction(2), Fraction(5, 2), Fraction(3)])
-def test_an_enumerated_tape_of_bits_gives_the_law_of_rounding(std: Fraction) -> None:
+def test_an_enumerated_tape_of_bits_gives_the_law_of_rounding(std):
     law_is_that_of_rounding(std, lambda prefix, bits: exact.decide(prefix, bits, std, 0, no_more))
     law_is_that_of_rounding(
         std, lambda prefix, bits: exact.decide(prefix, bits, std, 7, no_more)
     )  # whatever the guess
 
 
-def test_a_law_that_is_a_little_off_is_seen() -> None:
+def test_a_law_that_is_a_little_off_is_seen():
     """The twin: noise of a slightly larger deviation, or rounded down."""
     wider = Fraction(204, 100)
     for planted in (
@@ -99,7 +99,7 @@ def test_a_law_that_is_a_little_off_is_seen() -> None:
             law_is_that_of_rounding(Fraction(2), planted)
 
 
-def test_an_open_prefix_takes_further_bits_and_ndtri_is_better_than_asked() -> None:
+def test_an_open_prefix_takes_further_bits_and_ndtri_is_better_than_asked():
     std = Fraction(2)
     edge = int(tail(Fraction(1, 2), std) * 2**BITS)
     drawn = [
@@ -131,12 +131,12 @@ def test_an_open_prefix_takes_further_bits_and_ndtri_is_better_than_asked() -> N
 @pytest.mark.parametrize(
     ("std", "draws"), [(1.0, 300), (2.5, 300), (2.0**16, 300), (2.0**28 * 1.3, 300), (2.0**48, 100)]
 )
-def test_the_float_filter_and_whole_numbers_agree(std: float, draws: int, monkeypatch) -> None:
+def test_the_float_filter_and_whole_numbers_agree(std, draws, monkeypatch):
     words = np.concatenate(
         [seeded(draws), np.array([0, 1, 2, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)]
     )
 
-    def drawn() -> np.ndarray:
+    def drawn():
         further = stream(1, "further")
         return exact.rounded_gaussian(
             std,
@@ -149,7 +149,7 @@ def test_the_float_filter_and_whole_numbers_agree(std: float, draws: int, monkey
     np.testing.assert_array_equal(usual[:-6], drawn()[:-6])
 
 
-def test_a_filter_that_trusts_too_much_is_seen(monkeypatch) -> None:
+def test_a_filter_that_trusts_too_much_is_seen(monkeypatch):
     """The twin: an ndtri that is off by 10⁻⁶, in which the filter trusts, gives other numbers."""
     words = seeded(300)
     usual = exact.rounded_gaussian(2.0**28, (300,), lambda count: words)
@@ -158,7 +158,7 @@ def test_a_filter_that_trusts_too_much_is_seen(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("std", [0.7, 1.5, 2.0**26])
-def test_the_noise_of_the_operating_system_has_the_law(std: float) -> None:
+def test_the_noise_of_the_operating_system_has_the_law(std):
     bins = 64
     drawn = exact.rounded_gaussian(std, (100_000,), system)
     edges = (
@@ -177,14 +177,12 @@ def test_the_noise_of_the_operating_system_has_the_law(std: float) -> None:
 
 
 @pytest.mark.parametrize("std", [0.0, -1.0, 2.0**49, np.nan])
-def test_noise_that_64_bits_do_not_hold_is_refused(std: float) -> None:
+def test_noise_that_64_bits_do_not_hold_is_refused(std):
     with pytest.raises(SettingError, match="standard deviation"):
         exact.rounded_gaussian(std, (1,), no_more)
 
 
-def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_draw_again() -> (
-    None
-):
+def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_draw_again():
     edge = int(Fraction(0.3) * 2**64)
     words = np.array([0, edge - 1, edge, 2**64 - 1], dtype=np.uint64)
     np.testing.assert_array_equal(exact.poisson_sample(0.3, 4, lambda count: words), [0, 1])
@@ -197,7 +195,7 @@ def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_
 
 
 @pytest.mark.parametrize("x", [0.0, 0.3, 0.5, 1.0, 2.7])
-def test_coins_are_true_with_the_probability_of_an_exponential(x: float) -> None:
+def test_coins_are_true_with_the_probability_of_an_exponential(x):
     count = 200_000
     heads = exact.coins(np.full(count, int(x * 2**64), dtype=object), system).mean()
     for other, is_right in ((x, True), (x + 0.2, False)):
@@ -209,7 +207,7 @@ def mechanism(noise: float = 2.0, secret: object = None) -> GaussianMechanism:
     return GaussianMechanism(noise, 0.5, secret or Streams(None).secret("noise"), Ledger())
 
 
-def test_a_release_is_a_function_of_whole_numbers_and_a_seeded_count_is_none() -> None:
+def test_a_release_is_a_function_of_whole_numbers_and_a_seeded_count_is_none():
     total = torch.tensor([[5, -(2**40)], [0, 3]])
     units, one = 2**24, mechanism()
     released = one.release_integers(total, units)
@@ -234,9 +232,7 @@ def test_a_release_is_a_function_of_whole_numbers_and_a_seeded_count_is_none() -
         (2.0**25, torch.tensor([1]), None, 2**24),  # above 2⁴⁸
     ],
 )
-def test_what_cannot_be_exact_is_refused_before_the_charge(
-    noise: float, total: torch.Tensor, secret: object, units: int
-) -> None:
+def test_what_cannot_be_exact_is_refused_before_the_charge(noise, total, secret, units):
     one = mechanism(noise, secret)
     with pytest.raises(SettingError, match="exact"):
         one.release_integers(total, units)

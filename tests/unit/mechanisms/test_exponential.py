@@ -11,7 +11,8 @@ from scipy import stats
 from contract import checks
 from contract.cases import case_for
 from contract.tapes import distance
-from pillar_core import accounting, events, rng
+from costs import cost_of
+from pillar_core import events, rng
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import SettingError
 from pillar_core.events import ExponentialMechanismEvent
@@ -47,9 +48,9 @@ def test_the_charge_is_pure_and_twice_under_replace_one_and_none_without_noise()
         (NeighboringRelation.ADD_OR_REMOVE_ONE, 0.5),
         (NeighboringRelation.REPLACE_ONE, 1.0),
     ):
-        assert accounting.epsilon(
-            ledger.total_event, delta=1e-9, relation=relation
-        ).upper == pytest.approx(epsilon, rel=1e-3)
+        assert cost_of(ledger.total_event, delta=1e-09, relation=relation).upper == pytest.approx(
+            epsilon, rel=1e-3
+        )
     ledger = Ledger()
     assert ExponentialMechanism(math.inf, 1, rng.stream(0, "one"), ledger).choose(SCORES) == 1
     assert list(event_counts(ledger.total_event)) == [events.NonPrivateDpEvent()]

@@ -22,6 +22,7 @@ from pillar_core.methods.parts.deep import classifier, gradients, layers, networ
 from pillar_core.methods.parts.deep.layers import FixedNorm, WideResNet
 from pillar_core.rng import Streams
 from pillar_core.types import Dataset
+from users import is_noted
 
 DEEP = ("second_phase", "private_fine_tuning", "from_scratch")
 
@@ -464,7 +465,7 @@ def test_runs_keep_the_budget_and_their_classifier_survives_pickling(name):
     record = pc.run(name, split, epsilon=8.0, steps=4, batch_size=None, copies=1, seed=0)
     assert record.guarantee.epsilon.upper <= 8.0
     assert record.accuracy > 0.6  # chance is a third
-    assert any("random start" in note for note in record.notes) == (name == "private_fine_tuning")
+    assert is_noted(record.notes, "random start") == (name == "private_fine_tuning")
     x = split.features.x_test
     record.classifier.scores(x)
     copy = pickle.loads(pickle.dumps(record.classifier))
@@ -506,7 +507,7 @@ def other_classes():
 def test_public_images_of_other_classes_sizes_and_colours_train_all_but_the_head():
     own = image_split(n=120)
     split = pc.split(own.features, public=other_classes())
-    assert any("brought to 8 × 8 pixels, grey" in note for note in split.notes)
+    assert is_noted(split.notes, "brought to 8 × 8 pixels, grey")
     assert split.public_y is None
     assert split.other_classes == ("dark", "bright")
     records = [

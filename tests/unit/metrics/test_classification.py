@@ -20,7 +20,7 @@ from pillar_core.numerics import wilson
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
 
 
-def test_counts_by_hand_and_of_absent_classes_or_constant_scores() -> None:
+def test_counts_by_hand_and_of_absent_classes_or_constant_scores():
     found = evaluate(SCORES, np.array([0, 1, 1, 2]), n_classes=3)
     assert found["accuracy"] == 0.75
     assert found["error"] == 0.25
@@ -53,14 +53,12 @@ def test_counts_by_hand_and_of_absent_classes_or_constant_scores() -> None:
         (np.where(SCORES == 5, np.inf, SCORES), [0, 1, 1, 2], 3, "1 of 4 rows"),
     ],
 )
-def test_bad_scores_are_refused(
-    scores: np.ndarray, y: list[int], n_classes: int, message: str
-) -> None:
+def test_bad_scores_are_refused(scores, y, n_classes, message):
     with pytest.raises(DataError, match=message):
         evaluate(scores, np.array(y, dtype=np.int64), n_classes=n_classes)
 
 
-def test_intervals_have_known_values_and_cover_as_often_as_they_say() -> None:
+def test_intervals_have_known_values_and_cover_as_often_as_they_say():
     mean, low, high = interval([1.0, 2.0, 3.0])
     # t with 2 degrees of freedom at 97.5 %: 4.30265 (any table); standard error 1/√3.
     assert mean == 2.0
@@ -84,14 +82,12 @@ def test_intervals_have_known_values_and_cover_as_often_as_they_say() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-def test_interval_refuses_what_is_not_finite(values: list[float]) -> None:
+def test_interval_refuses_what_is_not_finite(values):
     with pytest.raises(DataError, match="finite"):
         interval(values)
 
 
-def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_counts_by_test_rows() -> (
-    None
-):
+def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_counts_by_test_rows():
     y = np.array([0] * 40 + [1] * 10)
     says = np.array([0] * 40 + [1] * 8 + [0] * 2)
     found = by_class(evaluate(np.eye(2)[says], y, n_classes=2), [40, 10], ["well", "ill"])
@@ -111,7 +107,7 @@ def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_cou
     assert by_class({}, [], ["a", "b"]) == {}
 
 
-def test_the_interval_of_a_balanced_accuracy_covers_as_often_as_it_says() -> None:
+def test_the_interval_of_a_balanced_accuracy_covers_as_often_as_it_says():
     generator = np.random.Generator(np.random.PCG64(5))
     rows, truth = [200, 12], (0.95, 0.7)
     inside = 0

@@ -39,12 +39,12 @@ def spread_along(
 
 
 @pytest.fixture(scope="module")
-def private() -> FeatureSet:
+def private():
     return spread_along(range(4), N, seed=0, labelled=True)
 
 
 @pytest.fixture(scope="module")
-def public() -> dict[str, FeatureSet]:
+def public():
     return {
         "elsewhere": spread_along(range(20, 24), 300, seed=2, labelled=False),
         "same": spread_along(range(4), 300, seed=1, labelled=False),
@@ -53,9 +53,7 @@ def public() -> dict[str, FeatureSet]:
 
 
 @pytest.mark.parametrize("epsilon", [None, 1.0])
-def test_the_set_with_the_classes_directions_comes_first(
-    private: FeatureSet, public, epsilon: float | None
-) -> None:
+def test_the_set_with_the_classes_directions_comes_first(private, public, epsilon):
     table = pc.screen(private, public, epsilon=epsilon, **ASKED)
     assert table["public"].iloc[0] == "same"
     assert list(table["rank"]) == [1, 2, 3]
@@ -65,7 +63,7 @@ def test_the_set_with_the_classes_directions_comes_first(
     assert ("guarantee" in table.attrs) == (epsilon is not None)
 
 
-def test_rows_close_around_a_mean_have_scores_below_zero_in_the_right_order() -> None:
+def test_rows_close_around_a_mean_have_scores_below_zero_in_the_right_order():
     """As on tables in raw units: the signal is divided by a small distance, so that it is no share
     of 1."""
     generator = np.random.default_rng(0)
@@ -80,7 +78,7 @@ def test_rows_close_around_a_mean_have_scores_below_zero_in_the_right_order() ->
     assert table["value"].iloc[0] < 0 < table["value"].iloc[1]
 
 
-def test_labels_decide(private: FeatureSet, public) -> None:
+def test_labels_decide(private, public):
     """With labels at random there is no signal to keep, and nothing is clear."""
     mixed = dataclasses.replace(private, y_train=stream(9, "labels").permutation(private.y_train))
     own, without = (pc.screen(rows, public, epsilon=1.0, **ASKED) for rows in (private, mixed))
@@ -89,7 +87,7 @@ def test_labels_decide(private: FeatureSet, public) -> None:
     assert without.attrs["rivals"]
 
 
-def test_a_yardstick_takes_no_part_in_the_verdict(private: FeatureSet, public) -> None:
+def test_a_yardstick_takes_no_part_in_the_verdict(private, public):
     """Two sets that tie behind a yardstick which is far ahead of both still tie."""
     weak = dict.fromkeys(("one", "two"), public["elsewhere"])
     table = class_signal.ranking(
@@ -105,7 +103,7 @@ def test_a_yardstick_takes_no_part_in_the_verdict(private: FeatureSet, public) -
     )
 
 
-def test_intervals_hold_the_value_without_noise(private: FeatureSet, public) -> None:
+def test_intervals_hold_the_value_without_noise(private, public):
     exact = pc.screen(private, public, **ASKED).set_index("public")["value"]
     draws = [
         pc.screen(private, public, epsilon=0.5, seed=seed, **ASKED).set_index("public")
@@ -122,7 +120,7 @@ def test_intervals_hold_the_value_without_noise(private: FeatureSet, public) -> 
     assert 3.92 * 2 / 3 < widths / spread < 3.92 * 1.5
 
 
-def test_noise_alone_stays_above_its_floor(private: FeatureSet, public) -> None:
+def test_noise_alone_stays_above_its_floor(private, public):
     empty = dataclasses.replace(private, x_train=private.x_train[:0], y_train=private.y_train[:0])
     tables = [
         class_signal.ranking(empty, public, epsilon=0.3, seed=seed, n_private=N)
@@ -148,7 +146,7 @@ def test_noise_alone_stays_above_its_floor(private: FeatureSet, public) -> None:
         ({"public": "private"}, DataError, "bit by bit"),
     ],
 )
-def test_refusals(private: FeatureSet, public, change, error, word: str) -> None:
+def test_refusals(private, public, change, error, word):
     same = public["same"]
     sets = {
         "narrow": {"a": dataclasses.replace(same, x_train=same.x_train[:, :5].copy())},
@@ -165,9 +163,7 @@ def test_refusals(private: FeatureSet, public, change, error, word: str) -> None
         pc.screen(asked.pop("private"), asked.pop("public"), **asked)
 
 
-def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(
-    private: FeatureSet, public
-) -> None:
+def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(private, public):
     """One row of a new class changed the number of classes, which the table tells; and a
     candidate's rows are read without noise."""
     unnamed = Dataset("unnamed", private.x_train, private.y_train)
@@ -185,9 +181,7 @@ def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(
             )
 
 
-def test_images_need_a_backbone_and_features_are_ranked_by_gradients_too(
-    public, private: FeatureSet
-) -> None:
+def test_images_need_a_backbone_and_features_are_ranked_by_gradients_too(public, private):
     with pytest.raises(DataError, match="features of every set first"):
         pc.screen(pc.load_dataset("mnist"), public, **ASKED)
     table = pc.screen(

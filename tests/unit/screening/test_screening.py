@@ -2,13 +2,12 @@
 where it is charged."""
 
 import dataclasses
+import functools
 import itertools
 import json
 import math
 import sys
 import types
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +28,7 @@ from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.subspace import top_directions
 from pillar_core.types import Dataset
+from users import is_noted
 
 FAST = {"model": "linear_head", "n_examples": 120}
 
@@ -44,7 +44,7 @@ def halves(name: str = "digits", n: int = 600) -> tuple[Dataset, Dataset]:
 
 
 @pytest.fixture(scope="module")
-def sets() -> tuple[Dataset, dict[str, Dataset]]:
+def sets():
     private, own = halves()
     return private, {
         "noise": pc.load_dataset("drawn_noise", n=400),
@@ -54,12 +54,12 @@ def sets() -> tuple[Dataset, dict[str, Dataset]]:
 
 
 @pytest.mark.parametrize("model", ["linear_head", "probe", "small_cnn"])
-def test_a_set_and_itself_are_at_distance_zero(model: str) -> None:
+def test_a_set_and_itself_are_at_distance_zero(model):
     digits = pc.load_dataset("digits")
     assert pc.gsd(digits, digits, model=model, n_examples=24, k=4) == 0.0
 
 
-def test_the_distance_is_symmetric_and_normalised(sets) -> None:
+def test_the_distance_is_symmetric_and_normalised(sets):
     private, public = sets
     value = pc.gsd(private, public["textures"], **FAST)
     assert pc.gsd(public["textures"], private, **FAST) == pytest.approx(value, abs=1e-9)
@@ -69,7 +69,7 @@ def test_the_distance_is_symmetric_and_normalised(sets) -> None:
     assert 0 < value < 1
 
 
-def test_a_longer_list_makes_no_directions_again(monkeypatch: pytest.MonkeyPatch, sets) -> None:
+def test_a_longer_list_makes_no_directions_again(monkeypatch, sets):
     private, public = sets
     gsd, made = sys.modules["pillar_core.screening.gsd"], []
     monkeypatch.setattr(gsd, "_DIRECTIONS", Memo(slots=12))
@@ -92,7 +92,7 @@ def test_a_longer_list_makes_no_directions_again(monkeypatch: pytest.MonkeyPatch
     assert len(made) == 7, "another seed draws other rows, labels and network"
 
 
-def test_own_half_is_first_and_noise_is_last(sets) -> None:
+def test_own_half_is_first_and_noise_is_last(sets):
     private, public = sets
     table = pc.screen(private, public, scores=("gsd", "missed_energy"), **FAST)
     assert list(table.columns) == [
@@ -116,7 +116,7 @@ def test_own_half_is_first_and_noise_is_last(sets) -> None:
     assert 0.9 < table.attrs["random_subspaces"] < 1
 
 
-def test_one_release_ranks_any_number_of_candidates_at_one_price(sets) -> None:
+def test_one_release_ranks_any_number_of_candidates_at_one_price(sets):
     private, public = sets
     options = {
         "scores": ("gsd", "missed_energy"),
@@ -135,9 +135,10 @@ def test_one_release_ranks_any_number_of_candidates_at_one_price(sets) -> None:
     assert set(table["provenance"]) == {"DP: spends ε"}
 
 
-def test_pure_form_stays_within_its_budget(sets) -> None:
+def test_pure_form_stays_within_its_budget(sets):
     private, public = sets
-    table = pc.screen(
+    pure = functools.partial(
+        pc.screen,
         private,
         public,
         scores=("gsd_pure",),
@@ -145,37 +146,18 @@ def test_pure_form_stays_within_its_budget(sets) -> None:
         n_examples=200,
         repeats=1,
         epsilon=1.0,
-        k=2,
     )
+    table = pure(k=2)
     assert table["epsilon_upper"].iloc[0] <= 1.0 + 1e-9
     assert table["low"].isna().all()
     assert "δ = 0" in table.attrs["guarantee"]
-    assert not any("gsd_pure" in note for note in table.attrs["notes"])
-    many = pc.screen(
-        private,
-        public,
-        scores=("gsd_pure",),
-        model="linear_head",
-        n_examples=200,
-        repeats=1,
-        epsilon=1.0,
-        k=4,
-    )
-    assert any("close to random" in note for note in many.attrs["notes"])
+    assert not is_noted(table.attrs["notes"], "gsd_pure")
+    assert is_noted(pure(k=4).attrs["notes"], "close to random")
     with pytest.raises(SettingError, match=r"below 8.*or gsd"):
-        pc.screen(
-            private,
-            public,
-            scores=("gsd_pure",),
-            model="linear_head",
-            n_examples=200,
-            repeats=1,
-            epsilon=1.0,
-            k=16,
-        )
+        pure(k=16)
 
 
-def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets) -> None:
+def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets):
     private, public = sets
     table = pc.screen(
         private, public, scores=("gsd", "gsd_pure"), epsilon=2.0, k=2, repeats=1, **FAST
@@ -196,9 +178,7 @@ def test_two_forms_share_the_budget_and_the_guarantee_is_said_in_words(sets) -> 
     assert "low bits" not in words
 
 
-def test_a_private_ranking_reads_private_rows_only_through_the_release(
-    monkeypatch: pytest.MonkeyPatch, sets
-) -> None:
+def test_a_private_ranking_reads_private_rows_only_through_the_release(monkeypatch, sets):
     """With the release replaced by a constant, other private rows must give the same table."""
     private, public = sets
     fixed = np.eye(64)
@@ -215,7 +195,7 @@ def test_a_private_ranking_reads_private_rows_only_through_the_release(
     )
 
 
-def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped() -> None:
+def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped():
     from pillar_core.ledger import Ledger
 
     rows = np.zeros((3, 40))
@@ -234,7 +214,7 @@ def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped() -> None:
     assert residual_of_moment(np.diag([3.0, 1.0]), np.eye(2)[:, :1]) == pytest.approx(0.25)
 
 
-def test_refusals(sets) -> None:
+def test_refusals(sets):
     private, public = sets
     with pytest.raises(DataError, match=r"bit by bit, private rows.*--allow-overlap"):
         pc.screen(private, {"leak": private}, **FAST)
@@ -283,7 +263,7 @@ def test_refusals(sets) -> None:
         )
 
 
-def test_sizes_and_colours_are_made_equal_and_said(sets) -> None:
+def test_sizes_and_colours_are_made_equal_and_said(sets):
     private, public = sets
     colour = dataclasses.replace(
         public["textures"], x_train=np.repeat(public["textures"].x_train[..., None], 3, axis=3)
@@ -297,11 +277,11 @@ def test_sizes_and_colours_are_made_equal_and_said(sets) -> None:
         k=4,
     )
     assert table["value"].iloc[0] == pytest.approx(table["value"].iloc[1], abs=1e-3)
-    assert any("resized to 28" in note for note in table.attrs["notes"])
-    assert any("three equal channels" in note for note in table.attrs["notes"])
+    assert is_noted(table.attrs["notes"], "resized to 28")
+    assert is_noted(table.attrs["notes"], "three equal channels")
 
 
-def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path: Path) -> None:
+def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path):
     for number in range(6):
         Image.fromarray(stream(number, "png").integers(256, size=(12, 12)).astype(np.uint8)).save(
             tmp_path / f"{number}.png"
@@ -310,12 +290,12 @@ def test_a_broken_file_in_a_folder_is_named_skipped_and_counted(tmp_path: Path) 
     found = load_candidate(tmp_path)
     assert found.x_train.shape == (6, 12, 12)
     assert found.y_train is None
-    assert any("1 files" in note and "broken.png" in note for note in found.notes)
+    assert is_noted(found.notes, "1 files", "broken.png")
     with pytest.raises(DataError):
         load_candidate(tmp_path / "nothing.zip")
 
 
-def test_drawn_sets_shifts_and_mixtures_by_name() -> None:
+def test_drawn_sets_shifts_and_mixtures_by_name():
     plain, shifted = (
         experiments.candidate(name, n=100) for name in ("drawn_digits", "drawn_digits~0.8")
     )
@@ -327,7 +307,7 @@ def test_drawn_sets_shifts_and_mixtures_by_name() -> None:
         experiments.candidate("drawn_digit")
 
 
-def test_task2vec_and_transport_agree_with_published_code_and_a_linear_program(shared) -> None:
+def test_task2vec_and_transport_agree_with_published_code_and_a_linear_program(shared):
     case = json.loads((shared / "oracles" / "task2vec.json").read_text())
     vectors = [np.array(values, dtype=float) for values in case["hessians"]]
     for i, first in enumerate(vectors):
@@ -341,7 +321,7 @@ def test_task2vec_and_transport_agree_with_published_code_and_a_linear_program(s
         assert value == pytest.approx(case["exact_LP_ddof1"]["otdd_sq_half_cost"], rel=1e-3)
 
 
-def test_transport_of_many_rows_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transport_of_many_rows_is_exact(monkeypatch):
     generator = stream(0, "transport")
     x, other = generator.standard_normal(1200), 1.5 * generator.standard_normal(1200) + 1
     cost = np.square(x[:, None] - other) / 2
@@ -358,7 +338,7 @@ def test_transport_of_many_rows_is_exact(monkeypatch: pytest.MonkeyPatch) -> Non
         transport_cost(cost)
 
 
-def test_bures_wasserstein_and_leep_in_closed_form() -> None:
+def test_bures_wasserstein_and_leep_in_closed_form():
     generator = stream(0, "rows")
     rows = generator.standard_normal((50, 3))
     # A shift by v and a scale by 2 of the same centred rows: ‖v‖² + tr S·(2 − 1)².
@@ -376,7 +356,7 @@ def test_bures_wasserstein_and_leep_in_closed_form() -> None:
     assert useless <= math.log(3) + 1e-9
 
 
-def test_agreement_is_spearman_with_its_permutation_p_value() -> None:
+def test_agreement_is_spearman_with_its_permutation_p_value():
     names = list("abcde")
     ranking = pd.DataFrame({"public": names, "score": "gsd", "value": [0.1, 0.2, 0.3, 0.4, 0.5]})
     accuracy = pd.DataFrame({"public": names, "seed": 0, "accuracy": [0.9, 0.8, 0.7, 0.6, 0.5]})
@@ -394,7 +374,7 @@ def test_agreement_is_spearman_with_its_permutation_p_value() -> None:
         experiments.agreement(ranking[:2], accuracy)
 
 
-def test_inspection_tables_hold_what_they_promise(sets) -> None:
+def test_inspection_tables_hold_what_they_promise(sets):
     private, public = sets
     few = {"model": "linear_head", "n_examples": 60}
     found = screening.angles(private, public, k=4, **few)
@@ -415,9 +395,7 @@ def test_inspection_tables_hold_what_they_promise(sets) -> None:
     assert (bound["error"] > 0).all()
 
 
-def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_model_as_it_was(
-    sets,
-) -> None:
+def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_model_as_it_was(sets):
     private, public = sets
     table = screening.over_training(
         private,
@@ -451,14 +429,14 @@ def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_mod
     assert screening.order_kept(table) == pytest.approx(2 / 3)
 
 
-def test_descent_steps_along_the_gradient_and_leaves_what_has_no_part_in_the_loss() -> None:
+def test_descent_steps_along_the_gradient_and_leaves_what_has_no_part_in_the_loss():
     module, rows, labels = (
         torch.nn.Linear(4, 10),
         torch.randn(3, 4).numpy(),
         torch.tensor([1, 2, 3]),
     )
     module.register_parameter("idle", torch.nn.Parameter(torch.ones(2)))
-    network: Any = types.SimpleNamespace(module=module, names=None, read=torch.from_numpy)
+    network = types.SimpleNamespace(module=module, names=None, read=torch.from_numpy)
     loss = torch.nn.functional.cross_entropy(module(torch.from_numpy(rows)), labels)
     wanted = module.weight.detach() - 0.5 * torch.autograd.grad(loss, module.weight)[0]
     assert list(itertools.islice(inspection._descend(network, rows, labels, 0.5, 0), 2)) == [0, 1]
@@ -466,7 +444,7 @@ def test_descent_steps_along_the_gradient_and_leaves_what_has_no_part_in_the_los
     assert module.idle.equal(torch.ones(2))
 
 
-def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(sets) -> None:
+def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(sets):
     private, public = sets
     with_test = dataclasses.replace(
         private, x_test=private.x_train[:50], y_test=private.y_train[:50]
@@ -484,7 +462,7 @@ def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(se
 
 
 @pytest.mark.parametrize("method", ["gep", "pda_dpmd"])
-def test_accuracy_is_measured_with_each_set(sets, method: str) -> None:
+def test_accuracy_is_measured_with_each_set(sets, method):
     private, public = sets
     with_test = dataclasses.replace(
         private, x_test=private.x_train[:100], y_test=private.y_train[:100]
@@ -505,7 +483,7 @@ def test_accuracy_is_measured_with_each_set(sets, method: str) -> None:
             experiments.measure_accuracies(with_test, bare, method=method, epsilon=8.0, seeds=(0,))
 
 
-def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets) -> None:
+def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets):
     pytest.importorskip("timm")
     private, public = sets
     small = {"n_examples": 6, "k": 2}
@@ -531,18 +509,18 @@ def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets) -> None:
     )
 
 
-def test_a_wide_model_says_how_many_passes_it_took(sets) -> None:
+def test_a_wide_model_says_how_many_passes_it_took(sets):
     private, public = sets
     table = pc.screen(
         private, {"noise": public["noise"]}, model="resnet20", n_examples=8, repeats=1, k=2
     )
     assert table.attrs["width"] == 269_722
-    assert any("two passes" in note for note in table.attrs["notes"])
+    assert is_noted(table.attrs["notes"], "two passes")
     exact = pc.screen(private, {"noise": public["noise"]}, repeats=1, k=2, **FAST)
-    assert not any("passes" in note for note in exact.attrs["notes"])
+    assert not is_noted(exact.attrs["notes"], "passes")
 
 
-def test_refused_deep_models() -> None:
+def test_refused_deep_models():
     digits = pc.load_dataset("digits")
     for name, words in (
         ("timm:resnet18?weights=random&layers=layer9", "has no layer layer9"),
@@ -555,7 +533,7 @@ def test_refused_deep_models() -> None:
             pc.gsd(digits, digits, model=name, n_examples=4, k=2)
 
 
-def test_a_real_pretrained_network(shared, sets) -> None:
+def test_a_real_pretrained_network(shared, sets):
     pytest.importorskip("timm")
     private, public = sets
     weights = shared / "data" / "weights" / "mobilenetv2_100_imagenet.safetensors"

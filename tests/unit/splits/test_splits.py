@@ -12,6 +12,7 @@ from pillar_core import rng
 from pillar_core.errors import DataError, SettingError
 from pillar_core.splits import public_basis, split_features, unused_labels, view_of
 from pillar_core.types import FeatureSet, PublicUse
+from users import is_noted
 
 
 def blobs(n=120, d=6, classes=3, seed=0):
@@ -86,7 +87,7 @@ def test_labels_of_other_names_are_said_to_be_unused_first():
 @pytest.mark.parametrize(
     ("d", "count", "is_refused"), [(4, 2, False), (4, 20, True), (40, 1, True)]
 )
-def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refused: bool):
+def test_few_rows_of_few_numbers_are_equal_by_chance(d, count, is_refused):
     own, other = blobs(d=d), np.random.default_rng(1).normal(size=(100, d)).astype(np.float32)
     other[:count] = own.x_train[:count]
     public = FeatureSet(other, None, None, None, ())
@@ -94,9 +95,8 @@ def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refu
         with pytest.raises(DataError, match="bit by bit, private rows"):
             pc.split(own, public=public)
     else:
-        assert any(
-            f"{count} private rows equal public ones" in note
-            for note in pc.split(own, public=public).notes
+        assert is_noted(
+            pc.split(own, public=public).notes, f"{count} private rows equal public ones"
         )
 
 

@@ -29,7 +29,7 @@ def basis(seed: int, p: int, k: int) -> np.ndarray:
 
 
 @given(st.integers(0, 1000), st.integers(1, 6), st.integers(6, 30))
-def test_the_metric_is_symmetric_bounded_and_blind_to_rotation(seed: int, k: int, p: int) -> None:
+def test_the_metric_is_symmetric_bounded_and_blind_to_rotation(seed, k, p):
     first, second = basis(seed, p, k), basis(seed + 1, p, k)
     value = projection_distance(first, second)
     turned = first @ np.linalg.qr(rng.stream(seed, "turn").standard_normal((k, k)))[0]
@@ -48,7 +48,7 @@ def test_the_metric_is_symmetric_bounded_and_blind_to_rotation(seed: int, k: int
     assert projection_distance(first, turned) == 0.0
 
 
-def test_orthogonal_spaces_lie_at_one_and_random_ones_at_their_null() -> None:
+def test_orthogonal_spaces_lie_at_one_and_random_ones_at_their_null():
     assert projection_distance(np.eye(8)[:, :3], np.eye(8)[:, 4:7]) == 1.0
     assert (cosines(np.eye(8)[:, :3], np.eye(8)[:, :3]) == 1).all()
     k, p, draws = 4, 40, 400
@@ -62,7 +62,7 @@ def test_orthogonal_spaces_lie_at_one_and_random_ones_at_their_null() -> None:
     assert np.mean(squares) != pytest.approx(1 - 2 * k / p, abs=error)
 
 
-def test_published_projection_metric(shared) -> None:
+def test_published_projection_metric(shared):
     for case in json.loads((shared / "oracles" / "gsd_projection.json").read_text()):
         if case["A"] is None:
             continue
@@ -80,9 +80,7 @@ def test_published_projection_metric(shared) -> None:
         )
 
 
-def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_spectrum_falls() -> (
-    None
-):
+def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_spectrum_falls():
     rows = torch.from_numpy(
         rng.stream(0, "rows").standard_normal((60, 400)) * np.geomspace(1, 0.01, 400)
     ).float()
@@ -105,7 +103,7 @@ def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_
         top_directions(rows, 2)
 
 
-def test_probe_rows_are_autograd_rows_and_pools_keep_the_first_of_equal_places() -> None:
+def test_probe_rows_are_autograd_rows_and_pools_keep_the_first_of_equal_places():
     net = probe.probe(3)
     module = probe.network(net)
     images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (3, 3, 224, 224))).float()
@@ -129,7 +127,7 @@ def test_probe_rows_are_autograd_rows_and_pools_keep_the_first_of_equal_places()
     torch.testing.assert_close(at_one, places, rtol=0, atol=0)
 
 
-def test_chunked_rows_are_one_backward_pass_each() -> None:
+def test_chunked_rows_are_one_backward_pass_each():
     module = networks.start_network(networks.small_cnn(), seed=0)
     images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (5, 1, 28, 28))).float()
     labels = torch.arange(5)

@@ -294,15 +294,7 @@ def test_a_broken_range_is_listed_with_the_value(name, inputs, broken):
 def test_theorem_1_fits_corollary_2_and_rate_curves_cross_where_they_should():
     """Corollary 2, corrected, is Theorem 1 at k = 1, ξ = 0 and the mixture's normalised margin and
     gap."""
-    inputs = {
-        "d": 100,
-        "theta": 0.005,
-        "sigma": 0.005,
-        "n_private": 10_000,
-        "alpha": 0.1,
-        "beta": 0.04,
-        "epsilon": 0.1,
-    }
+    inputs, _ = HAND["pillar_corollary_2"]
     corollary = CALCULATORS["pillar_corollary_2"](**inputs)
     gamma, radius = corollary.value("margin"), corollary.value("radius")
     theorem = CALCULATORS["pillar_theorem_1"](
