@@ -2,12 +2,12 @@
 sweep axis come from it."""
 
 import dataclasses
+import functools
 import math
 import sys
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack, get_args, get_type_hints
 
 from pillar_core.arrays import Json
 from pillar_core.errors import SettingError, shown
@@ -105,6 +105,20 @@ class Param:
         return SettingError(f"{self.name} must be {self.range}; got {shown(value)}.")
 
 
+class Limits(TypedDict, total=False):
+    """What a declaration may say of a parameter besides its default and its help, as in `Param`."""
+
+    low: float
+    high: float
+    low_open: bool
+    high_open: bool
+    unit: str
+    log: bool
+    choices: tuple[str, ...]
+    none_means: str
+    label: str
+
+
 def param_from(name: str, fields: Mapping[str, Json]) -> Param:
     """The parameter that a table of a TOML file declares, its `range` in the notation of intervals;
     its kind is that of its default."""
@@ -138,9 +152,33 @@ def setting(param: Param, **changes: Any) -> Any:
     return dataclasses.field(default=changed.default, metadata={"param": changed})
 
 
+def declare(default: Scalar, help: str, **limits: Unpack[Limits]) -> Any:
+    """A dataclass field that carries a parameter of its own: the field's name and annotation are
+    the parameter's name and kind."""
+    return dataclasses.field(
+        default=default, metadata={"param": Param("", object, default, help, **limits)}
+    )
+
+
 def params_of(settings: Any) -> dict[str, Param]:
     """The parameters of a settings dataclass (class or instance), by field name, in order."""
-    return {field.name: field.metadata["param"] for field in dataclasses.fields(settings)}
+    return dict(_params_of(settings if isinstance(settings, type) else type(settings)))
+
+
+@functools.cache
+def _params_of(settings: type) -> dict[str, Param]:
+    declared: dict[str, Param] = {
+        field.name: field.metadata["param"] for field in dataclasses.fields(settings)
+    }
+    if all(param.name for param in declared.values()):
+        return declared
+    hints = get_type_hints(settings)
+    return {
+        name: param
+        if param.name
+        else dataclasses.replace(param, name=name, kind=(*get_args(hints[name]), hints[name])[0])
+        for name, param in declared.items()
+    }
 
 
 def check_settings(settings: S) -> S:
@@ -162,27 +200,154 @@ def replace_settings(settings: S, **values: Any) -> S:
     return dataclasses.replace(settings, **values)  # type: ignore[type-var]
 
 
-_SHARED = {
-    name: param_from(name, fields)
-    for name, fields in tomllib.loads(
-        Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    ).items()
-}
-EPSILON = _SHARED["epsilon"]
-DELTA = _SHARED["delta"]
-SEED = _SHARED["seed"]
-NOISE_MULTIPLIER = _SHARED["noise_multiplier"]
-SHARE = _SHARED["share"]
-CHANCE = _SHARED["chance"]
-COUNT = _SHARED["count"]
-K = _SHARED["k"]
-STEPS = _SHARED["steps"]
-BATCH_SIZE = _SHARED["batch_size"]
-SAMPLING = _SHARED["sampling"]
-LEARNING_RATE = _SHARED["learning_rate"]
-L2_CLIP_NORM = _SHARED["l2_clip_norm"]
-MOMENTUM = _SHARED["momentum"]
-BIAS = _SHARED["bias"]
-STANDARDISE = _SHARED["standardise"]
-CENTRE = _SHARED["centre"]
-NORMALISE = _SHARED["normalise"]
+EPSILON = Param(
+    "epsilon",
+    float,
+    None,
+    "Privacy budget: smaller protects more.",
+    low=0,
+    low_open=True,
+    log=True,
+    none_means="set the noise instead",
+)
+DELTA = Param(
+    "delta",
+    float,
+    1e-05,
+    "Probability that the ε guarantee may fail; below 1/n.",
+    low=0,
+    low_open=True,
+    high=1,
+    high_open=True,
+    log=True,
+)
+SEED = Param(
+    "seed",
+    int,
+    0,
+    "Names the random streams of an experiment; none draws from the operating system.",
+    low=0,
+    high=2**63 - 1,
+    none_means="release",
+)
+NOISE_MULTIPLIER = Param(
+    "noise_multiplier",
+    float,
+    None,
+    "Noise standard deviation divided by the clip norm.",
+    low=0,
+    high=1e12,
+    log=True,
+    none_means="solved from the budget",
+)
+NOISE_SCALE = Param(
+    "noise_scale",
+    float,
+    None,
+    "Scale of the choice's noise in rows: ε = 1/scale under add/remove.",
+    low=0,
+    log=True,
+    none_means="solved from the budget",
+)
+SHARE = Param("share", float, 0.0, "A share of a whole.", low=0, high=1)
+CHANCE = Param(
+    "chance",
+    float,
+    0.5,
+    "A chance of neither 0 nor 1.",
+    low=0,
+    low_open=True,
+    high=1,
+    high_open=True,
+)
+COUNT = Param("count", int, 1, "How many.", low=1)
+K = Param(
+    "k",
+    int,
+    None,
+    "Dimension of the projection.",
+    low=1,
+    unit="components",
+    log=True,
+    none_means="rule from the budget and n",
+)
+STEPS = Param(
+    "steps",
+    int,
+    None,
+    "Noisy gradient steps.",
+    low=1,
+    high=10_000_000,
+    unit="steps",
+    log=True,
+    none_means="rule from the budget",
+)
+BATCH_SIZE = Param(
+    "batch_size",
+    int,
+    None,
+    "Expected rows in a batch.",
+    low=1,
+    unit="rows",
+    log=True,
+    none_means="all rows, every step",
+)
+SAMPLING = Param(
+    "sampling",
+    str,
+    "poisson",
+    "How batches are drawn: each row by its own coin in every step, or in one random step of"
+    " each pass over the rows, where a pass begun counts whole, and under replace-one as one"
+    " step on all rows.",
+    choices=("poisson", "random_allocation"),
+)
+LEARNING_RATE = Param(
+    "learning_rate",
+    float,
+    None,
+    "Step size on the mean gradient.",
+    low=0,
+    low_open=True,
+    log=True,
+    none_means="rule from the noise and n",
+)
+L2_CLIP_NORM = Param(
+    "l2_clip_norm",
+    float,
+    1.0,
+    "Largest L2 norm of one row's gradient (weights and bias together).",
+    low=1e-6,
+    high=1e6,
+    log=True,
+)
+MOMENTUM = Param(
+    "momentum",
+    float,
+    0.0,
+    "Heavy-ball momentum on the noised gradient.",
+    low=0,
+    high=1,
+    high_open=True,
+)
+BIAS = Param(
+    "bias",
+    bool,
+    True,
+    "Learn an intercept per class; clipped and noised with the weights, so it takes its share"
+    " of the clip norm.",
+)
+STANDARDISE = Param(
+    "standardise",
+    bool,
+    None,
+    "Divide each feature by its standard deviation over public rows.",
+    none_means="on where columns of public rows have units of their own",
+)
+CENTRE = Param(
+    "centre",
+    bool,
+    None,
+    "Subtract the mean of the public rows.",
+    none_means="on where there are public rows",
+)
+NORMALISE = Param("normalise", bool, True, "Scale every row to unit L2 norm, after the projection.")

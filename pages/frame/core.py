@@ -116,15 +116,17 @@ def run_key(settings: Settings) -> str:
 @memory.cache(max_entries=64, show_spinner="Training a private model …", by=run_key, is_free=True)
 def run(settings: Settings) -> RunRecord:
     """One experiment without its classifier, from the store, or trained now and stored."""
-    record = _starter_record(settings)
+    record = find(settings)
     if record is not None:
         return record
-    with (
-        contextlib.nullcontext()
-        if store.default().has("record", run_key(settings))
-        else shares.turn()
-    ):
+    with shares.turn():
         return sweep.read_or_run(spec(settings), split(settings))
+
+
+def find(settings: Settings) -> RunRecord | None:
+    """The experiment as the store, or what ships, holds it: it waits neither for rows nor for
+    torch."""
+    return sweep.find(run_key(settings))
 
 
 def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Callable[..., T]:
@@ -214,9 +216,9 @@ def rule_k(settings: Settings) -> int | None:
     ):
         return None
     ruled = dataclasses.replace(settings, k=RULE)
-    record = _starter_record(ruled)
-    if record is not None:
-        return int(record.settings["k"])
+    with contextlib.suppress(PillarError):  # the page says why rows cannot be loaded
+        if (record := find(ruled)) is not None:
+            return int(record.settings["k"])
     return _rule_k(ruled) if split_key(settings) in _LOADED else None
 
 
@@ -229,18 +231,18 @@ def n_test(settings: Settings) -> int:
 
 
 def facts(settings: Settings) -> PublicFacts:
-    """What is public about the rows. Nothing is loaded for it where a starter record of these
-    settings says it."""
-    record = _starter_record(settings)
+    """What is public about the rows. Nothing is loaded for it where a record of these settings
+    says it."""
+    record = find(settings)
     return split(settings).facts if record is None else record.facts
 
 
 def largest_k(settings: Settings) -> int:
-    """The most directions that the public rows span, or can span where a starter record is shown
-    and no row was loaded yet."""
-    record = _starter_record(settings)
-    if record is not None:
-        return min(record.facts.d, record.facts.n_public - 1)
+    """The most directions that the public rows span. Of a set that comes with the library none is
+    loaded for it, where a record says that they are fewer than the features."""
+    record = find(settings) if ships(settings) and split_key(settings) not in _LOADED else None
+    if record is not None and record.facts.n_public <= record.facts.d:
+        return record.facts.n_public - 1
     return len(spectrum(settings))
 
 
@@ -432,12 +434,6 @@ def _rule_k(settings: Settings) -> int | None:
     with contextlib.suppress(PillarError):
         return int(solve_spec(spec(settings), split(settings)).settings.k)
     return None
-
-
-def _starter_record(settings: Settings) -> RunRecord | None:
-    """The starter's record of these settings until their rows are loaded: a first paint waits
-    neither for rows nor for torch."""
-    return None if split_key(settings) in _LOADED else starter.record(spec(settings))
 
 
 def _basis(settings: Settings) -> Any:

@@ -21,7 +21,6 @@ import pillar_core as pc
 from pages.frame import core, local, shares, theme
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, Settings
-from pillar_core import store
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
@@ -115,11 +114,11 @@ def pins(settings: Settings) -> pd.DataFrame:
     rows = []
     for letter, pinned in codec.pins(settings).items():
         with contextlib.suppress(PillarError):  # rows that are gone
-            record = store.default().get_json("record", core.run_key(pinned)) or {}
+            record = core.find(pinned)
             rows.append(
                 {"pin": letter}
                 | {name: getattr(pinned, name) for name in _PIN_COLUMNS}
-                | {"accuracy": record.get("accuracy")}
+                | {"accuracy": None if record is None else record.accuracy}
             )
     return pd.DataFrame(rows, columns=["pin", *_PIN_COLUMNS, "accuracy"])
 
@@ -236,8 +235,8 @@ def _add(
 def _statement(settings: Settings) -> str:
     """Guarantee, ledger and assumptions of the run of these settings, "" where none was trained."""
     with contextlib.suppress(PillarError):
-        if store.default().get_json("record", core.run_key(settings)) is not None:
-            return pc.statement(core.run(settings)).text
+        if (record := core.find(settings)) is not None:
+            return pc.statement(record).text
     return ""
 
 

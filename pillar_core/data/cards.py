@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from pillar_core import params
 from pillar_core.data import places
 from pillar_core.errors import DataError, SettingError
-from pillar_core.params import SEED, check_settings, params_of, setting
-from pillar_core.registry import Registry, facts_of, toml_tables
+from pillar_core.params import SEED, check_settings, params_of
+from pillar_core.registry import Registry, facts_of
 from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "texts", "generator"]
@@ -19,7 +18,6 @@ Fact = int | tuple[int, str] | str
 """A number, a number with a remark on what it depends on or is made of, or words where nobody knows
 the number."""
 SPELLINGS = {"n_classes": "C"}
-SETTINGS = Path(__file__).with_name("settings.toml")
 FACTS = Path(__file__).with_name("sets") / "facts.toml"
 
 
@@ -175,12 +173,6 @@ class DatasetCard:
             version=self.version,
             notes=notes,
         )
-
-
-def toml_setting(group: str, name: str) -> Any:
-    """The field of a setting that settings.toml declares for one data set or for what several
-    share."""
-    return setting(params.param_from(name, toml_tables(SETTINGS)[group][name]))
 
 
 def card_of(

@@ -3,14 +3,12 @@ find it by its name."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
-from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.registry import Registry, toml_tables
+from pillar_core.registry import Registry
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import (
@@ -157,13 +155,3 @@ class MethodRegistry(Registry[Method[Any]]):
 
 
 METHODS = MethodRegistry("method", Method, home="pillar_core.methods")
-
-
-def words_of(name: str) -> dict[str, Json]:
-    """What learners.toml says of a learner: name, title, source, idea, presets, and further fields
-    of `Method`."""
-    kinds = {"public_use": PublicUse, "assumptions": tuple}
-    fields = toml_tables(Path(__file__).with_name("learners.toml"))[name]
-    return {"name": name} | {
-        field: kinds[field](value) if field in kinds else value for field, value in fields.items()
-    }

@@ -10,9 +10,15 @@ from pillar_core.data import embedded, load_dataset
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import StoreError
 from pillar_core.runs.splitting import BACKBONE
-from pillar_core.runs.sweep import group_specs, run_group, run_key, specs_of, table
-from pillar_core.runs.tables import record_of
-from pillar_core.types import Progress, PublicFacts, RunRecord, RunSpec, Values
+from pillar_core.runs.sweep import (
+    cached_records,
+    group_specs,
+    run_group,
+    run_key,
+    specs_of,
+    table,
+)
+from pillar_core.types import Progress, RunSpec, Values
 
 SHARED: Values = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
 HERO_EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -89,26 +95,13 @@ def hero_table() -> "pd.DataFrame":
 
     Raises StoreError: a record is missing for the current code.
     """
-    cache = store.default()
-    records = [cache.get_json("record", run_key(spec)) for grid in GRIDS for spec in specs_of(grid)]
-    if any(record is None for record in records):
+    stored = cached_records([spec for grid in GRIDS for spec in specs_of(grid)])
+    records = [record for record in stored if record is not None]
+    if len(records) < len(stored):
         raise StoreError(
             "starter records are missing for this version; run `python -m pillar_core starter`."
         )
-    return table([record for record in records if record is not None])
-
-
-def record(spec: RunSpec) -> RunRecord | None:
-    """The record that ships for a spec, or None. No row is read for it: its facts hold no public
-    statistics, its `data` is empty."""
-    stored = (
-        store.default().get_json("record", run_key(spec))
-        if layer().has("record", run_key(spec))
-        else None
-    )
-    return (
-        None if stored is None else record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
-    )
+    return table(records)
 
 
 def missing() -> list[RunSpec]:

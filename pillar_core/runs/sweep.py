@@ -30,6 +30,7 @@ from pillar_core.types import (
     Form,
     NeighboringRelation,
     Progress,
+    PublicFacts,
     RunRecord,
     RunSpec,
     SemiPrivateSplit,
@@ -186,6 +187,21 @@ def _key(spec: RunSpec, rows: Mapping[str, str]) -> str:
         "accountant": accounting.ACCOUNTANTS[spec.accountant].version,
     }
     return fingerprint("record", spec.form, versions, *([rows] if rows else []))
+
+
+def find(key: str) -> RunRecord | None:
+    """The record under a key, the store's own or one that ships, without classifier, diagnostics
+    and `data`; None where there is none, or a refusal.
+
+    No row is read for it. The facts of an older record lack public statistics, which the cost of no
+    learner of ours reads; that of another package's learner may, so None there.
+    """
+    stored = store.default().get_json("record", key)
+    if stored is None or stored.get("error") is not None:
+        return None
+    if "extra" not in stored["facts"] and stored["method"] in METHODS.packages:
+        return None
+    return record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
 
 
 def cached_records(group: Sequence[RunSpec]) -> list[Form | None]:

@@ -48,10 +48,7 @@ def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
         "accuracy": record.accuracy,
         "metrics": dict(record.metrics),
         "seconds": record.seconds,
-        "facts": {
-            name: getattr(record.facts, name)
-            for name in ("n_private", "n_public", "d", "n_classes")
-        },
+        "facts": dataclasses.asdict(record.facts),
         "public_use": str(record.public_use),
         "notes": list(record.notes),
         "why": list(record.why),

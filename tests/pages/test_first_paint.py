@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from page_reading import Start
 from pages.frame import core, odds
 from pages.frame.settings import Settings
-from pillar_core.runs import starter, sweep
+from pillar_core.runs import sweep
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = {"torch", "opacus", "timm", "dask", "distributed", "sklearn"}
@@ -44,7 +46,7 @@ def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path: Pat
     accuracy, epsilon = metrics[:2]
     assert accuracy[0].startswith("Test accuracy")
     assert epsilon[0].startswith("ε")
-    record = starter.record(core.spec(Settings()))
+    record = core.find(Settings())
     assert record is not None
     assert record.accuracy is not None
     assert accuracy[1] == f"{100 * record.accuracy:.1f} %"
@@ -55,7 +57,7 @@ def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_
 ) -> None:
     settings = Settings()
     start("home")
-    shipped = starter.record(core.spec(settings))
+    shipped = core.find(settings)
     assert shipped is not None
     facts, largest, rows = core.facts(settings), core.largest_k(settings), core.n_test(settings)
     whole = sweep.read_or_run(core.spec(settings), core.split(settings))
@@ -63,12 +65,23 @@ def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_
     assert core.largest_k(settings) == largest
     assert rows == len(core.features(settings).y_test)
     assert odds.table(whole).equals(odds.table(shipped))
-    record = starter.record(core.spec(Settings()))
+    record = core.find(Settings())
     assert record is not None, (
         "starter.COMPARISON must hold the run of the default settings: `python -m pillar_core"
         " starter` trains it"
     )
     assert record.guarantee.epsilon.upper <= Settings().epsilon
+
+
+def test_k_ends_at_the_rank_of_few_features_before_a_row_is_loaded_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Digits have 64 pixels, some of which never change: the curves' last k was another one once
+    rows were loaded."""
+    settings = Settings(data="digits", k=10)
+    monkeypatch.setattr(core, "_LOADED", set())
+    assert core.find(settings) is not None
+    assert core.largest_k(settings) == len(core.spectrum(settings)) < 64
 
 
 def _printed(code: str, cache: Path) -> Any:

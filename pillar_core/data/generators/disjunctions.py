@@ -17,8 +17,9 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, toml_setting
+from pillar_core.data.cards import DATASETS, card_of
 from pillar_core.errors import SettingError
+from pillar_core.params import declare
 from pillar_core.types import Dataset
 
 
@@ -26,11 +27,19 @@ from pillar_core.types import Dataset
 class DisjunctionsSettings:
     """Sizes and the edge probability."""
 
-    n: int = toml_setting("disjunctions", "n")
-    n_test: int = toml_setting("disjunctions", "n_test")
-    d: int = toml_setting("disjunctions", "d")
-    k: int | None = toml_setting("disjunctions", "k")
-    p: float = toml_setting("disjunctions", "p")
+    n: int = declare(2000, "Train rows.", low=4, high=200_000, unit="rows", log=True)
+    n_test: int = declare(1000, "Test rows.", low=2, high=200_000, unit="rows", log=True)
+    d: int = declare(40, "Boolean variables.", low=4, high=1024, unit="features", log=True)
+    k: int | None = declare(
+        None,
+        "Variables of the disjunction, at least 2 and at most d − 2.",
+        low=2,
+        unit="variables",
+        none_means="half of d",
+    )
+    p: float = declare(
+        0.1, "Edge probability of the random graphs.", low=0, low_open=True, high=1, high_open=True
+    )
 
 
 def active_probability(variables: int, *, p: float) -> float:

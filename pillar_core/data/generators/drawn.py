@@ -15,8 +15,9 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, toml_setting
+from pillar_core.data.cards import DATASETS, card_of
 from pillar_core.data.partition import stratify
+from pillar_core.params import declare
 from pillar_core.types import Dataset
 
 Painter = Callable[[np.random.Generator, int, float], Array]
@@ -41,8 +42,10 @@ TEXTURES = (
 class DrawnSettings:
     """How many images, and how far they are shifted."""
 
-    n: int = toml_setting("drawn", "n")
-    shift: float = toml_setting("drawn", "shift")
+    n: int = declare(
+        2500, "Images, train and test together.", low=50, high=100_000, unit="images", log=True
+    )
+    shift: float = declare(0.0, "How far the images move from their plain form.", low=0, high=1)
 
 
 def _shape(generator: np.random.Generator, code: int, shift: float) -> Array:

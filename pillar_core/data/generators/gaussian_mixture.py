@@ -19,7 +19,8 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, toml_setting
+from pillar_core.data.cards import DATASETS, card_of
+from pillar_core.params import declare
 from pillar_core.types import Dataset
 
 QUANTILE = 0.01
@@ -29,11 +30,25 @@ QUANTILE = 0.01
 class GaussianMixtureSettings:
     """Sizes, and the two standard deviations; Corollary 2's scale 1/(2√d) where None."""
 
-    n: int = toml_setting("gaussian_mixture", "n")
-    n_test: int = toml_setting("gaussian_mixture", "n_test")
-    d: int = toml_setting("gaussian_mixture", "d")
-    theta: float | None = toml_setting("gaussian_mixture", "theta")
-    sigma: float | None = toml_setting("gaussian_mixture", "sigma")
+    n: int = declare(10000, "Train rows.", low=4, high=1_000_000, unit="rows", log=True)
+    n_test: int = declare(2000, "Test rows.", low=2, high=1_000_000, unit="rows", log=True)
+    d: int = declare(512, "Dimension.", low=2, high=4096, unit="features", log=True)
+    theta: float | None = declare(
+        None,
+        "Standard deviation along the nuisance direction.",
+        low=0,
+        high=1,
+        high_open=True,
+        none_means="1/(2√d), as in the paper",
+    )
+    sigma: float | None = declare(
+        None,
+        "Standard deviation of the isotropic noise.",
+        low=0,
+        low_open=True,
+        high=10,
+        none_means="1/(2√d), as in the paper",
+    )
 
     @property
     def deviations(self) -> tuple[float, float]:

@@ -15,8 +15,9 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of, toml_setting
+from pillar_core.data.cards import DATASETS, card_of
 from pillar_core.errors import SettingError
+from pillar_core.params import declare
 from pillar_core.types import Dataset
 
 CHUNK = 4_096
@@ -31,12 +32,14 @@ class SpikedFeaturesSettings:
     """Sizes, and the two shapes that matter: how fast the spectrum falls and how far the classes
     lie apart."""
 
-    n: int = toml_setting("spiked_features", "n")
-    n_test: int = toml_setting("spiked_features", "n_test")
-    d: int = toml_setting("spiked_features", "d")
-    C: int = toml_setting("spiked_features", "C")
-    decay: float = toml_setting("spiked_features", "decay")
-    separation: float = toml_setting("spiked_features", "separation")
+    n: int = declare(50000, "Train rows.", low=100, high=100_000, unit="rows", log=True)
+    n_test: int = declare(5000, "Test rows.", low=100, high=50_000, unit="rows", log=True)
+    d: int = declare(512, "Feature dimension.", low=8, high=2048, unit="features", log=True)
+    C: int = declare(50, "Classes, equally frequent.", low=2, high=100, unit="classes")
+    decay: float = declare(0.75, "Exponent of the power-law spectrum.", low=0, high=3)
+    separation: float = declare(
+        0.6, "Spread of the class means in units of the noise.", low=0, high=5
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import places
-from pillar_core.data.cards import toml_setting
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.listed_sets import by_lists, register
 from pillar_core.errors import DataError
+from pillar_core.params import declare
 
 
 def _birds(files: Tree, _: RootSettings, seed: int) -> Layout:
@@ -85,7 +85,11 @@ register("mit_67", lambda files, *_: by_lists(files, ("TrainImages.txt", "TestIm
 class DomainNetSettings(RootSettings):
     """Where the files are, and which domain."""
 
-    domain: str = toml_setting("domainnet", "domain")
+    domain: str = declare(
+        "painting",
+        "Which of the six domains.",
+        choices=("clipart", "infograph", "painting", "quickdraw", "real", "sketch"),
+    )
 
 
 def _domain(files: Tree, settings: DomainNetSettings, seed: int) -> Layout:

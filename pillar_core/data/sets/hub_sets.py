@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from pillar_core import store
 from pillar_core.data import arrays, downloading, places
-from pillar_core.data.cards import DATASETS, DatasetCard, card_of, toml_setting
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of
 from pillar_core.data.frames import notes_of, of_arrow
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.images.loading import assemble, load_images
@@ -26,6 +26,7 @@ from pillar_core.data.partition import with_test_rows
 from pillar_core.data.tables import LABEL_NAMES, numbers_of
 from pillar_core.errors import DataError, UnknownNameError
 from pillar_core.extras import hidden
+from pillar_core.params import declare
 from pillar_core.types import Dataset
 
 PREFIX = "hub"
@@ -43,9 +44,15 @@ class HubSettings(places.RootSettings):
     """Where the files are, which configuration, and which columns hold image and label (None: found
     by type and name)."""
 
-    subset: str | None = toml_setting("hub", "subset")
-    image_column: str | None = toml_setting("hub", "image_column")
-    label_column: str | None = toml_setting("hub", "label_column")
+    subset: str | None = declare(
+        None, "Configuration of the repository.", none_means="its only one"
+    )
+    image_column: str | None = declare(
+        None, "Column of the images.", none_means="the first of that type"
+    )
+    label_column: str | None = declare(
+        None, "Column of the labels.", none_means="label, y, or the one of that type"
+    )
 
 
 def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> Dataset:

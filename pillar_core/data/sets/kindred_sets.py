@@ -10,11 +10,12 @@ import dataclasses
 import numpy as np
 
 from pillar_core.data import arrays, downloading, places
-from pillar_core.data.cards import DATASETS, card_of, toml_setting
+from pillar_core.data.cards import DATASETS, card_of
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.sets.listed_sets import FILES, register
 from pillar_core.errors import DataError
+from pillar_core.params import declare
 from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset
 
@@ -23,7 +24,9 @@ from pillar_core.types import Dataset
 class Cifar101Settings(places.RootSettings):
     """Where the files are, and which release."""
 
-    release: str = toml_setting("cifar10_1", "release")
+    release: str = declare(
+        "v6", "v6: 2,000 images, class-balanced; v4: 2,021.", choices=("v4", "v6")
+    )
 
 
 def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:

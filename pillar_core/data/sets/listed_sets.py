@@ -12,13 +12,14 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, DatasetCard, card_of, toml_setting
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of
 from pillar_core.data.images import arranging, tree
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.loading import assemble
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import UnknownNameError
+from pillar_core.params import declare
 from pillar_core.types import Dataset
 
 FILES = Path(__file__).with_name("files.toml")
@@ -94,7 +95,12 @@ FINDINGS = {"pleural": "pleural thickening"}
 class FindingsSettings(RootSettings):
     """Where the files are, and how several findings of one image become one label."""
 
-    labels: str = toml_setting("shared", "labels")
+    labels: str = declare(
+        "any",
+        "One label from several findings: any (a finding or none), or one (only images with"
+        " exactly one finding, named).",
+        choices=("any", "one"),
+    )
 
 
 @dataclasses.dataclass(frozen=True)

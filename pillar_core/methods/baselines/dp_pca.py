@@ -28,9 +28,8 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Head, LinearClassifier, exact, train_heads
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
@@ -51,8 +50,16 @@ class DpPcaSettings(PillarSettings):
     """PILLAR's settings, and how the budget is shared."""
 
     standardise: bool | None = params.setting(params.STANDARDISE)
-    share: float = toml_setting("dp_pca", "share")
-    pca_noise_multiplier: float | None = toml_setting("dp_pca", "pca_noise_multiplier")
+    share: float = params.declare(
+        0.01, "Share of ε that buys the components.", low=0, low_open=True, high=1, high_open=True
+    )
+    pca_noise_multiplier: float | None = params.declare(
+        None,
+        "Noise standard deviation on the second moment.",
+        low=0,
+        log=True,
+        none_means="solved from the share",
+    )
 
 
 def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
@@ -193,11 +200,28 @@ def _fit(
 
 METHODS.register(
     Method(
-        **words_of("dp_pca"),
+        name="dp_pca",
+        title="DP-PCA",
+        source="Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss); baseline of PILLAR",
+        idea="The projection is learnt from private rows, so it costs a share of the budget that"
+        " public rows would have saved.",
         settings=DpPcaSettings,
         cost=cost,
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=True,
+        version=4,
+        presets={
+            "paper": {
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 0.1,
+                "l2_clip_norm": 1.0,
+                "bias": True,
+                "k": 40,
+                "share": 0.25,
+            }
+        },
     )
 )

@@ -15,7 +15,7 @@ import dataclasses
 from typing import TypeVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Plan
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import require
 from pillar_core.methods.public_subspace.pillar import PillarSettings, fit_many
@@ -71,22 +71,63 @@ def uses(settings: Values) -> PublicUse:
 
 
 METHODS.register(
-    descent.learner(
-        "dp_raft",
-        DpRaftSettings,
-        fit_many,
-        resolve_hyperparameters,
+    Method(
+        name="dp_raft",
+        title="DP-RAFT",
+        source="Panda et al. 2022; PILLAR, App. B-F",
+        idea="Full batches, momentum and a step size in proportion to the budget: what works at"
+        " small budgets, without tuning.",
+        settings=DpRaftSettings,
+        cost=descent.cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=resolve_hyperparameters,
         public_statistics=rules.projection_statistics,
         uses=uses,
+        is_head_descent=True,
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "steps": 50,
+                "learning_rate": 0.1,
+                "l2_clip_norm": 1.0,
+                "standardise": False,
+                "centre": False,
+                "normalise": False,
+            }
+        },
     )
 )
 
 METHODS.register(
-    descent.learner(
-        "dp_raft_pillar",
-        DpRaftPillarSettings,
-        fit_many,
-        lambda settings, facts: _fill_rate(rules.resolve_k(settings, facts), facts),
+    Method(
+        name="dp_raft_pillar",
+        title="DP-RAFT + PILLAR",
+        source="Panda et al. 2022 on PILLAR's projection; PILLAR, App. B-F, Table IX",
+        idea="DP-RAFT on the public rows' top principal components.",
+        public_use=PublicUse.UNLABELLED,
+        settings=DpRaftPillarSettings,
+        cost=descent.cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=lambda settings, facts: _fill_rate(
+            rules.resolve_k(settings, facts), facts
+        ),
         public_statistics=rules.public_statistics,
+        is_head_descent=True,
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "steps": 50,
+                "learning_rate": 0.1,
+                "l2_clip_norm": 1.0,
+                "standardise": False,
+                "centre": False,
+                "normalise": False,
+                "k": 40,
+            }
+        },
     )
 )

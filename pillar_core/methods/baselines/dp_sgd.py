@@ -6,7 +6,7 @@ a Poisson sample at q = batch_size / n_private, or each row in one random step o
 Abadi et al. 2016, Algorithm 1. Cost: two matrix products a step.
 """
 
-from pillar_core.methods.method import METHODS, FitMany
+from pillar_core.methods.method import METHODS, FitMany, Method
 from pillar_core.methods.parts import descent, rules
 
 fit_many: FitMany[descent.DescentSettings] = descent.fit_many_with(
@@ -14,5 +14,29 @@ fit_many: FitMany[descent.DescentSettings] = descent.fit_many_with(
 )
 
 METHODS.register(
-    descent.learner("dp_sgd", descent.DescentSettings, fit_many, rules.resolve_hyperparameters)
+    Method(
+        name="dp_sgd",
+        title="DP-SGD",
+        source="Abadi et al., CCS 2016",
+        idea="Train on all features with clipped, noised gradients: the baseline that uses no"
+        " public data for learning.",
+        settings=descent.DescentSettings,
+        cost=descent.cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=rules.resolve_hyperparameters,
+        is_head_descent=True,
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 0.1,
+                "l2_clip_norm": 1.0,
+                "bias": True,
+                "normalise": False,
+            }
+        },
+    )
 )

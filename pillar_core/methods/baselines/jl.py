@@ -9,7 +9,7 @@ k-dimensional steps.
 
 import numpy as np
 
-from pillar_core.methods.method import METHODS
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
@@ -29,10 +29,32 @@ def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING), per_seed=True)
 
 METHODS.register(
-    descent.learner(
-        "jl",
-        PillarSettings,
-        fit_many,
-        lambda settings, facts: rules.resolve_projection(settings, facts, k_ceiling=facts.d),
+    Method(
+        name="jl",
+        title="JL (random projection)",
+        source="Nguyen, Ullman & Zakynthinou 2020; baseline of PILLAR",
+        idea="A random projection also has fewer places for noise, but keeps no more signal there"
+        " than anywhere else.",
+        settings=PillarSettings,
+        cost=descent.cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=lambda settings, facts: rules.resolve_projection(
+            settings, facts, k_ceiling=facts.d
+        ),
+        is_head_descent=True,
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 0.1,
+                "l2_clip_norm": 1.0,
+                "bias": True,
+                "k": 40,
+                "normalise": False,
+            }
+        },
     )
 )

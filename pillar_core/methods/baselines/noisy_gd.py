@@ -9,9 +9,8 @@ import dataclasses
 from typing import ClassVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, FitMany
+from pillar_core.methods.method import METHODS, FitMany, Method
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import toml_setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +22,13 @@ class NoisyGdSettings:
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=descent.CLIP)
     momentum: float = params.setting(params.MOMENTUM)
-    weight_decay: float = toml_setting("noisy_gd", "weight_decay")
+    weight_decay: float = params.declare(
+        0.0,
+        "L2 penalty λ on weights and bias, on the mean gradient's scale.",
+        low=0,
+        high=1000,
+        log=True,
+    )
     bias: bool = params.setting(params.BIAS, default=False)
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
@@ -36,5 +41,19 @@ fit_many: FitMany[NoisyGdSettings] = descent.fit_many_with(
 )
 
 METHODS.register(
-    descent.learner("noisy_gd", NoisyGdSettings, fit_many, rules.resolve_hyperparameters)
+    Method(
+        name="noisy_gd",
+        title="NoisyGD",
+        source="Golatkar et al., AdaMix, Algorithm 1",
+        idea="Every row in every step: no sampling to account for, and the exact Gaussian"
+        " trade-off curve.",
+        settings=NoisyGdSettings,
+        cost=descent.cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=rules.resolve_hyperparameters,
+        is_head_descent=True,
+        is_exact=True,
+        version=2,
+    )
 )

@@ -14,9 +14,8 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
-from pillar_core.methods.method import METHODS, Method, Plan, words_of
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.threads import threads_for
@@ -33,7 +32,9 @@ class NonPrivateSettings:
     steps: int = params.setting(
         params.STEPS, default=100, none_means="", help="Largest number of L-BFGS iterations."
     )
-    weight_decay: float = toml_setting("non_private", "weight_decay")
+    weight_decay: float = params.declare(
+        0.0001, "L2 penalty on the weights.", low=0, high=1000, log=True
+    )
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
@@ -121,12 +122,17 @@ def mean_loss(
 
 METHODS.register(
     Method(
-        **words_of("non_private"),
+        name="non_private",
+        title="Non-private",
+        source="the papers' ceiling, ε = ∞",
+        idea="What the same head reaches when nobody's privacy is protected.",
         settings=NonPrivateSettings,
         cost=cost,
         fit=fit,
         resolve_hyperparameters=resolve_hyperparameters,
         public_statistics=rules.projection_statistics,
         budget_setting=None,
+        protects=False,
+        version=2,
     )
 )

@@ -9,11 +9,11 @@ import numpy as np
 
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent, Ledger, compose
-from pillar_core.methods.method import METHODS, Method, words_of
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import mixed
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 
 def cost(settings: mixed.PublicHeadSettings, facts: PublicFacts) -> DpEvent:
@@ -39,10 +39,25 @@ def fit(
 
 METHODS.register(
     Method(
-        **words_of("only_public"),
+        name="only_public",
+        title="Only public",
+        source="baseline of Golatkar et al., AdaMix",
+        idea="What the public rows reach alone: perfect privacy for the private rows, which"
+        " nobody reads.",
+        public_use=PublicUse.LABELLED,
         settings=mixed.PublicHeadSettings,
         cost=cost,
         fit=fit,
         budget_setting=None,
+        version=2,
+        presets={
+            "paper": {
+                "public_steps": 200,
+                "public_learning_rate": 0.1,
+                "public_weight_decay": 0.0,
+                "standardise": False,
+                "centre": False,
+            }
+        },
     )
 )

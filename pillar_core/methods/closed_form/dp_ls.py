@@ -27,10 +27,10 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.closed_form.pillar_one_shot import Sums
-from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_of
-from pillar_core.methods.parts.fields import toml_setting
+from pillar_core.methods.method import METHODS, Method, Run, group_runs
+from pillar_core.params import Param
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 RIDGE_PER_NOISE = 10.0
 """Picked on four sets, at ε from 0.1 to 3 (docs/methods/dp_ls.md)."""
@@ -38,11 +38,23 @@ SMALLEST_RIDGE = 1e-4
 """Least penalty per private row: few public rows leave S singular."""
 
 
+RIDGE = Param(
+    "ridge",
+    float,
+    None,
+    "Penalty λ on ‖θ‖².",
+    low=0,
+    low_open=True,
+    log=True,
+    none_means="ten times the noise's standard deviation",
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class DpLsSettings:
     """What one release and one solve need."""
 
-    ridge: float | None = toml_setting("dp_ls", "ridge")
+    ridge: float | None = params.setting(RIDGE)
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
@@ -83,4 +95,18 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
         yield TrainResult(classifier)
 
 
-METHODS.register(Method(**words_of("dp_ls"), settings=DpLsSettings, cost=cost, fit_many=fit_many))
+METHODS.register(
+    Method(
+        name="dp_ls",
+        title="DP-LS (public second moment)",
+        source="Mehta et al. 2022; Cao & Zhang 2025",
+        idea="Least squares whose second moment comes from public rows, so that only noisy class"
+        " sums have to be paid for.",
+        public_use=PublicUse.UNLABELLED,
+        settings=DpLsSettings,
+        cost=cost,
+        fit_many=fit_many,
+        version=2,
+        is_exact=True,
+    )
+)

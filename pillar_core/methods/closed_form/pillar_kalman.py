@@ -49,13 +49,13 @@ from pillar_core.engine.gradient import (
 )
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import require, toml_setting
+from pillar_core.methods.parts.fields import require
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, public_basis
 from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
-from pillar_core.types import Provenance, PublicFacts, TrainResult
+from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 FEWEST_DIRECTIONS = 10
 PUBLIC_DIRECTIONS = 300
@@ -95,13 +95,26 @@ class KalmanSettings:
 
     k: int | None = params.setting(params.K, none_means="all, weighted")
     steps: int | None = params.setting(params.STEPS, high=1_000, help="Noisy residual sums.")
-    first_share: float = toml_setting("pillar_kalman", "first_share")
+    first_share: float = params.declare(
+        0.3, "Share of μ² that the first release spends.", low=0.01, high=0.99
+    )
     l2_clip_norm: float = params.setting(
         params.L2_CLIP_NORM, default=0.4, help="Clip norm after the first sum, times √(C/(C − 1))."
     )
-    whitening: float = toml_setting("pillar_kalman", "whitening")
-    distillation: float = toml_setting("pillar_kalman", "distillation")
-    check: bool = toml_setting("pillar_kalman", "check")
+    whitening: float = params.declare(
+        0.125,
+        "Power g of the public variances that coordinates are divided by: 0.5 whitens.",
+        low=0,
+        high=0.5,
+    )
+    distillation: float = params.declare(
+        0.3, "Weight of the head that the public rows are fitted with at the end.", low=0, high=1
+    )
+    check: bool = params.declare(
+        True,
+        "Buy a noisy number that tells whether public directions fit the private rows; else use"
+        " all features.",
+    )
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
@@ -529,7 +542,12 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
 
 METHODS.register(
     Method(
-        **words_of("pillar_kalman"),
+        name="pillar_kalman",
+        title="PILLAR Kalman",
+        source="ours, after Pinto, Hu, Yang & Sanyal, PILLAR",
+        idea="Noisy sums of what the model still gets wrong, each believed as far as its noise"
+        " allows; no setting to choose.",
+        public_use=PublicUse.UNLABELLED,
         settings=KalmanSettings,
         cost=cost,
         public_statistics=lambda settings, view: {
@@ -538,5 +556,7 @@ METHODS.register(
         fit_many=fit_many,
         resolve_schedule=functools.partial(rules.resolve_schedule, fewest=FEWEST_STEPS),
         resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=True,
+        version=3,
     )
 )

@@ -30,13 +30,12 @@ from pillar_core.engine import LinearClassifier, exact
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Stream
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 SMALLEST_WITHIN_SHARE = 0.5
 """The within-class variance of a coordinate is kept above this share of its public variance: 0.05 …
@@ -54,8 +53,20 @@ class OneShotSettings:
     counts."""
 
     k: int | None = params.setting(params.K)
-    whitening: float = toml_setting("pillar_one_shot", "whitening")
-    count_weight: float = toml_setting("pillar_one_shot", "count_weight")
+    whitening: float = params.declare(
+        0.25,
+        "Power g of the eigenvalues that coordinates are divided by: 0 keeps their scale, 0.5"
+        " whitens.",
+        low=0,
+        high=0.5,
+    )
+    count_weight: float = params.declare(
+        0.2,
+        "Constant feature c₀ that buys noisy class counts with a share of the release; 0 takes"
+        " every class as N/C.",
+        low=0,
+        high=10,
+    )
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
@@ -270,11 +281,20 @@ def _noise(settings: OneShotSettings) -> float:
 
 METHODS.register(
     Method(
-        **words_of("pillar_one_shot"),
+        name="pillar_one_shot",
+        title="PILLAR, one shot",
+        source="ours, after Pinto, Hu, Yang & Sanyal, PILLAR",
+        idea="One noisy release of class sums in the public eigenbasis; shrinkage turns it into a"
+        " classifier, with nothing to tune.",
+        public_use=PublicUse.UNLABELLED,
         settings=OneShotSettings,
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_hyperparameters=resolve_hyperparameters,
+        version=2,
+        is_exact=True,
+        assumptions=("with count_weight = 0 every class is taken to have N/C rows",),
+        presets={"paper": {"whitening": 0.25, "count_weight": 0.0, "k": 40}},
     )
 )

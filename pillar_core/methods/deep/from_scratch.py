@@ -11,7 +11,7 @@ every copy in the batch, per-example gradients by Opacus.
 """
 
 from pillar_core.errors import SettingError
-from pillar_core.methods.method import METHODS, Plan
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.types import PrivacyBudget, PublicFacts
@@ -34,11 +34,30 @@ def resolve_schedule(
 
 
 METHODS.register(
-    deep.learner(
-        "from_scratch",
-        deep.DeepSettings,
-        deep.fit,
+    Method(
+        name="from_scratch",
+        title="From scratch",
+        source="De et al. 2022; semi-private paper, Fig. 2",
+        idea="A whole network learns from private images alone: what public data and pre-training"
+        " are compared with.",
+        settings=deep.DeepSettings,
+        cost=deep.cost,
+        fit=deep.fit,
         resolve_schedule=resolve_schedule,
+        unsupported_reason=deep.unsupported_reason,
         assumptions=(deep.ROWS_APART,),
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "network": "wrn_16_4",
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 2.0,
+                "copies": 8,
+                "mirror": True,
+                "ema_decay": 0.9999,
+            }
+        },
     )
 )

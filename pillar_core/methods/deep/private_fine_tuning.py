@@ -12,7 +12,7 @@ a backward pass down to the lowest trained layer, of every row in the batch.
 import dataclasses
 
 from pillar_core.ledger import Ledger
-from pillar_core.methods.method import METHODS
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.rng import Streams
@@ -35,4 +35,30 @@ def fit(settings: deep.ChosenSettings, view: View, streams: Streams, ledger: Led
     )
 
 
-METHODS.register(deep.learner("private_fine_tuning", deep.ChosenSettings, fit))
+METHODS.register(
+    Method(
+        name="private_fine_tuning",
+        title="Private fine-tuning",
+        source="De et al. 2022; semi-private paper, Fig. 2",
+        idea="A pre-trained network goes on learning from private images, as a whole or in chosen"
+        " layers.",
+        settings=deep.ChosenSettings,
+        cost=deep.cost,
+        fit=fit,
+        unsupported_reason=deep.unsupported_reason,
+        assumptions=(deep.ROWS_APART, deep.PUBLIC_START),
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 1.0,
+                "copies": 8,
+                "mirror": True,
+                "ema_decay": 0.9999,
+            },
+            "linear_probe": {"trainable": "head"},
+        },
+    )
+)

@@ -21,11 +21,10 @@ from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
-from pillar_core.methods.method import METHODS
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.classifier import Design
 from pillar_core.methods.parts.deep.train import PixelRows, public_phase
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicUse, TrainResult, Values
@@ -40,9 +39,18 @@ class SecondPhaseSettings(deep.ChosenSettings):
     """Private fine-tuning's settings and those of the public phase."""
 
     learning_rate: float = params.setting(params.LEARNING_RATE, default=SHORT_STEPS, none_means="")
-    public_epochs: int = toml_setting("second_phase", "public_epochs")
-    public_learning_rate: float = toml_setting("second_phase", "public_learning_rate")
-    public_batch_size: int = toml_setting("second_phase", "public_batch_size")
+    public_epochs: int = params.declare(
+        10,
+        "Passes of Adam over the public images; 0 leaves the public phase out.",
+        low=0,
+        high=10_000,
+    )
+    public_learning_rate: float = params.declare(
+        0.001, "Adam's step size on public images.", low=0, low_open=True, high=1, log=True
+    )
+    public_batch_size: int = params.declare(
+        64, "Public images in a minibatch.", low=1, unit="rows", log=True
+    )
 
 
 def uses(settings: Values) -> PublicUse:
@@ -114,4 +122,34 @@ def _public_state(
     )
 
 
-METHODS.register(deep.learner("second_phase", SecondPhaseSettings, fit, uses=uses))
+METHODS.register(
+    Method(
+        name="second_phase",
+        title="Second-phase pre-training",
+        source="Gu, Kamath & Wu, gsd, section 5",
+        idea="Labelled public images adapt chosen parameters first, so that fewer noisy private"
+        " steps are needed.",
+        public_use=PublicUse.OTHER_LABELS,
+        settings=SecondPhaseSettings,
+        cost=deep.cost,
+        fit=fit,
+        uses=uses,
+        unsupported_reason=deep.unsupported_reason,
+        assumptions=(deep.ROWS_APART, deep.PUBLIC_START),
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "trainable": "lora",
+                "public_learning_rate": 0.003,
+                "learning_rate": 0.8,
+                "l2_clip_norm": 0.1,
+            },
+            "paper_convolutions": {
+                "public_learning_rate": 5e-05,
+                "learning_rate": 0.8,
+                "l2_clip_norm": 0.1,
+            },
+        },
+    )
+)

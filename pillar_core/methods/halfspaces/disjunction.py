@@ -13,16 +13,16 @@ import math
 
 import numpy as np
 
+from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
-from pillar_core.methods.method import METHODS, Method, words_of
-from pillar_core.methods.parts.fields import toml_setting
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
-from pillar_core.types import PublicFacts, SemiPrivateSplit, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
 
 MOST_COMPONENTS = 14
 ACTIVE = 0.5
@@ -34,7 +34,7 @@ candidate."""
 class DisjunctionSettings:
     """The noise of the choice; there is nothing else to set."""
 
-    noise_scale: float | None = toml_setting("disjunction", "noise_scale")
+    noise_scale: float | None = params.setting(params.NOISE_SCALE)
 
 
 def cost(settings: DisjunctionSettings, facts: PublicFacts) -> DpEvent:
@@ -139,11 +139,19 @@ def _epsilon(settings: DisjunctionSettings) -> float:
 
 METHODS.register(
     Method(
-        **words_of("disjunction"),
+        name="disjunction",
+        title="Disjunction",
+        source="Hu, Pinto, Sanyal & Yang, Semi-private learning, section 3.1",
+        idea="Public rows join variables into a few components, so that few candidates remain for"
+        " one private choice.",
+        public_use=PublicUse.UNLABELLED,
         settings=DisjunctionSettings,
         cost=cost,
         fit=fit,
         public_statistics=public_statistics,
         unsupported_reason=unsupported_reason,
+        budget_setting="noise_scale",
+        is_exact=True,
+        version=2,
     )
 )

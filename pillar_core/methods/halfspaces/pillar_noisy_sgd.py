@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pillar_core import ledger as events
+from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import (
@@ -33,13 +34,18 @@ from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
-from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import halfspaces, rules
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, TrainResult
+from pillar_core.types import (
+    NeighboringRelation,
+    PrivacyBudget,
+    PublicFacts,
+    PublicUse,
+    TrainResult,
+)
 
 PRINTED_STEPS = 3_000_000
 """Single-row steps, over all runs, that the printed algorithm may take: about half a minute."""
@@ -54,13 +60,51 @@ UNITS = 2.0**32
 class PillarNoisySgdSettings(halfspaces.HalfspaceSettings):
     """Noisy halfspaces and the choice among them."""
 
-    variant: str = toml_setting("pillar_noisy_sgd", "variant")
-    loss: str = toml_setting("pillar_noisy_sgd", "loss")
-    failure_probability: float = toml_setting("pillar_noisy_sgd", "failure_probability")
-    margin: float = toml_setting("pillar_noisy_sgd", "margin")
-    xi: float = toml_setting("pillar_noisy_sgd", "xi")
-    choice_epsilon: float | None = toml_setting("pillar_noisy_sgd", "choice_epsilon")
-    runs_delta: float | None = toml_setting("pillar_noisy_sgd", "runs_delta")
+    variant: str = params.declare(
+        "poisson",
+        "Base runs on Poisson samples (or all rows), or n² single-row steps.",
+        choices=("poisson", "as_printed"),
+    )
+    loss: str = params.declare(
+        "cross_entropy",
+        "Loss of a margin on the unit ball.",
+        choices=("cross_entropy", "scaled_hinge"),
+    )
+    failure_probability: float = params.declare(
+        0.1, "β: ⌈log 1/β⌉ base runs are made.", low=1e-6, high=1, high_open=True, log=True
+    )
+    margin: float = params.declare(
+        0.1,
+        "γ₀ of the scaled hinge: an assumption about the private rows.",
+        low=0,
+        low_open=True,
+        high=1,
+        high_open=True,
+    )
+    xi: float = params.declare(
+        0.0,
+        "ξ₀ of the scaled hinge: an assumption about the private rows.",
+        low=0,
+        high=1,
+        high_open=True,
+    )
+    choice_epsilon: float | None = params.declare(
+        None,
+        "ε of the choice (add/remove).",
+        low=0,
+        low_open=True,
+        log=True,
+        none_means="half of the budget",
+    )
+    runs_delta: float | None = params.declare(
+        None,
+        "δ of all runs as printed.",
+        low=0,
+        low_open=True,
+        high=1,
+        high_open=True,
+        none_means="half of the budget's",
+    )
 
 
 def runs(settings: PillarNoisySgdSettings) -> int:
@@ -230,12 +274,19 @@ def _run_delta(settings: PillarNoisySgdSettings, facts: PublicFacts) -> float:
 
 METHODS.register(
     Method(
-        **words_of("pillar_noisy_sgd"),
+        name="pillar_noisy_sgd",
+        title="PILLAR (Noisy-SGD)",
+        source="Pinto, Hu, Yang & Sanyal, PILLAR, Algorithms 1 and 2",
+        idea="The algorithm that PILLAR's theorem is about: several noisy halfspaces in few"
+        " dimensions, one chosen privately.",
+        public_use=PublicUse.UNLABELLED,
         settings=PillarNoisySgdSettings,
         cost=cost,
         fit_many=fit_many,
         public_statistics=rules.public_statistics,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
+        version=3,
+        presets={"paper": {"variant": "as_printed"}},
     )
 )

@@ -10,21 +10,28 @@ Cost: two matrix products over the batch a step.
 
 import dataclasses
 
+from pillar_core import params
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, ramp, train_halfspaces
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import METHODS, Method, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Run, group_runs
 from pillar_core.methods.parts import descent, halfspaces, rules
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 
 @dataclasses.dataclass(frozen=True)
 class SemiPrivateHalfspaceSettings(halfspaces.HalfspaceSettings):
     """Noisy descent with the ramp loss."""
 
-    margin: float = toml_setting("semi_private_halfspace", "margin")
+    margin: float = params.declare(
+        0.3,
+        "Margin γ at which the loss is 0; at −γ it stops to rise.",
+        low=0,
+        low_open=True,
+        high=1,
+        log=True,
+    )
 
 
 def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
@@ -57,12 +64,18 @@ def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[
 
 METHODS.register(
     Method(
-        **words_of("semi_private_halfspace"),
+        name="semi_private_halfspace",
+        title="Semi-private halfspace",
+        source="Hu, Pinto, Sanyal & Yang, Semi-private learning, section 3.2",
+        idea="A large-margin halfspace survives projection on public principal components; learn"
+        " it there with noise.",
+        public_use=PublicUse.UNLABELLED,
         settings=SemiPrivateHalfspaceSettings,
         cost=cost,
         fit_many=fit_many,
         public_statistics=rules.public_statistics,
         resolve_schedule=halfspaces.resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
+        version=2,
     )
 )

@@ -4,7 +4,7 @@ prepared."""
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import FitMany, Method, Plan, Run, group_runs, words_of
-from pillar_core.methods.parts import rules
+from pillar_core.methods.method import FitMany, Run, group_runs
 from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, require
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -180,21 +179,3 @@ def all_features(settings: HasPreprocessing, view: View, streams: Streams) -> Pr
 
 
 PREPROCESSING = ("standardise", "centre", "normalise")
-
-
-def learner(
-    name: str,
-    settings: type[Descent],
-    fit_many: FitMany[Descent],
-    resolve_hyperparameters: Callable[[Descent, PublicFacts], Plan[Descent]],
-    **others: Any,
-) -> Method[Descent]:
-    """A learner of linear heads by this descent; `others`: further fields of `Method`."""
-    usual: dict[str, Any] = {
-        "resolve_schedule": rules.resolve_schedule,
-        "resolve_hyperparameters": resolve_hyperparameters,
-    }
-    usual |= {"is_head_descent": True, "is_exact": True, "version": 2}
-    return Method(
-        settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others
-    )

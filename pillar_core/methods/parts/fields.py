@@ -3,21 +3,11 @@ place (`batch_size: ClassVar[None] = None`: every step takes all rows), which is
 enters no key.
 """
 
-from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
-from pillar_core import params
 from pillar_core.errors import SettingError
-from pillar_core.registry import toml_tables
 
 V = TypeVar("V")
-DECLARED = Path(__file__).parents[1] / "settings.toml"
-
-
-def toml_setting(group: str, name: str, **changes: Any) -> Any:
-    """The dataclass field of a setting in settings.toml, under a learner or a group of learners,
-    with `changes`."""
-    return params.setting(params.param_from(name, toml_tables(DECLARED)[group][name]), **changes)
 
 
 @runtime_checkable

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -27,17 +27,16 @@ from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import FitMany, Method, Plan, words_of
+from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import (
     HasBatch,
-    HasPreprocessing,
     HasRate,
     require,
-    toml_setting,
 )
+from pillar_core.params import Param
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
+from pillar_core.types import PrivacyBudget, PublicFacts
 
 STEPS_OF_PUBLIC_MEAN = 40
 """Steps of the learners that move by the public rows' mean gradient: fewer make it overshoot."""
@@ -46,11 +45,6 @@ RATE_RULE = "each step the rule of path length over steps and clip norm"
 
 Steps = TypeVar("Steps", bound=HasBatch)
 Rate = TypeVar("Rate", bound=HasRate)
-Rated = TypeVar("Rated", bound="HasStep")
-
-
-class HasStep(HasBatch, HasPreprocessing, Protocol):
-    """Noisy steps on preprocessed rows."""
 
 
 class HasPublicClip(Protocol):
@@ -62,13 +56,49 @@ class HasPublicClip(Protocol):
     def l2_clip_norm(self) -> float | None: ...
 
 
+CLIP_PERCENTILE = Param(
+    "clip_percentile",
+    float,
+    90.0,
+    "Clip norm: this percentile of the public rows' gradient norms.",
+    low=0,
+    low_open=True,
+    high=100,
+)
+
+
+INITIALISATION = Param(
+    "initialisation",
+    str,
+    "public",
+    "Where training starts: the head of the public rows, or zero.",
+    choices=("public", "zero"),
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class PublicHeadSettings:
     """Settings of the head that labelled public rows alone decide."""
 
-    public_weight_decay: float = toml_setting("mixed", "public_weight_decay")
-    public_steps: int = toml_setting("mixed", "public_steps")
-    public_learning_rate: float | None = toml_setting("mixed", "public_learning_rate")
+    public_weight_decay: float = params.declare(
+        0.0001, "L2 penalty of the head of the public rows.", low=0, high=1000, log=True
+    )
+    public_steps: int = params.declare(
+        200,
+        "Most iterations for the head of the public rows.",
+        low=1,
+        high=100_000,
+        unit="steps",
+        log=True,
+    )
+    public_learning_rate: float | None = params.declare(
+        None,
+        "Step size of plain gradient descent on the public rows.",
+        low=0,
+        low_open=True,
+        log=True,
+        none_means="L-BFGS instead",
+    )
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
@@ -80,7 +110,7 @@ class MixedSettings(PublicHeadSettings):
 
     steps: int | None = params.setting(params.STEPS)
     learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means=RATE_RULE)
-    initialisation: str = toml_setting("mixed", "initialisation")
+    initialisation: str = params.setting(INITIALISATION)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
@@ -259,36 +289,3 @@ def labels_of(view: View) -> Array:
     if view.y_public is None:
         raise DataError("this method needs labelled public rows and this view shows no labels.")
     return view.y_public
-
-
-def learner(
-    name: str,
-    settings: type[Rated],
-    optimiser: descent.OptimiserOf[Rated],
-    *,
-    shared: Sequence[str] = SHARED,
-    start: descent.Start[Rated] | None = None,
-    finishing: Callable[[Array, Rated, descent.HeadGroup], Array] | None = None,
-    per_seed: bool = False,
-    **others: Any,
-) -> Method[Rated]:
-    """A learner that moves by `optimiser`, from the public rows' head unless `start` is given; as
-    `descent.fit_many_by`.
-
-    others: further fields of `Method`.
-    """
-    how: dict[str, Any] = {
-        "start": start or public_start,
-        "optimiser": optimiser,
-        "finishing": finishing,
-        "per_seed": per_seed,
-    }
-    fit_many: FitMany[Rated] = descent.fit_many_by(plan_of, descent.all_features, shared, **how)
-    usual: dict[str, Any] = {
-        "resolve_schedule": rules.resolve_schedule,
-        "resolve_hyperparameters": resolve_hyperparameters,
-    }
-    usual |= {"public_use": PublicUse.LABELLED, "is_exact": True, "version": 2}
-    return Method(
-        settings=settings, cost=cost, fit_many=fit_many, **usual | words_of(name) | others
-    )

@@ -26,7 +26,6 @@ from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
@@ -43,9 +42,21 @@ ROWS = ("k", "standardise", "centre", "normalise")
 class VotingSettings:
     """How many public rows are voted on, in how many dimensions, and what the student learns."""
 
-    queries: int | None = toml_setting("voting", "queries")
+    queries: int | None = params.declare(
+        None,
+        "Public rows that are labelled by vote.",
+        low=1,
+        unit="rows",
+        log=True,
+        none_means="all public rows, at most 1,000",
+    )
     k: int | None = params.setting(params.K)
-    student: str = toml_setting("voting", "student")
+    student: str = params.declare(
+        "votes",
+        "What the student learns: the noisy votes themselves (released anyway), or their argmax"
+        " as in the papers.",
+        choices=("votes", "labels"),
+    )
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)

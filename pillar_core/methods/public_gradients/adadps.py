@@ -21,12 +21,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.mixed import gradient_second_moment, head_residuals, preconditioned_norms
-from pillar_core.methods.method import METHODS, FitMany
+from pillar_core.methods.method import METHODS, FitMany, Method
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import toml_setting
+from pillar_core.types import PublicUse
 
 SMALLEST = 1e-30
 CONDITIONER_FACTOR = 10.0
@@ -39,9 +40,20 @@ class AdaDpsSettings(descent.StepSettings):
     """DP-SGD's settings without a bias, and how ν is estimated."""
 
     bias: ClassVar[bool] = False
-    conditioner: float | None = toml_setting("adadps", "conditioner")
-    public_batch_size: int = toml_setting("adadps", "public_batch_size")
-    refresh: int = toml_setting("adadps", "refresh")
+    conditioner: float | None = params.declare(
+        None,
+        "ε_c, added to ν before the root: large turns the scaling off.",
+        low=0,
+        low_open=True,
+        log=True,
+        none_means="ten times the mean of ν",
+    )
+    public_batch_size: int = params.declare(
+        32, "Public rows in a minibatch whose gradient is squared.", low=1, unit="rows", log=True
+    )
+    refresh: int = params.declare(
+        1, "Steps between two estimates of ν.", low=1, unit="steps", log=True
+    )
 
 
 def public_scaling(
@@ -94,4 +106,31 @@ fit_many: FitMany[AdaDpsSettings] = descent.fit_many_with(
     descent.all_features, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned_descent
 )
 
-METHODS.register(descent.learner("adadps", AdaDpsSettings, fit_many, rules.resolve_hyperparameters))
+METHODS.register(
+    Method(
+        name="adadps",
+        title="AdaDPS",
+        source="Li, Zaheer, Reddi & Smith 2022; baseline of PILLAR",
+        idea="Labelled public rows tell which entries of the gradient are usually small; these"
+        " are scaled up before the noise.",
+        public_use=PublicUse.LABELLED,
+        settings=AdaDpsSettings,
+        cost=descent.cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=rules.resolve_hyperparameters,
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 0.1,
+                "l2_clip_norm": 1.0,
+                "conditioner": 0.001,
+                "standardise": True,
+                "normalise": False,
+            }
+        },
+    )
+)

@@ -25,9 +25,8 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_devi
 from pillar_core.engine.mixed import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
-from pillar_core.methods.method import METHODS, Plan
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, Values
 
@@ -47,21 +46,33 @@ class AdamixSettings(mixed.MixedSettings):
         help="Step size on the summed gradient of public and private rows.",
         none_means=mixed.RATE_RULE,
     )
-    initialisation: str = toml_setting(
-        "mixed",
-        "initialisation",
+    initialisation: str = params.setting(
+        mixed.INITIALISATION,
         choices=("public", "text", "zero"),
         help="Where training starts: public rows' head, class names, or zero.",
     )
     k: int | None = params.setting(params.K)
-    adaptive_clip: bool = toml_setting("adamix", "adaptive_clip")
-    clip_percentile: float = toml_setting("mixed", "clip_percentile")
+    adaptive_clip: bool = params.declare(
+        True, "Clip at the percentile of public gradient norms; off: at l2_clip_norm."
+    )
+    clip_percentile: float = params.setting(mixed.CLIP_PERCENTILE)
     l2_clip_norm: float = params.setting(
         params.L2_CLIP_NORM, help="Clip norm where adaptive_clip is off."
     )
-    projection: bool = toml_setting("adamix", "projection")
-    weight_decay: float = toml_setting("adamix", "weight_decay")
-    text_scale: float = toml_setting("adamix", "text_scale")
+    projection: bool = params.declare(
+        True, "Project the released sum on the public gradient's subspace; off: all dimensions."
+    )
+    weight_decay: float = params.declare(
+        0.0, "L2 penalty λ on the scale of the summed loss.", low=0, high=1e6, log=True
+    )
+    text_scale: float = params.declare(
+        100.0,
+        "Length of the weights that start from class names.",
+        low=0,
+        low_open=True,
+        high=1e6,
+        log=True,
+    )
 
 
 def both_kinds(
@@ -211,14 +222,43 @@ def uses(settings: Values) -> PublicUse:
 
 
 METHODS.register(
-    mixed.learner(
-        "adamix",
-        AdamixSettings,
-        both_kinds,
-        shared=(*mixed.SHARED, "text_scale"),
-        start=start,
-        public_statistics=public_statistics,
+    Method(
+        name="adamix",
+        title="AdaMix",
+        source="Golatkar et al., AdaMix, Algorithm 2",
+        idea="A few labelled public rows give the start, the clip norm and the subspace; private"
+        " rows refine the head under noise.",
+        public_use=PublicUse.LABELLED,
+        settings=AdamixSettings,
+        cost=mixed.cost,
+        fit_many=descent.fit_many_by(
+            mixed.plan_of,
+            descent.all_features,
+            (*mixed.SHARED, "text_scale"),
+            start=start,
+            optimiser=both_kinds,
+        ),
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
+        public_statistics=public_statistics,
         uses=uses,
+        is_exact=True,
+        is_mixed_descent=True,
+        version=3,
+        preset_budget_settings={"paper": "steps", "fixed_noise": "steps"},
+        presets={
+            "ngd": {"adaptive_clip": False, "projection": False},
+            "fixed_noise": {"noise_multiplier": 20.0},
+            "paper": {
+                "noise_multiplier": 20.0,
+                "learning_rate": 0.0025,
+                "weight_decay": 0.01,
+                "public_steps": 200,
+                "public_learning_rate": 0.1,
+                "public_weight_decay": 0.0,
+                "standardise": False,
+                "centre": False,
+            },
+        },
     )
 )

@@ -20,10 +20,10 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.methods.method import METHODS, Plan
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import require, toml_setting
-from pillar_core.types import PrivacyBudget, PublicFacts
+from pillar_core.methods.parts.fields import require
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 LIPSCHITZ = math.sqrt(2.0)
 STEPS = 40
@@ -36,9 +36,32 @@ class AdamixTheorySettings:
     batch_size: ClassVar[None] = None
     normalise: ClassVar[bool] = True
     steps: int | None = params.setting(params.STEPS)
-    strong_convexity: float | None = toml_setting("adamix_theory", "strong_convexity")
-    radius: float = toml_setting("adamix_theory", "radius")
-    regularisation: float | None = toml_setting("adamix_theory", "regularisation")
+    strong_convexity: float | None = params.declare(
+        None,
+        "c of the population risk: sets the public pass's steps 2/(c(t + 1)).",
+        low=0,
+        low_open=True,
+        high=1e6,
+        log=True,
+        none_means="1 / public rows",
+    )
+    radius: float = params.declare(
+        100.0,
+        "Radius of the ball that holds the weights.",
+        low=0,
+        low_open=True,
+        high=1e6,
+        log=True,
+    )
+    regularisation: float | None = params.declare(
+        None,
+        "λ of λ/2·‖w − w_ref‖² beside the summed loss; steps are 2/(λ(t + 1)).",
+        low=0,
+        low_open=True,
+        high=1e12,
+        log=True,
+        none_means="Theorem 3's, for ‖w* − w_ref‖ = 2 · radius",
+    )
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
@@ -135,14 +158,28 @@ def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) ->
 
 
 METHODS.register(
-    mixed.learner(
-        "adamix_theory",
-        AdamixTheorySettings,
-        averaged_descent,
-        shared=("standardise", "centre", "strong_convexity", "radius"),
-        start=one_public_pass,
-        per_seed=True,
+    Method(
+        name="adamix_theory",
+        title="AdaMix (theory)",
+        source="Golatkar et al., AdaMix, Algorithm 3",
+        idea="The version that the convergence theorems speak of: a public pass, a pull back to"
+        " it, shrinking steps, averaging.",
+        public_use=PublicUse.LABELLED,
+        settings=AdamixTheorySettings,
+        cost=mixed.cost,
+        fit_many=descent.fit_many_by(
+            mixed.plan_of,
+            descent.all_features,
+            ("standardise", "centre", "strong_convexity", "radius"),
+            start=one_public_pass,
+            optimiser=averaged_descent,
+            per_seed=True,
+        ),
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=True,
+        version=2,
+        preset_budget_settings={"paper": "steps"},
+        presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
     )
 )

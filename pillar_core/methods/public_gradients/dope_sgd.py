@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
+from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +57,24 @@ def differences(
 
 
 METHODS.register(
-    mixed.learner(
-        "dope_sgd", DopeSgdSettings, differences, resolve_schedule=mixed.resolve_short_schedule
+    Method(
+        name="dope_sgd",
+        title="DOPE-SGD",
+        source="Nasr et al., ICML 2023",
+        idea="Public rows say where gradients point on average; only what private rows add to"
+        " that is clipped and noised.",
+        public_use=PublicUse.LABELLED,
+        settings=DopeSgdSettings,
+        cost=mixed.cost,
+        fit_many=descent.fit_many_by(
+            mixed.plan_of,
+            descent.all_features,
+            mixed.SHARED,
+            start=mixed.public_start,
+            optimiser=differences,
+        ),
+        resolve_schedule=mixed.resolve_short_schedule,
+        resolve_hyperparameters=mixed.resolve_hyperparameters,
+        version=2,
     )
 )

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, mixed
-from pillar_core.methods.parts.fields import toml_setting
+from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PdaDpmdSettings(mixed.MixedSettings):
         default=None,
         none_means="clip_percentile of public gradient norms, each step",
     )
-    clip_percentile: float = toml_setting("mixed", "clip_percentile")
+    clip_percentile: float = params.setting(mixed.CLIP_PERCENTILE)
 
 
 def mirror_descent(
@@ -56,7 +56,34 @@ def mirror_descent(
 
 
 METHODS.register(
-    mixed.learner(
-        "pda_dpmd", PdaDpmdSettings, mirror_descent, resolve_schedule=mixed.resolve_short_schedule
+    Method(
+        name="pda_dpmd",
+        title="PDA-DPMD (mirror descent)",
+        source="Amid et al., ICML 2022; GSD, appendix D.3",
+        idea="Follow private gradients while they say most, and let public gradients take over as"
+        " the noise adds up.",
+        public_use=PublicUse.LABELLED,
+        settings=PdaDpmdSettings,
+        cost=mixed.cost,
+        fit_many=descent.fit_many_by(
+            mixed.plan_of,
+            descent.all_features,
+            mixed.SHARED,
+            start=mixed.public_start,
+            optimiser=mirror_descent,
+        ),
+        resolve_schedule=mixed.resolve_short_schedule,
+        resolve_hyperparameters=mixed.resolve_hyperparameters,
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "initialisation": "zero",
+                "l2_clip_norm": 1.0,
+                "learning_rate": 0.05,
+                "steps": 1000,
+                "batch_size": 256,
+            }
+        },
     )
 )

@@ -18,9 +18,10 @@ from typing import ClassVar
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS
-from pillar_core.methods.parts import descent, mixed
+from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.public_gradients.adamix import longest_public_rate
+from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,4 +48,26 @@ def both_kinds(
     return step
 
 
-METHODS.register(mixed.learner("pillar_kalman_labelled", LabelledSettings, both_kinds, version=5))
+METHODS.register(
+    Method(
+        name="pillar_kalman_labelled",
+        title="PILLAR Kalman, labelled",
+        source="ours, after Golatkar et al., AdaMix",
+        idea="From the head of a few labelled public rows, by short steps on all features as long"
+        " as the noise allows; no setting to choose.",
+        public_use=PublicUse.LABELLED,
+        settings=LabelledSettings,
+        cost=mixed.cost,
+        fit_many=descent.fit_many_by(
+            mixed.plan_of,
+            descent.all_features,
+            mixed.SHARED,
+            start=mixed.public_start,
+            optimiser=both_kinds,
+        ),
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=mixed.resolve_hyperparameters,
+        is_exact=True,
+        version=5,
+    )
+)

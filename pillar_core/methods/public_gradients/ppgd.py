@@ -10,15 +10,15 @@ import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
+from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP
-from pillar_core.methods.method import METHODS, Plan
-from pillar_core.methods.parts import descent, mixed
-from pillar_core.methods.parts.fields import toml_setting
-from pillar_core.types import PublicFacts
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent, mixed, rules
+from pillar_core.types import PublicFacts, PublicUse
 
 REUSE_ROWS = 0.1
 """How many public rows the private model counts for in the last fit, by default."""
@@ -29,8 +29,16 @@ class PpgdSettings(mixed.MixedSettings):
     """Noisy descent from zero, then model reuse on the public rows."""
 
     batch_size: ClassVar[None] = None
-    initialisation: str = toml_setting("mixed", "initialisation", default="zero")
-    reuse: float | None = toml_setting("ppgd", "reuse")
+    initialisation: str = params.setting(mixed.INITIALISATION, default="zero")
+    reuse: float | None = params.declare(
+        None,
+        "L2 pull of the last public fit towards the private model, on the mean loss.",
+        low=0,
+        low_open=True,
+        high=1e6,
+        log=True,
+        none_means="0.1 / public rows",
+    )
 
 
 def clipped_by_public(
@@ -71,11 +79,28 @@ def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[
 
 
 METHODS.register(
-    mixed.learner(
-        "ppgd",
-        PpgdSettings,
-        clipped_by_public,
-        finishing=reuse,
+    Method(
+        name="ppgd",
+        title="PPGD",
+        source="Wang & Zhou, AAAI 2020, as in AdaMix",
+        idea="Train privately with a clip norm that public rows decide, then fit the public rows"
+        " without leaving that model.",
+        public_use=PublicUse.LABELLED,
+        settings=PpgdSettings,
+        cost=mixed.cost,
+        fit_many=descent.fit_many_by(
+            mixed.plan_of,
+            descent.all_features,
+            mixed.SHARED,
+            start=mixed.public_start,
+            optimiser=clipped_by_public,
+            finishing=reuse,
+        ),
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=True,
+        version=2,
+        preset_budget_settings={"paper": "steps"},
+        presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
     )
 )

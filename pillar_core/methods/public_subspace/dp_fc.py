@@ -28,12 +28,11 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import dp_ls
-from pillar_core.methods.method import METHODS, Method, words_of
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 STEP_PER_CLASS = 0.25
 """At a head of zeros the loss curves by at most 1/C in each direction, so C would be Newton's step:
@@ -48,8 +47,13 @@ class DpFcSettings:
     momentum: ClassVar[float] = 0.0
     weight_decay: ClassVar[float] = 0.0
     bias: ClassVar[bool] = False
-    covariance: str = toml_setting("dp_fc", "covariance")
-    ridge: float | None = toml_setting("dp_ls", "ridge")
+    covariance: str = params.declare(
+        "public",
+        "Whose second moment divides the steps: that of public rows, or a noisy one of private"
+        " rows.",
+        choices=("public", "private"),
+    )
+    ridge: float | None = params.setting(dp_ls.RIDGE)
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="")
     learning_rate: float | None = params.setting(
         params.LEARNING_RATE, none_means="a quarter of the number of classes"
@@ -124,4 +128,26 @@ def _moment(
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-METHODS.register(Method(**words_of("dp_fc"), settings=DpFcSettings, cost=cost, fit=fit))
+METHODS.register(
+    Method(
+        name="dp_fc",
+        title="DP-FC",
+        source="Mehta et al. 2022",
+        idea="Noisy steps divided by the features' covariance: far where rows hardly vary and"
+        " little can go wrong.",
+        public_use=PublicUse.UNLABELLED,
+        settings=DpFcSettings,
+        cost=cost,
+        fit=fit,
+        version=3,
+        is_exact=True,
+        presets={
+            "paper": {
+                "covariance": "private",
+                "ridge": 100.0,
+                "learning_rate": 0.2,
+                "l2_clip_norm": 1.0,
+            }
+        },
+    )
+)

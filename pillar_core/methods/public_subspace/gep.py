@@ -45,20 +45,30 @@ from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism, release_joint
-from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import toml_setting
+from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
 from pillar_core.threads import threads_for
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 CHUNK_ROWS = 2048
 RESIDUAL_MARGIN = 1e-6
 """Added to a residual's squared norm, as a share of the gradient's, before clipping: the rows'
 squared norms are float32 (6e-8), an embedding is off by 1e-9 of the gradient's norm, V is
 orthonormal to 1e-7 or so."""
+
+
+RESIDUAL_CLIP_RATIO = Param(
+    "residual_clip_ratio",
+    float,
+    0.4,
+    "Clip norm of the residual, as a share of the embedding's.",
+    low=0.001,
+    high=10,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,9 +139,22 @@ class GepSettings(descent.StepSettings):
 
     bias: ClassVar[bool] = False
     k: int | None = params.setting(params.K, help="Directions of the basis.")
-    anchors: int = toml_setting("gep", "anchors")
-    residual_clip_ratio: float = toml_setting("gep", "residual_clip_ratio")
-    embedding_share: float = toml_setting("gep", "embedding_share")
+    anchors: int = params.declare(
+        500,
+        "Public rows whose gradients span the basis (all of them where there are fewer).",
+        low=1,
+        unit="rows",
+        log=True,
+    )
+    residual_clip_ratio: float = params.setting(RESIDUAL_CLIP_RATIO)
+    embedding_share: float = params.declare(
+        0.5,
+        "Share of each step's 1/σ² that the embedding gets.",
+        low=0,
+        low_open=True,
+        high=1,
+        high_open=True,
+    )
     l2_clip_norm: float = params.setting(
         params.L2_CLIP_NORM, help="Largest L2 norm of one row's embedding."
     )
@@ -145,7 +168,7 @@ class GepLabelledSettings(GepSettings):
     """Anchors with their own labels say more about private gradients, so less needs to be kept
     outside the basis."""
 
-    residual_clip_ratio: float = toml_setting("gep", "residual_clip_ratio", default=0.1)
+    residual_clip_ratio: float = params.setting(RESIDUAL_CLIP_RATIO, default=0.1)
 
 
 def noise_multipliers(settings: GepSettings) -> tuple[float, float]:
@@ -291,15 +314,45 @@ def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
 
 
 _GEP = Method(
-    **words_of("gep"),
+    name="gep",
+    title="GEP",
+    source="Yu, Zhang, Chen & Liu 2021; baseline of PILLAR and of gsd",
+    idea="Public gradients with random labels span where private gradients live: little noise"
+    " there, small clip elsewhere.",
+    public_use=PublicUse.UNLABELLED,
     settings=GepSettings,
     cost=cost,
     fit_many=fit_many,
     resolve_schedule=rules.resolve_schedule,
     resolve_hyperparameters=resolve_hyperparameters,
+    assumptions=(
+        "with normalise off, no private row is so long (about 1e4) that its products with the"
+        " anchors are rounding alone",
+    ),
+    version=4,
+    presets={
+        "paper": {
+            "k": 120,
+            "residual_clip_ratio": 0.2,
+            "anchors": 2000,
+            "steps": 1000,
+            "batch_size": 1024,
+            "learning_rate": 0.1,
+            "momentum": 0.9,
+            "standardise": True,
+            "normalise": False,
+        }
+    },
 )
 
 METHODS.register(_GEP)
 METHODS.register(
-    dataclasses.replace(_GEP, **words_of("gep_labelled"), settings=GepLabelledSettings)
+    dataclasses.replace(
+        _GEP,
+        name="gep_labelled",
+        title="GEP, labelled anchors",
+        idea="GEP whose anchor gradients use the public rows' own labels.",
+        public_use=PublicUse.LABELLED,
+        settings=GepLabelledSettings,
+    )
 )

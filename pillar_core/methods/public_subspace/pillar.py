@@ -11,10 +11,11 @@ Sanyal, PILLAR, Algorithm 1. Cost: one eigendecomposition of public rows serves 
 import dataclasses
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
+from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +38,33 @@ def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING))
 
 METHODS.register(
-    descent.learner(
-        "pillar",
-        PillarSettings,
-        fit_many,
-        rules.resolve_projection,
+    Method(
+        name="pillar",
+        title="PILLAR",
+        source="Pinto, Hu, Yang & Sanyal, PILLAR, Algorithm 1",
+        idea="Public principal components keep the signal in few dimensions, so the noise has"
+        " fewer places to go.",
+        public_use=PublicUse.UNLABELLED,
+        settings=PillarSettings,
+        cost=descent.cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=rules.resolve_projection,
         public_statistics=rules.public_statistics,
+        is_head_descent=True,
+        is_exact=True,
+        version=2,
+        presets={
+            "paper": {
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 0.1,
+                "l2_clip_norm": 1.0,
+                "bias": True,
+                "k": 40,
+                "standardise": True,
+                "normalise": False,
+            }
+        },
     )
 )

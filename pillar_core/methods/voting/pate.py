@@ -24,20 +24,20 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from pillar_core import ledger as events
+from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.logistic import grouped_ridge
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import rules, voting
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import bits_of, in_whole_numbers
-from pillar_core.types import Provenance, PublicFacts, TrainResult
+from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 MOST_K = 16
 PENALTY = 0.3
@@ -53,10 +53,31 @@ ANNOTATION_DELTA = 1e-5
 class PateSettings(voting.VotingSettings):
     """How many teachers, and whether only confident rows are answered."""
 
-    teachers: int | None = toml_setting("pate", "teachers")
-    answers: int | None = toml_setting("pate", "answers")
-    threshold: float = toml_setting("pate", "threshold")
-    top_noise_ratio: float = toml_setting("pate", "top_noise_ratio")
+    teachers: int | None = params.declare(
+        None,
+        "Disjoint parts of the private rows, one teacher each.",
+        low=2,
+        high=1_000_000,
+        log=True,
+        none_means="n/8, at most 2,000",
+    )
+    answers: int | None = params.declare(
+        None,
+        "Confident-GNMax: rows answered, of those asked.",
+        low=1,
+        unit="rows",
+        log=True,
+        none_means="GNMax: all that are asked",
+    )
+    threshold: float = params.declare(
+        0.0,
+        "Confident-GNMax: noisy top counts below this share of the teachers are dropped.",
+        low=0,
+        high=1,
+    )
+    top_noise_ratio: float = params.declare(
+        2.0, "Confident-GNMax: noise of a top count, in noise multipliers.", low=0, low_open=True
+    )
 
 
 def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
@@ -198,13 +219,25 @@ def _choose_answers(
 
 METHODS.register(
     Method(
-        **words_of("pate"),
+        name="pate",
+        title="PATE",
+        source="Papernot et al. 2017, 2018; PILLAR, App. B-D",
+        idea="Teachers on disjoint private parts vote on public rows; a student learns from the"
+        " noisy votes.",
+        public_use=PublicUse.UNLABELLED,
         settings=PateSettings,
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=True,
+        version=5,
+        assumptions=(
+            "a row keeps its own number, whatever other rows are present; its teacher follows"
+            " from that number",
+        ),
+        presets={"paper": {"teachers": 200, "student": "labels", "queries": 1000, "answers": 500}},
     )
 )
 

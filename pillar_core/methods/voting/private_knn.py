@@ -21,11 +21,10 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import draw_batch
-from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs, words_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import rules, voting
-from pillar_core.methods.parts.fields import toml_setting
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 CHUNK_QUERIES = 64
 MOST_K = 32
@@ -38,7 +37,14 @@ class always wins."""
 class PrivateKnnSettings(voting.VotingSettings):
     """Votes of the nearest rows, among all of them or in a Poisson sample for each query."""
 
-    neighbours: int | None = toml_setting("private_knn", "neighbours")
+    neighbours: int | None = params.declare(
+        None,
+        "Private rows that vote on a public row.",
+        low=1,
+        unit="rows",
+        log=True,
+        none_means="n/C, at most n/4",
+    )
     batch_size: int | None = params.setting(
         params.BATCH_SIZE,
         help="Expected private rows in a query's Poisson sample.",
@@ -167,12 +173,24 @@ def neighbour_votes(
 
 METHODS.register(
     Method(
-        **words_of("private_knn"),
+        name="private_knn",
+        title="Private-kNN",
+        source="Zhu, Yu, Chandraker & Wang 2020; PILLAR, App. B-D",
+        idea="A public row takes the noisy vote of its nearest private rows; a student learns"
+        " from the votes.",
+        public_use=PublicUse.UNLABELLED,
         settings=PrivateKnnSettings,
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
+        is_exact=True,
+        version=4,
+        assumptions=(
+            "a row keeps its own number, whatever other rows are present; ties in distance go to"
+            " the smaller one",
+        ),
+        presets={"paper": {"student": "labels", "neighbours": 300, "batch_size": 9000}},
     )
 )

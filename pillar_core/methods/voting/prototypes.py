@@ -26,12 +26,12 @@ from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier, exact
 from pillar_core.ledger import DpEvent, Ledger, repeat
 from pillar_core.mechanisms import ExponentialMechanism, exponential
-from pillar_core.methods.method import METHODS, Method, Plan, words_of
-from pillar_core.methods.parts.fields import require, toml_setting
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts.fields import require
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import unit_rows
-from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
 
 BUDGET_PER_ROW = 20.0
 MOST_PROTOTYPES = 10
@@ -45,12 +45,25 @@ ROW_UNITS = 1 << 16
 class PrototypesSettings:
     """How many public rows stand for a class, and how similarities are clipped."""
 
-    prototypes: int | None = toml_setting("prototypes", "prototypes")
-    low_percentile: float = toml_setting("prototypes", "low_percentile")
-    high_percentile: float = toml_setting("prototypes", "high_percentile")
+    prototypes: int | None = params.declare(
+        None,
+        "Public rows picked for each class.",
+        low=1,
+        high=1000,
+        unit="rows",
+        log=True,
+        none_means="εN/(20·C), 1 to 10",
+    )
+    low_percentile: float = params.declare(
+        50.0,
+        "Similarities are clipped below at this percentile of those among public rows.",
+        low=0,
+        high=90,
+    )
+    high_percentile: float = params.declare(95.0, "And above at this one.", low=91, high=100)
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
-    noise_scale: float | None = toml_setting("disjunction", "noise_scale")
+    noise_scale: float | None = params.setting(params.NOISE_SCALE)
 
 
 def cost(settings: PrototypesSettings, facts: PublicFacts) -> DpEvent:
@@ -158,10 +171,18 @@ def _epsilon_per_round(settings: PrototypesSettings) -> float:
 
 METHODS.register(
     Method(
-        **words_of("prototypes"),
+        name="prototypes",
+        title="Prototypes (DPPL)",
+        source="Wahdany, Jagielski, Dziedzic & Boenisch 2024, DPPL-Public",
+        idea="Each class privately picks the public rows that look most like it; rare classes are"
+        " not drowned by large ones.",
+        public_use=PublicUse.UNLABELLED,
         settings=PrototypesSettings,
         cost=cost,
         fit=fit,
         resolve_schedule=resolve_schedule,
+        version=3,
+        budget_setting="noise_scale",
+        is_exact=True,
     )
 )

@@ -93,6 +93,8 @@ def test_a_record_from_the_store_is_the_record_of_the_run(method):
     stored, again = (sweeping.read_or_run(cell, split) for _ in range(2))
     assert stored == again == dataclasses.replace(trained, diagnostics={}, seconds=stored.seconds)
     assert stored.classifier is None
+    found = sweeping.find(sweeping.run_key(cell))
+    assert found == dataclasses.replace(stored, data="")
 
 
 @pytest.fixture
@@ -213,6 +215,7 @@ def test_a_cell_that_cannot_run_is_a_row_with_its_reason_in_the_words_of_a_run_e
     for _ in range(2):
         with pytest.raises(errors.DataError, match="k must be at most"):
             sweeping.read_or_run(cell, split)
+    assert sweeping.find(sweeping.run_key(cell)) is None
 
 
 def test_what_a_full_disk_or_a_missing_package_refuses_is_tried_again(monkeypatch):

@@ -10,7 +10,7 @@ import pillar_core as pc
 from pillar_core import errors, plots
 from pillar_core.__main__ import main
 from pillar_core.data import uploads
-from pillar_core.runs import starter, sweep
+from pillar_core.runs import sweep
 from pillar_core.splits import rarest, thin_classes
 from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
@@ -234,7 +234,7 @@ def test_every_view_asks_for_runs_that_can_be(name):
     assert len({sweep.run_key(cell) for cell in cells}) == len(cells)
     assert {cell.seed for cell in cells} == {0, 1}
     assert len(compare_views.table_of(cells)) == sum(
-        starter.record(cell) is not None for cell in cells
+        sweep.find(sweep.run_key(cell)) is not None for cell in cells
     )
 
 

@@ -2,8 +2,7 @@
 in what is trained."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +11,12 @@ from pillar_core.engine import HeadPlan
 from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.methods.method import Method, words_of
 from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.deep import classifier
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
 from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
-from pillar_core.methods.parts.fields import require, toml_setting
+from pillar_core.methods.parts.fields import require
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -45,14 +43,15 @@ ROWS_APART = (
     " tried)"
 )
 """What a guarantee of any network assumes."""
-S = TypeVar("S", bound="DeepSettings")
 
 
 @dataclasses.dataclass(frozen=True)
 class DeepSettings:
     """Settings of DP-SGD on a network of images."""
 
-    network: str = toml_setting("deep", "network")
+    network: str = params.declare(
+        "small_cnn", "small_cnn, wrn_16_4, or timm:<name>?weights=<safetensors file>[&size=<side>]."
+    )
     steps: int = params.setting(params.STEPS, default=100, none_means="")
     batch_size: int | None = params.setting(params.BATCH_SIZE, default=256)
     sampling: str = params.setting(params.SAMPLING)
@@ -62,9 +61,23 @@ class DeepSettings:
         help="Largest L2 norm of one row's gradient, all trained parameters together.",
     )
     momentum: float = params.setting(params.MOMENTUM)
-    copies: int = toml_setting("deep", "copies")
-    mirror: bool = toml_setting("deep", "mirror")
-    ema_decay: float = toml_setting("deep", "ema_decay")
+    copies: int = params.declare(
+        0,
+        "Moved copies of a row whose gradients are averaged before clipping; 0 takes the row as"
+        " it is.",
+        low=0,
+        high=64,
+    )
+    mirror: bool = params.declare(
+        False, "Copies may be mirrored: right for photographs, wrong for digits and signs."
+    )
+    ema_decay: float = params.declare(
+        0.0,
+        "Decay of the moving average of the weights that is returned; 0 returns the last.",
+        low=0,
+        high=1,
+        high_open=True,
+    )
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
     @property
@@ -79,10 +92,12 @@ class ChosenSettings(DeepSettings):
     """And which parameters are trained."""
 
     trainable: str = params.setting(TRAINABLE)
-    layers: str = toml_setting("deep", "layers")
-    lora_rank: int = params.setting(
-        Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)
+    layers: str = params.declare(
+        "",
+        "Names of the network's parts, by commas: trained (layers) or given low-rank additions"
+        " (lora).",
     )
+    lora_rank: int = params.declare(8, "Rank of the additions.", low=1, high=256, log=True)
 
     @property
     def trainable_choice(self) -> tuple[str, str, int]:
@@ -149,22 +164,3 @@ def fit_privately(
     )
     notes = private_phase(module.to(training_device()), rows, phase, streams, ledger)
     return TrainResult(NetworkClassifier.of(chosen, module), notes=notes)
-
-
-def learner(
-    name: str,
-    settings: type[S],
-    fit: Callable[[S, View, Streams, Ledger], TrainResult],
-    **others: Any,
-) -> Method[S]:
-    """A learner that trains networks by this private phase; `others`: further fields of
-    `Method`."""
-    usual: dict[str, Any] = {
-        "version": 2,
-        "is_exact": True,
-        "assumptions": (ROWS_APART, PUBLIC_START),
-    }
-    fields = usual | words_of(name) | others
-    return Method(
-        settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, **fields
-    )
