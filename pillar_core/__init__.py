@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pillar_core.studies.check import check_run
     from pillar_core.studies.geometry import margins, xi
     from pillar_core.studies.private_test import private_test
-    from pillar_core.studies.recommend import recommend
 
     __version__: str
 
@@ -55,7 +54,6 @@ _NAMES = {
     "studies.check": "check_run",
     "studies.geometry": "margins xi",
     "studies.private_test": "private_test",
-    "studies.recommend": "recommend",
 }
 _PLACES = {
     **{name: (module, name) for module, names in _NAMES.items() for name in names.split()},

@@ -1,13 +1,11 @@
 """Scores of other papers on the yardstick of research/choosing_public_data.md, which rank worse
 than `class_signal` or have no private form.
 
-`python research/screening_scores.py FOLDER [evidence leep otdd head probe]` prints their rows of
+`python research/screening_scores.py FOLDER [evidence otdd head probe]` prints their rows of
 that table; FOLDER holds `cifar10.npz` and `gtsrb.npz`.
 
 - evidence: LogME from three releases at once (class sums, second moment, class counts; a row moves
   them by √3 together), and without.
-- leep: LEEP without noise; with it, its lower bound Σ P(z, y) log P(y|z) (Jensen) from a table of
-  shares for each candidate. A row moves one table by at most 1 in L2, J tables by √J.
 - otdd: exact transport between 500 rows of each. A row moves the cost and the labels' Gaussians, so
   no bound is claimed: without noise.
 - head: the library's `gsd` and `missed_energy` with gradients of a linear head on the features, as
@@ -37,7 +35,7 @@ from pillar_core.screening.batches import image_batches
 from pillar_core.screening.class_signal import ROWS, Candidate, public_centre, unit
 from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import model_of
-from pillar_core.screening.rivals import label_shares, negative_leep, otdd
+from pillar_core.screening.rivals import otdd
 from pillar_core.subspace import projection_distance
 from pillar_core.types import Dataset, FeatureSet
 from yardstick import Yardstick
@@ -118,36 +116,6 @@ def best_evidence(values: Array, along: Array, square: float, n: int) -> float:
         - n * math.log(2 * math.pi)
     )
     return total / (2 * n)
-
-
-def leep(private: FeatureSet, public: Mapping[str, FeatureSet]) -> Cells:
-    """LEEP, and its lower bound from one table for each candidate."""
-    labels = np.asarray(private.y_train)
-    tables = {}
-    for name, one in public.items():
-        shares = label_shares(
-            one.x_train[:ROWS].astype(np.float64),
-            one.y_train[:ROWS],
-            private.x_train.astype(np.float64),
-        )
-        tables[name] = shares.T @ np.eye(private.n_classes)[labels]
-    x = private.x_train.astype(np.float64)
-    exact = {
-        name: -negative_leep(one.x_train[:ROWS].astype(np.float64), one.y_train[:ROWS], x, labels)
-        for name, one in public.items()
-    }
-    yield "LEEP", None, 0, exact
-    for epsilon, draw, std in _noises(math.sqrt(len(tables))):
-        generator = stream(draw, "yardstick noise")
-        noised = {
-            name: np.maximum(table + std * generator.standard_normal(table.shape), 1e-9)
-            for name, table in tables.items()
-        }
-        found = {
-            name: float((table * np.log(table / table.sum(axis=1, keepdims=True))).sum()) / len(x)
-            for name, table in noised.items()
-        }
-        yield "LEEP's lower bound, a table each", epsilon, draw, found
 
 
 def transport(private: FeatureSet, public: Mapping[str, FeatureSet]) -> Cells:
@@ -261,7 +229,7 @@ def _noises(sensitivity: float, draws: int = DRAWS) -> Iterator[tuple[float | No
             )
 
 
-SCORES = {"evidence": evidence, "leep": leep, "otdd": transport, "head": head, "probe": probe}
+SCORES = {"evidence": evidence, "otdd": transport, "head": head, "probe": probe}
 
 
 def main(folder: Path, names: list[str]) -> None:

@@ -213,7 +213,7 @@ def pairs(loss: float, steps: int, *, is_upper: bool) -> tuple[AtomPair, AtomPai
     Guarantee: one row added or removed, n public, each row's step drawn by itself and secret; the
     other rows' steps are arbitrary.
     """
-    law = _mean(_lognormal(loss, is_upper=is_upper), steps, is_upper=is_upper)
+    law = _self_compose(_lognormal(loss, is_upper=is_upper), steps, is_upper=is_upper)
     p, q = law.values / steps * law.masses, law.masses
     removal = atoms(p, q)
     return dataclasses.replace(removal, infinite=removal.infinite + law.lost), atoms(q, p)
@@ -231,7 +231,7 @@ def _lognormal(loss: float, *, is_upper: bool) -> _Law:
     return dataclasses.replace(law, lost=float(p[-1] - q[-1] * walls[-1]))
 
 
-def _mean(law: _Law, count: int, *, is_upper: bool) -> _Law:
+def _self_compose(law: _Law, count: int, *, is_upper: bool) -> _Law:
     """The sum of `count` independent copies, by doubling."""
     power, total = law, None
     while count:

@@ -10,8 +10,23 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
-from pillar_core.plots import k_curves, marks, theme
+from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, over_seeds, runs_without_k
+from pillar_core.plots.theme import (
+    ACCURACY_SCALE,
+    INK,
+    Mode,
+    as_text,
+    class_symbols,
+    end_labels,
+    epsilon_colour,
+    epsilon_label,
+    fade,
+    finish,
+    method_style,
+    pin_colour,
+    seeds_phrase,
+)
 
 _NEAR_END, _ASIDE = 0.8, -70
 """Share of the k axis after which “you are here” would cover the labels at the curves' ends, and
@@ -34,7 +49,7 @@ class Here:
 def accuracy_against_k(
     table: pd.DataFrame,
     *,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
     method: str = "pillar",
     present: Here | None = None,
     pinned: pd.DataFrame | None = None,
@@ -61,7 +76,7 @@ def accuracy_against_k(
 def accuracy_curves(
     table: pd.DataFrame,
     *,
-    mode: theme.Mode,
+    mode: Mode,
     method: str,
     budget: float | None,
     pinned: pd.DataFrame | None,
@@ -85,31 +100,29 @@ def accuracy_curves(
         figure,
         roof,
         name="no privacy",
-        colour=theme.method_style(k_curves.CEILING).colour(mode),
+        colour=method_style(k_curves.CEILING).colour(mode),
         dash="dash",
         span=span,
     )
     rows = table[table["method"] == k_curves.PUBLIC_ALONE]
-    colour = theme.method_style(k_curves.PUBLIC_ALONE).colour(mode)
+    colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
         ends += _line(
             figure,
             100 * zero_shot,
             name="class names alone",
-            colour=theme.INK[mode].text,
+            colour=INK[mode].text,
             dash="longdashdot",
             span=span,
         )
     ceiling = k_curves.without_noise(figure, table, mode=mode)[["k", "mean"]].tail(1).to_numpy()
     ends += [
-        (float(k), 100 * float(mean), "no noise, k directions", theme.INK[mode].muted)
+        (float(k), 100 * float(mean), "no noise, k directions", INK[mode].muted)
         for k, mean in ceiling
     ]
     bests: list[str] = []
-    for symbol, (epsilon, curve) in zip(
-        theme.class_symbols(len(curves)), curves.items(), strict=True
-    ):
+    for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
         _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=symbol)
         bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
     if pinned is not None and len(pinned):
@@ -121,8 +134,8 @@ def accuracy_curves(
     ends += _level(
         figure,
         rows,
-        name=f"no projection, {theme.epsilon_label(focus)}",
-        colour=theme.epsilon_colour(focus, mode),
+        name=f"no projection, {epsilon_label(focus)}",
+        colour=epsilon_colour(focus, mode),
         dash="dot",
         span=span,
     )
@@ -133,13 +146,11 @@ def accuracy_curves(
             figure,
             100 * majority,
             name="largest class",
-            colour=theme.INK[mode].muted,
+            colour=INK[mode].muted,
             dash="longdash",
             span=span,
         )
-    theme.end_labels(
-        figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290
-    )
+    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290)
     k_curves.k_axis(
         figure,
         [float(k) for k in points["k"]],
@@ -149,8 +160,20 @@ def accuracy_curves(
     figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     if not curves:
         figure.update_yaxes(range=[0, 102])
-    words = {"seeds": theme.seeds_phrase(points["seeds"]), "alt": _alt(len(curves), bests, roof)}
-    return theme.finish_by_name(figure, "accuracy_against_k", mode=mode, **words)
+    return finish(
+        figure,
+        title="Accuracy against the number of directions kept",
+        caption=(
+            f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a "
+            "non-private diagnostic)."
+        ),
+        alt=_alt(len(curves), bests, roof),
+        mode=mode,
+        height=480,
+        y={"title_text": "test accuracy, %", "ticksuffix": " "},
+        margin_r=196,
+        showlegend=False,
+    )
 
 
 def runs(
@@ -158,7 +181,7 @@ def runs(
     *,
     present: Here | None = None,
     history: pd.DataFrame | None = None,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
 ) -> marks.Looks:
     """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `accuracy_curves`:
     they alone change when a slider moves. Plain values: a trace object of Plotly costs a move more
@@ -193,25 +216,28 @@ def _k_span(
 
 
 def _curve(
-    figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode, symbol: str
+    figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symbol: str
 ) -> None:
-    colour = theme.epsilon_colour(epsilon, mode)
+    colour = epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.16)
-    looks: marks.Looks = {
-        "mode": "lines+markers",
-        "text": [_hover(row) for row in curve.itertuples()],
-        "legendgroup": f"{epsilon:g}",
-    }
-    looks |= {
-        "name": theme.epsilon_label(epsilon),
-        "marker": {"symbol": symbol, "size": 7, "color": colour},
-        "showlegend": False,
-    }
-    hover = "%{text}<extra>" + theme.epsilon_label(epsilon) + "</extra>"
-    marks.line(figure, curve["k"], 100 * curve["mean"], colour, width=2.6, hover=hover, **looks)
+    hover = "%{text}<extra>" + epsilon_label(epsilon) + "</extra>"
+    marks.line(
+        figure,
+        curve["k"],
+        100 * curve["mean"],
+        colour,
+        width=2.6,
+        hover=hover,
+        mode="lines+markers",
+        text=[_hover(row) for row in curve.itertuples()],
+        legendgroup=f"{epsilon:g}",
+        name=epsilon_label(epsilon),
+        marker={"symbol": symbol, "size": 7, "color": colour},
+        showlegend=False,
+    )
 
 
-def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme.Mode) -> str:
+def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> str:
     if curve.empty:
         return ""
     top = best(curve)
@@ -219,13 +245,11 @@ def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: theme
         figure,
         top["k"],
         100 * top["mean"],
-        theme.epsilon_colour(epsilon, mode),
+        epsilon_colour(epsilon, mode),
         size=17,
         legendgroup=f"{epsilon:g}",
     )
-    return (
-        f"{theme.epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
-    )
+    return f"{epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
 
 
 def _level(
@@ -239,7 +263,7 @@ def _level(
 ) -> list[tuple[float, float, str, str]]:
     """A horizontal line at the mean accuracy of `rows` with its interval as a thin band; returns
     its end, for the labels."""
-    level = over_seeds(rows.assign(group=0), by=["group"], value="accuracy", low=0, high=1)
+    level = over_seeds(rows.assign(group=0), by=["group"], value="accuracy")
     if level.empty:
         return []
     mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
@@ -249,33 +273,36 @@ def _level(
 
 
 def _line(
-    figure: go.Figure, level: float, *, name: str, colour: str, dash: str, span: tuple[float, float]
+    figure: go.Figure, percent: float, *, name: str, **looks: Any
 ) -> list[tuple[float, float, str, str]]:
-    marks.line(
+    return k_curves.level(
         figure,
-        list(span),
-        [level, level],
-        colour,
+        percent,
+        label=f"{name}: {percent:.1f} %",
         width=1.6,
-        dash=dash,
         name=name,
         hover=f"{name}: %{{y:.1f}} %",
+        **looks,
     )
-    return [(span[1], level, f"{name}: {level:.1f} %", colour)]
 
 
-def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: theme.Mode) -> None:
-    ink, colour = theme.INK[mode], theme.pin_colour(letter, mode)
-    curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-    looks: marks.Looks = {
-        "mode": "lines+markers",
-        "name": f"pinned {letter}",
-        "error_y": marks.reach(curve, colour, thickness=1, width=0),
-    }
-    looks |= {"marker": {"symbol": "circle-open", "size": 8, "color": colour}, "showlegend": False}
+def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: Mode) -> None:
+    ink, colour = INK[mode], pin_colour(letter, mode)
+    curve = over_seeds(pinned, by=["k"], value="accuracy").sort_values("k")
     hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
     marks.line(
-        figure, curve["k"], 100 * curve["mean"], colour, width=2, dash="dot", hover=hover, **looks
+        figure,
+        curve["k"],
+        100 * curve["mean"],
+        colour,
+        width=2,
+        dash="dot",
+        hover=hover,
+        mode="lines+markers",
+        name=f"pinned {letter}",
+        error_y=marks.reach(curve, colour, thickness=1, width=0),
+        marker={"symbol": "circle-open", "size": 8, "color": colour},
+        showlegend=False,
     )
     place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
     marks.note(
@@ -285,11 +312,11 @@ def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: theme.
         f"pinned {letter}",
         colour,
         yshift=16,
-        bgcolor=theme.fade(ink.surface, 0.7),
+        bgcolor=fade(ink.surface, 0.7),
     )
 
 
-def _history(history: pd.DataFrame, *, mode: theme.Mode) -> list[marks.Looks]:
+def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
     """Single runs by budget, joined in the order of k: a curve in the making."""
     budgets: dict[float, list[tuple[float, float]]] = {}
     for epsilon, k, accuracy in zip(
@@ -301,12 +328,12 @@ def _history(history: pd.DataFrame, *, mode: theme.Mode) -> list[marks.Looks]:
         budgets.setdefault(epsilon, []).append((k, 100 * accuracy))
     traces = []
     for epsilon, points in sorted(budgets.items()):
-        colour, label = theme.epsilon_colour(epsilon, mode), theme.epsilon_label(epsilon)
+        colour, label = epsilon_colour(epsilon, mode), epsilon_label(epsilon)
         ks, percents = zip(*sorted(points), strict=True)
-        line = {"color": theme.fade(colour, 0.35), "width": 1.4, "dash": "dot"}
+        line = {"color": fade(colour, 0.35), "width": 1.4, "dash": "dot"}
         looks: marks.Looks = {
             "line": line,
-            "marker": {"size": 7, "color": theme.fade(colour, 0.65), "symbol": "circle"},
+            "marker": {"size": 7, "color": fade(colour, 0.65), "symbol": "circle"},
         }
         hover = f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {label}</extra>"
         traces.append(
@@ -315,14 +342,14 @@ def _history(history: pd.DataFrame, *, mode: theme.Mode) -> list[marks.Looks]:
     return traces
 
 
-def _star(present: Here, *, mode: theme.Mode) -> marks.Looks:
+def _star(present: Here, *, mode: Mode) -> marks.Looks:
     """The star of the present settings."""
-    colour, label = theme.epsilon_colour(present.epsilon, mode), theme.as_text(present.label)
+    colour, label = epsilon_colour(present.epsilon, mode), as_text(present.label)
     marker = {
         "size": 19,
         "color": colour,
         "symbol": "star",
-        "line": {"width": 1.6, "color": theme.INK[mode].surface},
+        "line": {"width": 1.6, "color": INK[mode].surface},
     }
     looks: marks.Looks = {
         "marker": marker,
@@ -342,10 +369,10 @@ def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> mar
     return {"type": "scatter", "x": list(x), "y": list(y), "name": name, "hovertemplate": hover}
 
 
-def _note(figure: go.Figure, present: Here, *, mode: theme.Mode) -> marks.Looks:
+def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
     """The star's label, which stands to the left of it where the curves have theirs to the
     right."""
-    ink = theme.INK[mode]
+    ink = INK[mode]
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
     is_near_end = max(drawn) > min(drawn) and math.log(
         present.k / min(drawn)
@@ -353,8 +380,8 @@ def _note(figure: go.Figure, present: Here, *, mode: theme.Mode) -> marks.Looks:
     return {
         "x": math.log10(present.k),
         "y": 100 * present.accuracy,
-        "text": f"<b>{theme.as_text(present.label)}</b>",
-        "bgcolor": theme.fade(ink.surface, 0.7),
+        "text": f"<b>{as_text(present.label)}</b>",
+        "bgcolor": fade(ink.surface, 0.7),
         "showarrow": True,
         "arrowhead": 0,
         "arrowcolor": ink.muted,
@@ -390,7 +417,7 @@ _MOST_LABELLED_CELLS = 120
 def accuracy_heatmap(
     table: pd.DataFrame,
     *,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
     method: str = "pillar",
     present: tuple[int, float] | None = None,
 ) -> go.Figure:
@@ -401,38 +428,25 @@ def accuracy_heatmap(
     outlines one (k, ε) cell, dotted. Each cell has an unseen point, whose `customdata` are its k
     and ε: a click selects points, and no cells.
     """
-    cells = over_seeds(
-        table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1
-    )
+    cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
     ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
     columns, rows = [f"{k:g}" for k in ks], [_tick(epsilon) for epsilon in budgets]
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    style: marks.Looks = {
-        "texttemplate": "%{text}",
-        "hover": "",
-        "colorscale": theme.ACCURACY_SCALE,
-    }
-    style["text"] = [
-        [_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line]
-        for line in grid
-    ]
     figure = marks.cells(
         columns,
         rows,
         [[100 * cell.mean if cell else None for cell in line] for line in grid],
         unit="%",
-        **style,
+        texttemplate="%{text}",
+        hover="",
+        colorscale=ACCURACY_SCALE,
+        text=[
+            [_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line]
+            for line in grid
+        ],
     )
-    looks: marks.Looks = {
-        "opacity": 0,
-        "customdata": [[float(k), float(epsilon)] for epsilon in budgets for k in ks],
-    }
-    looks |= {
-        "hovertext": [_cell_hover(cell) for line in grid for cell in line],
-        "showlegend": False,
-    }
     marks.dots(
         figure,
         columns * len(rows),
@@ -440,7 +454,10 @@ def accuracy_heatmap(
         None,
         size=1,
         hover="%{hovertext}",
-        **looks,
+        opacity=0,
+        customdata=[[float(k), float(epsilon)] for epsilon in budgets for k in ks],
+        hovertext=[_cell_hover(cell) for line in grid for cell in line],
+        showlegend=False,
     )
     figure.update_layout(hoverdistance=-1)  # the whole cell belongs to its point
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
@@ -480,13 +497,21 @@ def accuracy_heatmap(
         f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent"
         for top in ridge
     )
-    fields = {
-        "seeds": theme.seeds_phrase(cells["seeds"]),
-        "ks": len(ks),
-        "budgets": len(budgets),
-        "summary": summary,
-    }
-    return theme.finish_by_name(figure, "accuracy_heatmap", mode=mode, **fields)
+    return finish(
+        figure,
+        title="Test accuracy for every k and ε",
+        caption=(
+            f"{seeds_phrase(cells['seeds'])} (± half-width). White frames: k*(ε), the "
+            "best k, chosen on test rows (a non-private diagnostic)."
+        ),
+        alt=(
+            f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. "
+            f"{summary}."
+        ),
+        mode=mode,
+        x={"title_text": "k, directions kept", "type": "category", "showgrid": False},
+        y={"title_text": "ε  (more privacy is lower)", "type": "category", "showgrid": False},
+    )
 
 
 def _outline(
@@ -499,8 +524,14 @@ def _outline(
     inset: float,
     width: float = 2.6,
 ) -> None:
-    corners = {"x0": column - inset, "x1": column + inset, "y0": row - inset, "y1": row + inset}
-    figure.add_shape(type="rect", **corners, line={"color": colour, "width": width, "dash": dash})
+    figure.add_shape(
+        type="rect",
+        x0=column - inset,
+        x1=column + inset,
+        y0=row - inset,
+        y1=row + inset,
+        line={"color": colour, "width": width, "dash": dash},
+    )
 
 
 def _tick(epsilon: float) -> str:

@@ -13,7 +13,7 @@ from pillar_core.plots.theme import (
     Mode,
     categorical,
     fade,
-    finish_by_name,
+    finish,
     in_order,
     method_style,
     pin_colour,
@@ -53,12 +53,19 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
         f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}"
         for label, mean, epsilon in points
     )
-    return finish_by_name(
+    return finish(
         figure,
-        "error_against_epsilon",
+        title="Test error against ε",
+        caption=(
+            f"{seeds_phrase(known['seeds'])}. Lower is better; rings: the best, picked on "
+            "test rows."
+        ),
+        alt=f"Line chart of test error against ε: {summary}.",
         mode=mode,
-        seeds=seeds_phrase(known["seeds"]),
-        summary=summary,
+        height=520,
+        x={"title_text": "ε, privacy budget (log scale)", "type": "log"},
+        y={"title_text": "test error, %", "rangemode": "tozero"},
+        legend={"yref": "container", "y": 0, "yanchor": "bottom"},
     )
 
 
@@ -70,16 +77,6 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
         ["pin", "epsilon", "accuracy"]
     ].to_numpy():
         if math.isfinite(epsilon):
-            looks: marks.Looks = {
-                "mode": "markers+text",
-                "text": [letter],
-                "textposition": "middle right",
-                "showlegend": False,
-            }
-            looks |= {
-                "textfont": {"color": pin_colour(letter, mode), "size": 15},
-                "hover": f"pinned {letter}: %{{y:.1f}} % error, one run",
-            }
             marks.dots(
                 figure,
                 [epsilon],
@@ -87,7 +84,12 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
                 pin_colour(letter, mode),
                 size=11,
                 symbol="diamond",
-                **looks,
+                mode="markers+text",
+                text=[letter],
+                textposition="middle right",
+                showlegend=False,
+                textfont={"color": pin_colour(letter, mode), "size": 15},
+                hover=f"pinned {letter}: %{{y:.1f}} % error, one run",
             )
     return figure
 
@@ -95,13 +97,6 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
     style = method_style(name)
     errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
-    looks: marks.Looks = {
-        "mode": "lines+markers",
-        "name": rows["title"].iloc[0],
-        "marker": {"symbol": style.symbol, "size": 8},
-    }
-    looks["error_y"] = marks.reach(errors, fade(style.colour(mode), 0.7), width=3)
-    looks["customdata"] = list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True))
     hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
     marks.line(
         figure,
@@ -110,7 +105,11 @@ def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> No
         style.colour(mode),
         dash=style.dash,
         hover=hover,
-        **looks,
+        mode="lines+markers",
+        name=rows["title"].iloc[0],
+        marker={"symbol": style.symbol, "size": 8},
+        error_y=marks.reach(errors, fade(style.colour(mode), 0.7), width=3),
+        customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
     )
 
 
@@ -147,11 +146,6 @@ def budget_curve(
         marks.band(
             figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16
         )
-        points: marks.Looks = {
-            "mode": "lines+markers",
-            "marker": {"size": 5},
-            "customdata": [[epsilon] for epsilon in curve["epsilon"]],
-        }
         marks.line(
             figure,
             curve["epsilon"],
@@ -159,12 +153,10 @@ def budget_curve(
             colour,
             hover=f"{hover}, fitted",
             name="fitted",
-            **points,
+            mode="lines+markers",
+            marker={"size": 5},
+            customdata=[[epsilon] for epsilon in curve["epsilon"]],
         )
-    places: marks.Looks = {
-        "customdata": [[epsilon] for epsilon in runs["epsilon"]],
-        "error_y": marks.reach(runs, colour),
-    }
     marks.dots(
         figure,
         runs["epsilon"],
@@ -173,10 +165,10 @@ def budget_curve(
         size=11,
         hover=f"{hover}, trained",
         name="trained",
-        **places,
+        customdata=[[epsilon] for epsilon in runs["epsilon"]],
+        error_y=marks.reach(runs, colour),
     )
     if present is not None:
-        star: marks.Looks = {"symbol": "star", "name": "you are here", "customdata": [[present[0]]]}
         marks.dots(
             figure,
             [present[0]],
@@ -184,19 +176,21 @@ def budget_curve(
             marks.MARKED[mode],
             size=17,
             hover=f"{hover}, you are here",
-            **star,
+            symbol="star",
+            name="you are here",
+            customdata=[[present[0]]],
         )
     figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"))
     figure.update_yaxes(title_text=f"test {measure}, %")
     summary = ", ".join(
         f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records")
     )
-    return finish_by_name(
+    caption = f"{seeds_phrase(runs['seeds'])}. {band}"
+    return finish(
         figure,
-        "budget_curve",
+        title="How does accuracy grow with ε?",
+        caption=caption,
+        alt=f"Test {measure} against ε: {summary}. {caption}",
         mode=mode,
-        seeds=seeds_phrase(runs["seeds"]),
-        band=band,
-        summary=summary,
-        measure=measure,
+        y={"ticksuffix": " "},
     )

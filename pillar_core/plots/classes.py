@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, as_text, epsilon_value, fade, finish_by_name
+from pillar_core.plots.theme import INK, Mode, as_text, epsilon_value, fade, finish
 
 _MANY = 24
 _ACROSS = 5
@@ -38,21 +38,34 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     figure = go.Figure()
     for part in parts:
         rows = table[table["part"] == part]
-        looks: marks.Looks = {
-            "name": part,
-            "marker": {"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
-        }
-        looks["hovertemplate"] = f"%{{x}}: %{{y}} rows<extra>{part}</extra>"
-        figure.add_bar(x=rows["class"].astype(str), y=rows["rows"], **looks)
+        figure.add_bar(
+            x=rows["class"].astype(str),
+            y=rows["rows"],
+            name=part,
+            marker={"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
+            hovertemplate=f"%{{x}}: %{{y}} rows<extra>{part}</extra>",
+        )
     figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
     totals = table.groupby("class")["rows"].sum()
-    fields = {
-        "rows": int(totals.sum()),
-        "classes": len(order),
-        "fewest": int(totals.min()),
-        "most": int(totals.max()),
-    }
-    return finish_by_name(figure, "class_balance", mode=mode, **fields)
+    return finish(
+        figure,
+        title="Rows per class",
+        caption=(
+            f"n = {int(totals.sum()):,} rows, {len(order)} classes: exact counts, no "
+            "interval. Non-private diagnostic."
+        ),
+        alt=(
+            f"Bar chart of rows per class: from {int(totals.min())} to {int(totals.max())} "
+            f"rows over {len(order)} classes."
+        ),
+        mode=mode,
+        line=60,
+        x={"type": "category", "title_text": "class", "showgrid": False},
+        y={"title_text": "rows"},
+        barmode="stack",
+        bargap=0.25,
+        legend={"yref": "container", "y": 0, "yanchor": "bottom"},
+    )
 
 
 def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
@@ -63,7 +76,7 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     seed, class, recall in [0, 1], rows (test rows of the class). The interval is Wilson's for rows;
     from two seeds on, Student's t over seeds is added in squares.
     """
-    means = over_seeds(table, by=["model", "class", "rows"], value="recall", low=0, high=1)
+    means = over_seeds(table, by=["model", "class", "rows"], value="recall")
     private = (
         means[means["model"] == "private"].sort_values("mean", kind="stable").reset_index(drop=True)
     )
@@ -102,19 +115,15 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     seeds = table[table["model"] == "private"]
     has_seeds = seeds["seed"].nunique() > 1
     if has_seeds:
-        style = {"name": "private, each seed", "hover": "%{y}: %{x:.1f} %<extra>one seed</extra>"}
         marks.dots(
             figure,
             100 * seeds["recall"],
             seeds["class"].astype(str),
             fade(ink.accent, 0.55),
             size=6,
-            **style,
+            name="private, each seed",
+            hover="%{y}: %{x:.1f} %<extra>one seed</extra>",
         )
-    style = {
-        "name": "private, mean",
-        "error_x": marks.reach(private, ink.accent, thickness=1.6, width=0),
-    }
     marks.dots(
         figure,
         100 * private["mean"],
@@ -122,19 +131,14 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         ink.accent,
         size=10,
         hover="%{y}: %{x:.1f} %<extra>private model</extra>",
-        **style,
+        name="private, mean",
+        error_x=marks.reach(private, ink.accent, thickness=1.6, width=0),
     )
     is_few = len(names) <= _MANY
     figure.update_yaxes(
         categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few
     )
     words = names + " with " + (100 * private["mean"]).map("{:.1f}".format)
-    fields = {
-        "rows": int(private["rows"].sum()),
-        "classes": len(names),
-        "worst": words.iloc[0],
-        "best": words.iloc[-1],
-    }
     count = int(private["seeds"].max())
     words_of_seeds = (
         f"{count} seeds. 95 % intervals hold seeds and rows"
@@ -142,8 +146,19 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         else "One seed: 95 % intervals hold rows alone"
     )
     height = 190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100)
-    return finish_by_name(
-        figure, "per_class", mode=mode, height=height, seeds=words_of_seeds, **fields
+    return finish(
+        figure,
+        title="Who pays for privacy? Recall by class",
+        caption=f"{int(private['rows'].sum()):,} test rows. {words_of_seeds}.",
+        alt=(
+            f"Recall of {len(names)} classes: worst {words.iloc[0]} percent, best "
+            f"{words.iloc[-1]} percent."
+        ),
+        mode=mode,
+        height=height,
+        x={"title_text": "recall, % of the class's test rows", "range": [-2, 102]},
+        y={"type": "category"},
+        legend={"yref": "container", "y": 0, "yanchor": "bottom"},
     )
 
 
@@ -181,13 +196,21 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
         f"{pair.rows} of {sizes[pair[0]]} {pair[0]} taken for {pair[1]}"
         for pair in wrong.head(3).itertuples(index=False)
     ]
-    fields = {
-        "rows": int(sizes.sum()),
-        "classes": len(names),
-        "worst": "; ".join(worst) or "no row",
-    }
-    return finish_by_name(
-        figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **fields
+    return finish(
+        figure,
+        title="Which class is taken for which?",
+        caption=(
+            f"n = {int(sizes.sum()):,} test rows, one run: exact counts, coloured by the "
+            "share of their class."
+        ),
+        alt=(
+            f"Confusion matrix of {len(names)} classes; most often misread: "
+            f"{'; '.join(worst) or 'no row'}."
+        ),
+        mode=mode,
+        height=230 + 34 * len(names) if is_few else 700,
+        x={"title_text": "taken for", "type": "category", "showgrid": False},
+        y={"title_text": "class", "type": "category", "showgrid": False},
     )
 
 
@@ -243,6 +266,14 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         f"{draws} possible models at ε = {epsilon_value(budgets[0])}:"
         f" {100 * shares[budgets[0]]:.0f} % give the same answer"
     )
-    return finish_by_name(
-        figure, "possible_answers", mode=mode, title=least, draws=draws, summary=summary
+    return finish(
+        figure,
+        title=least,
+        caption=(
+            "Each dot is one training with its own noise; your release would be one more "
+            f"such dot. {draws} of each ε, exact counts."
+        ),
+        alt=f"What {draws} possible models at each ε say of one row. {summary}.",
+        mode=mode,
+        height=340,
     )

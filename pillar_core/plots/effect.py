@@ -8,14 +8,26 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
-from pillar_core.plots import marks, theme
+from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    categorical,
+    class_symbols,
+    fade,
+    finish,
+    in_order,
+    log_ticks,
+    method_style,
+    seeds_phrase,
+)
 
 
 def effect(
     lines: pd.DataFrame,
     *,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
     title: str,
     x_title: str = "",
     y_title: str = "test accuracy, %",
@@ -35,7 +47,7 @@ def effect(
     series = lines.drop_duplicates("series")
     names = [
         name
-        for method in theme.in_order(series["method"])
+        for method in in_order(series["method"])
         for name in series.loc[series["method"] == method, "series"]
     ]
     for place, name in enumerate(names):
@@ -51,21 +63,18 @@ def effect(
             )
     if "published" in known:
         printed = known.dropna(subset=["published"])
-        looks: marks.Looks = {
-            "symbol": "diamond-open",
-            "text": printed["series"],
-            "hover": "%{text}: %{y:.1f} published",
-        }
         marks.dots(
             figure,
             printed["x"],
             scale * printed["published"],
-            theme.INK[mode].text,
+            INK[mode].text,
             size=13,
             name="published",
-            **looks,
+            symbol="diamond-open",
+            text=printed["series"],
+            hover="%{text}: %{y:.1f} published",
         )
-    ticks = theme.log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
+    ticks = log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
     named = [f"{x:g}" for x in ticks] if ticks else None
     figure.update_xaxes(
         type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title
@@ -73,14 +82,14 @@ def effect(
     figure.update_yaxes(title_text=y_title, ticksuffix=" ")
     figure.update_layout(legend={"orientation": "h", "y": -0.22}, showlegend=True)
     few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
-    caption = f"{theme.seeds_phrase(known['seeds'])}." + (
+    caption = f"{seeds_phrase(known['seeds'])}." + (
         f" Open marks: fewer than {wanted_seeds} seeds so far." if few else ""
     )
     summary = "; ".join(
         f"{series} at {x}: {scale * mean:.3g}"
         for series, x, mean in zip(known["series"], known["x"], known["mean"], strict=True)
     )
-    return theme.finish(
+    return finish(
         figure,
         title=title,
         caption=caption,
@@ -91,10 +100,10 @@ def effect(
 
 
 def _style(
-    known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: theme.Mode
+    known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: Mode
 ) -> dict[str, str]:
     method = str(rows["method"].iloc[0])
-    style = theme.method_style(method)
+    style = method_style(method)
     if known.loc[known["method"] == method, "series"].nunique() == 1:
         return {
             "colour": style.colour(mode),
@@ -103,9 +112,9 @@ def _style(
         }
     dash = "dash" if method == "non_private" else "solid"
     return {
-        "colour": theme.categorical(count, mode)[place],
+        "colour": categorical(count, mode)[place],
         "dash": dash,
-        "symbol": theme.class_symbols(count)[place],
+        "symbol": class_symbols(count)[place],
     }
 
 
@@ -121,15 +130,6 @@ def _line(
         style["symbol"] + ("-open" if wanted_seeds is not None and count < wanted_seeds else "")
         for count in rows["seeds"]
     ]
-    looks: marks.Looks = {
-        "mode": "lines+markers",
-        "name": name,
-        "marker": {"symbol": symbols, "size": 9, "line": {"width": 1.6}},
-    }
-    looks |= {
-        "error_y": marks.reach(rows, theme.fade(style["colour"], 0.7), scale=scale, width=3),
-        "customdata": rows["seeds"],
-    }
     hover = "%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}"
     marks.line(
         figure,
@@ -138,7 +138,11 @@ def _line(
         style["colour"],
         dash=style["dash"],
         hover=hover,
-        **looks,
+        mode="lines+markers",
+        name=name,
+        marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
+        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale, width=3),
+        customdata=rows["seeds"],
     )
 
 
@@ -155,7 +159,7 @@ def accuracy_by(
     scale: float = 100,
     limit: str = "",
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
 ) -> go.Figure:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers,
     bars over names.
@@ -164,7 +168,7 @@ def accuracy_by(
     mark. words: names of its values. Another `value` is drawn `scale` times as large along its own
     `axis`. limit: what the column of that name holds, as a dashed line.
     """
-    means = over_seeds(table, by=[x], value=value, low=0, high=1 if scale == 100 else math.inf)
+    means = over_seeds(table, by=[x], value=value, high=1 if scale == 100 else math.inf)
     means = means.assign(**{name: scale * means[name] for name in ("mean", "low", "high")})
     texts, unit = dict(words or {}), " %" if scale == 100 else ""
     labels = [
@@ -176,11 +180,11 @@ def accuracy_by(
         figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
         _bars(figure, means, labels, means[x] == present, unit, mode)
     else:
-        ticks = theme.log_ticks([float(value) for value in means[x]])
+        ticks = log_ticks([float(value) for value in means[x]])
         figure.update_xaxes(marks.log_axis(ticks, label))
     if limit:
         bound = scale * table.groupby(x)["limit"].mean()
-        muted = theme.INK[mode].muted
+        muted = INK[mode].muted
         marks.line(
             figure,
             labels if texts else means[x],
@@ -204,27 +208,25 @@ def accuracy_by(
         f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True)
     )
     seeds = (
-        f"{theme.seeds_phrase(means['seeds'])}. "
+        f"{seeds_phrase(means['seeds'])}. "
         if "seed" in table and int(means["seeds"].max()) > 1
         else ""
     )
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
-    return theme.finish(
-        figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400
-    )
+    return finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
 
 
-def total_budget(table: pd.DataFrame, *, present: int, mode: theme.Mode = "light") -> go.Figure:
+def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> go.Figure:
     """What repeated releases add up to: the plain sum of ε, and the upper bound that composition
     proves.
 
     table: columns releases, total, sum. here: the number of releases to mark.
     """
-    ink = theme.INK[mode]
+    ink = INK[mode]
     figure = go.Figure()
     lines = (
         ("sum", "plain sum of ε", ink.muted, "dash"),
-        ("total", "proved by composition", theme.INK[mode].accent, "solid"),
+        ("total", "proved by composition", INK[mode].accent, "solid"),
     )
     for name, label, colour, dash in lines:
         words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
@@ -247,22 +249,31 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: theme.Mode = "light
         f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}"
         for row in table.itertuples()
     )
-    return theme.finish_by_name(figure, "total_budget", mode=mode, summary=words)
+    return finish(
+        figure,
+        title="Budgets add up",
+        caption=(
+            "Gaussian releases: the proved total grows with the square root while budgets "
+            "are small. Upper bounds, add or remove one row."
+        ),
+        alt=f"ε of repeated releases: {words}.",
+        mode=mode,
+        x={"title_text": "models released, each at the same ε"},
+        y={"title_text": "ε of all of them together", "rangemode": "tozero"},
+    )
 
 
 def _answer_line(
-    figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: theme.Mode
+    figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: Mode
 ) -> None:
     if not means["low"].isna().any():
-        marks.band(
-            figure, means[x], means["low"], means["high"], theme.INK[mode].accent, opacity=0.15
-        )
+        marks.band(figure, means[x], means["low"], means["high"], INK[mode].accent, opacity=0.15)
     hover = "%{x:g}: %{y:.3g}" + unit
     marks.line(
         figure,
         means[x],
         means["mean"],
-        theme.INK[mode].accent,
+        INK[mode].accent,
         width=2.5,
         mode="lines+markers",
         hover=hover,
@@ -272,8 +283,15 @@ def _answer_line(
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
     style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
     side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
-    shared = {"mode": "markers+text", "textposition": f"top {side}", "showlegend": False}
-    figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
+    figure.add_scatter(
+        x=mark[x],
+        y=mark["mean"],
+        marker=style,
+        text=text,
+        mode="markers+text",
+        textposition=f"top {side}",
+        showlegend=False,
+    )
 
 
 def _bars(
@@ -282,15 +300,17 @@ def _bars(
     labels: list[str],
     is_here: "pd.Series[bool]",
     unit: str,
-    mode: theme.Mode,
+    mode: Mode,
 ) -> None:
-    colours = [
-        marks.MARKED[mode] if marked else theme.fade(theme.INK[mode].accent, 0.55)
-        for marked in is_here
-    ]
+    colours = [marks.MARKED[mode] if marked else fade(INK[mode].accent, 0.55) for marked in is_here]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
-    style = {"text": text, "textfont": {"color": theme.INK[mode].text, "size": 16}}
-    error = None if means["low"].isna().all() else marks.reach(means, theme.INK[mode].text, scale=1)
+    error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
     figure.add_bar(
-        x=labels, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **style
+        x=labels,
+        y=means["mean"],
+        marker_color=colours,
+        error_y=error,
+        showlegend=False,
+        text=text,
+        textfont={"color": INK[mode].text, "size": 16},
     )

@@ -17,10 +17,16 @@ from pillar_core.plots.theme import (
     categorical,
     epsilon_value,
     fade,
-    finish_by_name,
+    finish,
 )
 
 _BINS = 40
+_PERCENTS = {
+    "type": "log",
+    "tickvals": [0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0],
+    "ticktext": ["0.1 %", "1 %", "2 %", "5 %", "10 %", "20 %", "50 %", "100 %"],
+}
+"""An axis of shares."""
 
 
 def membership_roc(
@@ -72,13 +78,6 @@ def membership_roc(
                 width=0.6,
                 **style,
             )
-        looks: marks.Looks = {
-            "shape": "hv",
-            "name": str(name),
-            "legendgroup": str(name),
-            "dash": DASHES[place % 4],
-            "width": 2,
-        }
         hover = "%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms"
         marks.line(
             figure,
@@ -86,18 +85,30 @@ def membership_roc(
             visible["true_positive_rate"],
             colour,
             hover=hover,
-            **looks,
+            shape="hv",
+            name=str(name),
+            legendgroup=str(name),
+            dash=DASHES[place % 4],
+            width=2,
         )
     attacks = ", ".join(map(str, roc["attack"].unique()))
-    fields = {
-        "members": members,
-        "non_members": non_members,
-        "attacks": attacks,
-        "least": 100 * least,
-    }
-    figure = finish_by_name(figure, "membership_roc", mode=mode, **fields)
     start = math.log10(least)
-    return figure.update_xaxes(range=[start, 0]).update_yaxes(range=[start - 0.3, 0.02])
+    return finish(
+        figure,
+        title="What attackers find, and what the guarantee rules out",
+        caption=(
+            f"{members:,} scores of members, {non_members:,} of others. Each band holds an "
+            "attack's true curve at 95 %, everywhere at once. Drawn from 20 false alarms on."
+        ),
+        alt=(
+            "Receiver operating curves with simultaneous 95 percent bands, on log axes from "
+            f"{100 * least:.2g} percent false alarms: {attacks}; the shaded area is ruled out."
+        ),
+        mode=mode,
+        height=500,
+        x={"title_text": "people wrongly accused", "range": [start, 0], **_PERCENTS},
+        y={"title_text": "members found", "range": [start - 0.3, 0.02], **_PERCENTS},
+    )
 
 
 def individual_losses(
@@ -112,25 +123,36 @@ def individual_losses(
         bins=_BINS,
         range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))),
     )
-    style: marks.Looks = {
-        "name": "rows",
-        "width": np.diff(edges) * 0.92,
-        "hover": "%{y:,} rows near ε = %{x:.2f}",
-    }
-    marks.histogram(figure, edges, counts, categorical(1, mode)[0], opacity=0.75, **style)
+    marks.histogram(
+        figure,
+        edges,
+        counts,
+        categorical(1, mode)[0],
+        opacity=0.75,
+        name="rows",
+        width=np.diff(edges) * 0.92,
+        hover="%{y:,} rows near ε = %{x:.2f}",
+    )
     median = float(np.median(values))
     if median < 0.8 * stated:  # nearer, the two names would collide
         _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
-    fields = {
-        "rows": len(values),
-        "delta": number_words(delta),
-        "median": median,
-        "largest": values.max(),
-        "stated": stated,
-    }
-    return finish_by_name(
-        figure, "individual_losses", mode=mode, title=exposure(values, stated), **fields
+    return finish(
+        figure,
+        title=exposure(values, stated),
+        caption=(
+            f"{len(values):,} private rows along one trajectory, at δ = "
+            f"{number_words(delta)}. No guarantee, and private itself."
+        ),
+        alt=(
+            f"Histogram of individual epsilon: median {median:.2f}, largest "
+            f"{values.max():.2f}, stated {stated:.2f}."
+        ),
+        mode=mode,
+        x={"title_text": "individual ε of a row", "rangemode": "tozero"},
+        y={"title_text": "private rows"},
+        showlegend=False,
+        bargap=0,
     )
 
 
@@ -174,8 +196,19 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
         else f" The {len(drawn)} most exposed of {len(spread)} classes."
     )
     summary = "; ".join(f"{name} {value:.2f}" for name, value in drawn["median"].items())
-    return finish_by_name(
-        figure, "individual_by_class", mode=mode, stated=stated, note=note, summary=summary
+    return finish(
+        figure,
+        title="Individual ε by class",
+        caption=f"The line is the ε stated for all, {stated:.3g}.{note}",
+        alt=f"Individual epsilon by class: {summary}.",
+        mode=mode,
+        line=60,
+        x={
+            "title_text": "individual ε: median, 5 to 95 % of the class's rows",
+            "rangemode": "tozero",
+        },
+        y={"type": "category", "showgrid": False, "ticksuffix": "  "},
+        showlegend=False,
     )
 
 
@@ -197,8 +230,15 @@ def two_worlds(
         density, _ = np.histogram(
             table.loc[table["world"] == world, "score"], bins=edges, density=True
         )
-        words = {"name": f"trials {world}", "hover": "%{fullData.name} near %{x:.2f}"}
-        marks.histogram(figure, edges, density, colour, opacity=0.5, **words)
+        marks.histogram(
+            figure,
+            edges,
+            density,
+            colour,
+            opacity=0.5,
+            name=f"trials {world}",
+            hover="%{fullData.name} near %{x:.2f}",
+        )
     grid = np.linspace(edges[0], edges[-1], 240)
     for shift, name, dash in (
         (0.0, "claimed without", "dot"),
@@ -207,8 +247,23 @@ def two_worlds(
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
         marks.line(figure, grid, curve, ink.text, width=1.6, dash=dash, name=name)
     figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
-    return finish_by_name(
-        figure, "two_worlds", mode=mode, title=title, half=len(table) // 2, mu=claimed_mu
+    return finish(
+        figure,
+        title=title,
+        caption=(
+            f"{len(table) // 2:,} trials in each world. The further apart the two heaps, the "
+            f"easier the canary is found; the claim lets their centres lie {claimed_mu:.2f} "
+            "standard deviations apart."
+        ),
+        alt=(
+            f"Two histograms of canary scores; the claimed distance is {claimed_mu:.2f} "
+            "standard deviations."
+        ),
+        mode=mode,
+        x={"title_text": "score of a trial, in standard deviations of the claimed noise"},
+        y={"title_text": "density", "showticklabels": False},
+        barmode="overlay",
+        bargap=0,
     )
 
 
@@ -221,12 +276,15 @@ def audit_power(
     colours = categorical(7, mode)
     for place, (trials, rows) in enumerate(table.groupby("trials")):
         colour, dash = colours[(5, 0, 2)[place % 3]], ("dot", "dash", "solid")[place % 3]
-        words: marks.Looks = {
-            "name": f"{trials:,} trials",
-            "hover": "%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %",
-        }
         marks.line(
-            figure, rows["epsilon"], 100 * rows["power"], colour, width=2.4, dash=dash, **words
+            figure,
+            rows["epsilon"],
+            100 * rows["power"],
+            colour,
+            width=2.4,
+            dash=dash,
+            name=f"{trials:,} trials",
+            hover="%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %",
         )
     figure.add_vline(
         x=claimed,
@@ -239,7 +297,18 @@ def audit_power(
             "xshift": -6,
         },
     )
-    return finish_by_name(figure, "audit_power", mode=mode, alarms=100 * significance)
+    return finish(
+        figure,
+        title="Before looking: what could this audit notice?",
+        caption=(
+            f"An ideal attack on a Gaussian run, false alarms at most {100 * significance:g} "
+            "%. Left of the line all is well and only false alarms remain."
+        ),
+        alt="Chance to notice against the true epsilon, for several numbers of trials.",
+        mode=mode,
+        x={"title_text": "ε that the code would truly spend"},
+        y={"title_text": "chance to notice, %", "range": [0, 103]},
+    )
 
 
 def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> go.Figure:
@@ -259,13 +328,31 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
         ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
         ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
     ):
-        keywords: marks.Looks = {
-            "mode": "lines+markers",
-            "name": name,
-            "hover": "true ε %{x:g}: certifies %{y:.2f}",
-        }
-        marks.line(figure, table["epsilon"], table[column], colour, dash=dash, **keywords)
-    return finish_by_name(figure, "one_run_reach", mode=mode, canaries=canaries)
+        marks.line(
+            figure,
+            table["epsilon"],
+            table[column],
+            colour,
+            dash=dash,
+            mode="lines+markers",
+            name=name,
+            hover="true ε %{x:g}: certifies %{y:.2f}",
+        )
+    return finish(
+        figure,
+        title="How much can one training with many canaries certify?",
+        caption=(
+            f"{canaries:,} independent canaries, an ideal attack at its expected score, 95 % "
+            "confidence."
+        ),
+        alt=(
+            "Certified epsilon against true epsilon for two one-run audits; both stay well "
+            "below the diagonal."
+        ),
+        mode=mode,
+        x={"title_text": "true ε"},
+        y={"title_text": "ε certified at best", "rangemode": "tozero"},
+    )
 
 
 def right_guesses(
@@ -276,13 +363,20 @@ def right_guesses(
     figure, ink, colours = go.Figure(), INK[mode], categorical(7, mode)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
-    style: marks.Looks = {"text": [f"{100 * value:.1f} %" for value in table["success"]]}
-    style["error_x"] = marks.reach(table, ink.text, value="success", thickness=1.4)
     fills, hover = (
         [colours[5 if strong else 0] for strong in is_strong],
         "%{y}: right in %{x:.1f} % of guesses",
     )
-    marks.bars(figure, 100 * table["success"], labels, fills, opacity=0.75, hover=hover, **style)
+    marks.bars(
+        figure,
+        100 * table["success"],
+        labels,
+        fills,
+        opacity=0.75,
+        hover=hover,
+        text=[f"{100 * value:.1f} %" for value in table["success"]],
+        error_x=marks.reach(table, ink.text, value="success", thickness=1.4),
+    )
     figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
     _mark(
         figure,
@@ -296,13 +390,16 @@ def right_guesses(
         f"{label}: {100 * value:.1f} percent"
         for label, value in zip(labels, table["success"], strict=True)
     )
-    return finish_by_name(
+    return finish(
         figure,
-        "right_guesses",
+        title=title,
+        caption="Half of the rows in question are in the batch. Bars with 95 % intervals.",
+        alt=f"Bars of right guesses: {summary}.",
         mode=mode,
         height=190 + 46 * len(table),
-        title=title,
-        summary=summary,
+        x={"title_text": "guesses about one row that are right, %", "range": [40, 104]},
+        showlegend=False,
+        bargap=0.3,
     )
 
 
@@ -334,13 +431,13 @@ def reconstruction_strip(
     step = width + gap.shape[1]
     labels = [epsilon_value(epsilon).removesuffix(" (no noise)") for epsilon in table["epsilon"]]
     place = 1 + int(np.flatnonzero(table["epsilon"] == present)[0])
-    frame = {
-        "x0": place * step - 0.5,
-        "x1": place * step + width - 0.5,
-        "y0": -0.5,
-        "y1": height - 0.5,
-    }
-    figure.add_shape(**frame, line={"color": marks.MARKED[mode], "width": 3})
+    figure.add_shape(
+        x0=place * step - 0.5,
+        x1=place * step + width - 0.5,
+        y0=-0.5,
+        y1=height - 0.5,
+        line={"color": marks.MARKED[mode], "width": 3},
+    )
     ticks = [place * step + (width - 1) / 2 for place in range(len(panels))]
     figure.update_xaxes(
         tickvals=ticks,
@@ -355,13 +452,25 @@ def reconstruction_strip(
         f"ε = {label}: {100 * value:.0f} %"
         for label, value in zip(labels, table["right"], strict=True)
     )
-    fields = {
-        "label": labels[place - 1],
-        "right": 100 * line["right"],
-        "allowed": 100 * line["allowed"],
-        "candidates": candidates,
-    }
-    return finish_by_name(figure, "reconstruction_strip", mode=mode, summary=summary, **fields)
+    return finish(
+        figure,
+        title=(
+            f"At ε = {labels[place - 1]}, {100 * line['right']:.1f} of 100 picks among "
+            f"{candidates} images are right"
+        ),
+        caption=(
+            "A non-private diagnostic, of an image that anybody may see. The guarantee "
+            f"allows any attacker {100 * line['allowed']:.1f} at most. Each picture has a "
+            "grey scale of its own. 50,000 draws: within 0.5 points (95 %)."
+        ),
+        alt=(
+            "An image, and what the best informed attacker sees of it in one release at each "
+            f"ε. Right picks: {summary}."
+        ),
+        mode=mode,
+        height=300,
+        x={"title_text": "ε of the release"},
+    )
 
 
 def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:

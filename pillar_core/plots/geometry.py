@@ -10,17 +10,31 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pillar_core.plots import marks, theme
+from pillar_core.plots import marks
+from pillar_core.plots.theme import (
+    INK,
+    LOOKS,
+    Mode,
+    as_text,
+    categorical,
+    end_labels,
+    fade,
+    finish,
+    log_ticks,
+    method_style,
+    pin_colour,
+    told_apart,
+)
 
 BASES: dict[str, tuple[str, str, str]] = {
-    name: tuple(looks) for name, looks in theme.LOOKS["bases"].items()
+    name: tuple(looks) for name, looks in LOOKS["bases"].items()
 }
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
 _BINS = 48
 
 
 def xi_against_k(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, subject: str = ""
+    table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = ""
 ) -> go.Figure:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k`
     is marked.
@@ -33,11 +47,7 @@ def xi_against_k(
     ends, summary = [], []
     for name in names:
         style, dash, label = BASES[name]
-        colour = (
-            theme.pin_colour("A", mode)
-            if name == "pinned"
-            else theme.method_style(style).colour(mode)
-        )
+        colour = pin_colour("A", mode) if name == "pinned" else method_style(style).colour(mode)
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
@@ -50,25 +60,37 @@ def xi_against_k(
         summary.append(
             f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points)
         )
-    theme.end_labels(figure, ends, low=0.0, high=1.0, height=350)
+    end_labels(figure, ends, low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
-    ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or theme.log_ticks(
+    ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or log_ticks(
         [float(k) for k in table["k"]]
     )
     figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
     pairs = int(table["pairs"].max())
-    about = {
-        "subject": subject,
-        "pairs": pairs,
-        "plural": "s" if pairs > 1 else "",
-        "summary": "; ".join(summary),
-    }
-    return theme.finish_by_name(figure, "xi_against_k", mode=mode, **about)
+    plural = "s" if pairs > 1 else ""
+    return finish(
+        figure,
+        title="How much of the classes' separator do k directions miss?",
+        caption=(
+            f"{subject}Mean over {pairs} separator{plural}, the band spans all of them; one "
+            "set of rows."
+        ),
+        alt=f"Line chart of xi against k. {'; '.join(summary)}.",
+        mode=mode,
+        height=480,
+        y={
+            "title_text": "ξ, share of the separator missed",
+            "range": [-0.02, 1.03],
+            "tickformat": ".1f",
+        },
+        margin_r=190,
+        showlegend=False,
+    )
 
 
 def margin_histogram(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", k: int, d: int, classes: tuple[str, str]
+    table: pd.DataFrame, *, mode: Mode = "light", k: int, d: int, classes: tuple[str, str]
 ) -> go.Figure:
     """Two histograms of cosine margins, one above the other: with all features, then in k
     directions; a colour for each class.
@@ -80,34 +102,46 @@ def margin_histogram(
     values = table[["whole", "projected"]].to_numpy()
     edges = np.linspace(float(values.min()), float(values.max()), _BINS + 1)
     for place, column in enumerate(("whole", "projected"), start=1):
-        for name, colour in zip(classes, theme.categorical(2, mode), strict=True):
+        for name, colour in zip(classes, categorical(2, mode), strict=True):
             counts, _ = np.histogram(table.loc[table["class"] == name, column], bins=edges)
-            looks: marks.Looks = {
-                "name": name,
-                "showlegend": place == 1,
-                "legendgroup": name,
-                "row": place,
-                "col": 1,
-            }
-            hover = f"%{{y}} rows of {theme.as_text(name)} near %{{x:.2f}}"
-            marks.histogram(figure, edges, counts, colour, opacity=0.6, hover=hover, **looks)
+            hover = f"%{{y}} rows of {as_text(name)} near %{{x:.2f}}"
+            marks.histogram(
+                figure,
+                edges,
+                counts,
+                colour,
+                opacity=0.6,
+                hover=hover,
+                name=name,
+                showlegend=place == 1,
+                legendgroup=name,
+                row=place,
+                col=1,
+            )
         label = f"all {d:,} features" if place == 1 else f"k = {k} directions"
-        figure.add_vline(x=0, line={"color": theme.INK[mode].text, "width": 1.4}, row=place, col=1)
+        figure.add_vline(x=0, line={"color": INK[mode].text, "width": 1.4}, row=place, col=1)
         figure.update_yaxes(title_text=label, showgrid=False, row=place, col=1)
     title = margin_headline(table, k=k, first=classes[0])
     figure.update_xaxes(
-        title_text=f"← {theme.as_text(classes[1])}   cosine margin   {theme.as_text(classes[0])} →",
+        title_text=f"← {as_text(classes[1])}   cosine margin   {as_text(classes[0])} →",
         row=2,
         col=1,
     )
-    return theme.finish_by_name(
+    return finish(
         figure,
-        "margin_histogram",
-        mode=mode,
         title=title,
-        rows=len(table),
-        a=classes[0],
-        b=classes[1],
+        caption=(
+            f"The separator of {classes[0]} and {classes[1]} was trained with all features, "
+            f"then projected. {len(table):,} private rows."
+        ),
+        alt=(
+            f"Two histograms of cosine margins of {len(table):,} rows of {classes[0]} and "
+            f"{classes[1]}. {title}."
+        ),
+        mode=mode,
+        height=460,
+        barmode="overlay",
+        legend={"orientation": "h", "y": -0.2},
     )
 
 
@@ -121,7 +155,7 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
 
 
 def spectrum_and_gaps(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", k: int | None = None, rows: int = 0
+    table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0
 ) -> go.Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see
     `geometry.spectrum`."""
@@ -130,7 +164,7 @@ def spectrum_and_gaps(
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
         ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δₖ = λₖ − λₖ₊₁"),
     )
-    ink = theme.INK[mode].accent
+    ink = INK[mode].accent
     figure = make_subplots(
         cols=3, horizontal_spacing=0.1, subplot_titles=[title for _, _, title in panels]
     )
@@ -138,17 +172,20 @@ def spectrum_and_gaps(
         y = (
             100 * table[name] if place == 2 else table[name].where(table[name] > 0)
         )  # what a logarithmic axis can show
-        looks: marks.Looks = {
-            "mode": "lines" if place < 3 else "markers",
-            "marker": {"size": 4, "color": theme.fade(ink, 0.7)},
-        }
-        looks |= {
-            "fill": "tozeroy" if place == 2 else None,
-            "fillcolor": theme.fade(ink, 0.12),
-            "row": 1,
-            "col": place,
-        }
-        marks.line(figure, table["component"], y, ink, width=2.4, hover=hover, **looks)
+        marks.line(
+            figure,
+            table["component"],
+            y,
+            ink,
+            width=2.4,
+            hover=hover,
+            mode="lines" if place < 3 else "markers",
+            marker={"size": 4, "color": fade(ink, 0.7)},
+            fill="tozeroy" if place == 2 else None,
+            fillcolor=fade(ink, 0.12),
+            row=1,
+            col=place,
+        )
         shape: marks.Looks = (
             {"range": [0, 103]}
             if place == 2
@@ -163,20 +200,25 @@ def spectrum_and_gaps(
         summary = (
             f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
         )
-    return theme.finish_by_name(
-        figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), summary=summary
+    return finish(
+        figure,
+        title="How fast does the spectrum fall, and how wide are its gaps?",
+        caption=f"{rows:,} rows, {len(table)} directions; one set, so no interval.{summary}",
+        alt=(
+            f"Eigenvalues, cumulative energy and eigengaps over {len(table)} directions.{summary}"
+        ),
+        mode=mode,
+        showlegend=False,
     )
 
 
-def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: theme.Mode) -> None:
+def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: Mode) -> None:
     """Greys out the k that the first basis does not reach, and says why."""
     last, top = float(table.loc[table["basis"] == name, "k"].max()), float(table["k"].max())
     if top <= 1.3 * last:
         return
-    ink = theme.INK[mode]
-    figure.add_vrect(
-        x0=last, x1=top, fillcolor=theme.fade(ink.muted, 0.1), line_width=0, layer="below"
-    )
+    ink = INK[mode]
+    figure.add_vrect(x0=last, x1=top, fillcolor=fade(ink.muted, 0.1), line_width=0, layer="below")
     marks.note(
         figure,
         math.log10(math.sqrt(last * top)),
@@ -188,7 +230,7 @@ def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: theme.Mode)
     )
 
 
-def _mark(figure: go.Figure, k: int | None, mode: theme.Mode, *, top: float) -> None:
+def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
     if k is None:
         return
     figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
@@ -212,11 +254,11 @@ def by_direction(
     y_title: str,
     caption: str,
     y_log: bool = False,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
 ) -> go.Figure:
     """Two or three columns of `labels` over the column `direction`: a line, a dotted line and
     points. Their numbers are at least 0."""
-    ink = theme.INK[mode]
+    ink = INK[mode]
     styles = (
         ("lines", ink.accent, "solid"),
         ("lines", ink.text, "dot"),
@@ -226,7 +268,6 @@ def by_direction(
     for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
         order = table[table[column] > 0] if y_log else table
         hover = "direction %{x}: %{y:.3g}<extra>" + label + "</extra>"
-        looks: marks.Looks = {"name": label, "mode": shape, "marker": {"color": colour, "size": 6}}
         marks.line(
             figure,
             order["direction"],
@@ -235,7 +276,9 @@ def by_direction(
             width=2.4,
             dash=dash,
             hover=hover,
-            **looks,
+            name=label,
+            mode=shape,
+            marker={"color": colour, "size": 6},
         )
     figure.update_xaxes(type="log", dtick=1, title_text="direction (log scale)")
     figure.update_yaxes(
@@ -248,16 +291,14 @@ def by_direction(
         f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}"
         for column, label in labels.items()
     )
-    return theme.finish(
-        figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44
-    )
+    return finish(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
 
 
 _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "light") -> go.Figure:
+def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") -> go.Figure:
     """Points in the plane, one per public row, whose number is its customdata; answered_by: whose
     answers the classes are.
 
@@ -275,20 +316,29 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: theme.Mode = "li
             figure,
             rest,
             name=f"{labels.nunique() - len(frequent)} other classes",
-            colour=theme.INK[mode].grid,
+            colour=INK[mode].grid,
             symbol="circle",
         )
-    for name, colour, symbol in zip(
-        order, theme.categorical(len(order), mode), theme.class_symbols(len(order)), strict=True
-    ):
+    for name, colour, symbol in told_apart(order, mode):
         _points(
             figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol
         )
-    colours = (
-        f"Coloured by what {theme.as_text(answered_by)} says." if answered_by else "Public only."
-    )
-    return theme.finish_by_name(
-        figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique(), colours=colours
+    colours = f"Coloured by what {as_text(answered_by)} says." if answered_by else "Public only."
+    return finish(
+        figure,
+        title="A map of the public rows",
+        caption=(
+            f"n = {len(table):,} public rows, each a point: no averages, so no interval. {colours}"
+        ),
+        alt=(
+            f"Scatter plot of {len(table)} public rows in their first two principal "
+            f"directions, {labels.nunique()} classes."
+        ),
+        mode=mode,
+        line=60,
+        x={"title_text": "first public direction", "showticklabels": False, "showgrid": False},
+        y={"title_text": "second public direction", "showticklabels": False, "showgrid": False},
+        legend={"itemsizing": "constant", "y": -0.12},
     )
 
 

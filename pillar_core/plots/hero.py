@@ -17,7 +17,7 @@ from pillar_core.plots.theme import (
     epsilon_colour,
     epsilon_label,
     fade,
-    finish_by_name,
+    finish,
     seeds_phrase,
 )
 
@@ -61,12 +61,22 @@ def learning_hero(
     top_level = _mean(runs_without_k(table, k_curves.CEILING))
     span = (float(main["k"].min()), float(main["k"].max()))
     ends = [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
-    ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
-    ends += _rule(figure, top_level, span=span, text="no privacy", mode=mode, dash="dash")
     public_level = _mean(table[table["method"] == k_curves.PUBLIC_ALONE])
-    ends += _rule(
-        figure, public_level, span=span, text="public rows alone", mode=mode, dash="dashdot"
-    )
+    for words, share, dash in (
+        ("without projection", low_level, "dot"),
+        ("no privacy", top_level, "dash"),
+        ("public rows alone", public_level, "dashdot"),
+    ):
+        if share is not None:
+            ends += k_curves.level(
+                figure,
+                100 * share,
+                span=span,
+                label=f"{words} {100 * share:.0f} %",
+                colour=INK[mode].muted,
+                dash=dash,
+                width=1.4,
+            )
     low, high = (
         100 * float(end)
         for end in (points["low"].fillna(points["mean"]).min(), points["mean"].max())
@@ -87,23 +97,30 @@ def learning_hero(
         tickvals=list(range(0, 101, 10)),
         range=[low - (margin := 0.06 * (high - low)), high + margin],
     )
-    words: marks.Looks = {
-        "data": f"{data}. " if data else "",
-        "seeds": seeds_phrase(points["seeds"]),
-        "budget": epsilon_label(tight),
-    }
-    words |= {
-        "percent": 100 * top["mean"],
-        "k": top["k"],
-        "rivals": _rivals(float(top["mean"]), low_level, public_level),
-    }
-    words["gain"] = "" if low_level is None else _gain(lead)
-    words["fall"] = (
+    rivals = _rivals(float(top["mean"]), low_level, public_level)
+    gain = "" if low_level is None else _gain(lead)
+    fall = (
         ", and falls after it: too many directions add noise"
         if _is_below(main.iloc[-1], top)
         else ""
     )
-    drawn = finish_by_name(figure, "learning_hero", mode=mode, **words)
+    drawn = finish(
+        figure,
+        title="How many directions to keep?",
+        caption=(
+            f"{data}{'. ' if data else ''}Test accuracy, {seeds_phrase(points['seeds'])}. Best at "
+            f"{epsilon_label(tight)}: {100 * top['mean']:.0f} % at k = {top['k']:g}{gain}. "
+            f"{rivals}"
+        ),
+        alt=(
+            f"At {epsilon_label(tight)}, accuracy rises with k to {100 * top['mean']:.1f} "
+            f"percent at k = {top['k']:g}{gain}{fall}."
+        ),
+        mode=mode,
+        y={"title_text": "test accuracy, %"},
+        showlegend=False,
+        margin_r=228,
+    )
     return drawn.update_layout(margin_t=drawn.layout.margin.t + 20)
 
 
@@ -143,35 +160,18 @@ def _line(
 ) -> None:
     colour = epsilon_colour(epsilon, mode)
     k_curves.band(figure, curve, colour, opacity=0.2 if bold else 0.08)
-    looks: marks.Looks = {
-        "shape": "spline",
-        "smoothing": 0.5,
-        "mode": "lines+markers" if bold else "lines",
-        "width": 3.6 if bold else 2,
-    }
-    looks |= {
-        "marker": {"size": 7, "color": colour},
-        "hover": "k = %{x}: %{y:.1f} %<extra>" + epsilon_label(epsilon) + "</extra>",
-    }
     marks.line(
-        figure, curve["k"], 100 * curve["mean"], colour if bold else fade(colour, 0.75), **looks
+        figure,
+        curve["k"],
+        100 * curve["mean"],
+        colour if bold else fade(colour, 0.75),
+        shape="spline",
+        smoothing=0.5,
+        mode="lines+markers" if bold else "lines",
+        width=3.6 if bold else 2,
+        marker={"size": 7, "color": colour},
+        hover="k = %{x}: %{y:.1f} %<extra>" + epsilon_label(epsilon) + "</extra>",
     )
-
-
-def _rule(
-    figure: go.Figure,
-    level: float | None,
-    *,
-    span: tuple[float, float],
-    text: str,
-    mode: Mode,
-    dash: str,
-) -> list[tuple[float, float, str, str]]:
-    """Draws a level that has no k, and returns its name's place for `end_labels`."""
-    if level is None:
-        return []
-    marks.line(figure, list(span), [100 * level] * 2, INK[mode].muted, width=1.4, dash=dash)
-    return [(span[1], 100 * level, f"{text} {100 * level:.0f} %", INK[mode].muted)]
 
 
 def _story(
@@ -183,28 +183,36 @@ def _story(
     x, y = math.log10(top["k"]), 100 * float(top["mean"])
     marks.dots(figure, [top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
     if lead >= _ROOM:
-        arrow = {
-            "axref": "x",
-            "ayref": "y",
-            "arrowhead": 2,
-            "arrowsize": 1.1,
-            "arrowwidth": 1.6,
-            "arrowcolor": ink.accent,
-        }
-        figure.add_annotation(x=x, y=y - 1.2, ax=x, ay=y - lead, text="", **arrow)
+        figure.add_annotation(
+            x=x,
+            y=y - 1.2,
+            ax=x,
+            ay=y - lead,
+            text="",
+            axref="x",
+            ayref="y",
+            arrowhead=2,
+            arrowsize=1.1,
+            arrowwidth=1.6,
+            arrowcolor=ink.accent,
+        )
     for place, text, side in (
         (0, "too few directions:<br>signal is lost", "left"),
         (1, "too many:<br>noise wins", "right"),
     ):
         if _is_below(main.iloc[-place], top):
-            above: marks.Looks = {
-                "xref": "paper",
-                "yref": "paper",
-                "xanchor": side,
-                "yanchor": "bottom",
-                "align": side,
-            }
-            marks.note(figure, place, 1, f"<i>{text}</i>", ink.muted, **above)
+            marks.note(
+                figure,
+                place,
+                1,
+                f"<i>{text}</i>",
+                ink.muted,
+                xref="paper",
+                yref="paper",
+                xanchor=side,
+                yanchor="bottom",
+                align=side,
+            )
 
 
 def _mean(rows: pd.DataFrame) -> float | None:

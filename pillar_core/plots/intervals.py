@@ -1,6 +1,5 @@
 """Means with intervals: what figures draw instead of single runs."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +14,8 @@ def over_seeds(
     *,
     by: Sequence[str],
     value: str,
-    low: float = -math.inf,
-    high: float = math.inf,
+    low: float = 0.0,
+    high: float = 1.0,
 ) -> pd.DataFrame:
     """One row per group: `by`, mean, low, high, seeds.
 

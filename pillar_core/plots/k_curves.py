@@ -17,9 +17,7 @@ CEILING, FLOOR, PUBLIC_ALONE = "non_private", "dp_sgd", "only_public"
 
 def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
     """The curve of each ε, in order: columns k, mean, low, high, seeds, sorted by k."""
-    curves = over_seeds(
-        table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1
-    )
+    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
     return {
         float(str(epsilon)): rows.sort_values("k") for epsilon, rows in curves.groupby("epsilon")
     }
@@ -38,7 +36,7 @@ def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Js
     """Draws what k directions could reach without noise: below it is the price of privacy, above it
     of k. Returns the curve."""
     rows = table[(table["method"] == CEILING) & table["k"].notna()]
-    curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
+    curve = over_seeds(rows, by=["k"], value="accuracy").sort_values("k")
     muted = INK[mode].muted
     if len(curve):
         looks: marks.Looks = {
@@ -60,6 +58,21 @@ def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, 
         epsilon_label(epsilon),
         epsilon_colour(epsilon, mode),
     )
+
+
+def level(
+    figure: Figure,
+    percent: float,
+    *,
+    span: tuple[float, float],
+    label: str,
+    colour: str,
+    dash: str,
+    **line: Json,
+) -> list[tuple[float, float, str, str]]:
+    """Draws what has no k over the whole span, and returns its end, for `end_labels`."""
+    marks.line(figure, span, [percent] * 2, colour, dash=dash, **line)
+    return [(span[1], percent, label, colour)]
 
 
 def k_axis(figure: Figure, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:

@@ -138,14 +138,11 @@ def band(
 ) -> None:
     """The area between two lines."""
     xs = list(x)
-    corners = {
-        "x": [*xs, *xs[::-1]],
-        "y": [*high, *list(low)[::-1]],
-        "mode": "lines",
-        "line_width": 0,
-    }
     figure.add_scatter(
-        **corners,
+        x=[*xs, *xs[::-1]],
+        y=[*high, *list(low)[::-1]],
+        mode="lines",
+        line_width=0,
         fill="toself",
         fillcolor=fade(colour, opacity),
         hoverinfo="skip",
@@ -157,13 +154,16 @@ def ruled_out(
     figure: go.Figure, x: Iterable[float], y: Iterable[float], mode: Mode, *, name: str
 ) -> None:
     """The area that no attack on a guarantee reaches, inside these corners."""
-    shape: Looks = {
-        "fill": "toself",
-        "fillcolor": fade(MARKED[mode], 0.13),
-        "line_width": 0,
-        "hoverinfo": "skip",
-    }
-    figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name, **shape)
+    figure.add_scatter(
+        x=list(x),
+        y=list(y),
+        mode="lines",
+        name=name,
+        fill="toself",
+        fillcolor=fade(MARKED[mode], 0.13),
+        line_width=0,
+        hoverinfo="skip",
+    )
 
 
 def reach(

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, finish_by_name
+from pillar_core.plots.theme import INK, Mode, finish
 
 ROWS, COLUMNS = 10, 40
 
@@ -49,21 +49,33 @@ def odds_dots(
         start += count
     figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
     figure.update_yaxes(range=[ROWS - 0.3, -0.7])
-    fields = {
-        "total": total,
-        "protected": protected,
-        "learned": learned,
-        "lucky": total // 2,
-        "odds": one_in(advantage / 2),
-        "more": "",
-    }
+    more = ""
     if "gaussian" in table:
         share = float(table["gaussian"].iloc[0]) / 2
-        fields["more"] = (
+        more = (
             f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share - 1e-9)}:"
             f" {one_in(share)}"
         )
-    return finish_by_name(figure, "odds_dots", mode=mode, **fields)
+    return finish(
+        figure,
+        title=(
+            f"Of {total} guesses whether {protected} took part, at most {learned} become "
+            "right by seeing the model"
+        ),
+        caption=(
+            "The strongest attacker the guarantee allows, prior 50:50. "
+            f"{one_in(advantage / 2)}{more}"
+        ),
+        alt=(
+            f"Array of {total} dots: {total // 2} right by luck, {learned} right because of "
+            "the training, the rest wrong."
+        ),
+        mode=mode,
+        height=300,
+        x={"visible": False},
+        y={"visible": False},
+        legend_y=-0.02,
+    )
 
 
 def one_in(share: float, *, end: str = ".") -> str:

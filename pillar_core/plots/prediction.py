@@ -7,8 +7,19 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots import marks, theme
+from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    epsilon_colour,
+    epsilon_label,
+    fade,
+    finish,
+    method_style,
+    seeds_phrase,
+    told_apart,
+)
 
 _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
@@ -18,7 +29,7 @@ def projection_gains(
     table: pd.DataFrame,
     *,
     spearman: float,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
     present: float | None = None,
 ) -> go.Figure:
     """Points that projecting gained on each set and budget, against the noise over the rows of a
@@ -26,20 +37,10 @@ def projection_gains(
 
     table: columns set, epsilon, ratio, gain, low, high.
     """
-    figure, ink = go.Figure(), theme.INK[mode]
+    figure, ink = go.Figure(), INK[mode]
     names = list(dict.fromkeys(table["set"]))
-    for name, colour, symbol in zip(
-        names, theme.categorical(len(names), mode), theme.class_symbols(len(names)), strict=True
-    ):
+    for name, colour, symbol in told_apart(names, mode):
         rows = table[table["set"] == name]
-        style: marks.Looks = {
-            "symbol": symbol,
-            "name": name,
-            "text": rows["epsilon"].map(theme.epsilon_label),
-        }
-        style["error_y"] = marks.reach(
-            rows, theme.fade(colour, 0.5), value="gain", scale=1, width=0
-        )
         marks.dots(
             figure,
             rows["ratio"],
@@ -47,36 +48,52 @@ def projection_gains(
             colour,
             size=10,
             hover=f"{name}, %{{text}}: %{{y:+.1f}}",
-            **style,
+            symbol=symbol,
+            name=name,
+            text=rows["epsilon"].map(epsilon_label),
+            error_y=marks.reach(rows, fade(colour, 0.5), value="gain", scale=1, width=0),
         )
     figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
     if present is not None:
         figure.add_vline(x=present, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
-        place: marks.Looks = {
-            "yref": "paper",
-            "xanchor": "right" if present > 1 else "left",
-            "xshift": -6 if present > 1 else 6,
-        }
-        marks.note(figure, math.log10(present), 0.97, "your settings", marks.MARKED[mode], **place)
+        marks.note(
+            figure,
+            math.log10(present),
+            0.97,
+            "your settings",
+            marks.MARKED[mode],
+            yref="paper",
+            xanchor="right" if present > 1 else "left",
+            xshift=-6 if present > 1 else 6,
+        )
     figure.update_xaxes(marks.log_axis((0.1, 1, 10), "noise over a class's rows (log scale)"))
     ends = [
         math.log10(value) for value in (*table["ratio"], *([] if present is None else [present]))
     ]
     figure.update_xaxes(range=[min(ends) - 0.1, max(ends) + 0.1])
-    sides = {"left": table["ratio"] < 1, "right": table["ratio"] >= 1}
-    means = {name: table.loc[near, "gain"].mean() for name, near in sides.items()}
-    gains = {
-        f"{name}_cells": f"{int((table.loc[near, 'low'] > 0).sum())} of {int(near.sum())}"
-        for name, near in sides.items()
-    }
-    fields = {
-        "spearman": spearman,
-        "cells": len(table),
-        "title": gains_headline(table),
-        **means,
-        **gains,
-    }
-    return theme.finish_by_name(figure, "projection_gains", mode=mode, **fields)
+    is_right = table["ratio"] >= 1
+    (left_cells, left), (right_cells, right) = (
+        (f"{(side['low'] > 0).sum()} of {len(side)}", side["gain"].mean())
+        for side in (table[~is_right], table[is_right])
+    )
+    caption = (
+        "Five seeds; each 95 % interval is for its cell alone, so one in 40 lies above 0 by"
+        f" chance. Left of 1 they do in {left_cells} cells, {left:+z.1f} points on average; from 1"
+        f" on in {right_cells}, {right:+z.1f}. Rank correlation {spearman:.2f} over {len(table)}"
+        " cells: a guide, no prediction."
+    )
+    return finish(
+        figure,
+        title=gains_headline(table),
+        caption=caption,
+        alt=(
+            f"Points of accuracy gained by projecting against noise over rows of a class. {caption}"
+        ),
+        mode=mode,
+        height=520,
+        y={"title_text": "accuracy gained by PILLAR over DP-SGD, points"},
+        legend_y=-0.28,
+    )
 
 
 def gains_headline(table: pd.DataFrame) -> str:
@@ -92,7 +109,7 @@ def predicted_accuracy(
     predicted: pd.DataFrame,
     measured: pd.DataFrame | None = None,
     *,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
     k: int | None = None,
 ) -> go.Figure:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest
@@ -102,7 +119,7 @@ def predicted_accuracy(
     measured: runs at that ε (columns k, seed, accuracy), drawn as points with their intervals.
     Rings mark the best predicted and measured k.
     """
-    ink, epsilon = theme.INK[mode], float(predicted["epsilon"].iloc[0])
+    ink, epsilon = INK[mode], float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
     peak = best(rows, "accuracy")
     clean, noisy = 100 * (1 - rows["lost_to_projection"]), 100 * rows["accuracy"]
@@ -117,15 +134,15 @@ def predicted_accuracy(
         figure,
         rows["k"],
         noisy,
-        theme.epsilon_colour(epsilon, mode),
+        epsilon_colour(epsilon, mode),
         "solid",
-        f"model at {theme.epsilon_label(epsilon)}",
+        f"model at {epsilon_label(epsilon)}",
     )
     marks.ring(
         figure,
         peak["k"],
         100 * peak["accuracy"],
-        theme.epsilon_colour(epsilon, mode),
+        epsilon_colour(epsilon, mode),
         size=20,
         hover="best predicted k: %{x}",
     )
@@ -141,15 +158,18 @@ def predicted_accuracy(
         inside = measured[
             measured["k"].between(float(rows["k"].iloc[0]), float(rows["k"].iloc[-1]))
         ]
-        means = over_seeds(inside, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-        looks: marks.Looks = {
-            "edge": (2.4, ink.text),
-            "name": "measured",
-            "error_y": marks.reach(means, ink.text, width=4),
-        }
+        means = over_seeds(inside, by=["k"], value="accuracy").sort_values("k")
         hover = "measured: %{y:.1f} % at k = %{x}"
         marks.dots(
-            figure, means["k"], 100 * means["mean"], ink.surface, size=10, hover=hover, **looks
+            figure,
+            means["k"],
+            100 * means["mean"],
+            ink.surface,
+            size=10,
+            hover=hover,
+            edge=(2.4, ink.text),
+            name="measured",
+            error_y=marks.reach(means, ink.text, width=4),
         )
         top = best(means)
         marks.ring(
@@ -164,7 +184,7 @@ def predicted_accuracy(
             " average"
         )
         caption = (
-            f"Lines: a model, {height}: read its k. Dots: {theme.seeds_phrase(means['seeds'])}; the"
+            f"Lines: a model, {height}: read its k. Dots: {seeds_phrase(means['seeds'])}; the"
             " best is chosen on test rows."
         )
         low = min(low, 100 * float(means["mean"].min()))
@@ -178,28 +198,33 @@ def predicted_accuracy(
     )
     figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
     figure.update_yaxes(range=[floor, 100])
-    return theme.finish_by_name(
+    return finish(
         figure,
-        "predicted_accuracy",
-        mode=mode,
-        budget=theme.epsilon_label(epsilon),
-        summary=summary,
+        title="What the projection loses, what the noise adds",
         caption=caption,
+        alt=(
+            "Rows that a model of the classes calls right, against k at "
+            f"{epsilon_label(epsilon)}, split into what the projection and what the "
+            f"noise loses. {summary}"
+        ),
+        mode=mode,
+        height=500,
+        y={"title_text": "rows right, %"},
     )
 
 
 def best_k_against_epsilon(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: theme.Mode = "light"
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light"
 ) -> go.Figure:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point
     of accuracy.
 
     predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
     """
-    ink = theme.INK[mode]
+    ink = INK[mode]
     line = predicted[predicted["epsilon"].map(math.isfinite)].sort_values("epsilon")
     figure = go.Figure()
-    colour = theme.method_style("pillar").colour(mode)
+    colour = method_style("pillar").colour(mode)
     steps = _steps(line)
     marks.band(figure, steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
     hover = "ε = %{x}: best k = %{y}<extra>predicted</extra>"
@@ -219,16 +244,18 @@ def best_k_against_epsilon(
     )
     if measured is not None and len(measured):
         points = measured[measured["epsilon"].map(math.isfinite)]
-        colours = [theme.epsilon_colour(float(value), mode) for value in points["epsilon"]]
-        looks: marks.Looks = {
-            "edge": (2, ink.surface),
-            "name": "measured",
-            "hover": "ε = %{x}: best k = %{y}<extra>measured</extra>",
-        }
-        looks["error_y"] = marks.reach(
-            points, ink.muted, value="k", scale=1, thickness=1.6, width=5
+        colours = [epsilon_colour(float(value), mode) for value in points["epsilon"]]
+        marks.dots(
+            figure,
+            points["epsilon"],
+            points["k"],
+            colours,
+            size=11,
+            edge=(2, ink.surface),
+            name="measured",
+            hover="ε = %{x}: best k = %{y}<extra>measured</extra>",
+            error_y=marks.reach(points, ink.muted, value="k", scale=1, thickness=1.6, width=5),
         )
-        marks.dots(figure, points["epsilon"], points["k"], colours, size=11, **looks)
         summary += ". Measured: " + "; ".join(
             f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples()
         )
@@ -242,8 +269,12 @@ def best_k_against_epsilon(
     figure.update_yaxes(
         marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)")
     )
-    return theme.finish_by_name(
-        figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption
+    return finish(
+        figure,
+        title="The best number of directions at each budget",
+        caption=caption,
+        alt=f"Best k against epsilon. Predicted: {summary}.",
+        mode=mode,
     )
 
 
@@ -280,7 +311,7 @@ def _areas(
     clean: pd.Series,
     noisy: pd.Series,
     floor: float,
-    mode: theme.Mode,
+    mode: Mode,
 ) -> None:
     """Names inside the two areas, where they are tallest."""
     widest = int((clean - noisy).to_numpy().argmax())

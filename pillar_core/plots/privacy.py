@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.odds import one_in
-from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade, finish_by_name
+from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade, finish
 
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
 
@@ -25,10 +25,6 @@ def epsilon_against_steps(
         colour, dash = (
             (colours[_PLACES[place % 7]], DASHES[place % 6]) if bound else (INK[mode].text, "dot")
         )
-        words: marks.Looks = {
-            "name": str(name),
-            "hover": "%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
-        }
         marks.line(
             figure,
             rows["steps"],
@@ -36,7 +32,8 @@ def epsilon_against_steps(
             colour,
             width=4 if place == 0 else 2,
             dash=dash,
-            **words,
+            name=str(name),
+            hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )
     figure.add_vline(x=present, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
     most = table["steps"].max()
@@ -50,8 +47,21 @@ def epsilon_against_steps(
     summary = "; ".join(
         f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy()
     )
-    return finish_by_name(
-        figure, "epsilon_against_steps", mode=mode, delta=number_words(delta), summary=summary
+    return finish(
+        figure,
+        title="The same noise, counted by each accountant",
+        caption=(
+            f"Lower is tighter. Each is an upper bound at δ = {number_words(delta)}, but for "
+            "the central limit."
+        ),
+        alt=f"Epsilon against steps; at the largest number of steps: {summary}.",
+        mode=mode,
+        x={"title_text": "steps (log scale)", "type": "log"},
+        y={
+            "title_text": "ε, upper end (log scale)",
+            "type": "log",
+            "tickvals": [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100],
+        },
     )
 
 
@@ -63,9 +73,16 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
         "ε = %{x:.3g} at δ = %{text}",
         [number_words(value, 2) for value in table["delta"]],
     )
-    area: marks.Looks = {"fill": "tozeroy", "fillcolor": fade(colour, 0.08)}
     marks.line(
-        figure, table["epsilon"], table["delta"], colour, width=2.6, hover=hover, text=words, **area
+        figure,
+        table["epsilon"],
+        table["delta"],
+        colour,
+        width=2.6,
+        hover=hover,
+        text=words,
+        fill="tozeroy",
+        fillcolor=fade(colour, 0.08),
     )
     figure.add_hline(
         y=delta,
@@ -75,8 +92,19 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
             "font": {"size": 13, "color": INK[mode].muted},
         },
     )
-    return finish_by_name(
-        figure, "epsilon_against_delta", mode=mode, epsilon=table["epsilon"].iloc[0], least=words[0]
+    return finish(
+        figure,
+        title="One run, every (ε, δ) at once",
+        caption="The run keeps every promise on this curve, not only the one quoted.",
+        alt=(
+            f"Privacy profile: delta against epsilon, from ({table['epsilon'].iloc[0]:.3g}, "
+            f"{words[0]}) down."
+        ),
+        mode=mode,
+        line=58,
+        x={"title_text": "ε", "rangemode": "tozero"},
+        y={"title_text": "δ (log scale)", "type": "log", "exponentformat": "power", "dtick": 2},
+        showlegend=False,
     )
 
 
@@ -104,8 +132,24 @@ def trade_off_curve(
         xanchor="left",
         xshift=8,
     )
-    return finish_by_name(
-        figure, "trade_off_curve", mode=mode, advantage=advantage, odds=one_in(advantage / 2)
+    return finish(
+        figure,
+        title="What the best attacker can do",
+        caption=(
+            "The attacker knows all other rows. Half the advantage is the share of even "
+            f"guesses turned right: {one_in(advantage / 2)} The odds below are read from this "
+            "curve, never from one (ε, δ) point."
+        ),
+        alt=f"Trade-off curve: the best attacker's advantage over a coin is {advantage:.3g}.",
+        mode=mode,
+        line=58,
+        x={
+            "title_text": "people wrongly accused",
+            "tickformat": ".0%",
+            "range": [0, 1],
+            "tickvals": [0.2, 0.4, 0.6, 0.8, 1.0],
+        },
+        y={"title_text": "members found, at most", "tickformat": ".0%", "range": [0, 1.01]},
     )
 
 
@@ -123,11 +167,6 @@ def noise_against_epsilon(
         width=2.6,
         hover="ε = %{x:.3g} needs σ = %{y:.3g}",
     )
-    words: marks.Looks = {
-        "mode": "markers+text",
-        "text": [f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"],
-        "textposition": "top right",
-    }
     marks.dots(
         figure,
         [present[0]],
@@ -135,10 +174,32 @@ def noise_against_epsilon(
         categorical(2, mode)[1],
         size=13,
         edge=(2, INK[mode].surface),
-        **words,
+        mode="markers+text",
+        text=[f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"],
+        textposition="top right",
     )
-    return finish_by_name(
-        figure, "noise_against_epsilon", mode=mode, epsilon=present[0], noise=present[1]
+    return finish(
+        figure,
+        title="How much noise a budget buys",
+        caption=(
+            "σ is the noise's standard deviation over the clip norm, solved so that the "
+            "certified ε stays within the budget."
+        ),
+        alt=(
+            f"Noise multiplier against epsilon; at epsilon {present[0]:.3g} it is {present[1]:.3g}."
+        ),
+        mode=mode,
+        x={
+            "title_text": "ε (log scale)",
+            "type": "log",
+            "tickvals": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20],
+        },
+        y={
+            "title_text": "noise multiplier σ (log scale)",
+            "type": "log",
+            "tickvals": [0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200],
+        },
+        showlegend=False,
     )
 
 
@@ -150,12 +211,6 @@ def bars_of_epsilon(
     figure = go.Figure()
     colour = categorical(1, mode)[0]
     colours = [INK[mode].muted if not bound else colour for bound in table["is_bound"]]
-    style: marks.Looks = {
-        "text": [f"{value:.4g}" for value in table["epsilon"]],
-        "textposition": "outside",
-        "cliponaxis": False,
-    }
-    style["marker_pattern_shape"] = ["" if bound else "/" for bound in table["is_bound"]]
     marks.bars(
         figure,
         table["epsilon"],
@@ -163,20 +218,25 @@ def bars_of_epsilon(
         colours,
         opacity=0.75,
         hover="%{y}: ε = %{x:.4g}",
-        **style,
+        text=[f"{value:.4g}" for value in table["epsilon"]],
+        textposition="outside",
+        cliponaxis=False,
+        marker_pattern_shape=["" if bound else "/" for bound in table["is_bound"]],
     )
     figure.update_xaxes(range=[0, float(table["epsilon"].max()) * 1.15])
     summary = "; ".join(
         f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy()
     )
-    return finish_by_name(
+    return finish(
         figure,
-        "bars_of_epsilon",
-        mode=mode,
-        height=190 + 44 * len(table),
         title=title,
         caption=caption,
-        summary=summary,
+        alt=f"Bars of epsilon: {summary}.",
+        mode=mode,
+        height=190 + 44 * len(table),
+        x={"title_text": "ε", "rangemode": "tozero"},
+        showlegend=False,
+        bargap=0.35,
     )
 
 
@@ -187,8 +247,16 @@ def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     shares = 100 * table
     x = [*shares["low_false_positive"], *shares["high_false_positive"][::-1]]
     y = [*shares["high_true_positive"], *shares["low_true_positive"][::-1]]
-    area = {"mode": "lines", "line_width": 0, "fill": "toself", "fillcolor": fade(colour, 0.16)}
-    figure.add_scatter(x=x, y=y, **area, name="95 % band", hoverinfo="skip")
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line_width=0,
+        fill="toself",
+        fillcolor=fade(colour, 0.16),
+        name="95 % band",
+        hoverinfo="skip",
+    )
     marks.line(
         figure, [0, 100], [0, 100], INK[mode].muted, width=1.2, dash="dash", name="coin flip"
     )
@@ -202,8 +270,18 @@ def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         hover=hover,
     )
     middle = table.iloc[(table["false_positive_rate"] - 0.1).abs().argmin()]
-    fields = {
-        "found": 100 * middle["true_positive_rate"],
-        "alarms": 100 * middle["false_positive_rate"],
-    }
-    return finish_by_name(figure, "private_roc", mode=mode, **fields)
+    return finish(
+        figure,
+        title="ROC from one table of noisy counts",
+        caption=(
+            "Band: with 95 % confidence all 31 thresholds at once, noise and chance of the "
+            "rows together."
+        ),
+        alt=(
+            f"Noisy receiver operating curve: at {100 * middle['false_positive_rate']:.0f} "
+            f"percent false alarms it finds {100 * middle['true_positive_rate']:.0f} percent."
+        ),
+        mode=mode,
+        x={"title_text": "false alarms, %", "range": [-2, 102]},
+        y={"title_text": "found, %", "range": [-2, 102]},
+    )

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade, finish_by_name
+from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade, finish
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -70,8 +70,22 @@ def training_in_steps(
     ]
     _controls(figure, INK[mode])
     ratio = float((pushes["noise"] / pushes["clean"].clip(lower=1e-12)).median())
-    return finish_by_name(
-        figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads)
+    return finish(
+        figure,
+        title="Watch the noise",
+        caption=(
+            f"Arrows: where rows push the score of “{pushed}”, without noise and with it "
+            "(orange; circle: standard deviation). Over all classes and directions, the "
+            f"noise of the median step is {ratio:.2g} times its signal; the bars are the step "
+            "shown. Shaded: predicted class."
+        ),
+        alt=(
+            f"{len(heads)} steps of a private training in two directions; in the median one "
+            f"the noise is {ratio:.2g} times as long as the sum of the rows."
+        ),
+        mode=mode,
+        height=560,
+        showlegend=False,
     )
 
 
@@ -129,25 +143,27 @@ def _moving(
     push = pushes.iloc[step] * scale
     turn = np.linspace(0, 2 * math.pi, _CIRCLE)
     dotted = {"color": marks.MARKED[mode], "width": 1.4, "dash": "dot"}
-    circle = {
-        "x": push["clean_x"] + scale * noise * np.cos(turn),
-        "y": push["clean_y"] + scale * noise * np.sin(turn),
-    }
-    around = go.Scatter(**circle, mode="lines", line=dotted, hoverinfo="skip")
+    around = go.Scatter(
+        x=push["clean_x"] + scale * noise * np.cos(turn),
+        y=push["clean_y"] + scale * noise * np.sin(turn),
+        mode="lines",
+        line=dotted,
+        hoverinfo="skip",
+    )
     arrows = []
     for which, colour, words in (
         ("clean", INK[mode].text, "what the rows say"),
         ("noisy", marks.MARKED[mode], "what the head is told"),
     ):
-        ends = {
-            "x": [0, push[f"{which}_x"]],
-            "y": [0, push[f"{which}_y"]],
-            "line": {"color": colour, "width": 4},
-        }
         marker = {"color": colour, "symbol": "arrow", "size": [0, 15], "angleref": "previous"}
         arrows.append(
             go.Scatter(
-                **ends, mode="lines+markers", marker=marker, hovertemplate=f"{words}<extra></extra>"
+                x=[0, push[f"{which}_x"]],
+                y=[0, push[f"{which}_y"]],
+                line={"color": colour, "width": 4},
+                mode="lines+markers",
+                marker=marker,
+                hovertemplate=f"{words}<extra></extra>",
             )
         )
     return [regions, around, *arrows]

@@ -58,7 +58,6 @@ class MethodStyle:
         return self.dark if mode == "dark" else self.light
 
 
-_FIGURES: dict[str, dict[str, Json]] = toml_tables(Path(__file__).with_name("figures.toml"))
 LOOKS: dict[str, Json] = toml_tables(Path(__file__).with_suffix(".toml"))
 _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
 _HUES: dict[str, tuple[str, str]] = LOOKS["hues"]
@@ -136,6 +135,12 @@ def class_symbols(count: int) -> list[str]:
     return [_SYMBOLS[index % len(_SYMBOLS)] for index in range(count)]
 
 
+def told_apart(names: Sequence[str], mode: Mode) -> Iterator[tuple[str, str, str]]:
+    """Each name with its colour and its marker symbol."""
+    count = len(names)
+    return zip(names, categorical(count, mode), class_symbols(count), strict=True)
+
+
 def pin_colour(letter: str, mode: Mode) -> str:
     """The colour of the settings pinned as A, B or C."""
     return str(LOOKS["pins"][letter][mode == "dark"])
@@ -191,40 +196,27 @@ def finish(
     mode: Mode,
     height: int = 440,
     line: int = 112,
+    x: Json = None,
+    y: Json = None,
+    **layout: Json,
 ) -> go.Figure:
     """`figure` with the template, its title and caption drawn (exports keep them), and both texts
     in `layout.meta`.
 
-    The caption is broken into lines of at most `line` characters; plotly does not wrap.
+    The caption is broken into lines of at most `line` characters; plotly does not wrap. x, y: what
+    all axes of that kind get; further keywords are plotly's, of the layout.
     """
     if not alt.strip() or not caption.strip():
         raise SettingError("a figure needs a caption and an alt text.")
     lines = textwrap.wrap(caption, line, break_on_hyphens=False)
     heading = {"text": title, "subtitle": {"text": "<br>".join(lines)}}
+    figure.update_layout(layout).update_xaxes(x).update_yaxes(y)
     figure.update_layout(
         template=template(mode), height=height, title=heading, margin_t=84 + 17 * (len(lines) - 1)
     )
     if any(map(_FOREIGN.search, _texts(figure.to_dict()))):
         figure = type(figure)(_inert(figure.to_dict()))
     return figure.update_layout(meta={"alt": alt, "caption": caption})
-
-
-def finish_by_name(figure: go.Figure, name: str, *, mode: Mode, **fields: Json) -> go.Figure:
-    """`figure` as `finish` makes it, with words, axes, layout and size of `name` in figures.toml.
-
-    fields: what these leave open; a title, caption or alt text that is not there is a field itself.
-    """
-    words = {"title": "{title}", "caption": "{caption}", "alt": "{alt}"} | _FIGURES[name]
-    title, caption = (words[part].format_map(fields) for part in ("title", "caption"))
-    alt = words["alt"].format_map({"caption": caption} | fields)
-    figure.update_layout(words.get("layout", {}))
-    for update, axis in ((figure.update_xaxes, "x"), (figure.update_yaxes, "y")):
-        if axis in words:
-            update(words[axis])
-    size: dict[str, Json] = {
-        part: value for part, value in (words | fields).items() if part in ("height", "line")
-    }
-    return finish(figure, title=title, caption=caption, alt=alt, mode=mode, **size)
 
 
 def narrow_copy(figure: go.Figure) -> go.Figure:
@@ -372,14 +364,17 @@ def end_labels(
             "size": 15 if text == bold else 14,
             "weight": 700 if text == bold else 600,
         }
-        looks: dict[str, Json] = {
-            "xanchor": "left",
-            "align": "left",
-            "xshift": 10,
-            "yshift": place - y * scale,
-            "font": font,
-        }
-        figure.add_annotation(x=math.log10(x), y=y, text=text, showarrow=False, **looks)
+        figure.add_annotation(
+            x=math.log10(x),
+            y=y,
+            text=text,
+            showarrow=False,
+            xanchor="left",
+            align="left",
+            xshift=10,
+            yshift=place - y * scale,
+            font=font,
+        )
 
 
 def _short_lines(note: str) -> list[str]:

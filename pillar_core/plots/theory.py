@@ -10,26 +10,38 @@ import plotly.graph_objects as go
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.numerics import superscript
-from pillar_core.plots import marks, theme
+from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import (
+    INK,
+    LOOKS,
+    Mode,
+    categorical,
+    class_symbols,
+    end_labels,
+    epsilon_colour,
+    epsilon_label,
+    fade,
+    finish,
+    method_style,
+    seeds_phrase,
+)
 
-_SIDES: dict[str, list[str]] = theme.LOOKS["projections"]
-_AXES: dict[str, str] = theme.LOOKS["axes"]
+_SIDES: dict[str, list[str]] = LOOKS["projections"]
+_AXES: dict[str, str] = LOOKS["axes"]
 
 
-def rates(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", present: float | None = None
-) -> go.Figure:
+def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = None) -> go.Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x,
     method, form, rows."""
     figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
     finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
-    for name, (style, dash) in theme.LOOKS["rates"].items():
+    for name, (style, dash) in LOOKS["rates"].items():
         rows = finite[finite["method"] == name]
         if rows.empty:
             continue
-        colour = theme.method_style(style).colour(mode)
+        colour = method_style(style).colour(mode)
         hover, width = (
             f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>",
             3.4 if name == "PILLAR" else 2.2,
@@ -45,20 +57,37 @@ def rates(
         if len(finite)
         else (0.0, 1.0)
     )
-    theme.end_labels(figure, ends, low=low, high=high, height=360)
+    end_labels(figure, ends, low=low, high=high, height=360)
     if present is not None:
-        figure.add_vline(
-            x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"}
-        )
+        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
-    return theme.finish_by_name(figure, "rates", mode=mode, summary="; ".join(summary))
+    return finish(
+        figure,
+        title="How many private rows does each approach need?",
+        caption=(
+            "Rates: constants and logarithms are unknown, so only slopes and far-apart "
+            "crossings mean anything."
+        ),
+        alt=f"Rates: {'; '.join(summary)}.",
+        mode=mode,
+        height=500,
+        x={"type": "log", "nticks": 8},
+        y={
+            "type": "log",
+            "title_text": "private rows, up to constants (log scale)",
+            "exponentformat": "power",
+            "dtick": 1,
+        },
+        margin_r=225,
+        showlegend=False,
+    )
 
 
 def mixture_errors(
     table: pd.DataFrame,
     curve: pd.DataFrame | None = None,
     *,
-    mode: theme.Mode = "light",
+    mode: Mode = "light",
     floor: float | None = None,
 ) -> go.Figure:
     """Error against private rows, predicted as lines and measured as points with intervals, with
@@ -70,13 +99,9 @@ def mixture_errors(
     """
     figure, summary, ends = go.Figure(), [], []
     for name, (style, dash, title) in _SIDES.items():
-        rows, colour = table[table["projection"] == name], theme.method_style(style).colour(mode)
+        rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
-        words: marks.Looks = {
-            "name": f"{title}, predicted",
-            "hover": "predicted %{y:.2f} % at %{x:,} rows",
-        }
         marks.line(
             figure,
             line["n_private"],
@@ -84,15 +109,21 @@ def mixture_errors(
             colour,
             width=2.8,
             dash=dash,
-            **words,
+            name=f"{title}, predicted",
+            hover="predicted %{y:.2f} % at %{x:,} rows",
         )
-        means = over_seeds(rows, by=["n_private"], value="error", low=0, high=1)
-        looks: marks.Looks = {
-            "edge": (1.6, theme.INK[mode].surface),
-            "error_y": marks.reach(means, colour, thickness=1.4, width=4),
-        }
-        looks |= {"name": f"{title}, measured", "hover": "measured %{y:.2f} % at %{x:,} rows"}
-        marks.dots(figure, means["n_private"], 100 * means["mean"], colour, size=10, **looks)
+        means = over_seeds(rows, by=["n_private"], value="error")
+        marks.dots(
+            figure,
+            means["n_private"],
+            100 * means["mean"],
+            colour,
+            size=10,
+            edge=(1.6, INK[mode].surface),
+            error_y=marks.reach(means, colour, thickness=1.4, width=4),
+            name=f"{title}, measured",
+            hover="measured %{y:.2f} % at %{x:,} rows",
+        )
         summary.append(
             f"{title}: {100 * float(means['mean'].iloc[0]):.1f} to"
             f" {100 * float(means['mean'].iloc[-1]):.1f} percent"
@@ -107,33 +138,41 @@ def mixture_errors(
         )
     if floor is not None:
         figure.add_hline(
-            y=100 * floor, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"}
+            y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"}
         )
-        place: marks.Looks = {"xref": "paper", "xanchor": "left", "xshift": 8, "yanchor": "top"}
         marks.note(
             figure,
             0,
             100 * floor,
             f"best possible: {100 * floor:.2g} %",
-            theme.INK[mode].muted,
-            **place,
+            INK[mode].muted,
+            xref="paper",
+            xanchor="left",
+            xshift=8,
+            yanchor="top",
         )
-    theme.end_labels(figure, ends, low=-4, high=60, height=340)
+    end_labels(figure, ends, low=-4, high=60, height=340)
     figure.update_xaxes(
         marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=",")
     )
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
-    return theme.finish_by_name(
+    return finish(
         figure,
-        "mixture_errors",
+        title="Measured and predicted error, with and without projection",
+        caption=(
+            f"Lines: closed form. Points: one noisy step that really ran, {seeds_phrase(seeds)}."
+        ),
+        alt=f"Error against private rows, with and without projection. {'; '.join(summary)}.",
         mode=mode,
-        seeds=theme.seeds_phrase(seeds),
-        summary="; ".join(summary),
+        height=470,
+        y={"title_text": "error on new rows, %", "rangemode": "tozero", "range": [-4, 60]},
+        margin_r=150,
+        showlegend=False,
     )
 
 
 def rows_against_dimension(
-    table: pd.DataFrame, *, mode: theme.Mode = "light", present: int | None = None
+    table: pd.DataFrame, *, mode: Mode = "light", present: int | None = None
 ) -> go.Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows;
     infinite rows are left out."""
@@ -144,7 +183,7 @@ def rows_against_dimension(
         rows = finite[finite["projection"] == name].sort_values("d")
         if rows.empty:
             continue
-        colour = theme.method_style(style).colour(mode)
+        colour = method_style(style).colour(mode)
         marks.line(
             figure,
             rows["d"],
@@ -162,7 +201,7 @@ def rows_against_dimension(
             f" {rows['d'].iloc[-1]:g}"
         )
     if len(finite):
-        theme.end_labels(
+        end_labels(
             figure,
             ends,
             low=math.log10(float(finite["rows"].min())),
@@ -170,37 +209,44 @@ def rows_against_dimension(
             height=290,
         )
     if present is not None:
-        figure.add_vline(
-            x=present, line={"color": theme.INK[mode].muted, "width": 1.4, "dash": "dot"}
-        )
+        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(
         marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d")
     )
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
-    return theme.finish_by_name(
-        figure, "rows_against_dimension", mode=mode, summary="; ".join(summary)
+    return finish(
+        figure,
+        title="How do the rows needed grow with the dimension?",
+        caption=(
+            "Closed form. Projected, the dimension drops out: O(1). Without, rows grow like "
+            "√d, and like d once noise rules a row's length."
+        ),
+        alt=f"Rows needed against dimension. {'; '.join(summary)}.",
+        mode=mode,
+        margin_r=150,
+        showlegend=False,
     )
 
 
-def choice_errors(table: pd.DataFrame, *, mode: theme.Mode = "light") -> go.Figure:
+def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
     """
     figure, ends, summary = go.Figure(), [], []
-    means = over_seeds(table, by=["epsilon", "n_private"], value="error", low=0, high=1)
+    means = over_seeds(table, by=["epsilon", "n_private"], value="error")
     for epsilon in sorted(means["epsilon"].unique()):
         rows, colour = (
             means[means["epsilon"] == epsilon],
-            theme.epsilon_colour(float(epsilon), mode),
+            epsilon_colour(float(epsilon), mode),
         )
         band = rows.dropna(subset=["low", "high"])
         marks.band(
             figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14
         )
         label, keywords = (
-            theme.epsilon_label(float(epsilon)),
+            epsilon_label(float(epsilon)),
             marks.Looks(mode="lines+markers", marker={"size": 7}),
         )
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
@@ -223,12 +269,14 @@ def choice_errors(table: pd.DataFrame, *, mode: theme.Mode = "light") -> go.Figu
     counts = sorted(set(table["n_private"]))
     figure.update_xaxes(marks.log_axis(counts, "labelled private rows (log scale)", form=","))
     figure.update_xaxes(range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08])
-    return theme.finish_by_name(
+    return finish(
         figure,
-        "choice_errors",
+        title="How many labelled rows does the private choice need?",
+        caption=f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}.",
+        alt=f"Expected error against labelled rows. {'; '.join(summary)}.",
         mode=mode,
-        seeds=theme.seeds_phrase(means["seeds"]),
-        summary="; ".join(summary),
+        y={"title_text": "expected error, %", "rangemode": "tozero"},
+        showlegend=False,
     )
 
 
@@ -245,7 +293,7 @@ _MOST_NAMED = 6
 
 
 def component_graph(
-    labels: Array, edges: Array, *, k: int, n_unlabelled: int, mode: theme.Mode = "light"
+    labels: Array, edges: Array, *, k: int, n_unlabelled: int, mode: Mode = "light"
 ) -> go.Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
@@ -253,7 +301,7 @@ def component_graph(
     edges are drawn.
     """
     labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
-    ink, figure = theme.INK[mode], go.Figure()
+    ink, figure = INK[mode], go.Figure()
     component_of = np.asarray(labels)
     left, right = (
         circle(k, centre=(0.0, 0.0), radius=1.0),
@@ -267,11 +315,11 @@ def component_graph(
         figure,
         lines[:, 0],
         lines[:, 1],
-        theme.fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32),
+        fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32),
         width=1,
     )
     count = int(component_of.max()) + 1
-    colours, symbols = theme.categorical(max(count, 1), mode), theme.class_symbols(max(count, 1))
+    colours, symbols = categorical(max(count, 1), mode), class_symbols(max(count, 1))
     for component in range(count):
         rows = np.flatnonzero(component_of == component)
         is_named = component < _MOST_NAMED
@@ -280,13 +328,17 @@ def component_graph(
             if is_named
             else (ink.muted, "circle-open")
         )
-        looks: marks.Looks = {
-            "symbol": symbol,
-            "edge": (1.4, ink.surface if is_named else ink.muted),
-            "hover": "%{text}",
-        }
-        looks["text"] = [f"variable {row + 1}, component {component + 1}" for row in rows]
-        marks.dots(figure, places[rows, 0], places[rows, 1], colour, size=11, **looks)
+        marks.dots(
+            figure,
+            places[rows, 0],
+            places[rows, 1],
+            colour,
+            size=11,
+            symbol=symbol,
+            edge=(1.4, ink.surface if is_named else ink.muted),
+            hover="%{text}",
+            text=[f"variable {row + 1}, component {component + 1}" for row in rows],
+        )
     for x, text in (
         (0.0, f"in the disjunction: {k}"),
         (2.7, f"not in it: {len(component_of) - k}"),
@@ -294,19 +346,23 @@ def component_graph(
         marks.note(figure, x, -1.32, text, ink.muted, size=14)
     first_sizes = ", ".join(map(str, np.bincount(component_of)[:8])) + (" …" if count > 8 else "")
     plural = "s" if count != 1 else ""
-    words: marks.Looks = {
-        "title": f"{count} component{plural}: {count} bit{plural} left to learn in private",
-        "edges": len(edges),
-    }
-    words |= {
-        "unlabelled": n_unlabelled,
-        "variables": len(component_of),
-        "components": count,
-        "sizes": first_sizes,
-    }
-    words |= {"left": f"2{superscript(count)}", "all": f"2{superscript(len(component_of))}"}
-    words["apart"] = f" Still apart: {count - 2} too many." if count > 2 else ""
-    return theme.finish_by_name(figure, "component_graph", mode=mode, **words)
+    apart = f" Still apart: {count - 2} too many." if count > 2 else ""
+    return finish(
+        figure,
+        title=f"{count} component{plural}: {count} bit{plural} left to learn in private",
+        caption=(
+            f"{n_unlabelled:,} unlabelled rows, {len(edges):,} edges; one draw."
+            f" 2{superscript(count)} disjunctions left of 2{superscript(len(component_of))}.{apart}"
+        ),
+        alt=(
+            f"Graph of {len(component_of)} variables in {count} components of sizes {first_sizes}."
+        ),
+        mode=mode,
+        x={"visible": False, "range": [-1.35, 4.05]},
+        y={"visible": False, "range": [-1.5, 1.25], "scaleanchor": "x"},
+        showlegend=False,
+        margin={"l": 0, "r": 0, "b": 0},
+    )
 
 
 def component_table(labels: Array, *, k: int) -> pd.DataFrame:

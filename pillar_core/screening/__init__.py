@@ -14,7 +14,7 @@ from pillar_core.screening.inspection import (
 )
 from pillar_core.screening.models import MODELS, GradientModel
 from pillar_core.screening.ranking import interval
-from pillar_core.screening.rivals import bures_wasserstein, negative_leep, otdd, task2vec_distance
+from pillar_core.screening.rivals import bures_wasserstein, otdd, task2vec_distance
 from pillar_core.screening.scores import SCORES, Need, Score
 from pillar_core.screening.screen import screen
 from pillar_core.screening.trim import Trimmed, trim

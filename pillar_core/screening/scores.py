@@ -186,10 +186,3 @@ _register(
     Need.LABELS,
     value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]),
 )
-_register(
-    "leep",
-    Need.LABELS,
-    value=lambda a, b, _, m: rivals.negative_leep(
-        b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]
-    ),
-)

@@ -2,7 +2,6 @@
 that it declared."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -62,24 +61,24 @@ class View:
     def basis(self, *, standardise: bool | None, centre: bool | None) -> PublicBasis:
         """The public eigenbasis, computed once a split."""
         settings = self.resolve(standardise, centre)
-        how: dict[str, Any] = {
-            "standardise": settings[0],
-            "centre": settings[1],
-            "block": self.block,
-        }
-        return self.memo.get(("basis", *settings), lambda: public_basis(self.x_public, **how))
+        return self.memo.get(
+            ("basis", *settings),
+            lambda: public_basis(
+                self.x_public, standardise=settings[0], centre=settings[1], block=self.block
+            ),
+        )
 
     def moments(
         self, *, standardise: bool | None, centre: bool | None
     ) -> tuple[Array | None, Array | None]:
         """(mean, scale) of the public rows, (d,) float32 each or None, computed once a split."""
         settings = self.resolve(standardise, centre)
-        how: dict[str, Any] = {
-            "standardise": settings[0],
-            "centre": settings[1],
-            "block": self.block,
-        }
-        return self.memo.get(("moments", *settings), lambda: moments(self.x_public, **how))
+        return self.memo.get(
+            ("moments", *settings),
+            lambda: moments(
+                self.x_public, standardise=settings[0], centre=settings[1], block=self.block
+            ),
+        )
 
     def prepare(
         self,

@@ -50,8 +50,17 @@ def mixture(
     for draw in range(seed, seed + seeds):
         for n in n_private:
             rows = max(n, 4) + n_public
-            sizes: Values = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
-            private = load_features(load_dataset("gaussian_mixture", seed=draw, n=rows, **sizes))
+            private = load_features(
+                load_dataset(
+                    "gaussian_mixture",
+                    seed=draw,
+                    n=rows,
+                    d=d,
+                    theta=theta,
+                    sigma=sigma,
+                    n_test=N_TEST,
+                )
+            )
             mixture_split = split(private, public_fraction=n_public / rows, seed=draw)
             first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[
                 :, 0

@@ -3,8 +3,7 @@ audits alone."""
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,23 @@ from pillar_core.accounting import ACCOUNTANTS, TradeOff
 from pillar_core.auditing import Finding, hypothesis_test, one_run
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
-from pillar_core.registry import toml_tables
 from pillar_core.studies.tuning import SHAPE, trial_epsilon
 from pillar_core.types import NeighboringRelation, Values
 
 QUICK = ("pillar", "rdp", "gdp", "basic")
 SLOW = ("opacus_rdp", "prv", "pld")
-WHY: Mapping[str, str] = toml_tables(Path(__file__).with_suffix(".toml"))["why"]
+WHY = {
+    "auto": "takes the tightest sound one for the run",
+    "pillar": "certified lower and upper ends; composes the privacy loss itself",
+    "prv": "composes the privacy loss by Fourier transform, with error bounds",
+    "pld": "composes a loss rounded up to a grid: slightly above",
+    "rdp": "one moment at a time: sound, loose, most of all at small ε",
+    "opacus_rdp": "the same moments over fewer orders: sound, as loose or looser",
+    "gdp": "exact for full batches; else the central limit, perhaps below the truth",
+    "analytic_gaussian": "exact, for full batches only",
+    "basic": "adds each part's ε: sound; tight for full batches, else loose",
+}
+"""What tells the accountants apart, by name."""
 NO_SELECTION = (
     "no sound bound for a choice among Poisson-sampled runs when one row is replaced: use full"
     " batches, or add/remove."

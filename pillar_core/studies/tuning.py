@@ -12,13 +12,11 @@ import dataclasses
 import enum
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from pillar_core import accounting, ledger
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, describe
-from pillar_core.registry import toml_tables
 from pillar_core.rng import Stream, Streams
 from pillar_core.runs.models import UNPAID
 from pillar_core.runs.run import RunPlan, run_many, run_spec, solve_spec
@@ -252,7 +250,25 @@ class Choosing(enum.StrEnum):
     STOPPING = "stopping"
 
 
-SAID = toml_tables(Path(__file__).with_suffix(".toml"))
+SAID: dict[str, dict[str, str]] = {
+    "rules": {"words": "rules"},
+    "papers": {
+        "words": "for free, as the papers do",
+        "price": (
+            "Three step sizes are tried, the best **on test rows** is kept, and nothing is paid."
+            " Published tables are made so. ε covers one run and not the choice: this number is"
+            " **not** differentially private."
+        ),
+    },
+    "stopping": {
+        "words": "random stopping",
+        "price": (
+            "The best of a random number of runs, ten on average, scored on public labels"
+            " (Papernot & Steinke 2022). ε covers all of them, so each run may spend less; how"
+            " many there were is not told."
+        ),
+    },
+}
 """By the way's name: its `words` and, where something is tried, its `price`."""
 
 

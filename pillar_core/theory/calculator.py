@@ -3,6 +3,7 @@ in printed and corrected form."""
 
 import dataclasses
 import enum
+import functools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,12 +16,9 @@ from pillar_core.params import Param
 from pillar_core.registry import Registry, toml_tables
 
 INF = math.inf
-STATEMENTS = Path(__file__).with_name("statements.toml")
 INPUTS = Path(__file__).with_name("inputs.toml")
 Inputs = Any
-"""A theorem's inputs by name, as inputs.toml and its own words declare them."""
-Numbers = Mapping[str, Mapping[str, float]]
-"""By a value's name: the number as printed, corrected or derived."""
+"""A theorem's inputs by symbol."""
 
 
 class Form(enum.StrEnum):
@@ -29,6 +27,9 @@ class Form(enum.StrEnum):
     PRINTED = "as printed"
     CORRECTED = "corrected"
     DERIVED = "derived here"
+
+
+PRINTED, CORRECTED, DERIVED = Form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,13 @@ class Value:
     def __post_init__(self) -> None:
         if isinstance(self.value, float) and math.isnan(self.value):
             raise SettingError(f"{self.name} is not defined for these inputs.")
+
+
+Values = tuple[Value, ...]
+count = functools.partial(Value, unit="rows")
+"""A number of rows."""
+rate = functools.partial(Value, unit="rows", is_rate=True)
+"""A number of rows up to constants and logarithms."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,60 +153,38 @@ class Calculator:
 CALCULATORS: Registry[Calculator] = Registry("calculator", home="pillar_core.theory")
 
 
-def inputs_of(name: str) -> dict[str, Param]:
-    """A theorem's inputs by symbol: as inputs.toml has them, with what the theorem says of its
+def inputs_of(symbols: str, own: Mapping[str, Json]) -> dict[str, Param]:
+    """Inputs by symbol, which spaces part: as inputs.toml has them, with what a theorem says of its
     own."""
-    fields = toml_tables(STATEMENTS)[name]
+    shared = toml_tables(INPUTS)
     return {
-        symbol: params.param_from(
-            symbol, toml_tables(INPUTS)[symbol] | fields.get("own", {}).get(symbol, {})
-        )
-        for symbol in fields["inputs"]
+        symbol: params.param_from(symbol, {**shared[symbol], **own.get(symbol, {})})
+        for symbol in symbols.split()
     }
 
 
 def register(
     name: str,
-    numbers: Callable[[Inputs], Numbers],
+    compute: Callable[[Inputs], Values],
+    ranges: Callable[[Inputs], tuple[Range, ...]],
     *,
-    ends: Callable[[Inputs], Mapping[str, float]] = lambda inputs: {},
+    inputs: str,
+    title: str,
+    source: str,
+    says: str,
+    corrections: tuple[str, ...] = (),
+    has_rates: bool = False,
+    **own: Json,
 ) -> None:
-    """Register a theorem: `numbers(inputs)` are the values whose formulas are in statements.toml.
-
-    ends(inputs): names in its ranges that are no inputs.
-    """
-    fields = dict(toml_tables(STATEMENTS)[name])
-    formulas, stated = fields.pop("values"), fields.pop("ranges")
-    inputs = [(param.name, param.kind, params.setting(param)) for param in inputs_of(name).values()]
-    settings = dataclasses.make_dataclass(name, inputs, frozen=True)
-
-    def compute(chosen: Inputs) -> tuple[Value, ...]:
-        values = numbers(chosen)
-        return tuple(
-            Value(**{**f, "form": Form[f["form"].upper()], "value": values[f["name"]][f["form"]]})
-            for f in formulas
-        )
-
-    def ranges(chosen: Inputs) -> tuple[Range, ...]:
-        known = vars(chosen) | ends(chosen)
-        return tuple(_range(stated_range, known) for stated_range in stated)
-
-    fields["corrections"] = tuple(fields.get("corrections", ()))
-    words = {
-        word: value for word, value in fields.items() if word not in ("inputs", "own", "curves")
-    }
+    """Register a theorem. inputs: their symbols; own: what differs from inputs.toml, by symbol."""
+    fields = [
+        (symbol, param.kind, params.setting(param))
+        for symbol, param in inputs_of(inputs, own).items()
+    ]
+    settings = dataclasses.make_dataclass(name, fields, frozen=True)
     CALCULATORS.register(
-        Calculator(name, settings=settings, compute=compute, ranges=ranges, **words)
+        Calculator(name, title, source, says, settings, compute, ranges, corrections, has_rates)
     )
-
-
-def _range(fields: Mapping[str, Json], known: Mapping[str, float]) -> Range:
-    sides = {
-        word: float(known.get(end, end))
-        for word, end in fields.items()
-        if word in ("value", "low", "high")
-    }
-    return Range(**{**fields, **sides, "form": Form[fields.get("form", "printed").upper()]})
 
 
 def ratio(numerator: float, denominator: float) -> float:

@@ -102,7 +102,7 @@ def test_the_version_is_the_same_and_the_names_that_others_call_stand():
         " gsd screen xi margins load_model"
     )
     names += (
-        " recommend advise choose private_test METHODS DATASETS BACKBONES ACCOUNTANTS SCORES"
+        " advise choose private_test METHODS DATASETS BACKBONES ACCOUNTANTS SCORES"
         " accounting geometry theory"
     )
     names += " auditing screening plots jobs store papers"

@@ -21,7 +21,7 @@ from pillar_core.engine import HeadPlan
 from pillar_core.errors import DataError, PillarError, SettingError, UnknownNameError
 from pillar_core.ledger import gaussian
 from pillar_core.runs import sweep as sweeps
-from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget, PublicFacts
+from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget
 
 GRID = {
     "dataset": "gaussian_mixture",
@@ -154,7 +154,6 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
             "rows": split.features,
             "epsilon": 1.0,
         },
-        pc.recommend: {"facts": PublicFacts(100, 10, 5, 2)},
         pc.run: run,
         pc.screen: {**sets, "repeats": 1, "allow_overlap": True},
         pc.split: {"data": split.features, "public_per_class": 1},
@@ -205,7 +204,6 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         geometry.xi_table: {"separators": found, "basis": basis, "ks": [1], "classes": ["a", "b"]},
         screening.bures_wasserstein: {"rows": x, "others": x},
         screening.interval: {"values": [0.1, 0.2]},
-        screening.negative_leep: {"x_public": x, "y_public": y, "x_private": x, "y_private": y},
         screening.otdd: {"x": x, "y": y, "x_other": x, "y_other": y},
         screening.over_training: {**sets, "steps": 1, "looks": 2},
         screening.pairwise: {"sets": {"a": data, "b": data}, **small},

@@ -46,7 +46,7 @@ from pillar_core.runs.splitting import (
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
 from pillar_core.studies.advice import prediction
-from pillar_core.studies.advice.prediction import NONE, OWN, Prediction, kind_of, predict
+from pillar_core.studies.advice.prediction import NONE, OWN, Predicted, Prediction, kind_of, predict
 from pillar_core.studies.advice.simulation import (
     blind,
     can_play,
@@ -83,7 +83,7 @@ CHOSEN_WITHIN = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class Choice(Predicted):
     """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none";
     `expected`: what was predicted of it."""
 
@@ -95,21 +95,6 @@ class Choice:
     split: SemiPrivateSplit
     expected: Prediction
     reasons: tuple[str, ...]
-
-    @property
-    def expected_accuracy(self) -> tuple[float, float]:
-        """The range of `expected`."""
-        return self.expected.accuracy
-
-    @property
-    def predicted(self) -> float:
-        """What is expected, in [0, 1]."""
-        return self.expected.middle
-
-    @property
-    def metric(self) -> str:
-        """What `predicted` is of, as in `Prediction`."""
-        return self.expected.metric
 
     @property
     def guarantee(self) -> Guarantee:

@@ -11,11 +11,11 @@ import numpy as np
 
 from pillar_core import checks
 from pillar_core.errors import DataError, SettingError
-from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
 from pillar_core.runs.splitting import match_private, public_features
+from pillar_core.splits import beside
 from pillar_core.studies.advice import simulation
 from pillar_core.studies.advice.prediction import (
     BASIS,
@@ -23,6 +23,7 @@ from pillar_core.studies.advice.prediction import (
     MARGIN,
     NONE,
     OWN,
+    Predicted,
     Prediction,
     held_words,
     in_order,
@@ -48,7 +49,7 @@ BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Advice:
+class Advice(Predicted):
     """What to do first: a hypothesis, which a measurement may contradict.
 
     `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or
@@ -71,21 +72,6 @@ class Advice:
     def method(self) -> str:
         """The learner to take."""
         return self.expected.method
-
-    @property
-    def expected_accuracy(self) -> tuple[float, float]:
-        """A range in [0, 1] around `predicted`, of accuracy or what `metric` names."""
-        return self.expected.accuracy
-
-    @property
-    def predicted(self) -> float:
-        """What is expected, in [0, 1]."""
-        return self.expected.middle
-
-    @property
-    def metric(self) -> str:
-        """As in `Prediction`."""
-        return self.expected.metric
 
 
 def advise(
@@ -265,16 +251,7 @@ def _sides(
     """By name, the split without its rows beside each candidate, and beside none; and why others do
     not fit."""
     blind = simulation.blind(split)
-    nothing = {
-        NONE: dataclasses.replace(
-            blind,
-            public_x=blind.public_x[:0],
-            public_y=None,
-            other_y=None,
-            other_classes=(),
-            memo=Memo(),
-        )
-    }
+    nothing = {NONE: beside(blind, None)}
     if not candidates:
         return {OWN: blind} | nothing if len(split.public_x) else nothing, {}
     if NONE in candidates:

@@ -129,6 +129,27 @@ class Prediction:
         )
 
 
+class Predicted:
+    """What an advice and a choice say of what they expect."""
+
+    expected: Prediction
+
+    @property
+    def expected_accuracy(self) -> tuple[float, float]:
+        """A range in [0, 1] around `predicted`, of accuracy or what `metric` names."""
+        return self.expected.accuracy
+
+    @property
+    def predicted(self) -> float:
+        """What is expected, in [0, 1]."""
+        return self.expected.middle
+
+    @property
+    def metric(self) -> str:
+        """What `predicted` is of, as in `Prediction`."""
+        return self.expected.metric
+
+
 def held_words(counts: tuple[int, int]) -> str:
     """How far a range can be relied on: a count of data sets, for so few carry no level in
     percent."""

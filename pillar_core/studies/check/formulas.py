@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pillar_core import accounting
 from pillar_core.accounting.gaussian_runs import TITLES, sampler_cost
 from pillar_core.accounting.rdp import LEAST_NOISE, USUAL_ORDERS, usual_epsilon
+from pillar_core.studies.check.fields import FIELDS
 from pillar_core.studies.check.script import Reading
-from pillar_core.studies.check.words import FIELDS, SAID
 from pillar_core.types import EpsilonBounds, NeighboringRelation, Values
 
 RELATIONS = tuple(str(relation) for relation in NeighboringRelation)
@@ -82,14 +82,11 @@ def solve_noise(
         return min(high, tight)
     if high > 2 * tight:
         floor = -math.log(delta) / USUAL_ORDERS[-1]
-        numbers = {
-            "high": high,
-            "order": USUAL_ORDERS[-1],
-            "floor": floor,
-            "tight": tight,
-            "target": target,
-        }
-        problems.append(SAID["floor"].format(library=LIBRARIES[reading.library], **numbers))
+        problems.append(
+            f"{LIBRARIES[reading.library]}'s search for σ ends at {high:,.0f}: its Rényi orders"
+            f" stop at {USUAL_ORDERS[-1]}, where ε hardly falls below {floor:.2g} however much"
+            f" noise there is. Without that floor, σ = {tight:.4g} meets ε = {target:g}."
+        )
     return high
 
 
@@ -149,17 +146,19 @@ def reported_by(
 
 
 def _why(formula: str, value: float, sampler: str, certified: EpsilonBounds | None) -> str:
-    name, share = (
-        ("no_bound" if sampler != "poisson" else formula if formula in ("gdp", "rdp") else "same"),
-        0.0,
-    )
-    if name == "rdp":
-        if certified is None or not certified.upper > 0:
-            return str(SAID["why"]["relation"])
-        share = 100 * (value / certified.upper - 1)
-    return " ".join(
-        (
-            SAID["why"][name].format(sampler=SAMPLERS[sampler].lower(), share=share),
-            SAID["why"]["relation"],
+    relation = "One row added or removed; replacing a row costs more."
+    if sampler != "poisson":
+        why = (
+            f"It counts Poisson samples; here it is “{SAMPLERS[sampler].lower()}”, for which that"
+            " formula is no bound."
         )
-    )
+    elif formula == "gdp":
+        why = "A central limit, no bound: it falls short where samples are small or steps few."
+    elif formula != "rdp":
+        why = "The same law as ours; the library adds what its grid costs, about 0.01."
+    elif certified is None or not certified.upper > 0:
+        return relation
+    else:
+        share = 100 * (value / certified.upper - 1)
+        why = f"One moment at a time: sound, {share:.0f} % above the certified end."
+    return f"{why} {relation}"

@@ -11,6 +11,7 @@ from pillar_core import accounting, checks
 from pillar_core.accounting.gaussian_runs import batches, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.numerics import number_words
+from pillar_core.studies.check.fields import ALTERNATIVES, FIELDS, LIMITS
 from pillar_core.studies.check.formulas import (
     RELATIONS,
     SAMPLERS,
@@ -20,8 +21,32 @@ from pillar_core.studies.check.formulas import (
     solve_noise,
 )
 from pillar_core.studies.check.script import Reading, Value, read_script
-from pillar_core.studies.check.words import ALTERNATIVES, FIELDS, LIMITS, SAID
 from pillar_core.types import EpsilonBounds, Form, Values
+
+CONDITIONS = (
+    "Each row's gradient hangs on that row alone (no layer or loss couples rows), is clipped by"
+    " itself, and enters a batch at most once.",
+    "A batch's noisy sum is all that changes the model, one step a batch, with the loader,"
+    " optimiser and loss that the set-up returned. No training on these rows is left out of the"
+    " length.",
+    "The noise is secret, and new in each step.",
+    "Nothing else was taken from these rows: no scaling, first weights, class weights or number of"
+    " classes, step size, end of training or choice of the model.",
+    "The number of rows is public, and nothing but the model is shown: its training loss and"
+    " accuracy carry no noise.",
+)
+READ = (
+    "Numbers were read in the text of a script, which was never run. That the script is a run with"
+    " those counted, under the conditions listed, is yours to confirm."
+)
+_ASKED = {
+    "n": "how many training rows there are (n)",
+    "batch_size": "the batch size that one noisy step sums over (batch_size)",
+    "steps": "how long it trains (steps or epochs)",
+    "noise_multiplier": "the noise (noise_multiplier σ, or a target epsilon)",
+    "delta": "the δ of the guarantee (delta)",
+}
+"""Words for a number of which neither it nor its alternative is known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +64,7 @@ class RunCheck:
     reported: tuple[Reported, ...]
     problems: tuple[str, ...]
     advice: tuple[str, ...]
-    conditions: tuple[str, ...] = tuple(SAID["conditions"])
+    conditions: tuple[str, ...] = CONDITIONS
 
 
 def check_run(
@@ -97,9 +122,7 @@ def check_run(
             ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems),
         )
     is_read = bool(reading.library) and any(check.epsilon.values())
-    return (
-        dataclasses.replace(check, problems=(SAID["read"], *check.problems)) if is_read else check
-    )
+    return dataclasses.replace(check, problems=(READ, *check.problems)) if is_read else check
 
 
 def _merge_numbers(said_by_caller: Mapping[str, Value], reading: Reading) -> tuple[Form, list[str]]:
@@ -162,9 +185,7 @@ def sampler_of(reading: Reading, sampler: str | None = None) -> str:
 
 
 def _missing(values: Values, reading: Reading) -> list[str]:
-    missing = [
-        f"Say {words}." for name, words in SAID["asked"].items() if not _is_answered(name, values)
-    ]
+    missing = [f"Say {words}." for name, words in _ASKED.items() if not _is_answered(name, values)]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
         missing.append("Give the clip norm (l2_clip_norm), or say that there is one.")
     if "gradient_accumulation_steps" in reading.hidden:
@@ -285,11 +306,27 @@ def _run(counted: Values, sampler: str) -> Values:
 def _refusal(values: Values, sampler: str, reading: Reading) -> str:
     if sampler == "weighted":
         is_dropped = reading.library == "opacus" and reading.values.get("poisson_sampling", True)
-        return str(SAID["weighted"]) + (SAID["weights_dropped"] if is_dropped else "")
+        dropped = (
+            " Opacus drops the weights and draws Poisson samples at 1 / (number of batches), which"
+            " may be far more rows than asked."
+        )
+        return (
+            "A row's chance to be drawn hangs on its weight, the likeliest row's is not known, and"
+            " weights made from labels are private themselves: no bound is proven."
+            f"{dropped if is_dropped else ''}"
+        )
     if sampler == "poisson" and reading.library == "jax_privacy" and _batches_a_step(reading) > 1:
-        return str(SAID["accumulated"])
+        return (
+            "Each accumulated batch is a Poisson sample of its own, so that one row may enter a sum"
+            " several times: no bound is proven."
+        )
     clip = values.get("l2_clip_norm", 1.0)
-    return "" if 0 < clip < math.inf else str(SAID["no_clip"]).format(clip=clip)
+    if 0 < clip < math.inf:
+        return ""
+    return (
+        f"l2_clip_norm = {clip:g}: without a clip, one row moves a sum by any amount, and noise of"
+        " σ clip norms is no number."
+    )
 
 
 def _has_microbatches(reading: Reading, values: Values) -> bool:
@@ -305,31 +342,31 @@ def _has_microbatches(reading: Reading, values: Values) -> bool:
 
 
 def _problems(counted: Values, passes: float, factor: float, reading: Reading) -> list[str]:
-    n, delta, batch, clipping = (
-        counted["n"],
-        counted["delta"],
-        counted["batch_size"],
-        str(reading.values.get("clipping", "")),
-    )
-    with_incomplete = math.ceil(n / batch) * math.ceil(passes)
-    is_so = {
-        "large_delta": delta * n >= 1,
-        "near_delta": 0.1 < delta * n < 1,
-        "microbatches": factor > 1,
-        "no_noise": counted["noise_multiplier"] == 0,
-        "shuffled": counted["sampler"] == "shuffled",
-        "incomplete": "epochs" in counted and n % batch and with_incomplete != counted["steps"],
-        "per_layer": "layer" in clipping,
-        "automatic": clipping == "automatic",
-        "fastdp": reading.library == "fastdp",
+    n, delta, steps = counted["n"], counted["delta"], counted["steps"]
+    clipping, whole_passes = str(reading.values.get("clipping", "")), math.ceil(passes)
+    whole = math.ceil(n / counted["batch_size"]) * whole_passes
+    problems = {
+        f"δ = {number_words(delta)} is at least 1/n: publishing a random row outright would be"
+        f" allowed. Take {number_words(0.1 / n, 1)} or less.": delta * n >= 1,
+        f"δ·n = {delta * n:.2g}: δ should be far below 1/n, {number_words(0.01 / n, 1)} for"
+        " example.": 0.1 < delta * n < 1,
+        "Microbatches: gradients are clipped together, so that one row moves a sum by two clip"
+        " norms; counted at half the noise.": factor > 1,
+        "No noise: ε is infinite, whatever is clipped.": counted["noise_multiplier"] == 0,
+        f"Batches are shuffled, not sampled: each row enters {whole_passes:,} sums, and no"
+        " amplification is proven for that.": counted["sampler"] == "shuffled",
+        "n is no multiple of the batch: a loop over incomplete batches takes"
+        f" {whole:,} steps; {steps:,} were counted.": "epochs" in counted
+        and n % counted["batch_size"]
+        and whole != steps,
+        "Clipping per layer: the layers' clip norms must add up, as squares, to max_grad_norm"
+        " squared.": "layer" in clipping,
+        "Automatic clipping scales every gradient to one norm: max_grad_norm then changes nothing"
+        " but the step size.": clipping == "automatic",
+        "fastDP's engine counts the optimizer steps it saw: fewer steps than planned are reported"
+        " as less than the target ε.": reading.library == "fastdp",
     }
-    numbers = {"delta": number_words(delta), "product": delta * n, "whole": with_incomplete}
-    numbers |= {"most": number_words(0.1 / n, 1), "example": number_words(0.01 / n, 1)}
-    return [
-        words.format(**numbers, steps=counted["steps"], passes=math.ceil(passes))
-        for name, words in SAID["problems"].items()
-        if is_so[name]
-    ]
+    return [words for words, is_so in problems.items() if is_so]
 
 
 def _advice(
@@ -340,11 +377,7 @@ def _advice(
 ) -> tuple[str, ...]:
     certified, reached = costs[RELATIONS[0]], [figure.epsilon for figure in reported]
     claimed, loosest = min(reached), max(reached)
-    sampler, noise, figures = (
-        counted["sampler"],
-        counted["noise_multiplier"],
-        dict[str, dict[str, float]](),
-    )
+    sampler, noise, advice = counted["sampler"], counted["noise_multiplier"], list[str]()
     run, upper = _run(counted, sampler), math.nan if certified is None else certified.upper
     if sampler in ("shuffled", "fixed_size") and 0 < upper < math.inf:
         allocated = sampler_cost(
@@ -353,15 +386,26 @@ def _advice(
             relation=RELATIONS[0],
             **_run(counted, "random_allocation"),
         )
-        figures["own_coin"] = {"upper": allocated.epsilon.upper}
+        advice.append(
+            "Draw each row by its own coin in each step (Opacus: poisson_sampling=True;"
+            " JAX-Privacy: poisson_sampling_in_fit=True), or let each row draw one step of every"
+            f" pass by itself: ε ≤ {allocated.epsilon.upper:.4g} then, at the same noise."
+        )
         if 0 < claimed < upper:
-            figures["keep"] = {
-                "noise": factor * (noise_for(claimed, sampler, run) or math.inf),
-                "claimed": claimed,
-            }
+            enough = factor * (noise_for(claimed, sampler, run) or math.inf)
+            advice.append(
+                f"Or keep the batches: σ = {enough:.4g} certifies the ε = {claimed:.4g} that is"
+                " claimed of them."
+            )
     if sampler == "poisson" and 1.03 * upper < loosest < math.inf:
         tight = accounting.noise_multiplier(loosest, **run)
-        figures["tight"] = {"tight": tight, "loosest": loosest, "share": 100 * (1 - tight / noise)}
+        advice.append(
+            f"A tight accountant needs σ = {tight:.4g} for ε = {loosest:.4g}:"
+            f" {100 * (1 - tight / noise):.0f} % less noise."
+        )
     if upper > 10:
-        figures["little"] = {"upper": upper}
-    return tuple(str(SAID["advice"][name]).format(**numbers) for name, numbers in figures.items())
+        advice.append(
+            f"ε = {upper:.3g} promises little: more noise, fewer steps or more rows bring it down;"
+            " a model hardly feels noise this small."
+        )
+    return tuple(advice)

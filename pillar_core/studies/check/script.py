@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.registry import toml_tables
-from pillar_core.studies.check.words import LIMITS
+from pillar_core.studies.check.fields import LIMITS
 from pillar_core.types import Values
 
 Value = bool | int | float | str | None

@@ -185,25 +185,32 @@ def obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
 
 
 def _line(group: pd.DataFrame, score: str) -> Form:
-    first = group.iloc[0]
+    first, values = group.iloc[0], group.get(score, pd.Series(dtype=float))
     method = METHODS[str(first["method"])]
-    values = group[score].dropna() if score in group else pd.Series(dtype=float)
-    mean, low, high = metrics.over_runs(values.to_list())
-    failed = group["error_message"].dropna()
+    use = first.get("public_use")
     return {
         "method": method.name,
         "title": method.title,
-        "epsilon": first["epsilon"],
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "seeds": len(values),
-        "public_data": (
-            first["public_use"]
-            if isinstance(first.get("public_use"), str)
-            else str(method.public_use)
-        ),
+        **summarise(group, values),
+        "public_data": use if isinstance(use, str) else str(method.public_use),
         "epsilon_upper": group["epsilon_upper"].max() if "epsilon_upper" in group else math.nan,
+    }
+
+
+def summarise(
+    group: pd.DataFrame, values: "pd.Series[Any]", *, low: float = 0.0, high: float = 1.0
+) -> Form:
+    """Runs of one learner and ε as one row: method, epsilon, mean of `values` with its 95 %
+    interval cut to [`low`, `high`], seeds, seconds, error_message."""
+    known, failed = values.dropna().astype(float), group["error_message"].dropna()
+    mean, least, most = metrics.over_runs(known.to_list(), low=low, high=high)
+    return {
+        "method": group["method"].iloc[0],
+        "epsilon": group["epsilon"].iloc[0],
+        "mean": mean,
+        "low": least,
+        "high": most,
+        "seeds": len(known),
         "seconds": group["seconds"].mean() if "seconds" in group else math.nan,
         "error_message": failed.iloc[0] if len(failed) else "",
     }

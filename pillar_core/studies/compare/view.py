@@ -9,13 +9,12 @@ page.
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from pillar_core import metrics
-from pillar_core.registry import Registry, toml_tables
+from pillar_core.registry import Registry
 from pillar_core.studies import papers
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import FeatureSet, Form, SemiPrivateSplit, Values
@@ -91,17 +90,6 @@ class CompareView:
 COMPARE_VIEWS: Registry[CompareView] = Registry("comparison view")
 
 
-def register(
-    name: str,
-    grids: Callable[[Setup], list[Grid]],
-    place: Callable[[pd.DataFrame, Setup], pd.DataFrame],
-    **more: Any,
-) -> None:
-    """Makes a view known, with what `views.toml` says of it."""
-    entry = toml_tables(Path(__file__).with_name("views.toml"))[name]
-    COMPARE_VIEWS.register(CompareView(name=name, grids=grids, place=place, **entry, **more))
-
-
 def lines(view: CompareView, runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     """One row per series and place: mean of the view's value with its 95 % interval over seeds, and
     how many seeds there are.
@@ -125,24 +113,19 @@ def lines(view: CompareView, runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
 
 
 def _line(group: pd.DataFrame, view: CompareView) -> Form:
-    first, failed = group.iloc[0], group["error_message"].dropna()
-    ends = (0.0, 1.0) if view.is_share else (-math.inf, math.inf)
-    mean, low, high = metrics.over_runs(
-        group["value"].astype(float).to_list(), low=ends[0], high=ends[1]
-    )
-    line: Form = {name: first[name] for name in ("series", "x", "method", "epsilon")}
-    line |= {"mean": mean, "low": low, "high": high, "seeds": int(group["value"].notna().sum())}
-    line |= {
-        name: group[name].max() if name in group else math.nan for name in ("n_private", "n_public")
+    low, high = (0.0, 1.0) if view.is_share else (-math.inf, math.inf)
+    line: Form = {
+        "series": group["series"].iloc[0],
+        "x": group["x"].iloc[0],
+        **compare.summarise(group, group["value"], low=low, high=high),
+        "public_use": group["public_use"].iloc[0] if "public_use" in group else "",
     }
-    line |= {
-        "public_use": first.get("public_use", ""),
-        "seconds": group["seconds"].mean() if "seconds" in group else math.nan,
-    }
+    for name in ("n_private", "n_public"):
+        line[name] = group[name].max() if name in group else math.nan
     if "decrease" in group:
         decrease = metrics.over_runs(group["decrease"].astype(float).to_list(), low=-math.inf)
         line |= dict(zip(("decrease", "decrease_low", "decrease_high"), decrease, strict=True))
-    return {**line, "error_message": failed.iloc[0] if len(failed) else ""}
+    return line
 
 
 def reference_of(

@@ -23,7 +23,6 @@ from pillar_core.studies.compare.view import (
     Setup,
     lines,
     reference_of,
-    register,
 )
 from pillar_core.types import Form, Progress, PublicUse, RunSpec, ignore_progress
 
@@ -128,9 +127,15 @@ def ablation_grids(setup: Setup) -> list[Grid]:
             ** (2 / 3)
         )
         k = max(1, min(max(wanted, rules.SMALLEST_K), int(SAFE_RANK * rank)))
-        switches = {"adaptive_clip": [False, True], "projection": [False, True]}
         grids.append(
-            setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon])
+            setup.grid(
+                method="adamix",
+                k=k,
+                **setup.public,
+                adaptive_clip=[False, True],
+                projection=[False, True],
+                epsilon=[epsilon],
+            )
         )
     return grids
 
@@ -152,14 +157,37 @@ def noise_grids(setup: Setup) -> list[Grid]:
     return [{**shared, "adaptive_clip": False, "projection": False}, shared]
 
 
-register("ablation", ablation_grids, ablation_places)
-register(
-    "noise",
-    noise_grids,
-    lambda runs, _: runs.assign(
-        series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}),
-        x=runs["noise_multiplier"],
-    ),
+COMPARE_VIEWS.register(
+    CompareView(
+        "ablation",
+        title="AdaMix, part by part",
+        source="AdaMix, Fig. 5",
+        question=(
+            "What do the adaptive clip and the projection each add to noisy descent from the "
+            "public rows' head?"
+        ),
+        x_title="ε, privacy budget (log scale)",
+        base="NGD: fixed clip, all dimensions",
+        x_log=True,
+        over_epsilon=True,
+        grids=ablation_grids,
+        place=ablation_places,
+    )
+)
+COMPARE_VIEWS.register(
+    CompareView(
+        "noise",
+        title="More noise, more steps",
+        source="AdaMix, Fig. 8",
+        question="At the same ε: few steps with little noise, or many with much?",
+        x_title="σ, noise multiplier of a step (log scale); steps follow from ε",
+        x_log=True,
+        grids=noise_grids,
+        place=lambda runs, _: runs.assign(
+            series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}),
+            x=runs["noise_multiplier"],
+        ),
+    )
 )
 
 
@@ -275,33 +303,95 @@ def _by_budget(runs: pd.DataFrame, x: Any) -> pd.DataFrame:
     return runs.assign(series=series, x=x)
 
 
-register("few_rows", few_rows_grids, lambda runs, _: _by_budget(runs, kept_share(runs)))
-register(
-    "public_share",
-    lambda setup: [
-        setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=[0.01, 0.05, 0.1, 0.2])
-    ],
-    lambda runs, _: _by_budget(runs, runs["public_fraction"]),
-    published_table=("pillar", "IV"),
+COMPARE_VIEWS.register(
+    CompareView(
+        "few_rows",
+        title="Fewer private rows",
+        source="PILLAR, Fig. 7",
+        question="How much accuracy is left when only some of the private rows are there?",
+        x_title="share of the private rows that is kept (log scale)",
+        x_log=True,
+        grids=few_rows_grids,
+        place=lambda runs, _: _by_budget(runs, kept_share(runs)),
+    )
 )
-register("shots", shots_grids, shots_places)
-register(
-    "boost",
-    lambda setup: [
-        setup.grid(
-            method=["adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING],
-            public_per_class=_shots(setup),
-        )
-    ],
-    lambda runs, _: _by_budget(runs, runs["public_per_class"]),
-    value=boosts,
+COMPARE_VIEWS.register(
+    CompareView(
+        "public_share",
+        title="More or fewer public rows",
+        source="PILLAR, Table IV",
+        question="How many public rows does a projection, a basis or a start need?",
+        x_title="share of the train rows that is public (log scale)",
+        x_log=True,
+        grids=lambda setup: [
+            setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=[0.01, 0.05, 0.1, 0.2])
+        ],
+        place=lambda runs, _: _by_budget(runs, runs["public_fraction"]),
+        published_table=("pillar", "IV"),
+    )
 )
-register(
-    "imbalance",
-    lambda setup: [
-        setup.grid(method=setup.able(UNEQUAL), imbalance=list(IMBALANCES), **setup.public)
-    ],
-    lambda runs, _: _by_budget(runs, runs["imbalance"]),
-    value=rarest_accuracy,
+COMPARE_VIEWS.register(
+    CompareView(
+        "shots",
+        title="Public or private shots",
+        source="AdaMix, Fig. 2, left",
+        question="How many private rows a class are worth one public row?",
+        x_title="labelled rows a class (log scale)",
+        x_log=True,
+        grids=shots_grids,
+        place=shots_places,
+    )
 )
-register("shift", shift_grids, shift_places)
+COMPARE_VIEWS.register(
+    CompareView(
+        "boost",
+        title="Boost by private rows",
+        source="AdaMix, Fig. 2, right",
+        question="How much nearer the ceiling do private rows lead than the public ones alone?",
+        x_title="public rows a class (log scale)",
+        y_title="performance boost (1: no better than public rows alone)",
+        x_log=True,
+        is_share=False,
+        grids=lambda setup: [
+            setup.grid(
+                method=["adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING],
+                public_per_class=_shots(setup),
+            )
+        ],
+        place=lambda runs, _: _by_budget(runs, runs["public_per_class"]),
+        value=boosts,
+    )
+)
+COMPARE_VIEWS.register(
+    CompareView(
+        "imbalance",
+        title="Rare classes",
+        source="DPPL (Wahdany et al. 2024)",
+        question=(
+            "How well are rare classes told, as they get rarer? The same classes are rare, and "
+            "asked for, at every place and seed."
+        ),
+        x_title="private rows of the largest class for one of the rarest (log scale)",
+        y_title="test accuracy on the rarest quarter of classes, %",
+        x_log=True,
+        grids=lambda setup: [
+            setup.grid(method=setup.able(UNEQUAL), imbalance=list(IMBALANCES), **setup.public)
+        ],
+        place=lambda runs, _: _by_budget(runs, runs["imbalance"]),
+        value=rarest_accuracy,
+    )
+)
+COMPARE_VIEWS.register(
+    CompareView(
+        "shift",
+        title="Public rows from elsewhere",
+        source="AdaMix, Fig. 3, right; PILLAR, Table III",
+        question="What if public rows come from another set than the private ones?",
+        x_title="ε, privacy budget (log scale)",
+        x_log=True,
+        needs_other=True,
+        over_epsilon=True,
+        grids=shift_grids,
+        place=shift_places,
+    )
+)

@@ -28,13 +28,14 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, HeadPlan, LinearClassifier
 from pillar_core.engine.train import PLAIN
 from pillar_core.errors import SettingError, UnsupportedError
-from pillar_core.ledger import Ledger
+from pillar_core.ledger import Call, Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.descent import HeadGroup
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
 from pillar_core.runs.run import RunPlan, solve_spec
+from pillar_core.splits import Prepared
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import Form, NeighboringRelation, RunSpec, SemiPrivateSplit
 
@@ -233,30 +234,41 @@ def _descent_losses(plan: RunPlan) -> tuple[Array, Array]:
 
 
 def _mixed_losses(plan: RunPlan) -> tuple[Array, Array]:
-    """AdaMix: its step goes over the released sums again; the final weights must be the
-    classifier's."""
+    view, (classifier, prepared, steps) = plan.view, retrace_adamix(plan)
+    rows, squares = HeadRows.of(prepared.z, view.y), torch.zeros(len(view.y), dtype=torch.float64)
+    for state, basis, call in steps:
+        kept = trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis)
+        squares += (kept / call.noise_std).square()
+    return squares.sqrt().numpy(), membership.log_losses(
+        prepared.z @ classifier.weights + classifier.bias, view.y
+    )
+
+
+AdamixStep = tuple["torch.Tensor", "torch.Tensor | None", Call]
+"""Weights (1, C, d) before a step, the directions (d, k) that it keeps (None: all), and its
+release."""
+
+
+def retrace_adamix(plan: RunPlan) -> tuple[LinearClassifier, Prepared, list[AdamixStep]]:
+    """Trains AdaMix and goes over its released sums again: the classifier, the rows, the steps.
+
+    Raises UnsupportedError: the releases do not give the classifier's weights back.
+    """
     tape, settings, view = ReleaseTape(), plan.settings, plan.view
     classifier = plan.method.train(settings, view, plan.streams(plan.seed), Ledger(tape)).classifier
     prepared = view.prepare(
         standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise
     )
-    rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)
     together = HeadGroup(view, prepared, plan.streams(plan.seed))
-    public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
+    directions, public = adamix.public_directions([settings], view), PublicRows.of(together)
+    pairs, steps = zip(tape.calls, tape.released, strict=True), list[AdamixStep]()
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
-    step, squares = (
-        adamix.both_kinds([settings], together, state),
-        torch.zeros(len(view.y), dtype=torch.float64),
-    )
+    step = adamix.both_kinds([settings], together, state)
 
     def replay(state: "torch.Tensor", clipping: Clipping = PLAIN, /) -> "torch.Tensor":
         call, released = next(pairs)
         basis = adamix.subspace(settings, public.gradients(state)[1][0], directions)
-        squares.add_(
-            (
-                trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis) / call.noise_std
-            ).square()
-        )
+        steps.append((state.clone(), basis, call))
         noisy: torch.Tensor = released[None].float()
         return noisy
 
@@ -266,12 +278,10 @@ def _mixed_losses(plan: RunPlan) -> tuple[Array, Array]:
         state[0].T.numpy(), classifier.weights, rtol=1e-3, atol=1e-3
     ):
         raise UnsupportedError(
-            "AdaMix's weights are not what its releases give back: individual privacy cannot be"
-            " read off them."
+            "AdaMix's weights are not what its releases give back, so its steps cannot be read off"
+            " them."
         )
-    return squares.sqrt().numpy(), membership.log_losses(
-        prepared.z @ classifier.weights + classifier.bias, view.y
-    )
+    return classifier, prepared, steps
 
 
 def _epsilons(mu: Array, delta: float) -> Array:

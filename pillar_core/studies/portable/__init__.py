@@ -2,13 +2,11 @@
 server, a network or a row."""
 
 import base64
-import dataclasses
 import hashlib
 import html
 import json
 import math
 import shlex
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from string import Template
@@ -28,6 +26,7 @@ from pillar_core.plots.odds import guessed_right
 from pillar_core.plots.theme import Mode, epsilon_colour, method_style
 from pillar_core.runs import records
 from pillar_core.runs.versions import VERSION
+from pillar_core.studies.portable.stories import STORIES, Story
 from pillar_core.types import Form, Unit, Values
 
 MEASURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
@@ -40,30 +39,6 @@ _RELATIONS = {
     "add_or_remove_one": "adding or removing one example",
     "replace_one": "replacing one example",
 }
-
-
-Setting = tuple[str, float, int]
-"""A learner, ε and the k that was asked for, 0 for the learner's rule or none."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Story:
-    """A question to a data set, what its explorer, which opens at a setting, shows, and a surprise
-    with the measured gap of two."""
-
-    name: str
-    question: str
-    dataset: str
-    opening: Setting
-    see: str
-    surprise: str
-    compared: tuple[Setting, Setting]
-
-
-STORIES = tuple(
-    Story(name, **story)
-    for name, story in tomllib.loads((_FOLDER / "stories.toml").read_text(encoding="utf-8")).items()
-)
 
 
 def page(

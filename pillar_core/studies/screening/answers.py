@@ -385,8 +385,15 @@ def overlap(private: str, public: str) -> int:
 def _ranking(
     ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
 ) -> pd.DataFrame:
-    more: Values = {"repeats": ask.repeats, "epsilon": ask.epsilon, "progress": progress}
-    table = screening.screen(private, public, scores=(ask.score,), **more, **ask.settings)
+    table = screening.screen(
+        private,
+        public,
+        scores=(ask.score,),
+        repeats=ask.repeats,
+        epsilon=ask.epsilon,
+        progress=progress,
+        **ask.settings,
+    )
     if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
         few = max(
             ask.k, min(ask.n_examples, 100)

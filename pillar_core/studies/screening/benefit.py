@@ -25,22 +25,16 @@ from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, embedded, load_dataset, visitors
 from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import stats, torch
-from pillar_core.engine import Head, NoisySum, Step, train_heads
-from pillar_core.engine.mixed import gradient_subspace, public_gradients
-from pillar_core.engine.train import Optimiser
+from pillar_core.engine.mixed import public_gradients
 from pillar_core.errors import DataError, SettingError
-from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts import mixed
-from pillar_core.methods.parts.descent import HeadGroup
-from pillar_core.methods.parts.mixed import PublicRows
-from pillar_core.methods.public_gradients import adamix
 from pillar_core.params import params_of
 from pillar_core.rng import stream
 from pillar_core.runs.run import run, solve
 from pillar_core.runs.splitting import split
 from pillar_core.screening.batches import flat_pixels, require_images, resize_images
 from pillar_core.screening.models import model_of
+from pillar_core.studies.evidence.one_run import retrace_adamix
 from pillar_core.types import (
     Dataset,
     FeatureSet,
@@ -48,7 +42,6 @@ from pillar_core.types import (
     Progress,
     PublicUse,
     SemiPrivateSplit,
-    Values,
     ignore_progress,
 )
 
@@ -176,9 +169,16 @@ def without_public(
     """The mean accuracy of DP-SGD on the same features, which takes no public row: the line that a
     public set should beat."""
     parts = split(private_features(private, model))
-    plain: Values = {"standardise": False, "centre": False}
     accuracies = [
-        run("dp_sgd", parts, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy
+        run(
+            "dp_sgd",
+            parts,
+            epsilon=epsilon,
+            delta=delta,
+            seed=seed,
+            standardise=False,
+            centre=False,
+        ).accuracy
         for seed in seeds
     ]
     return float(np.mean([accuracy for accuracy in accuracies if accuracy is not None]))
@@ -233,14 +233,13 @@ def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
                 f" {len(both)}."
             )
         closeness, gained = stats.rankdata(-both["value"]), stats.rankdata(means[both["public"]])
-        chances: Values = {
-            "permutation_type": "pairings",
-            "n_resamples": PERMUTATIONS,
-            "alternative": "greater",
-            "rng": 0,
-        }
         test = stats.permutation_test(
-            (gained,), functools.partial(_correlation, closeness), **chances
+            (gained,),
+            functools.partial(_correlation, closeness),
+            permutation_type="pairings",
+            n_resamples=PERMUTATIONS,
+            alternative="greater",
+            rng=0,
         )
         rows.append(
             {
@@ -304,92 +303,27 @@ def reconstruction_errors(
             standardise=False,
             centre=False,
         )
-        settings, view = plan.settings, plan.view
-        prepared = view.prepare(
-            standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise
-        )
-        directions = torch.from_numpy(
-            view.basis(standardise=settings.standardise, centre=settings.centre).vectors
-        )
-        if directions.shape[1] < k:
+        if plan.view.basis(standardise=False, centre=False).rank < k:
             raise DataError(f"the rows of {name!r} span fewer than k = {k} directions: lower k.")
-        together = HeadGroup(view, prepared, plan.streams(seed))
-        watch = _Watch(
-            directions,
-            PublicRows.of(together),
-            torch.from_numpy(prepared.z),
-            torch.from_numpy(view.y),
-            k,
-            seed,
-        )
-        initial = (
-            adamix.start(settings, together),
-            np.zeros(view.facts.n_classes, dtype=np.float32),
-        )
-        head = Head(mixed.plan_of(settings, view.facts), together.streams, Ledger(), initial)
-        train_heads(
-            prepared.z,
-            view.y,
-            [head],
-            n_classes=view.facts.n_classes,
-            optimiser=watch.watch(settings, together),
-        )
-        rows += [
-            {"public": name, "step": step, "error": error}
-            for step, error in enumerate(watch.errors)
-        ]
-        if number == 0:
-            rows += [
-                {"public": RANDOM, "step": step, "error": error}
-                for step, error in enumerate(watch.random_errors)
-            ]
+        _, prepared, steps = retrace_adamix(plan)
+        z, y = torch.from_numpy(prepared.z), torch.from_numpy(plan.view.y)
+        draws = stream(seed, RANDOM).standard_normal((z.shape[1], k))
+        random = torch.from_numpy(np.linalg.qr(draws)[0])
+        for step, (state, basis, _) in enumerate(steps):
+            gradient = public_gradients(z, z.square().sum(1), y, state)[1][0].double()
+            rows.append({"public": name, "step": step, "error": _error(gradient, basis)})
+            if number == 0:
+                rows.append({"public": RANDOM, "step": step, "error": _error(gradient, random)})
     return pd.DataFrame(rows)
 
 
-@dataclasses.dataclass
-class _Watch:
-    """Looks at the private gradient before each of AdaMix's steps."""
-
-    directions: torch.Tensor
-    public: PublicRows
-    z: torch.Tensor
-    y: torch.Tensor
-    k: int
-    seed: int
-    errors: list[float] = dataclasses.field(default_factory=list)
-    random_errors: list[float] = dataclasses.field(default_factory=list)
-
-    def watch(self, settings: adamix.AdamixSettings, together: HeadGroup) -> Optimiser:
-        """AdaMix's own step, the two errors kept before it."""
-
-        def start(positions: Sequence[int], state: torch.Tensor) -> Step:
-            optimiser = adamix.both_kinds([settings], together, state)
-
-            def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
-                self._keep(state)
-                return optimiser(number, state, noisy_sum)
-
-            return step
-
-        return start
-
-    def _keep(self, state: torch.Tensor) -> None:
-        gradient = public_gradients(self.z, self.z.square().sum(1), self.y, state)[1][0].double()
-        public_sum = self.public.gradients(state)[1][0]
-        self.errors.append(_error(gradient, gradient_subspace(public_sum, self.directions, self.k)))
-        draws = stream(self.seed, "random directions").standard_normal((gradient.shape[1], self.k))
-        self.random_errors.append(_error(gradient, torch.from_numpy(np.linalg.qr(draws)[0])))
-
-
-def _error(gradient: torch.Tensor, basis: torch.Tensor) -> float:
-    """‖G − GUUᵀ‖_F/‖G‖_F. gradient: (C, d); basis: (d, k) orthonormal."""
-    projected = gradient @ basis.double()
+def _error(gradient: torch.Tensor, basis: torch.Tensor | None) -> float:
+    """‖G − GUUᵀ‖_F/‖G‖_F. gradient: (C, d); basis: (d, k) orthonormal, None for all directions."""
     total = float(gradient.square().sum())
-    return (
-        float(np.sqrt(max(0.0, 1.0 - float(projected.square().sum()) / total)))
-        if total > 0
-        else 0.0
-    )
+    if basis is None or not total > 0:
+        return 0.0
+    inside = float((gradient @ basis.double()).square().sum())
+    return math.sqrt(max(0.0, 1.0 - inside / total))
 
 
 KEPT = Path(__file__).with_name("public_rows.csv")

@@ -257,7 +257,7 @@ def test_refusals(sets):
         pc.screen(
             private,
             {"bare": dataclasses.replace(public["own half"], y_train=None)},
-            scores=("leep",),
+            scores=("otdd",),
             repeats=1,
             **FAST,
         )
@@ -338,7 +338,7 @@ def test_transport_of_many_rows_is_exact(monkeypatch):
         transport_cost(cost)
 
 
-def test_bures_wasserstein_and_leep_in_closed_form():
+def test_bures_wasserstein_in_closed_form():
     generator = stream(0, "rows")
     rows = generator.standard_normal((50, 3))
     # A shift by v and a scale by 2 of the same centred rows: ‖v‖² + tr S·(2 − 1)².
@@ -346,14 +346,6 @@ def test_bures_wasserstein_and_leep_in_closed_form():
     moved = 2 * (rows - rows.mean(0)) + rows.mean(0) + np.array([1.0, 2.0, 3.0])
     assert screening.bures_wasserstein(rows, moved) == pytest.approx(expected, rel=1e-9)
     assert screening.bures_wasserstein(rows, rows) == pytest.approx(0, abs=1e-9)
-    generator = stream(0, "leep")
-    y = generator.integers(3, size=600)
-    x = np.eye(3)[y] + 0.1 * generator.standard_normal((600, 3))
-    near = screening.negative_leep(x[:300], y[:300], x[300:], y[300:])
-    useless = screening.negative_leep(x[:300], generator.integers(3, size=300), x[300:], y[300:])
-    assert near < 0.3
-    assert useless > near + 0.3
-    assert useless <= math.log(3) + 1e-9
 
 
 def test_agreement_is_spearman_with_its_permutation_p_value():

@@ -15,7 +15,6 @@ from pillar_core.splits import rarest, thin_classes
 from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
-from pillar_core.types import PublicFacts
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -191,23 +190,6 @@ def test_a_measurement_contradicts_the_advice_or_confirms_it():
     assert "the advice holds" in inside.words
     assert "the advice holds" not in outside.words
     assert "not what was predicted" in outside.words
-
-
-@pytest.mark.parametrize(
-    ("facts", "public", "epsilon", "method"),
-    [
-        (PublicFacts(10_000, 500, 256, 10), None, 1.0, "pillar"),
-        (PublicFacts(10_000, 500, 256, 10), "labelled", 1.0, "adamix"),
-        (PublicFacts(10_000, 0, 256, 10), None, 1.0, "noisy_gd"),
-        (PublicFacts(10_000, 500, 256, 10), None, math.inf, "non_private"),
-    ],
-)
-def test_recommendations_follow_from_public_facts(facts, public, epsilon, method):
-    found = pc.recommend(facts, public, epsilon=epsilon)
-    assert found.method == method
-    assert found.reasons
-    with pytest.raises(errors.SettingError):
-        pc.recommend(facts, "secret")
 
 
 def setup(data="digits", *, epsilons=(1.0,), seeds=(0, 1), other=None, fraction=0.1):
