@@ -147,16 +147,16 @@ def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Ca
 def spec(settings: Settings) -> RunSpec:
     """The specification of the settings' run; it has a k only where a private learner uses one and
     no rule chooses it."""
-    grid = {
-        **axes(settings),
-        **public_axis(settings),
-        "method": settings.method,
-        "epsilon": settings.epsilon,
-        "seed": settings.seed,
-    }
-    return sweep.specs_of(
-        grid | (k_axis(settings) if pc.METHODS[settings.method].is_private else {})
-    )[0]
+    return sweep.spec_of(
+        {
+            **axes(settings),
+            **public_axis(settings),
+            **(k_axis(settings) if pc.METHODS[settings.method].is_private else {}),
+            "method": settings.method,
+            "epsilon": settings.epsilon,
+            "seed": settings.seed,
+        }
+    )
 
 
 def k_axis(settings: Settings) -> Form:

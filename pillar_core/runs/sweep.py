@@ -134,9 +134,43 @@ def specs_of(grid: Values) -> list[RunSpec]:
         )
     by_key: dict[str, RunSpec] = {}
     for values in itertools.product(*axes.values()):
-        spec = _spec(dict(zip(axes, values, strict=True)), dataset_settings)
+        spec = spec_of(dict(zip(axes, values, strict=True)), dataset_settings)
         by_key.setdefault(repr(spec), spec)
     return list(by_key.values())
+
+
+def spec_of(values: Values, dataset_settings: Values | None = None) -> RunSpec:
+    """The run with one value on each axis that it has; `specs_of` checks values that nobody checked
+    before."""
+    method = METHODS[values["method"]]
+    declared = params.params_of(method.settings)
+    settings = {
+        name: value for name, value in values.items() if name in declared and value is not None
+    }
+    epsilon = values.get("epsilon")
+    if not method.is_private:
+        epsilon = None
+    elif epsilon is not None:
+        epsilon = float(epsilon)
+    seed = values["seed"]
+    split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
+    split["split_seed"] = (
+        values["split_seed"]
+        if values.get("split_seed") is not None
+        else (0 if seed is None else seed)
+    )
+    return RunSpec(
+        method.name,
+        epsilon,
+        float(params.DELTA.default if values.get("delta") is None else values["delta"]),  # type: ignore[arg-type]  # the default is a number
+        values.get("relation") or "add_or_remove_one",
+        values.get("accountant") or "auto",
+        seed,
+        values.get("preset") if values.get("preset") in method.presets else None,
+        settings,
+        _data(values, dataset_settings or {}),
+        split,
+    )
 
 
 def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
@@ -327,38 +361,6 @@ def _states(data: Values, split: Values) -> list[str]:
         splitting.state(data["dataset"], data["dataset_settings"]),
         "" if public is None else splitting.state(public),
     ]
-
-
-def _spec(values: Form, dataset_settings: Values) -> RunSpec:
-    method = METHODS[values["method"]]
-    declared = params.params_of(method.settings)
-    settings = {
-        name: value for name, value in values.items() if name in declared and value is not None
-    }
-    epsilon = values.get("epsilon")
-    if not method.is_private:
-        epsilon = None
-    elif epsilon is not None:
-        epsilon = float(epsilon)
-    seed = values["seed"]
-    split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
-    split["split_seed"] = (
-        values["split_seed"]
-        if values.get("split_seed") is not None
-        else (0 if seed is None else seed)
-    )
-    return RunSpec(
-        method.name,
-        epsilon,
-        float(params.DELTA.default if values.get("delta") is None else values["delta"]),  # type: ignore[arg-type]  # the default is a number
-        values.get("relation") or "add_or_remove_one",
-        values.get("accountant") or "auto",
-        seed,
-        values.get("preset") if values.get("preset") in method.presets else None,
-        settings,
-        _data(values, dataset_settings),
-        split,
-    )
 
 
 def _data(values: Values, dataset_settings: Values) -> Form:
