@@ -45,7 +45,7 @@ def main(sessions: int, changes: int) -> int:
         for session in range(sessions):
             tab = chromium.new_context(viewport={"width": 1280, "height": 900}).new_page()
             tab.set_default_timeout(180_000)
-            tab.goto(f"{address}/explore?data=digits&k=5&epsilon=1&seed={session}&view=why")
+            tab.goto(f"{address}/curves?data=digits&k=5&epsilon=1&seed={session}&view=why")
             tab.wait_for_selector('[data-testid="stMetric"]')
             tabs.append(tab)
         held = []

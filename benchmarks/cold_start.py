@@ -102,7 +102,7 @@ def _moves(chromium: Any) -> None:
     and the browser."""
     with tempfile.TemporaryDirectory() as folder, browser.server(Path(folder)) as address:
         tab = chromium.new_page(viewport={"width": 1280, "height": 900})
-        tab.goto(f"{address}/explore?k={FIRST_K}", wait_until="commit")
+        tab.goto(f"{address}/curves?k={FIRST_K}", wait_until="commit")
         tab.wait_for_selector(LANDMARKS["explore"][-1][1], state="attached", timeout=PATIENCE_MS)
         time.sleep(BACKGROUND_SECONDS)
         slider = tab.locator('[class*="st-key-control-k"] input[type=range]')

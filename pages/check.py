@@ -4,15 +4,14 @@ change."""
 import streamlit as st
 
 from pages.frame import local, navigation
-from pages.parts.check import views
+from pages.parts.check import training
 
 navigation.begin()
 start = local.choice("check-start")
 if start == "model":
-    views.model_panel()
+    training.model_panel()
 else:
     script = st.text_area(**local.element("check-script")).strip() if start == "script" else ""
-    numbers = views.inputs(views.read(script), has_script=start == "script")
-    views.answer(
-        views.check_numbers(script, views.sampler(has_script=start == "script"), **numbers), script
-    )
+    numbers = training.inputs(training.read(script), has_script=start == "script")
+    sampler = training.sampler(has_script=start == "script")
+    training.answer(training.check_numbers(script, sampler, **numbers), script)

@@ -17,7 +17,7 @@ WORDS: dict[str, dict[str, Json]] = toml_tables(Path(__file__).parents[1] / "wor
 def title(page: str) -> None:
     """Draws the page's title, where it has always the same."""
     if page in WORDS:
-        theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "home")
+        theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "start")
 
 
 def explain(page: str, **fields: object) -> None:

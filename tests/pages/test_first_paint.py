@@ -24,7 +24,7 @@ warming.begin = lambda: None  # what it imports is not what the paint needs
 app = AppTest.from_file("app.py", default_timeout=600).run()
 home = [item.proto.id for item in app.get("plotly_chart")]
 before = sorted(sys.modules)
-app.switch_page("pages/explore.py").run()
+app.switch_page("pages/curves.py").run()
 explore = [item.proto.id for item in app.get("bidi_component") if "chart" in item.proto.id]
 metrics = [[item.label, item.value] for item in app.metric]
 errors = [item.value for item in [*app.exception, *app.error]]
@@ -54,7 +54,7 @@ def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_
     start: Start,
 ) -> None:
     settings = Settings()
-    start("home")
+    start("start")
     shipped = starter.record(core.spec(settings))
     assert shipped is not None
     facts, largest, rows = core.facts(settings), core.largest_k(settings), core.n_test(settings)

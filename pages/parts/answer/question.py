@@ -10,8 +10,8 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, local, memory, receipts, session, sidebar
 from pages.frame.settings import NONE, PART, PUBLIC_TITLES, RULE, Settings
-from pages.parts.data import brought, extraction
-from pages.parts.screen import sets as screening_sets
+from pages.parts.public_data import sets as screening_sets
+from pages.parts.rows import brought, extraction
 from pillar_core import mode
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors

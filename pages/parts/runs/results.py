@@ -210,7 +210,7 @@ def _link(chosen: pd.DataFrame, runs: pd.DataFrame) -> None:
         else:
             changes = {name: getattr(settings, name) for name in (*codec.PINNED, "controls")}
             navigation.link(
-                "explore",
+                "curves",
                 plain.text(f"Open on Curves: {words_of(line)}"),
                 icon=":material/show_chart:",
                 changes=changes,

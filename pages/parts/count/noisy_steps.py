@@ -1,0 +1,266 @@
+"""The Accounting page's views of one run of noisy steps."""
+
+import dataclasses
+import math
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, core, local, memory, odds, theme, words
+from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.settings import Settings
+from pillar_core import accounting, plots
+from pillar_core.numerics import number_words, round_up
+from pillar_core.studies import privacy_tables
+from pillar_core.studies.privacy_tables import GaussianSetting
+from pillar_core.types import EpsilonBounds
+
+_LINES = ("pillar", "rdp", "gdp")
+_noise = memory.cache(max_entries=256)(accounting.noise_multiplier)
+_noise_for_risk = memory.cache(max_entries=256, show_spinner="Solving the noise …")(
+    accounting.noise_for_risk
+)
+_lines = memory.cache(max_entries=64, show_spinner="Counting by every accountant …")(
+    privacy_tables.against_steps
+)
+_side_by_side = memory.cache(max_entries=64, show_spinner="Asking every accountant …")(
+    privacy_tables.by_accountant
+)
+_profile = memory.cache(max_entries=64)(privacy_tables.profile)
+_noise_curve = memory.cache(max_entries=64, show_spinner="Solving the noise …")(
+    privacy_tables.noise_curve
+)
+_samplers = memory.cache(max_entries=64)(privacy_tables.samplers)
+_composed = memory.cache(max_entries=64)(privacy_tables.composed_epsilons)
+_price = memory.cache(max_entries=64)(privacy_tables.tuning_price)
+
+
+def controls(settings: Settings) -> GaussianSetting | None:
+    """The run in question: the sidebar's, or steps, batch share and noise, solved from the
+    sidebar's ε or set by hand."""
+    left, middle, right = st.columns([1.6, 1, 1])
+    how = local.choice("accounting-from", place=left)
+    if how == "run":
+        left.caption(
+            f"The sidebar's run of {pc.METHODS[settings.method].title}, not a model that Answer"
+            " trained."
+        )
+        return _this_run(settings)
+    steps, share = (
+        local.slider("accounting-steps", place=middle),
+        local.slider("accounting-share", place=right),
+    )
+    run = {"sampling_probability": share, "steps": steps, "relation": settings.relation}
+    if how == "noise":
+        noise_multiplier = local.slider("accounting-noise", place=left)
+    elif how == "risk":
+        most, rate = _risk()
+        noise_multiplier = _noise_for_risk(most, false_positive_rate=rate, **run)
+    elif math.isinf(settings.epsilon):
+        st.info(
+            "ε = ∞ needs no noise, and promises nothing. Lower ε in the sidebar, or set the noise"
+            " here.",
+            icon=":material/info:",
+        )
+        return None
+    else:
+        noise_multiplier = _noise(settings.epsilon, delta=settings.delta, **run)
+    return GaussianSetting(noise_multiplier, delta=settings.delta, **run)
+
+
+def _this_run(settings: Settings) -> GaussianSetting | None:
+    """The steps that the sidebar's run takes; None, with the way on, where its releases are not
+    equal Gaussian steps."""
+    record = core.run(settings)
+    values = record.settings
+    if record.guarantee.is_private and values.get("noise_multiplier") and values.get("steps"):
+        share = min(
+            1.0, (values.get("batch_size") or record.facts.n_private) / record.facts.n_private
+        )
+        setting = GaussianSetting(
+            values["noise_multiplier"], share, values["steps"], settings.delta, settings.relation
+        )
+        if math.isclose(_epsilon(setting).upper, record.guarantee.epsilon.upper, rel_tol=1e-6):
+            st.caption(
+                f"{pc.METHODS[record.method].title}: {values['steps']} steps, batch share"
+                f" {100 * share:.3g} %, as on Curves."
+            )
+            return setting
+    releases = "; ".join(record.guarantee.events) or "nothing"
+    words.say(
+        "not_equal_steps",
+        st.info,
+        icon="info",
+        title=pc.METHODS[record.method].title,
+        releases=releases,
+    )
+    return None
+
+
+def _risk() -> tuple[float, float | None]:
+    """The most that an attack may reach, and the false-alarm rate at which; None for even bets."""
+    left, right = st.columns(2)
+    if local.choice("accounting-risk", place=left) == "guess":
+        return 1 / local.slider("accounting-one-in", place=right), None
+    return local.slider("accounting-found", place=right), 0.01
+
+
+def numbers(setting: GaussianSetting) -> None:
+    """Noise, certified ends, advantage and one sentence of odds."""
+    bounds, curve = _epsilon(setting), _curve(setting)
+    gain = accounting.advantage(curve)
+    values = {
+        "noise": f"{setting.noise_multiplier:.4g}",
+        "upper": round_up(bounds.upper),
+        "lower": f"{bounds.lower:.4g}",
+        "gain": plots.guessed_right(gain / 2),
+    }
+    words.metrics(
+        "count",
+        values,
+        delta=number_words(setting.delta),
+        relation=odds.relation_words(setting.relation),
+    )
+
+
+def against_steps(setting: GaussianSetting, settings: Settings) -> None:
+    """One line per accountant, and the table of why they differ."""
+    has_slow = local.value("accounting-slow", 0) == 1
+    slow = privacy_tables.SLOW if has_slow else ()
+    table = _lines(setting, (*_LINES, *slow))
+    drawn = plots.epsilon_against_steps(
+        table, mode=theme.mode(), delta=setting.delta, present=setting.steps
+    )
+    show_figure(drawn, table, FigureInfo("epsilon_steps", settings, [badges.THEORY]))
+    side_by_side = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
+    st.markdown("**Why they differ**")
+    st.dataframe(
+        side_by_side, hide_index=True, key="accountants", column_config=words.columns("accountants")
+    )
+    if not has_slow:
+        st.button(**local.element("slow"), on_click=local.put, args=("accounting-slow", 1))
+
+
+def meaning(setting: GaussianSetting, settings: Settings) -> None:
+    """Trade-off curve, profile, and odds in sentences."""
+    curve = _curve(setting)
+    table, pairs = privacy_tables.trade_off(curve), _profile(setting)
+    left, right = st.columns(2)
+    with left:
+        drawn = plots.trade_off_curve(
+            table,
+            mode=theme.mode(),
+            advantage=accounting.advantage(curve),
+            best=privacy_tables.widest(table),
+        )
+        show_figure(drawn, table, FigureInfo("trade_off", settings, [badges.THEORY]))
+    with right:
+        drawn = plots.epsilon_against_delta(pairs, mode=theme.mode(), delta=setting.delta)
+        show_figure(drawn, pairs, FigureInfo("profile", settings, [badges.THEORY]))
+    for column, odd, icon in zip(
+        st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True
+    ):
+        with column, st.container(border=True, height="stretch"):
+            st.markdown(f":material/{icon}: {odd.sentence}")
+    summary = accounting.gaussian_summary(curve)
+    numbers = {
+        "mu": round_up(summary.mu),
+        "floor": 100 * summary.floor,
+        "overstated": 100 * summary.overstated,
+    }
+    words.say("gaussian_summary", source=curve.source, **numbers)
+
+
+def noise(setting: GaussianSetting, settings: Settings) -> None:
+    """σ for every ε."""
+    table = _noise_curve(dataclasses.replace(setting, noise_multiplier=1.0))
+    drawn = plots.noise_against_epsilon(
+        table, mode=theme.mode(), present=(_epsilon(setting).upper, setting.noise_multiplier)
+    )
+    show_figure(drawn, table, FigureInfo("noise", settings, [badges.THEORY]))
+
+
+def rules(setting: GaussianSetting, settings: Settings) -> None:
+    """The same noise under both adjacencies and three samplers."""
+    table = _samplers(setting)
+    noise = (
+        f"σ = {setting.noise_multiplier:.3g}, {setting.steps:,} steps, batch share"
+        f" {100 * setting.sampling_probability:g} %"
+    )
+    caption = f"{noise}, δ = {number_words(setting.delta)}. Upper ends."
+    drawn = plots.bars_of_epsilon(
+        table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption
+    )
+    show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
+    words.say("shuffled", st.warning, icon="shuffle")
+    st.markdown("**What is known of each**")
+    st.markdown(
+        "\n".join(
+            f"- {row.label}, ε = {row.epsilon:.4g}: {row.known}" for row in table.itertuples()
+        )
+    )
+
+
+def composition(setting: GaussianSetting, settings: Settings) -> None:
+    """Training, choosing public data and tuning in one ledger; what tuning leaves for one run."""
+    chosen, trials = local.sliders("selection", "trials")
+    table = _composed(setting, selection=chosen, trials=trials)
+    known = table.dropna(subset=["epsilon"])
+    for row in table[table["epsilon"].isna()].itertuples():
+        st.info(f"**{row.label}**: {row.event}", icon=":material/info:")
+    drawn = plots.bars_of_epsilon(
+        known,
+        mode=theme.mode(),
+        title="What choices add to training",
+        caption="Everything that looks at private rows enters one ledger.",
+    )
+    show_figure(drawn, table, FigureInfo("composition", settings, [badges.THEORY]))
+    budget = _epsilon(setting).upper
+    price = _price(budget, delta=setting.delta, means=(3.0, 10.0, 30.0))
+    title = f"If ε = {budget:.3g} must cover the tuning, one run may spend"
+    caption = (
+        "Best of a random number of runs (Papernot & Steinke 2022, logarithmic law), each a"
+        " full-batch Gaussian run."
+    )
+    drawn = plots.bars_of_epsilon(price, mode=theme.mode(), title=title, caption=caption)
+    show_figure(drawn, price, FigureInfo("tuning_price", settings, [badges.THEORY]))
+    st.caption(
+        "Papers tune on test rows and pay nothing. The rules of every learner here read public"
+        " facts alone, which costs nothing."
+    )
+
+
+VIEWS = {
+    "steps": against_steps,
+    "meaning": meaning,
+    "noise": noise,
+    "rules": rules,
+    "sum": composition,
+}
+"""The looks at one run, by the options of the control."""
+
+
+def code(setting: GaussianSetting) -> None:
+    """The lines that reproduce the numbers."""
+    text = (
+        f"import pillar_core as pc\n\n"
+        f"pc.epsilon({setting.noise_multiplier:.10g},"
+        f" sampling_probability={setting.sampling_probability:g}, steps={setting.steps}, "
+        f'delta={setting.delta:g}, relation="{setting.relation}")\n# {_epsilon(setting)}\n'
+        f"run = pc.accounting.gaussian_run({setting.noise_multiplier:.10g},"
+        f" sampling_probability={setting.sampling_probability:g}, "
+        f"steps={setting.steps})\ncurve = pc.accounting.trade_off(run,"
+        f' relation="{setting.relation}")\n'
+        f"pc.accounting.advantage(curve), pc.accounting.odds(curve)"
+    )
+    with st.expander("The same numbers in Python", icon=":material/code:"):
+        st.code(text, language="python", wrap_lines=True)
+
+
+def _epsilon(setting: GaussianSetting) -> EpsilonBounds:
+    return accounting.epsilon(setting.event, delta=setting.delta, relation=setting.relation)
+
+
+@memory.cache(max_entries=64)
+def _curve(setting: GaussianSetting) -> accounting.TradeOff:
+    return accounting.trade_off(setting.event, relation=setting.relation)
