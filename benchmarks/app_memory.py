@@ -1,7 +1,7 @@
 """Memory of the app over ten browser sessions of fifty changes each: `python
 benchmarks/app_memory.py [sessions] [changes]`.
 
-A server of its own on an empty cache; real Chromium tabs, all open at once, move k and ε on Explore
+A server of its own on an empty cache; real Chromium tabs, all open at once, move k and ε on Curves
 and wait for each answer. What the server holds must stay flat once every session has made its first
 changes.
 """

@@ -1,4 +1,4 @@
-"""Evidence: attack the model, see who is exposed, audit the code, and inject faults to see the
+"""Audit: attack the model, see who is exposed, audit the code, and inject faults to see the
 audit notice."""
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Accounting: from noise to ε and back, by every accountant, and what each number means for one
+"""Count: from noise to ε and back, by every accountant, and what each number means for one
 person."""
 
 from pages.frame import local, navigation

@@ -1,5 +1,5 @@
-"""Explore k × ε: a model is trained when a slider is released; around it the curves, the plane and
-what they mean."""
+"""Curves over k and ε: a model is trained when a slider is released; around it the curves, the
+plane and what they mean."""
 
 import streamlit as st
 

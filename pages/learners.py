@@ -1,4 +1,4 @@
-"""Compare: every learner at one budget on the same rows, and what one change does to them."""
+"""Learners: every learner at one budget on the same rows, and what one change does to them."""
 
 import streamlit as st
 

@@ -1,5 +1,5 @@
-"""Theory lab: sample sizes of every theorem with its ranges checked, and playgrounds whose truth is
-known."""
+"""Playgrounds: sample sizes of every theorem with its ranges checked, and playgrounds whose truth
+is known."""
 
 from pages.frame import local, navigation
 from pages.parts.playgrounds import theorems

@@ -1,4 +1,4 @@
-"""Screen public data: which candidate lies nearest to the private rows, how sure that is, and what
+"""Public data: which candidate lies nearest to the private rows, how sure that is, and what
 finding out costs."""
 
 import streamlit as st

@@ -1,4 +1,4 @@
-"""Data & backbone: what is private, what is public, what the features look like, and how to bring
+"""Rows: what is private, what is public, what the features look like, and how to bring
 your own."""
 
 import streamlit as st

@@ -1,4 +1,4 @@
-"""Geometry: does projecting help on these rows? Spectrum, margins, ξ_k and a predicted best k
+"""Why: does projecting help on these rows? Spectrum, margins, ξ_k and a predicted best k
 beside the measured one."""
 
 import streamlit as st

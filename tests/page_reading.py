@@ -121,7 +121,7 @@ def _shown(node: Any) -> str:
 
 
 def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
-    """The name of a file that was uploaded on Data and is private from now on."""
+    """The name of a file that was uploaded on Rows and is private from now on."""
     app.file_uploader(key="upload").set_value(
         [(filename, content, "application/octet-stream")]
     ).run()

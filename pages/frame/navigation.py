@@ -72,6 +72,11 @@ def _targets() -> dict[str, Any]:
     }
 
 
+def title(name: str) -> str:
+    """What the menu calls a page."""
+    return next(title for page, title, _ in PAGES if page == name)
+
+
 def address(name: str) -> str:
     """Where a page lives below the app's own address."""
     return "" if name == PAGES[0][0] else name

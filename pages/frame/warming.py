@@ -21,7 +21,7 @@ others take a core."""
 
 @contextlib.asynccontextmanager
 async def ahead(_: st.App) -> AsyncIterator[None]:
-    """Around the server's life: before it answers, imports what Home and Explore draw their first
+    """Around the server's life: before it answers, imports what Start and Curves draw their first
     results with."""
     _import(
         "pages.parts.curves.figures"

@@ -1,4 +1,4 @@
-"""Runs and Learn in a real browser: a sweep that loses its worker and its jobs process, links to
+"""Runs and Lessons in a real browser: a sweep that loses its worker and its jobs process, links to
 views, the lesson."""
 
 import contextlib

@@ -107,7 +107,7 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
 
 
 def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
-    """Rows, Geometry, Runs and Audit still did."""
+    """Rows, Why, Runs and Audit still did."""
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
     for page in ("curves", "learners", "why", "rows", "audit", "runs"):
@@ -178,7 +178,7 @@ def test_screening_is_a_look(start):
 
 
 def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
-    """Screen, then Answer: the file said that test accuracy was in sight, and the ranking's ε was
+    """Public data, then Answer: the file said that test accuracy was in sight, and the ranking's ε was
     in no number."""
     handed = []
     monkeypatch.setattr(

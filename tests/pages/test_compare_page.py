@@ -1,4 +1,4 @@
-"""Compare: the view in the link, seeds that are counted and not assumed, and words where a view
+"""Learners: the view in the link, seeds that are counted and not assumed, and words where a view
 cannot be drawn."""
 
 import math

@@ -1,4 +1,4 @@
-"""Data & backbone: rows by path, the choice of public rows, a backbone with its weights,
+"""Rows: rows by path, the choice of public rows, a backbone with its weights,
 extraction, and what is told meanwhile."""
 
 import io

@@ -1,4 +1,4 @@
-"""The Evidence and Accounting pages: every view draws, faults are caught on the page, numbers agree
+"""The pages Audit and Count: every view draws, faults are caught on the page, numbers agree
 with the library."""
 
 import html
@@ -153,7 +153,7 @@ def test_accounting_meets_a_risk(start: Start) -> None:
 
 
 def test_the_sidebars_run_has_the_same_numbers_on_every_page(start: Start) -> None:
-    """Accounting once solved σ for 1,000 steps, where the run that every other page shows takes
+    """Count once solved σ for 1,000 steps, where the run that every other page shows takes
     five."""
     asked = {"seeds": "1", "learners": "pillar"}
     explore = start("curves", view="why", **asked)

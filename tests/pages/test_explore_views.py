@@ -1,4 +1,4 @@
-"""Explore's switch for how the step size is chosen (in the link, honest about its price), and its
+"""Curves' switch for how the step size is chosen (in the link, honest about its price), and its
 view by class."""
 
 from __future__ import annotations

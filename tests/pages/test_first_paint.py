@@ -1,4 +1,4 @@
-"""The first paint of Home and Explore comes from the starter: before torch is imported, before a
+"""The first paint of Start and Curves comes from the starter: before torch is imported, before a
 row is loaded."""
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Get it: from the card of a set that is not here, over its download and its features, to Explore;
+"""Get it: from the card of a set that is not here, over its download and its features, to Curves;
 from a server on the loopback."""
 
 import socket
@@ -71,7 +71,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to_explore(
     start: Start, hub: Served
 ) -> None:
-    """The size is asked for by a press and said before the next; Screen offers the set; weights
+    """The size is asked for by a press and said before the next; Public data offers the set; weights
     hand on to the extraction."""
     app = start("rows")
     app.selectbox(key="local-widget.paper-set").set_value("by name").run()

@@ -1,4 +1,4 @@
-"""Learn: guess before the reveal, one control a step, answers that are measured, links for a
+"""Lessons: guess before the reveal, one control a step, answers that are measured, links for a
 class."""
 
 import re

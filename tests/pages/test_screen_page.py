@@ -1,4 +1,4 @@
-"""The screening page: a diagnostic says that it is one, ε turns it into a release, its link
+"""The page Public data: a diagnostic says that it is one, ε turns it into a release, its link
 restores it, every view draws."""
 
 import pytest

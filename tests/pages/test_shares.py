@@ -436,7 +436,7 @@ def test_a_visitors_link_looks_at_no_set_in_files(
 def test_visitors_are_offered_no_set_in_files(
     public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
 ):
-    """Answer, Screen and Data listed what lies in the operator's data folder, and Answer trained
+    """Answer, Public data and Rows listed what lies in the operator's data folder, and Answer trained
     with it."""
     monkeypatch.setattr(DatasetCard, "is_here", lambda *_: True)
     read, load = [], DatasetCard.load
@@ -493,7 +493,7 @@ LINKS = [
 def test_no_view_computes_for_who_has_nothing_left(
     public: None, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only Explore asked for what is left to all: other views trained, audited and solved as long
+    """Only Curves asked for what is left to all: other views trained, audited and solved as long
     as a visitor's own share lasted."""
     rows = {"data": "digits", "method": "pillar_kalman", "k": "0"}
     start("curves", **rows)

@@ -1,4 +1,4 @@
-"""The question of the Answer page: which public sets could be used, and the advice about them,
+"""The question of the page Answer: which public sets could be used, and the advice about them,
 computed once."""
 
 import contextlib

@@ -69,7 +69,7 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
             )
         navigation.link(
             "curves",
-            "See it in Explore, curves and all",
+            "See it on Curves",
             changes=choice["settings"] if choice else _in_explore(advice),
         )
 
@@ -203,7 +203,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     panels.cost_panel(core.run(settings), settings)
     navigation.link(
         "curves",
-        "Confusion matrix and misread rows, in Explore",
+        "Confusion matrix and misread rows, on Curves",
         changes=_in_explore(advice) | {"view": "classes"},
     )
 
@@ -259,7 +259,7 @@ def _show_verdict(
         name: getattr(choices[verdict.better], name) for name in ("method", "public")
     }
     navigation.link(
-        "curves", f"{plain.text(titles[verdict.better])} instead, in Explore", changes=changes
+        "curves", f"{plain.text(titles[verdict.better])} instead, on Curves", changes=changes
     )
 
 

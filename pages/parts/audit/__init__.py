@@ -1,1 +1,1 @@
-"""The Evidence page: attacks, audits, the leak of a score."""
+"""The page Audit: attacks, audits, the leak of a score."""

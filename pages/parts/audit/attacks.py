@@ -1,4 +1,4 @@
-"""The Evidence page's attacks: on one run, membership inference under the guarantee's ceiling and
+"""The attacks of the page Audit: on one run, membership inference under the guarantee's ceiling and
 individual privacy by row; what the best informed attacker sees of one image in one release; and
 what a score without noise tells about one private row.
 """

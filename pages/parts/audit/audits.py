@@ -1,4 +1,4 @@
-"""The Evidence page's audits: power first, then trials of the learner itself, then fault
+"""The audits of the page Audit: power first, then trials of the learner itself, then fault
 injection."""
 
 import math

@@ -1,1 +1,1 @@
-"""The Accounting page's views."""
+"""The page Count: a run of noisy steps, counted."""

@@ -1,4 +1,4 @@
-"""The Accounting page's views of one run of noisy steps."""
+"""What the page Count shows of one run of noisy steps."""
 
 import dataclasses
 import math

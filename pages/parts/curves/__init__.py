@@ -1,1 +1,1 @@
-"""The Explore page: the result of a slider, its curves, tuning, release."""
+"""The page Curves: the result of a slider, its curves, tuning, release."""

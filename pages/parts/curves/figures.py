@@ -1,4 +1,4 @@
-"""What Explore draws below the result: curves over k and over ε, the whole plane, classes, odds,
+"""What Curves draws below the result: curves over k and over ε, the whole plane, classes, odds,
 reasons."""
 
 import math
@@ -299,7 +299,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
 def _curves_figure(
     key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame
 ) -> Figure:
-    """Explore's figure over k without the visit's own runs: to draw it anew would cost each move
+    """The figure over k without the visit's own runs: to draw it anew would cost each move
     more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)
     style: Form = {

@@ -1,7 +1,6 @@
-"""Explore's panels on one run: whom it serves and whom it misreads, class by class; test rows whose
-answer privacy changed, and one row, perhaps edited, read by the models a release could have been;
-what each part costs in accuracy; and one training, step by step.
-"""
+"""Panels of the page Curves on one run: whom it serves and whom it misreads, class by class; test
+rows whose answer privacy changed, and one row, perhaps edited, read by the models a release could
+have been; what each part costs in accuracy; and one training, step by step."""
 
 import dataclasses
 import math

@@ -1,1 +1,1 @@
-"""The Compare page: one budget, and the views that vary one thing."""
+"""The page Learners: one budget, and the views that vary one thing."""

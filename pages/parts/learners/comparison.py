@@ -1,5 +1,5 @@
-"""What Compare draws: every learner at every budget, or one thing that varies while the rest stays;
-missing runs come as a job."""
+"""What Learners draws: every learner at every budget, or one thing that varies while the rest
+stays; missing runs come as a job."""
 
 import dataclasses
 import math
@@ -129,7 +129,7 @@ def draw(settings: Settings) -> None:
     show_figure(figure, lines, info, takes=["epsilon", "method"])
     st.caption(
         "Click a point, or choose a line of its table, to take its learner and its ε in the sidebar"
-        " and on Explore."
+        " and on Curves."
     )
     _table(lines)
 

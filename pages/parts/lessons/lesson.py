@@ -1,6 +1,6 @@
-"""The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends
-along. Before and after it, three questions show what the class learnt about the risk that an ε
-leaves.
+"""The lesson: guess, reveal, move the one control, go on; and on another page the task that a step
+sends along. Before and after it, three questions show what the class learnt about the risk that an
+ε leaves.
 
 After Nanayakkara et al., "What are the chances? Explaining the epsilon parameter in differential
 privacy", USENIX Security 2023, who measure objective risk comprehension; the items are our own."""

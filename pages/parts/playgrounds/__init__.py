@@ -1,1 +1,1 @@
-"""The Theory page: calculators and playgrounds."""
+"""The page Playgrounds: calculators and playgrounds."""

@@ -1,6 +1,6 @@
-"""The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form,
-and the ranges it states. And its playgrounds with known truth: a Gaussian mixture, and disjunctions
-of random graphs."""
+"""The calculators of the page Playgrounds: a theorem, its inputs, its numbers in printed and
+corrected form, and the ranges it states. And its playgrounds with known truth: a Gaussian mixture,
+and disjunctions of random graphs."""
 
 import math
 from typing import Any, Literal

@@ -1,1 +1,1 @@
-"""The Screen page: the question, the sets it is about, the answer drawn."""
+"""The page Public data: the question, the sets it is about, the answer drawn."""

@@ -1,4 +1,4 @@
-"""The screening page's choice: its controls, its place in the link, and the answers to its
+"""The choice of the page Public data: its controls, its place in the link, and the answers to its
 questions, kept on disk."""
 
 import dataclasses

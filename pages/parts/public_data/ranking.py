@@ -1,4 +1,4 @@
-"""What the screening page draws: the verdict, the ranking with its nulls, and what lies behind
+"""What the page Public data draws: the verdict, the ranking with its nulls, and what lies behind
 it."""
 
 import dataclasses

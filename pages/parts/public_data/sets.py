@@ -1,5 +1,5 @@
-"""The sets that the screening page offers: the app's own, those of the registry that are here, and
-what a user brings."""
+"""The sets that the page Public data offers: the app's own, those of the registry that are here,
+and what a user brings."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""The Data & backbone page: gallery, upload, extraction, rows."""
+"""The page Rows: gallery, upload, extraction, rows."""

@@ -12,7 +12,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from pages.frame import badges, local, memory, plain, session, words
+from pages.frame import badges, local, memory, navigation, plain, session, words
 from pages.frame.settings import AUTO, PARAMS, PART
 from pages.parts.rows.overview import show_rows
 from pillar_core import data
@@ -359,6 +359,7 @@ def consequence(meaning: str, *, is_shared: bool) -> None:
         st.warning(f"{plain.text(meaning)} {advice}", icon=":material/lock_open:")
     else:
         st.info(
-            f"{plain.text(meaning)} The closer they are to yours, the better: see **Public data**.",
+            f"{plain.text(meaning)} The closer they are to yours, the better.",
             icon=":material/lock:",
         )
+        navigation.link("public_data", f"Compare candidates on {navigation.title('public_data')}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import core, failures, local, memory, plain, session, words
+from pages.frame import core, failures, local, memory, navigation, plain, session, words
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pages.parts.rows import brought, wizard
@@ -80,10 +80,8 @@ def panel(settings: Settings) -> bool:
     reader.prepare()
     words.say("where_rows_lie")
     if codec.is_stored("data", settings.data):
-        st.success(
-            "**Your rows are the private data** of every page now: **Explore** trains on them.",
-            icon=":material/lock:",
-        )
+        st.success("**Your rows are the private data** of every page now.", icon=":material/lock:")
+        navigation.link("curves", f"Train on them on {navigation.title('curves')}")
     for upload in uploads.list_uploads():
         with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
             st.text(upload.title)

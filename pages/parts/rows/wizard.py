@@ -301,7 +301,7 @@ def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public:
         )
         if (
             public != raw.MADE_UP and answers.text is None and not raw.why_not_made_up(rows)
-        ):  # a candidate on Screen
+        ):  # a candidate on Public data
             brought.keep_public(made_up[0](), made_up[1], rows)
         brought.let_go([answers.private, *answers.public])
 

@@ -45,7 +45,7 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
     else:
         st.success(
             "Every run of this grid is there already: your own under **Results**, those that ship"
-            " on **Home** and **Explore**.",
+            " on Start and Curves.",
             icon=":material/check_circle:",
         )
     st.download_button(

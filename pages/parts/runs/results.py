@@ -211,7 +211,7 @@ def _link(chosen: pd.DataFrame, runs: pd.DataFrame) -> None:
             changes = {name: getattr(settings, name) for name in (*codec.PINNED, "controls")}
             navigation.link(
                 "curves",
-                plain.text(f"Open on Curves: {words_of(line)}"),
+                plain.text(f"Open on {navigation.title('curves')}: {words_of(line)}"),
                 icon=":material/show_chart:",
                 changes=changes,
             )

@@ -1,1 +1,1 @@
-"""The Geometry page: what is drawn, for which sets, from cached calls."""
+"""The page Why: what is drawn, for which sets, from cached calls."""

@@ -1,4 +1,4 @@
-"""What the geometry page draws: ξ_k, margins, the spectrum and the predicted best k; from cached
+"""What the page Why draws: ξ_k, margins, the spectrum and the predicted best k; from cached
 calls of the library, so that what a slider touches finds rows, bases and separators ready."""
 
 import dataclasses
