@@ -34,4 +34,17 @@ with contextlib.suppress(PillarError):  # the view says what is wrong
             " rows, and not of this model: "
         )
         receipts.offer_evidence(settings, attacks=[source + verdict.replace("*", "")])
-VIEWS[local.choice("evidence-view")](settings)
+view = local.choice(
+    "evidence-view",
+    label="View",
+    default="attack",
+    options={
+        "attack": "Attack the model",
+        "rows": "Who is exposed",
+        "image": "Reconstruct a row",
+        "score": "What a score leaks",
+        "audit": "Audit the code",
+        "sabotage": "Fault injection",
+    },
+)
+VIEWS[view](settings)

@@ -10,5 +10,17 @@ lesson.banner(settings)
 setting = noisy_steps.controls(settings)
 if setting is not None:
     noisy_steps.numbers(setting)
-    noisy_steps.VIEWS[local.choice("accounting-view")](setting, settings)
+    view = local.choice(
+        "accounting-view",
+        label="View",
+        default="steps",
+        options={
+            "steps": "ε against steps",
+            "meaning": "What it means",
+            "noise": "Noise for a budget",
+            "rules": "Other rules",
+            "sum": "Training + choices",
+        },
+    )
+    noisy_steps.VIEWS[view](setting, settings)
     noisy_steps.code(setting)

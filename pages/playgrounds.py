@@ -5,4 +5,14 @@ from pages.frame import local, navigation
 from pages.parts.playgrounds import theorems
 
 settings = navigation.begin()
-theorems.VIEWS[local.choice("theory-view")](settings)
+view = local.choice(
+    "theory-view",
+    label="Playground",
+    default="mixture",
+    options={
+        "mixture": "Gaussian mixture",
+        "theorems": "Theorems",
+        "disjunctions": "Disjunctions",
+    },
+)
+theorems.VIEWS[view](settings)

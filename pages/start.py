@@ -24,7 +24,18 @@ table = core.hero_table()
 door, *doors = _OFFERS["doors"]
 left, right = st.columns([2.5, 1])
 with left:
-    epsilon = local.choice("home-epsilon")
+    epsilon = local.choice(
+        "home-epsilon",
+        label="ε, privacy budget: smaller protects each person more",
+        help=(
+            "ε limits what the model reveals about any one row. Smaller protects "
+            "more. The bold curve belongs to this ε."
+        ),
+        default=0.1,
+        options=[0.1, 0.3, 1.0, 3.0],
+        form="ε = {:g}",
+        sets="epsilon",
+    )
     if table is None:
         words.say("no_starter", st.info, icon="inventory_2")
     else:

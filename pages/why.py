@@ -37,4 +37,16 @@ words.metrics(
 ratio, kind = projection.collapse(settings)
 if ratio is not None:
     words.say("collapse", ratio=ratio, kind=kind)
-projection.VIEWS[local.choice("geometry-view")](settings)
+view = local.choice(
+    "geometry-view",
+    label="View",
+    default="xi",
+    options={
+        "gain": "When it helps",
+        "xi": "ξ: what k directions miss",
+        "margins": "Margins",
+        "spectrum": "Spectrum",
+        "best": "Best k",
+    },
+)
+projection.VIEWS[view](settings)

@@ -18,28 +18,30 @@ from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 from page_reading import Start, words
 from pages.frame import exports, memory, shares
+from pages.parts.count import noisy_steps
+from pages.parts.playgrounds import theorems
+from pages.parts.why import projection
 from pillar_core import mode
 from pillar_core.data import places, uploads
 from pillar_core.data.cards import DatasetCard
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Ledger
-from pillar_core.registry import toml_tables
 
 PAGES = Path(shares.__file__).resolve().parents[1]
-CONTROLS = toml_tables(PAGES / "frame/local.toml")
 FREE_VIEWS = ("theory-view:theorems",)
 WITH_VIEWS = {
-    "count": "accounting-view",
-    "audit": "evidence-view",
-    "why": "geometry-view",
-    "playgrounds": "theory-view",
+    "count": [f"accounting-view:{view}" for view in noisy_steps.VIEWS],
+    "audit": [
+        f"evidence-view:{view}"
+        for view in ("attack", "rows", "image", "score", "audit", "sabotage")
+    ],
+    "why": [f"geometry-view:{view}" for view in projection.VIEWS],
+    "playgrounds": [f"theory-view:{view}" for view in theorems.VIEWS],
 }
-"""The control of each page that chooses its view."""
+"""What links say of the views of each page that offers some."""
 SOLVED = {"count": ";accounting-from:epsilon"}
 """The start from which a view computes anything."""
-SOLVED_VIEW = (
-    f"accounting-view:{next(iter(CONTROLS['accounting-view']['options']))}{SOLVED['count']}"
-)
+SOLVED_VIEW = f"accounting-view:steps{SOLVED['count']}"
 FREE = {
     "core": [
         "_features",
@@ -474,9 +476,9 @@ def test_who_has_spent_the_seconds_still_gets_what_ran_before(
 
 LINKS = [
     *(
-        (page, {"controls": f"{control}:{view}{SOLVED.get(page, '')}"})
-        for page, control in WITH_VIEWS.items()
-        for view in CONTROLS[control]["options"]
+        (page, {"controls": f"{view}{SOLVED.get(page, '')}"})
+        for page, views in WITH_VIEWS.items()
+        for view in views
     ),
     *(("curves", {"view": view}) for view in ("noise", "rows", "why")),
     *(

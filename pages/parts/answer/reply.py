@@ -139,7 +139,15 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     is on; with Stop while they train."""
     if receipts.is_locked(settings):
         return
-    if not local.toggle(model.LOOK):
+    if not local.toggle(
+        model.LOOK,
+        label="Look at the test rows",
+        help=(
+            "Trains on the private rows and reads the test rows: not private. A model that is taken"
+            " away afterwards says so."
+        ),
+        unlinked="Looking is not private; a link must not do it for others.",
+    ):
         st.caption("Nothing was read so far.")
         return
     history.look(settings)

@@ -95,8 +95,29 @@ def image(settings: Settings) -> None:
         )
         return
     left, right = st.columns(2)
-    epsilon = float(local.slider("image-epsilon", _CHOICES, title=plots.epsilon_value, place=left))
-    row = int(local.slider("image-row", range(1, _IMAGES + 1), place=right)) - 1
+    epsilon = float(
+        local.slider(
+            "image-epsilon",
+            _CHOICES,
+            title=plots.epsilon_value,
+            place=left,
+            label="ε of the release",
+            help="The framed picture; the others stay.",
+            default=100.0,
+        )
+    )
+    row = (
+        int(
+            local.slider(
+                "image-row",
+                range(1, _IMAGES + 1),
+                place=right,
+                label="Image",
+                default=1,
+            )
+        )
+        - 1
+    )
     pixels = dataclasses.replace(
         settings, backbone="raw_pixels", method=reconstruction.LEARNER, epsilon=epsilon
     )
@@ -153,10 +174,18 @@ def attack(settings: Settings) -> None:
     if reason := evidence.supports(settings.method):
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
     elif len(attacks) == 1:
-        style = local.element(
-            "lira-run", label=f"Attack harder: train {evidence.SHADOWS} shadow heads"
+        st.button(
+            label=f"Attack harder: train {evidence.SHADOWS} shadow heads",
+            key="lira-run",
+            help=(
+                "LiRA: some seconds. Heads of the same learner, each on half of a pool "
+                "of rows, show how one row moves the model."
+            ),
+            icon=":material/groups:",
+            type="primary",
+            on_click=local.put,
+            args=("evidence-lira", core.run_key(settings)),
         )
-        st.button(**style, on_click=local.put, args=("evidence-lira", core.run_key(settings)))
     rates = evidence.rates_under(attacks, ceiling)
     st.markdown(
         "**Members found at few false alarms**, with exact 95 % intervals, beside the most that the"

@@ -43,7 +43,12 @@ def audit(settings: Settings) -> None:
         return
     record = core.run(settings)
     claimed, epsilon = evidence_attacks.ceiling_of(record), record.guarantee.epsilon.upper
-    trials = local.slider("audit-redraws")
+    trials = local.slider(
+        "audit-redraws",
+        label="Trials in each world",
+        default=200,
+        options=[100, 200, 400, 1000],
+    )
     table = _power(claimed, settings.delta, epsilon, trials)
     figure = plots.audit_power(
         table, mode=theme.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE
@@ -58,7 +63,14 @@ def audit(settings: Settings) -> None:
     else:
         label = f"Now audit: train {2 * (trials + max(evidence.FEWEST_PILOT, trials // 4)):,} heads"
         st.button(
-            **local.element("audit-run", label=label),
+            label=label,
+            key="audit-run",
+            help=(
+                "Some seconds: the learner itself, with a mislabelled canary among the "
+                "first private rows and without it."
+            ),
+            icon=":material/fact_check:",
+            type="primary",
             on_click=local.put,
             args=("evidence-audit", wanted),
         )
@@ -96,9 +108,26 @@ def verdict(settings: Settings) -> str:
 def fault_injection(settings: Settings) -> None:
     """A switch for each fault, the audit's verdict at once, and all faults side by side."""
     titles = {str(fault): "nothing" if fault is Fault.NONE else str(fault) for fault in Fault}
-    name = local.choice("fault", titles, str(Fault.SPENT_TWICE))
+    name = local.choice(
+        "fault",
+        titles,
+        str(Fault.SPENT_TWICE),
+        label="What is wrong with the code?",
+        help=(
+            "Learners that are broken on purpose. None of them can be chosen "
+            "anywhere else in the app."
+        ),
+    )
     left, right = st.columns([2.4, 1], vertical_alignment="center")
-    claim = local.slider("claim", place=right)
+    claim = local.slider(
+        "claim",
+        place=right,
+        label="It claims ε",
+        help="The ε that the broken code goes on claiming, at δ = 10⁻⁵.",
+        default=4.0,
+        options=[0.5, 1.0, 2.0, 4.0, 8.0],
+        form="{:g}",
+    )
     outcome = _with_fault(Fault(name), epsilon=claim, seed=settings.seed)
     left.markdown(f"## {auditing.FAULT_WORDS[outcome.fault]}")
     _verdict(outcome, claim)

@@ -28,7 +28,11 @@ def model_panel() -> None:
             f"This is a public server: it takes no files. {mode.ADVICE}", icon=":material/public:"
         )
         return
-    file = st.file_uploader(**local.element("check-model"))
+    file = st.file_uploader(
+        label="A model's zip",
+        key=local.unlinked_key("check-model", "A file does not travel in a link."),
+        type="zip",
+    )
     if file is None:
         return
     with failures.show_refusal("This is no model that can be read."):
@@ -63,10 +67,40 @@ def _private_test(file: Any) -> None:
     """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the
     button that spends it."""
     with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
-        rows = st.file_uploader(**local.element("check-rows"))
+        rows = st.file_uploader(
+            label="Rows",
+            key=local.unlinked_key(
+                "check-rows", "A file does not travel in a link, and a link spends no ε."
+            ),
+            help=(
+                "As what the model was trained on was brought: a table, npz or zip of "
+                "images. All rows count, or those named as test rows."
+            ),
+            type=["csv", "parquet", "npz", "zip"],
+        )
         epsilon, metric = model.controls(len(load_model(file).classes), of="check")
-        person = st.text_input(**local.element("check-person")).strip()
-        most = st.number_input(**local.element("check-most"), value=None)
+        person = st.text_input(
+            label="Column that says whose the rows are",
+            key=local.unlinked_key(
+                "check-person", "A file does not travel in a link, and a link spends no ε."
+            ),
+            help=(
+                "Where one person may have several rows: ε is then a person's, and the "
+                "first so many count."
+            ),
+        ).strip()
+        most = st.number_input(
+            label="Most rows of one person",
+            key=local.unlinked_key(
+                "check-most", "A file does not travel in a link, and a link spends no ε."
+            ),
+            help=(
+                "Where one person may have several rows: ε is then a person's, and the "
+                "first so many count."
+            ),
+            min_value=1,
+            value=None,
+        )
         request = {
             "epsilon": epsilon,
             "metric": metric,
@@ -74,7 +108,11 @@ def _private_test(file: Any) -> None:
             "rows_per_person": most,
         }
         st.button(
-            **local.element("check-spend"),
+            label="Spend it and test",
+            key="check-spend",
+            help="The ε is of these rows alone.",
+            icon=":material/lock:",
+            type="primary",
             disabled=rows is None,
             on_click=_spend,
             args=(file, rows, request),
@@ -95,20 +133,39 @@ def _spend(file: Any, rows: Any, request: dict[str, Any]) -> None:
 
 
 _LABELS = {name: field.label for name, field in check.FIELDS.items()}
-_EITHER = (("epochs", "steps"), ("noise_multiplier", "epsilon"))
-"""Two ways to say one number; `check-` and the second is the control that asks for which."""
+EXAMPLE = """# An example: paste your own script here.
+loader = DataLoader(rows, batch_size=500)
+engine = PrivacyEngine()
+model, optimizer, loader = engine.make_private_with_epsilon(
+    module=model, optimizer=optimizer, data_loader=loader,
+    target_epsilon=3.0, target_delta=1e-5, epochs=20, max_grad_norm=1.0,
+)"""
+_EITHER = (
+    (("epochs", "steps"), "Length in", None),
+    (
+        ("noise_multiplier", "epsilon"),
+        "Noise given as",
+        "σ, or the ε that your library solves σ for.",
+    ),
+)
+"""Two ways to say one number, with label and hint of the control that asks for which; it is called
+`check-` and the second."""
 
 
 def inputs(read: check.Reading, *, has_script: bool) -> Form:
     """The numbers of a run by name; with a script they start empty, and you may leave out those
     that it has."""
     hidden, values = set[str](), Form()
-    for column, names in zip(st.columns(2), _EITHER, strict=True):
+    for column, (names, label, hint) in zip(st.columns(2), _EITHER, strict=True):
         chosen = next((name for name in names if name in read.values), None)
         if chosen is None:
             with column:
                 chosen = local.choice(
-                    f"check-{names[1]}", {name: _LABELS[name] for name in names}, names[0]
+                    f"check-{names[1]}",
+                    {name: _LABELS[name] for name in names},
+                    names[0],
+                    label=label,
+                    help=hint,
                 )
         hidden.add(check.ALTERNATIVES[chosen])
     columns = st.columns(3)
@@ -130,7 +187,20 @@ def inputs(read: check.Reading, *, has_script: bool) -> Form:
 def sampler(*, has_script: bool) -> str | None:
     """How batches are drawn."""
     words = ({"": "As the script says"} if has_script else {}) | check.SAMPLERS
-    return local.select("check-sampler", words, next(iter(words))) or None
+    return (
+        local.select(
+            "check-sampler",
+            words,
+            next(iter(words)),
+            label="Batches are",
+            help=(
+                "How rows come into a batch. A DataLoader with shuffle=True shuffles; "
+                "Opacus turns it into Poisson samples by default, fastDP and Keras do "
+                "not."
+            ),
+        )
+        or None
+    )
 
 
 @memory.cache(max_entries=32)

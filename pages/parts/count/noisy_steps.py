@@ -39,7 +39,17 @@ def controls(settings: Settings) -> GaussianSetting | None:
     """The run in question: the sidebar's, or steps, batch share and noise, solved from the
     sidebar's ε or set by hand."""
     left, middle, right = st.columns([1.6, 1, 1])
-    how = local.choice("accounting-from", place=left)
+    how = local.choice(
+        "accounting-from",
+        place=left,
+        label="Start from",
+        help=(
+            "This run: the sidebar's learner and settings. Else ε, σ, or the most "
+            "that any attack may reach, with steps and batches of your choice."
+        ),
+        default="run",
+        options={"run": "This run", "epsilon": "Sidebar's ε", "noise": "Noise", "risk": "A risk"},
+    )
     if how == "run":
         left.caption(
             f"The sidebar's run of {pc.METHODS[settings.method].title}, not a model that Answer"
@@ -47,12 +57,58 @@ def controls(settings: Settings) -> GaussianSetting | None:
         )
         return _this_run(settings)
     steps, share = (
-        local.slider("accounting-steps", place=middle),
-        local.slider("accounting-share", place=right),
+        local.slider(
+            "accounting-steps",
+            place=middle,
+            label="Steps",
+            help="Noisy steps taken.",
+            default=1000,
+            options=[1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10000],
+            form="{:,}",
+        ),
+        local.slider(
+            "accounting-share",
+            place=right,
+            label="Batch share",
+            help=(
+                "q, the chance of each row to be in a step's batch; 100 % is a full "
+                "batch. 2.28 % is 1,024 of 45,000 rows."
+            ),
+            default=0.0228,
+            options=[0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0],
+            form="percent",
+        ),
     )
     run = {"sampling_probability": share, "steps": steps, "relation": settings.relation}
     if how == "noise":
-        noise_multiplier = local.slider("accounting-noise", place=left)
+        noise_multiplier = local.slider(
+            "accounting-noise",
+            place=left,
+            label="Noise multiplier σ",
+            help="σ, the noise's standard deviation over the clip norm.",
+            default=1.0,
+            options=[
+                0.3,
+                0.4,
+                0.5,
+                0.6,
+                0.7,
+                0.8,
+                0.9,
+                1.0,
+                1.2,
+                1.5,
+                2.0,
+                3.0,
+                5.0,
+                8.0,
+                12.0,
+                20.0,
+                40.0,
+                80.0,
+            ],
+            form="{:g}",
+        )
     elif how == "risk":
         most, rate = _risk()
         noise_multiplier = _noise_for_risk(most, false_positive_rate=rate, **run)
@@ -100,9 +156,37 @@ def _this_run(settings: Settings) -> GaussianSetting | None:
 def _risk() -> tuple[float, float | None]:
     """The most that an attack may reach, and the false-alarm rate at which; None for even bets."""
     left, right = st.columns(2)
-    if local.choice("accounting-risk", place=left) == "guess":
-        return 1 / local.slider("accounting-one-in", place=right), None
-    return local.slider("accounting-found", place=right), 0.01
+    if (
+        local.choice(
+            "accounting-risk",
+            place=left,
+            label="Prevent",
+            help=(
+                "Guesses about one row that the model turns from wrong to right, or "
+                "members that a careful attacker finds."
+            ),
+            default="guess",
+            options={"guess": "Bets turned right", "found": "Members found at 1 % false alarms"},
+        )
+        == "guess"
+    ):
+        return 1 / local.slider(
+            "accounting-one-in",
+            place=right,
+            label="One in",
+            help="At most one bet in so many is turned. A coin wins half of them anyway.",
+            default=20,
+            options=[3, 5, 10, 20, 50, 100, 200, 500, 1000],
+        ), None
+    return local.slider(
+        "accounting-found",
+        place=right,
+        label="At most",
+        help="At most this share of the members; blind accusation finds 1 %.",
+        default=0.05,
+        options=[0.011, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5],
+        form="percent",
+    ), 0.01
 
 
 def numbers(setting: GaussianSetting) -> None:
@@ -138,7 +222,16 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
         side_by_side, hide_index=True, key="accountants", column_config=words.columns("accountants")
     )
     if not has_slow:
-        st.button(**local.element("slow"), on_click=local.put, args=("accounting-slow", 1))
+        st.button(
+            label="Ask PRV, PLD and Opacus too",
+            key="slow",
+            help=(
+                "Numerical accountants of other projects, up to a few seconds; for comparison only."
+            ),
+            icon=":material/hourglass:",
+            on_click=local.put,
+            args=("accounting-slow", 1),
+        )
 
 
 def meaning(setting: GaussianSetting, settings: Settings) -> None:
@@ -203,7 +296,30 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
 
 def composition(setting: GaussianSetting, settings: Settings) -> None:
     """Training, choosing public data and tuning in one ledger; what tuning leaves for one run."""
-    chosen, trials = local.sliders("selection", "trials")
+    left, right = st.columns(2)
+    chosen = local.slider(
+        "selection",
+        [0.0, 0.1, 0.2, 0.5, 1.0],
+        0.1,
+        place=left,
+        label="ε spent on choosing public data",
+        help=(
+            "ε of the one Gaussian release that picks the public data set, as Public data does; 0"
+            " if that choice is free."
+        ),
+        form="{:g}",
+    )
+    trials = local.slider(
+        "trials",
+        [1, 2, 5, 10, 20, 50],
+        10,
+        place=right,
+        label="Runs that settings are tuned over",
+        help=(
+            "Mean number of runs that settings are tuned over, drawn at random and never told; 1"
+            " is no tuning."
+        ),
+    )
     table = _composed(setting, selection=chosen, trials=trials)
     known = table.dropna(subset=["epsilon"])
     for row in table[table["epsilon"].isna()].itertuples():

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs, local, memory, shares
+from pages.frame import core, jobs, memory, shares
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import mode
@@ -154,7 +154,20 @@ def take_along(settings: Settings) -> None:
         "relation": settings.relation,
     }
     make = shares.charge(lambda: portable.page(settings.data, **setup).encode())
-    st.download_button(**local.element("take-along"), data=make)
+    st.download_button(
+        label="Take this explorer along",
+        key="take-along",
+        help=(
+            "One HTML file with sliders for k and ε and the measured results. It "
+            "needs no server or network, and holds no row."
+        ),
+        icon=":material/deployed_code:",
+        type="tertiary",
+        file_name="explorer.html",
+        mime="text/html",
+        on_click="ignore",
+        data=make,
+    )
 
 
 @memory.cache(max_entries=16, is_free=True)

@@ -225,6 +225,9 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
             "one-row",
             {row: f"test row {row}: {data.classes[labels[row]]}" for row in offered},
             offered[0],
+            label="Row",
+            help="A test row; those whose answer changed, where there are any.",
+            unlinked="Which rows are offered hangs on models that a link does not hold.",
         )
     )
     numbers, label = data.x_test[row].copy(), data.classes[labels[row]]
@@ -372,7 +375,12 @@ def noise_panel(settings: Settings) -> None:
     )
     show_figure(figure, parts.pushes, info)
     numbers = [int(step) for step in parts.pushes["step"]]
-    step = local.slider("noise-step", numbers, numbers[0])
+    step = local.slider(
+        "noise-step",
+        numbers,
+        numbers[0],
+        label="A step in numbers",
+    )
     rows = parts.opened[parts.opened["step"] == step].drop(columns="step")
     st.dataframe(rows, hide_index=True, key="table-noise-step")
     words.say("noise", pushed=plain.text(parts.pushed), k=parts.k, noise=parts.noise)

@@ -55,7 +55,14 @@ def switch() -> None:
         expanded=chosen_by() is not Choosing.RULES,
     ):
         local.choice(
-            "tuning", {name: words["words"] for name, words in SAID.items()}, str(Choosing.RULES)
+            "tuning",
+            {name: words["words"] for name, words in SAID.items()},
+            str(Choosing.RULES),
+            label="Step size chosen by",
+            help=(
+                "Settings that were tried out on private rows are paid for, or the "
+                "number is not differentially private."
+            ),
         )
 
 

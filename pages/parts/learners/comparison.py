@@ -34,7 +34,16 @@ def choose(settings: Settings) -> list[str]:
     able = [name for name, reason in reasons.items() if not reason]
     usual = [name for name in starter.COMPARED if name in able]
     chosen = local.choices(
-        "compare-learners", able, usual, title=lambda name: pc.METHODS[name].title
+        "compare-learners",
+        able,
+        usual,
+        title=lambda name: pc.METHODS[name].title,
+        label="Learners",
+        help=(
+            "Every learner gets the same rows, the same split and the same "
+            "preprocessing, and its own default settings."
+        ),
+        are_many=True,
     )
     unable: dict[str, list[str]] = {}
     for name, reason in reasons.items():
@@ -318,7 +327,16 @@ def _other_set(settings: Settings) -> str | None:
         )
     )
     return (
-        str(local.select("compare-other", names, names[0], title=uploads.title_of))
+        str(
+            local.select(
+                "compare-other",
+                names,
+                names[0],
+                title=uploads.title_of,
+                label="Public rows from",
+                help="Their train rows become public.",
+            )
+        )
         if names
         else None
     )

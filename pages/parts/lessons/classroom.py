@@ -34,7 +34,17 @@ there is no room those without answers whose link nobody used for an hour."""
 def switch() -> None:
     """The teacher's switch, off at first: opens a class of its own, which the class's link then
     names."""
-    session.draw(st.toggle, is_open(), _switch_class, **local.element("lesson-class-switch"))
+    session.draw(
+        st.toggle,
+        is_open(),
+        _switch_class,
+        label="Count the guesses of the class",
+        key=local.unlinked_key("lesson-class-switch", "The link names the class instead."),
+        help=(
+            "Counts for a day, without names, what all who open the class's link "
+            "answer; each step shows it once revealed."
+        ),
+    )
     if st.session_state.pop("lesson-class-refused", False):
         st.warning(
             f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or"

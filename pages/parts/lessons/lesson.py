@@ -136,7 +136,14 @@ def contents(settings: Settings) -> None:
         st.caption(
             "Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab."
         )
-        st.button(**local.element("lesson-reset"), on_click=_reset, args=(lesson,))
+        st.button(
+            label="Start again",
+            key="lesson-reset",
+            icon=":material/replay:",
+            type="tertiary",
+            on_click=_reset,
+            args=(lesson,),
+        )
 
 
 def step(settings: Settings) -> None:
@@ -230,10 +237,17 @@ def _guess(this: Step, place: int) -> int | None:
     """The option that was guessed, None before."""
     with st.container(border=True, key="lesson-question"):
         st.markdown(f"**Guess first.** {this.question}")
-        style: dict[str, Any] = local.element("lesson-radio", of=str(place)) | {
-            "format_func": this.options.__getitem__
-        }
-        guess: int | None = st.radio(**style, options=range(len(this.options)), index=None)
+        guess: int | None = st.radio(
+            "Your guess",
+            range(len(this.options)),
+            index=None,
+            key=local.unlinked_key(
+                f"lesson-radio-{place}", "Guesses stay in each student's own tab."
+            ),
+            format_func=this.options.__getitem__,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
         if not local.value(f"lesson-shown-{place}", 0):
             hint = (
                 "Measures it now: a few models are trained."
@@ -241,7 +255,10 @@ def _guess(this: Step, place: int) -> int | None:
                 else "Computes it now."
             )
             st.button(
-                **local.element("lesson-reveal", help=hint),
+                label="Reveal",
+                key="lesson-reveal",
+                type="primary",
+                help=hint,
                 disabled=guess is None,
                 on_click=_reveal,
                 args=(place, guess),
@@ -266,7 +283,13 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         f"{value:,}" if isinstance(value, int) else str(value) for value in this.values
     ]
     titles = dict(zip(this.values, named, strict=True))
-    position = local.slider("lesson-control", titles, this.start, of=str(place), label=this.control)
+    position = local.slider(
+        "lesson-control",
+        titles,
+        this.start,
+        of=str(place),
+        label=this.control,
+    )
     st.html(
         '<div class="pillar-ends"'
         f' aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>'
@@ -276,7 +299,11 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     info = FigureInfo(f"lesson_{place}", settings, provenance, seeds, is_synthetic=False)
     show_figure(_figure(place, position, theme.mode()), table, info)
     st.markdown(f":material/key: {this.moral}")
-    if this.is_watched and local.toggle("lesson-watch"):
+    if this.is_watched and local.toggle(
+        "lesson-watch",
+        label="Watch the noise",
+        help="One of these trainings step by step: what its rows say, and what noise adds.",
+    ):
         shown: dict[str, Any] = {**this.explore, "k": min(int(position), int(this.explore["k"]))}
         panels.noise_panel(Settings(**shown))
     where = " in the explorer" if this.page == "curves" else ""

@@ -41,12 +41,56 @@ def panel(settings: Settings) -> None:
     with opened:
         left, right = st.columns(2)
         with left:
-            page = local.choice("teach-page", unlinked=_OWN_LINK)
+            page = local.choice(
+                "teach-page",
+                unlinked=_OWN_LINK,
+                label="Opens",
+                default="lessons",
+                options={
+                    "lessons": "the lesson",
+                    "task": "the page that the step sends to, with its task",
+                },
+            )
             numbers = {number: str(place) for place, number in enumerate(of.numbers, 1)}
-            step = local.slider("teach-step", numbers, current, unlinked=_OWN_LINK)
+            step = local.slider(
+                "teach-step",
+                numbers,
+                current,
+                unlinked=_OWN_LINK,
+                label="Step",
+                help="Where the class starts; until it is moved, at the step that is open here.",
+            )
         with right:
             hidden = local.choices(
-                "teach-hide", title=lambda name: codec.PARAMS[name].label, unlinked=_OWN_LINK
+                "teach-hide",
+                title=lambda name: codec.PARAMS[name].label,
+                unlinked=_OWN_LINK,
+                label="Controls to hide in the explorer",
+                help="What is hidden keeps the value that the link carries.",
+                default=[
+                    "data",
+                    "public",
+                    "public_fraction",
+                    "backbone",
+                    "delta",
+                    "seed",
+                    "seeds",
+                    "accountant",
+                    "relation",
+                ],
+                options=[
+                    "data",
+                    "public",
+                    "public_fraction",
+                    "backbone",
+                    "k",
+                    "epsilon",
+                    "delta",
+                    "seed",
+                    "seeds",
+                    "accountant",
+                    "relation",
+                ],
             )
         classroom.switch()
         linked, where = (
@@ -64,7 +108,19 @@ def panel(settings: Settings) -> None:
             f"{re.sub('[^a-z]+', '-', of.title.lower())}.html",
             shares.charge(lambda: sheet(of).encode()),
         )
-        st.download_button(**local.element("teach-sheet"), data=make, file_name=name)
+        st.download_button(
+            label="Sheet for the class",
+            key="teach-sheet",
+            help=(
+                "A page to print: questions first, answers on a sheet of their own. "
+                "The answers are measured when you press."
+            ),
+            icon=":material/print:",
+            mime="text/html",
+            on_click="ignore",
+            data=make,
+            file_name=name,
+        )
         _code(linked, where)
         classroom.show_answers(of)
 

@@ -34,8 +34,38 @@ def mixture(settings: Settings) -> None:
     """Two Gaussian classes on a line: error measured and predicted, with one public direction and
     with none."""
     words.say("mixture", st.markdown)
-    d, sigma, theta, n_public = local.sliders(
-        "mixture.d", "mixture.sigma", "mixture.theta", "mixture.n_public"
+    columns = st.columns(4)
+    d = local.slider(
+        "mixture.d",
+        [32, 64, 128, 256, 512],
+        256,
+        place=columns[0],
+        label="d, dimension",
+        form="{:,}",
+    )
+    sigma = local.slider(
+        "mixture.sigma",
+        [0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0],
+        0.5,
+        place=columns[1],
+        label="σ, noise in every direction",
+        help="A standard deviation.",
+    )
+    theta = local.slider(
+        "mixture.theta",
+        [0.0, 0.05, 0.2, 0.5, 0.8],
+        0.05,
+        place=columns[2],
+        label="θ, along the nuisance",
+        help="A standard deviation, below 1.",
+    )
+    n_public = local.slider(
+        "mixture.n_public",
+        [50, 100, 300, 1000, 3000],
+        300,
+        place=columns[3],
+        label="Public rows",
+        form="{:,}",
     )
     epsilon = settings.epsilon
     drawn = {
@@ -54,7 +84,13 @@ def mixture(settings: Settings) -> None:
     figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
     show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
     words.say("mixture_held", rows=n_public, percent=100 * share, missed=1 - share, epsilon=epsilon)
-    target = local.slider("mixture.target")
+    target = local.slider(
+        "mixture.target",
+        label="Error wanted",
+        default=0.1,
+        options=[0.05, 0.1, 0.2, 0.3],
+        form="percent",
+    )
     lines = [
         (
             d_,
@@ -83,9 +119,37 @@ def disjunctions(settings: Settings) -> None:
     errs."""
     words.say("disjunctions", st.markdown)
     first, second, third, fourth = st.columns(4)
-    d = local.slider("graph.d", place=first)
-    k = local.slider("graph.k", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4], place=second)
-    p, n = local.slider("graph.p", place=third), local.slider("graph.n", place=fourth)
+    d = local.slider(
+        "graph.d",
+        place=first,
+        label="d, variables",
+        default=40,
+        options=[10, 20, 40, 60, 100],
+    )
+    k = local.slider(
+        "graph.k",
+        [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4],
+        place=second,
+        label="k, in the disjunction",
+        default=10,
+    )
+    p, n = (
+        local.slider(
+            "graph.p",
+            place=third,
+            label="p, edge probability",
+            help="Of each pair, in each row.",
+            default=0.01,
+            options=[0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
+        ),
+        local.slider(
+            "graph.n",
+            place=fourth,
+            label="Unlabelled rows",
+            default=40,
+            options=[2, 5, 10, 20, 40, 80, 160, 320],
+        ),
+    )
     graph = _graph(d, k, p, n, settings.seed)
     figure = plots.component_graph(
         graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode()
@@ -157,7 +221,11 @@ def draw(settings: Settings) -> None:
     """The chosen theorem."""
     calculator = CALCULATORS[
         local.select(
-            "theorem", {name: calculator.title for name, calculator in CALCULATORS.items()}
+            "theorem",
+            {name: calculator.title for name, calculator in CALCULATORS.items()},
+            label="Theorem",
+            help="Each shows its formula as printed and, where the print is wrong, corrected.",
+            default="pillar_theorem_1",
         )
     ]
     st.markdown(f"**{calculator.says}**")
@@ -265,7 +333,12 @@ def format_number(value: float) -> str:
 
 
 def _curves(inputs: Values, settings: Settings) -> None:
-    axis = local.choice("rate-axis")
+    axis = local.choice(
+        "rate-axis",
+        label="Along",
+        default="k",
+        options={"k": "k", "d": "d", "gamma": "γ", "epsilon": "ε", "alpha": "α"},
+    )
     spans = {
         "k": (1, 2000),
         "d": (10, 10_000),

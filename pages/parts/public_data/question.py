@@ -119,7 +119,17 @@ def controls(settings: Settings) -> Choice:
     with left:
         private = _private(settings)
     words = {value: "none: diagnostic" if value == "no" else f"ε = {value}" for value in EPSILONS}
-    spend = local.slider("screen-epsilon", words, EPSILON, place=right)
+    spend = local.slider(
+        "screen-epsilon",
+        words,
+        EPSILON,
+        place=right,
+        label="Spend ε on the choice",
+        help=(
+            "One release ranks all sets. Without ε the private rows are read as "
+            "they are: a diagnostic for your eyes."
+        ),
+    )
     has_pixels = not (
         screening_sets.is_text(private) or screening_sets.is_table(private)
     )  # what models of gradients read
@@ -133,7 +143,14 @@ def controls(settings: Settings) -> Choice:
         f"{SCORES[name].title}: {SCORES[name].idea}." for name in able
     )
     titles = {name: SCORES[name].title for name in able}
-    score = local.choice("screen-score", titles, SCORE, help=hint, place=scores)
+    score = local.choice(
+        "screen-score",
+        titles,
+        SCORE,
+        help=hint,
+        place=scores,
+        label="Rank by",
+    )
     _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
     model, n_examples, k = _gradients(score, spend)
@@ -144,10 +161,35 @@ def controls(settings: Settings) -> Choice:
                 [name for name in single if name not in screening_sets.OWN], 2
             )
         ]
-        mixed = local.choices("screen-mixtures", pairs, title=screening_sets.title) if pairs else []
+        mixed = (
+            local.choices(
+                "screen-mixtures",
+                pairs,
+                title=screening_sets.title,
+                label="Mixtures of two, equal shares",
+                help=(
+                    "Two sets together are often nearer than either, but a bad one can "
+                    "spoil a good one."
+                ),
+                default=[],
+                are_many=True,
+            )
+            if pairs
+            else []
+        )
         sidebar.number("seed", step=1)
     can_pay = spend != "no" and SCORES[score].is_of_features and not mode.binds()
-    is_paid = can_pay and local.toggle("screen-paid", uploads.is_name(private))
+    is_paid = can_pay and local.toggle(
+        "screen-paid",
+        uploads.is_name(private),
+        label="Spend it for real",
+        help=(
+            "Secret noise, and a receipt: models trained on these rows afterwards "
+            "add this ε to theirs. Off: practice with a known seed, which every "
+            "later file mentions."
+        ),
+        unlinked="A link spends no ε of whoever opens it.",
+    )
     with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
         upload.panel(settings)
     return Choice(
@@ -170,8 +212,22 @@ def _gradients(score: str, spend: str) -> tuple[str, int, int]:
     first, second, third = st.columns([1.5, 1.1, 1.1], vertical_alignment="bottom")
     with first:
         model = _model()
-    n_examples = local.slider("screen-rows", place=second)
-    k = local.slider("screen-k", place=third)
+    n_examples = local.slider(
+        "screen-rows",
+        place=second,
+        label="Rows of each set",
+        help="More rows: narrower intervals, more time.",
+        default=200,
+        options=[100, 200, 500, 1000, 2000],
+    )
+    k = local.slider(
+        "screen-k",
+        place=third,
+        label="Directions, k",
+        help="Directions that are compared; the paper takes 16.",
+        default=16,
+        options=[1, 2, 4, 8, 16, 32],
+    )
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(
             f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more"
@@ -250,7 +306,16 @@ def _private(settings: Settings) -> str:
     usual = (
         screening_sets.FIRST if settings.data == Settings().data and not settings.lesson else usual
     )
-    return str(local.select("screen-private", options, usual, title=screening_sets.title))
+    return str(
+        local.select(
+            "screen-private",
+            options,
+            usual,
+            title=screening_sets.title,
+            label="Private set",
+            help="The images that must be protected. Bring your own below.",
+        )
+    )
 
 
 def _remark(settings: Settings, chosen: str) -> None:
@@ -276,17 +341,52 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     if news := [name for name in screening_sets.own_sets() if name in names and name not in seen]:
         local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))
-    return tuple(local.choices("screen-public", names, usual, title=screening_sets.title))
+    return tuple(
+        local.choices(
+            "screen-public",
+            names,
+            usual,
+            title=screening_sets.title,
+            label="Candidates",
+            help=(
+                "Sets that are on this machine, drawn ones, and your own files. “Its "
+                "own other half” is a yardstick: private rows that were set aside, the "
+                "nearest that any public set could be."
+            ),
+        )
+    )
 
 
 def _model() -> str:
     models = {name: model.title for name, model in MODELS.items()}
     if not mode.binds():
         models[TIMM] = "A pre-trained network …"
-    chosen = str(local.select("screen-model", models))
+    chosen = str(
+        local.select(
+            "screen-model",
+            models,
+            label="Gradients of",
+            help=(
+                "The model at its start whose gradients are compared. The linear head "
+                "answers in seconds; the probe network is the paper's."
+            ),
+            default="linear_head",
+        )
+    )
     if chosen != TIMM:
         return chosen
-    text = st.text_input(**local.element("screen-timm")).strip()
+    text = st.text_input(
+        label="Network and weights",
+        key=local.unlinked_key("screen-timm", "A path on this machine."),
+        help=(
+            "timm:NAME?weights=FILE: a linear head on its features. Add "
+            "&layers=a,b for layers of its own, &lora=8 for a vision transformer, "
+            "&size=224 for larger images; weights=random for a look at the "
+            "architecture alone."
+        ),
+        placeholder="timm:mobilenetv2_100?weights=/path/file.safetensors",
+        persist_state="session",
+    ).strip()
     try:
         if address(text).weights:
             mode.refuse("path")

@@ -152,17 +152,11 @@ def cards(choice: Choice, table: pd.DataFrame) -> None:
             if (
                 name == OWN_PART or name in pc.DATASETS or uploads.is_name(name)
             ):  # no mixture, no yardstick
-                style, changes = (
-                    local.element("use-candidate", key=f"use-public-{place}"),
-                    {
-                        "data": choice.private,
-                        "public": name,
-                    },
-                )
                 facts.button(
-                    **style,
+                    "Use as public data",
+                    key=f"use-public-{place}",
                     on_click=session.change,
-                    kwargs=changes,
+                    kwargs={"data": choice.private, "public": name},
                     disabled=name == choice.private,
                 )
 
@@ -187,7 +181,20 @@ def enough(choice: Choice, settings: Settings) -> None:
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
-    view = local.choice("screen-view")
+    view = local.choice(
+        "screen-view",
+        label="Look closer",
+        default="accuracy",
+        options={
+            "accuracy": "Does it predict accuracy?",
+            "angles": "Angles",
+            "spectra": "Spectra",
+            "pairs": "All pairs",
+            "bound": "What is lost",
+            "training": "Over training",
+            "energy": "In AdaMix",
+        },
+    )
     if view == "accuracy":
         if receipts.look(dataclasses.replace(settings, data=choice.private)):
             _accuracy(choice, table, settings)
@@ -248,7 +255,17 @@ def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """A private learner trained with every candidate, beside the score."""
-    method = local.choice("screen-method", title=lambda name: pc.METHODS[name].title)
+    method = local.choice(
+        "screen-method",
+        title=lambda name: pc.METHODS[name].title,
+        label="Learner",
+        help=(
+            "The learner that is trained with each candidate as its public data. "
+            "GEP needs no public labels."
+        ),
+        default="gep",
+        options=["gep", "pda_dpmd", "second_phase"],
+    )
     epsilon = settings.epsilon if math.isfinite(settings.epsilon) else 2.0
     if len(choice.public) < 3:
         st.info(
@@ -391,7 +408,18 @@ def trim(choice: Choice, settings: Settings) -> None:
             _pool(ask, choice.epsilon),
             [screening_sets.title(name) for name in ask.public],
         )
-        percent = local.slider("screen-share")
+        percent = local.slider(
+            "screen-share",
+            label="Keep",
+            help=(
+                "The share of the pool's rows that is kept, those with the most votes "
+                "first. Moving it costs no ε."
+            ),
+            default=10,
+            options=[5, 10, 25, 50, 75],
+            form="{} %",
+            unlinked="What is kept becomes a set of its own, and that is in the link.",
+        )
         rows = pool.trimmed.at(percent / 100)
         sets = pd.DataFrame({"Set": [names[code] for code in pool.sources], "Kept": 0.0})
         sets.loc[rows, "Kept"] = 100.0
@@ -427,11 +455,13 @@ def trim(choice: Choice, settings: Settings) -> None:
             " ranking's release."
         )
         if not mode.binds():
-            style = local.element(
-                "use-kept", label=f"Use the {len(rows):,} kept rows as public data"
-            )
             st.button(
-                **style,
+                label=f"Use the {len(rows):,} kept rows as public data",
+                key="use-kept",
+                help=(
+                    "They become a set of yours, and private and public data of every page "
+                    "are then these two."
+                ),
                 on_click=_use,
                 args=(pool, rows, f"{percent} % of the rows of {len(names)} sets"),
             )

@@ -275,15 +275,40 @@ def preview(rows: FeatureSet | Dataset, report: Report) -> None:
 
 def asks_for_coin(unit: str) -> bool:
     """Whether a secret coin of each row or person alone shall draw the test rows."""
-    style = local.element("upload-coin", unlinked=FILE)
-    return st.toggle(**style | {part: style[part].format(unit=unit) for part in ("label", "help")})
+    return st.toggle(
+        f"Draw the test rows by a secret coin of each {unit}",
+        key=local.unlinked_key("upload-coin", FILE),
+        help=(
+            "For a model that you release with a private test. The larger ε of training and tests"
+            f" then holds for both, where neighbours differ by one {unit} added or removed. Else a"
+            " fifth of each class is drawn, the same every time, and the two add up."
+        ),
+    )
+
+
+def check_again() -> None:
+    """The button that reads the brought files anew."""
+    st.button(
+        "Check again",
+        key="upload-check",
+        help=(
+            "After it was stopped, or after a change far down in a large folder: the page itself"
+            " looks at the first files alone."
+        ),
+        icon=":material/replay:",
+        on_click=memory.forget,
+        args=(memory.FILES,),
+    )
 
 
 def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_ready: bool) -> None:
     """The button that keeps what was judged."""
     hint = "Stores the rows in the cache." if is_ready else "First say which rows are public."
     st.button(
-        **local.element("use-upload", help=hint),
+        label="Use these rows as private data",
+        key="use-upload",
+        type="primary",
+        help=hint,
         on_click=keep,
         args=arguments,
         disabled=not is_ready,
@@ -293,7 +318,10 @@ def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_read
 def share_or_none() -> bool | None:
     """Whether a share of the private file's rows is public; None before the user says."""
     choice = st.radio(
-        **local.element("upload-public", unlinked=FILE), options=[_SHARE, _NONE], index=None
+        label="Which of your rows may everyone see?",
+        key=local.unlinked_key("upload-public", FILE),
+        options=[_SHARE, _NONE],
+        index=None,
     )
     return None if choice is None else choice == _SHARE
 
@@ -315,10 +343,18 @@ def offer_share(file: File, problems: Sequence[str]) -> None:
     )
     with st.container(horizontal=True):
         if share is not None:
-            style = local.element("upload-larger-share", label=f"Make {share:.0%} of them public")
-            st.button(**style, on_click=session.change, kwargs={"public_fraction": share})
+            st.button(
+                label=f"Make {share:.0%} of them public",
+                key="upload-larger-share",
+                type="primary",
+                on_click=session.change,
+                kwargs={"public_fraction": share},
+            )
         st.button(
-            **local.element("upload-elsewhere"), on_click=answer_with, args=("upload-public", _NONE)
+            label="Take public rows from elsewhere",
+            key="upload-elsewhere",
+            on_click=answer_with,
+            args=("upload-public", _NONE),
         )
 
 
@@ -337,14 +373,18 @@ def other_public(
     fitting += [
         upload.name for upload in uploads.list_uploads(kind) if is_images or upload.shape == dims
     ]
-    options, style = (
+    chosen = st.selectbox(
+        "Public rows come from",
         [*([raw.MADE_UP] if can_make_up else []), *fitting],
-        local.element("upload-other", unlinked=FILE),
+        key=local.unlinked_key("upload-other", FILE),
+        help=(
+            "A data set whose rows have as many features as yours; images are brought to the size"
+            " of yours. Made-up rows come from the ranges and words that you declared: better than"
+            " none, behind real ones."
+        ),
+        format_func=lambda name: _MADE_UP if name == raw.MADE_UP else uploads.title_of(name),
+        index=0 if can_make_up else None,
     )
-    style |= {
-        "format_func": lambda name: _MADE_UP if name == raw.MADE_UP else uploads.title_of(name)
-    }
-    chosen = st.selectbox(**style, options=options, index=0 if can_make_up else None)
     if chosen == raw.MADE_UP:
         badges.show(badges.MADE_UP)
     return chosen

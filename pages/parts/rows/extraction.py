@@ -65,11 +65,23 @@ def _choice(settings: Settings) -> bool:
     )
     listed = [AUTO, *(card.name for card in cards), _OWN]
     base = now.base if now.base in listed else _OWN
-    style = local.element("extract-backbone", unlinked=_PENDING)
-    chosen = st.selectbox(**style, options=listed, index=listed.index(base), format_func=_title)
+    chosen = st.selectbox(
+        label="Backbone of the images",
+        key=local.unlinked_key("extract-backbone", _PENDING),
+        help=(
+            "What turns images into features. Networks need their weights and an "
+            "extraction; pixels need neither."
+        ),
+        options=listed,
+        index=listed.index(base),
+        format_func=_title,
+    )
     if chosen == _OWN:
         chosen = st.text_input(
-            **local.element("extract-name", unlinked=_PENDING),
+            label="Its name",
+            key=local.unlinked_key("extract-name", _PENDING),
+            help="timm:<model>, open_clip:<model> or onnx:<path>, a network of your own.",
+            placeholder="timm:resnet18",
             value="" if base != _OWN else now.base,
         )
     if chosen == AUTO:
@@ -89,7 +101,17 @@ def _choice(settings: Settings) -> bool:
         return True
     weights = None if card.is_own_file else _weights(card, now.weights)
     usual = names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else ""
-    options = st.text_input(**local.element("extract-options", unlinked=_PENDING), value=usual)
+    options = st.text_input(
+        label="Options",
+        key=local.unlinked_key("extract-options", _PENDING),
+        help=(
+            "How images are prepared (input_size, mean, std, interpolation, crop), "
+            "precision and storage, and the model's own arguments such as "
+            "pad_type=same; with & between. None: as the backbone says."
+        ),
+        placeholder="input_size=160&mean=0.5&std=0.5",
+        value=usual,
+    )
     with failures.show_refusal("This backbone cannot be used so."):
         spot = names.address(f"{chosen}?{options.strip()}")
         name = names.with_options(spot.base, spot.options, weights=weights)
@@ -141,9 +163,19 @@ def _weights(card: Backbone, now: str | None) -> str | None:
         f" {card.weights}."
     )
     path = left.text_input(
-        **local.element("extract-weights", unlinked=_PENDING, help=hint), value=now or ""
+        label="Weights: a file on the machine that runs this app",
+        key=local.unlinked_key("extract-weights", _PENDING),
+        placeholder="/models/weights.safetensors",
+        help=hint,
+        value=now or "",
     )
-    sent = right.file_uploader(**local.element("extract-upload"), accept_multiple_files=False)
+    sent = right.file_uploader(
+        label="Or send it",
+        key="extract-upload",
+        help="Kept in the cache on that machine.",
+        type=["safetensors"],
+        accept_multiple_files=False,
+    )
     return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
 
 
@@ -151,7 +183,16 @@ def _use_button(name: str, settings: Settings) -> None:
     if name == settings.backbone:
         st.caption(":material/check: In use.")
         return
-    st.button(**local.element("use-backbone"), on_click=session.change, kwargs={"backbone": name})
+    st.button(
+        label="Use this backbone",
+        key="use-backbone",
+        help=(
+            "Every page then works on its features; nothing is computed before you press Extract."
+        ),
+        type="primary",
+        on_click=session.change,
+        kwargs={"backbone": name},
+    )
 
 
 def _state(settings: Settings, public_sets: Sequence[str]) -> bool:

@@ -44,10 +44,26 @@ def papers(settings: Settings) -> None:
         for name in offered
     }
     name = local.select(
-        "paper-set", titles, settings.data if settings.data in offered else names[0]
+        "paper-set",
+        titles,
+        settings.data if settings.data in offered else names[0],
+        label="Data set of the papers",
+        help=(
+            "Their rows do not come with the app: they are read from files on the "
+            "machine that runs it."
+        ),
     )
     if name == _OWN:
-        name = st.text_input(**local.element("paper-name")).strip()
+        name = st.text_input(
+            label="Its name",
+            key=local.unlinked_key("paper-name", "What is here is in the list."),
+            help=(
+                "hub:<owner>/<name>, openml:<table>, torchvision:<name> or "
+                "medmnist:<name>; chest_xray14:3: ε of a patient, up to 3 images."
+            ),
+            placeholder="hub:ylecun/mnist",
+            persist_state="session",
+        ).strip()
     if name in pc.DATASETS:
         _detail(name, settings)
     elif name:
@@ -89,7 +105,8 @@ def _head(card: DatasetCard, words: str, settings: Settings, *, is_green: bool) 
 
 def _use(name: str) -> None:
     st.button(
-        **local.element("use", of=name),
+        label="Use this",
+        key=f"use-{name}",
         on_click=session.change,
         kwargs={"data": name, "public": PART, "backbone": AUTO},
     )
@@ -119,7 +136,19 @@ def _detail(name: str, settings: Settings) -> None:
             _explore(name, card, settings)
         if not is_here and not is_coming:
             st.info(plain.without_paths(card.how_to_get()), icon=":material/download:")
-            st.text_input(**local.element("root", of=name), on_change=_from_place, args=(name,))
+            st.text_input(
+                label="Where it lies on this machine",
+                key=local.unlinked_key(
+                    f"root-{name}", "A path on this machine, of use to nobody else."
+                ),
+                help=(
+                    "A folder or file on the machine that runs this app, as the source "
+                    "hands it out."
+                ),
+                placeholder="/data/…",
+                on_change=_from_place,
+                args=(name,),
+            )
 
 
 def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
@@ -132,7 +161,14 @@ def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
         )
         size = f"{n_bytes / 2**20:,.1f} MB"
         if not (n_bytes or is_coming):
-            st.button(**local.element("get-ask"), on_click=_ask, args=(name,))
+            st.button(
+                label="How large is it?",
+                key="get-ask",
+                help="Asks the source for its size and licence; nothing is fetched.",
+                icon=":material/straighten:",
+                on_click=_ask,
+                args=(name,),
+            )
             return
     then = "" if fetch.backbone_of(name) is None else " Its features follow by themselves."
     cost = f"{jobs.line(size, n_bytes)}; licence: {plain.text(licence)}.{then}"

@@ -46,7 +46,14 @@ def panel(settings: Settings) -> None:
     left, right = st.columns(2)
     with left:
         if is_exact := not uploads.names_in(settings.data) or local.toggle(
-            "rows-look", of=settings.data
+            "rows-look",
+            of=settings.data,
+            label="Show class counts and the first rows",
+            help=(
+                "They are exact: the file of a model that you train afterwards records "
+                "that you looked."
+            ),
+            unlinked="Only whoever may see the rows can ask for them.",
         ):
             history.look(settings)
             counts = core.class_counts(settings)
@@ -58,7 +65,12 @@ def panel(settings: Settings) -> None:
         with right:
             places, badge = core.public_map(settings), str(Provenance.PUBLIC)
             figure = _figure(settings, plots.map_2d, places)
-            if local.choice("map-colour") == "model" and receipts.look(settings):
+            if local.choice(
+                "map-colour",
+                label="Colour",
+                default="class",
+                options={"class": "their class", "model": "what a private model says"},
+            ) == "model" and receipts.look(settings):
                 answered_by, badge = (
                     (
                         f"{pc.METHODS[settings.method].title} at"

@@ -30,27 +30,49 @@ def _buttons(upload: Upload, settings: Settings) -> None:
         upload.name == settings.data,
         upload.name == settings.public,
     )
-    style = local.element(
-        "kept-private", of=key, label="Private now" if is_private else "Use as private"
-    )
     changes = {"data": upload.name, "public": PART, "backbone": AUTO}
     st.button(
-        **style,
+        label="Private now" if is_private else "Use as private",
+        key=f"kept-private-{key}",
+        help="Protects these rows on every page; a part of them becomes public.",
         on_click=session.change,
         kwargs=changes,
         disabled=is_private or not upload.is_labelled,
     )
-    style = local.element(
-        "kept-public", of=key, label="Public now" if is_public else "Use as public"
-    )
     is_unfit = is_private or is_public or not core.may_be_public(upload, settings)
-    st.button(**style, on_click=session.change, kwargs={"public": upload.name}, disabled=is_unfit)
-    style = local.element("kept-save", of=key)
-    st.download_button(
-        **style, data=lambda: npz_of(uploads.load(upload.name)), file_name=file_of(upload.name)
+    st.button(
+        label="Public now" if is_public else "Use as public",
+        key=f"kept-public-{key}",
+        help=(
+            "Takes the public rows of every page from here, without protection. "
+            "They must be of the private data's kind."
+        ),
+        on_click=session.change,
+        kwargs={"public": upload.name},
+        disabled=is_unfit,
     )
-    place = {"key": "forget", "label": "Forget this data set"} if is_private else {}
-    st.button(**local.element("kept-forget", of=key, **place), on_click=forget, args=(upload.name,))
+    st.download_button(
+        label="Save as a file",
+        key=f"kept-save-{key}",
+        help=(
+            "A npz with its rows, unprotected, as commands name it: they run "
+            "beside it on any machine."
+        ),
+        on_click="ignore",
+        data=lambda: npz_of(uploads.load(upload.name)),
+        file_name=file_of(upload.name),
+    )
+    st.button(
+        "Forget this data set" if is_private else "Forget",
+        key="forget" if is_private else f"kept-forget-{key}",
+        help=(
+            "Deletes its rows and whatever was made from them from the cache and from memory."
+            " Records of runs hold no rows and stay."
+        ),
+        icon=":material/delete:",
+        on_click=forget,
+        args=(upload.name,),
+    )
 
 
 def forget(name: str) -> None:
@@ -92,10 +114,44 @@ def panel(settings: Settings) -> bool:
         "This file cannot be read.",
         advice="Bring another file. A public table of words needs the private one beside it.",
     ):
-        private, public = (
-            _files("upload", brought.PATHS[0]),
-            _files("upload-candidates", brought.PATHS[1], are_many=True),
+        left, right = st.columns(2)
+        left.file_uploader(
+            "Private rows: features, a table or images",
+            key="upload",
+            help=(
+                "npz (x_train, y_train, x_test, y_test, classes, persons), csv or parquet (one row"
+                " per example, a label column), zip of images. Reading may take half of the memory"
+                " that is free."
+            ),
         )
+        path = right.text_input(
+            "Or a path on the machine that runs this app",
+            key=local.unlinked_key(brought.PATHS[0], FILE),
+            help=(
+                "A folder of images (one subfolder per class, train/ and test/ where there are"
+                " both), or a zip, npz, csv or parquet file."
+            ),
+            placeholder="/data/my-images",
+        )
+        left, right = st.columns(2)
+        left.file_uploader(
+            "Public rows, if you have any",
+            key="upload-candidates",
+            help=(
+                "Candidates. Of tables the same columns as the private one; the label column may be"
+                " absent."
+            ),
+            accept_multiple_files=True,
+        )
+        public_path = right.text_input(
+            "Or their path, or the name of a data set",
+            key=local.unlinked_key(brought.PATHS[1], FILE),
+            help=(
+                "As above; or a data set of the app by name, `torchvision:` and `hub:` among them."
+            ),
+            placeholder="/data/public.npz or mnist",
+        )
+        private, public = _files("upload", path), _files("upload-candidates", public_path)
         if private:
             _judge(private[0], public, settings)
         elif public:  # kept beside the private data that the settings name
@@ -103,7 +159,10 @@ def panel(settings: Settings) -> bool:
                 public, uploads.load(settings.data) if uploads.is_here(settings.data) else None
             )
             st.button(
-                **local.element("use-public"),
+                label="Use as public data",
+                key="use-public",
+                help="Stores them in the cache; the first becomes the public data of every page.",
+                type="primary",
                 on_click=_keep_public,
                 args=(fitting,),
                 disabled=not fitting,
@@ -112,12 +171,9 @@ def panel(settings: Settings) -> bool:
     return True
 
 
-def _files(widget: str, path_widget: str, *, are_many: bool = False) -> list[File]:
+def _files(widget: str, path: str) -> list[File]:
     """What was sent, then what a path on this machine names, or the name of a data set."""
-    left, right = st.columns(2)
-    left.file_uploader(**local.element(widget), accept_multiple_files=are_many)
-    path = right.text_input(**local.element(path_widget, unlinked=FILE)).strip()
-    if path:
+    if path := path.strip():
         mode.refuse("path")
     return [*brought.new_files(widget), *([File(None, path)] if path else [])]
 
@@ -135,12 +191,19 @@ def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
         and (not report.ok or bool(public) or wizard.has_questions(private))
     )
     if is_table and not public and not asks:
-        asks = st.toggle(**local.element("upload-persons", unlinked=FILE))
+        asks = st.toggle(
+            label="Another column is the label, or one person may have several of these rows",
+            key=local.unlinked_key("upload-persons", FILE),
+            help=(
+                "Say which column is the label and which names persons, and how many "
+                "rows of each are used: ε then protects a person."
+            ),
+        )
     is_readable = asks and wizard.is_readable(private)
     if not asks or not (report.ok or is_readable):
         brought.verdict(report)
     if not report.ok and not is_readable:
-        st.button(**local.element("upload-check"), on_click=memory.forget, args=(memory.FILES,))
+        brought.check_again()
     if asks:
         wizard.panel(private, public, settings)
     if asks or not report.ok:

@@ -206,7 +206,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         rows, makers = answers.rows((frame, sources), columns, recipe)
     except Cancelled as stopped:
         brought.verdict(reports.refusal_report(stopped))
-        st.button(**local.element("upload-check"), on_click=memory.forget, args=(memory.FILES,))
+        brought.check_again()
         return
     report = reports.describe_rows(rows, (), None)
     brought.verdict(report)
@@ -312,7 +312,13 @@ def _label(frame: pd.DataFrame) -> str | None:
         guess = names.index(label_column(frame))
     except DataError:
         guess = None
-    return st.selectbox(**local.element("upload-label", unlinked=FILE), options=names, index=guess)
+    return st.selectbox(
+        label="Which column is the label?",
+        key=local.unlinked_key("upload-label", FILE),
+        help="What the model should predict: one of a few values in each row.",
+        options=names,
+        index=guess,
+    )
 
 
 def _edges(labels: pd.Series) -> tuple[float, ...] | None:
@@ -327,7 +333,13 @@ def _edges(labels: pd.Series) -> tuple[float, ...] | None:
     )
     name = plain.text(labels.name)
     text = st.text_input(
-        **local.element("upload-edges", of=name, unlinked=FILE, label=f"Cut {name} at")
+        label=f"Cut {name} at",
+        key=local.unlinked_key(f"upload-edges-{name}", FILE),
+        help=(
+            "Choose them without looking at the private rows, for instance at "
+            "limits that matter to you."
+        ),
+        placeholder="10, 20, 50",
     )
     edges = tuple(_numbers(text or ""))
     return edges if edges and all(low < high for low, high in itertools.pairwise(edges)) else None
@@ -397,13 +409,33 @@ def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
         str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))
     ]
     guess = persons.person_column(frame[names])
-    style = local.element("upload-person", of=label, unlinked=FILE)
     person = st.selectbox(
-        **style, options=names, index=None if guess is None else names.index(guess)
+        label="Which column says whose row it is?",
+        key=local.unlinked_key(f"upload-person-{label}", FILE),
+        help=(
+            "Images of a patient, visits of a customer: ε is then a person's. The "
+            "first rows of each are used, none of one in a public file."
+        ),
+        placeholder="none: one row a person",
+        options=names,
+        index=None if guess is None else names.index(guess),
     )
     if person is None:
         return None, 1
-    return person, int(st.number_input(**local.element("upload-most", of=label, unlinked=FILE)))
+    return person, int(
+        st.number_input(
+            label="How many rows of a person are used, at most?",
+            key=local.unlinked_key(f"upload-most-{label}", FILE),
+            help=(
+                "ε protects a person with all of these rows. Twice the rows need about "
+                "twice the noise and sum up to twice as much: one a person loses "
+                "little where rows of a person are alike."
+            ),
+            min_value=1,
+            max_value=16,
+            value=1,
+        )
+    )
 
 
 def _text(private: File, label: str, person: str | None) -> str | None:
@@ -426,7 +458,13 @@ def _text(private: File, label: str, person: str | None) -> str | None:
         return None
     sole = encoding.sole_text(kinds)
     return st.selectbox(
-        **local.element("upload-text", of=label, unlinked=FILE),
+        label="Which column holds texts to learn from?",
+        key=local.unlinked_key(f"upload-text-{label}", FILE),
+        help=(
+            "Each text becomes 256 numbers by itself, the mean of the vectors of "
+            "its words. Nothing is learnt from your texts on the way."
+        ),
+        placeholder="none: texts are left out",
         options=names,
         index=names.index(sole) if sole else None,
     )
@@ -458,10 +496,14 @@ def _left_out(
         column.name: column.kind if known is None or column.name in known else _ABSENT
         for column in columns
     }
-    style = local.element("upload-left-out", unlinked=FILE, key=_left_out_key(label, text))
     names = [column.name for column in columns if column.name != text]
     return st.multiselect(
-        **style,
+        label="Columns to leave out",
+        key=local.unlinked_key(_left_out_key(label, text), FILE),
+        help=(
+            "Identifiers and free text can name a person. Suggested: columns that "
+            "look like one, and columns of one value."
+        ),
         options=names,
         default=suggested,
         format_func=lambda name: f"{name} ({kinds[name]})",

@@ -226,11 +226,27 @@ def _xi(settings: Settings) -> None:
         "bases",
         {str(kind): plots.BASES[kind][2] for kind in geo.BasisKind},
         ["public_pca", "random"],
+        label="Directions from",
+        help=(
+            "Public directions are free. Private ones without noise leak; the "
+            "noised ones are a release at the sidebar's ε."
+        ),
     )
     offered = dict(
         list(_WHICH.items())[len(core.features(settings).classes) > geo.MOST_PAIRED :]
     )  # too many classes have no pairs
-    which = str(local.choice("which", offered, next(iter(offered))))
+    which = str(
+        local.choice(
+            "which",
+            offered,
+            next(iter(offered)),
+            label="Separators of",
+            help=(
+                "PILLAR separates pairs of classes; the earlier paper separates each "
+                "class from the rest."
+            ),
+        )
+    )
     separation, n_public = Separation(settings, which, _standardise()), _public_rows(settings)
     table, is_complete = (
         _with_pinned(_xi_table(separation, kinds, n_public), separation),
@@ -260,10 +276,30 @@ def _margins(settings: Settings) -> None:
     private, separation = rows(settings), Separation(settings, standardise=_standardise())
     names = {label: private.classes[label] for label in sorted(set(private.y.tolist()))}
     nearest, columns = geo.nearest_pair(private), st.columns(2)
-    first = int(local.select("margin-class", names, nearest[0], place=columns[0]))
+    first = int(
+        local.select(
+            "margin-class",
+            names,
+            nearest[0],
+            place=columns[0],
+            label="Class",
+            help=(
+                "Its side of the separator is the right one. At first you see the two "
+                "classes whose means lie nearest."
+            ),
+        )
+    )
     rest = {label: name for label, name in names.items() if label != first}
     usual = nearest[0] if first == nearest[1] else nearest[1]
-    second = int(local.select("margin-against", rest, usual, place=columns[1]))
+    second = int(
+        local.select(
+            "margin-against",
+            rest,
+            usual,
+            place=columns[1],
+            label="Against",
+        )
+    )
     directions = basis(separation, geo.BasisKind.PUBLIC_PCA)
     k = present_k(settings, directions.rank)
     table = geo.pair_margins(
@@ -347,8 +383,26 @@ def _public_rows(settings: Settings) -> int | None:
     offered = [n for n in (20, 50, 100, 200, 500, 1000, 2000, 5000) if n < total]
     left, right = st.columns([1.6, 1], vertical_alignment="bottom")
     with right:
-        local.toggle("standardise")
-    chosen = local.slider("n_public", [*offered, total], total, place=left)
+        local.toggle(
+            "standardise",
+            label="Standardise features",
+            help=(
+                "Divide each feature by its public standard deviation first, as the "
+                "learners do. Margins and gaps then change units."
+            ),
+        )
+    chosen = local.slider(
+        "n_public",
+        [*offered, total],
+        total,
+        place=left,
+        label="Public rows used",
+        help=(
+            "Few public rows find poor directions, and never more than their "
+            "number less one. One eigendecomposition for each."
+        ),
+        form="{:,}",
+    )
     return None if chosen == total else int(chosen)
 
 
