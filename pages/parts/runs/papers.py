@@ -78,7 +78,8 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
         _runnable(str(chosen["where"]), settings, runs)
         return
     if chosen["how"] == "page":
-        navigation.link(str(chosen["where"]), "Go there")
+        page = next(page for page, title, _ in navigation.PAGES if title == chosen["where"])
+        navigation.link(page, f"Go to {chosen['where']}")
     _show_published(papers.numbers(paper, item))
 
 
