@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import badges, core, local, navigation, odds, theme, words
+from pages.frame import badges, core, local, navigation, odds, theme
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
@@ -37,7 +37,12 @@ with left:
         sets="epsilon",
     )
     if table is None:
-        words.say("no_starter", st.info, icon="inventory_2")
+        st.info(
+            "The starter records that this picture is drawn from are missing. "
+            "`python -m pillar_core starter` trains them again in about a minute; "
+            "everything else works without them.",
+            icon=":material/inventory_2:",
+        )
     else:
         figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)
         seeds = int(table["seed"].nunique())

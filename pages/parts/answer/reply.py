@@ -18,7 +18,6 @@ from pages.frame import (
     plain,
     receipts,
     theme,
-    words,
 )
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
@@ -188,7 +187,11 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         for name, runs in measured.items()
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="answer-measured")
-    words.say("measured_choices", percent=100 * (core.majority(settings) or 0), seeds=SEEDS)
+    st.caption(
+        "Guessing the most common class scores "
+        f"{100 * (core.majority(settings) or 0):.1f} %. {SEEDS} seeds each; "
+        "brackets: 95 % interval of the mean."
+    )
     metric = (
         _MEASURES[advice.metric]
         if all(_MEASURES[advice.metric] in run for runs in measured.values() for run in runs)

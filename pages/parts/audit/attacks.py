@@ -38,7 +38,13 @@ _individuals = core.of_run(
 
 def leak(settings: Settings) -> None:
     """Three readings of one released distance by two attackers, beside the published attack."""
-    words.say("score", st.markdown)
+    st.markdown(
+        "Papers choose public data by a **score** that reads private rows, and "
+        "release it without noise: “no better than random guessing”, say its "
+        "attacks. They attack with half a picture. The score is a function of "
+        "the batch, so **who knows the other rows needs only enough of its "
+        "digits**."
+    )
     if not core.split(settings).facts.n_public:
         st.info(
             "There are no public rows to score against: choose some in the sidebar.",
@@ -61,7 +67,12 @@ def leak(settings: Settings) -> None:
     )
     show_figure(figure, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
-    words.say("score_published", left.caption)
+    left.caption(
+        "Published: the paper on this score (GSD), Table 8, an attacker who "
+        "knows 1,800 of 2,000 rows. Rounding hides a row only by luck: "
+        "neighbours on two sides of a rounding edge always exist. A release that "
+        "keeps a promise adds noise and pays ε."
+    )
     with right:
         navigation.link("public_data", "Screen with a paid score")
 
@@ -191,7 +202,12 @@ def attack(settings: Settings) -> None:
         "**Members found at few false alarms**, with exact 95 % intervals, beside the most that the"
         " guarantee allows"
     )
-    words.say("attack_rates")
+    st.caption(
+        "The others are a sample, so the true rate of false alarms has an "
+        "interval, too: *at its end* is what the guarantee allows at its upper "
+        "end. Where test rows look unlike the private ones, an attack also "
+        "measures that difference, which is no leak."
+    )
     st.dataframe(
         100 * rates.set_index("attack"),
         key="evidence-rates",

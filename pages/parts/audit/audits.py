@@ -138,11 +138,21 @@ def fault_injection(settings: Settings) -> None:
     )
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
-    words.say("faults")
+    st.caption(
+        "These faults have a claim of their own, not the sidebar's ε. Three "
+        "canaries, 800 trials in each world, false alarms at most 2 % over all "
+        "three. At small claims trials see less: try ε = 1 and the budget spent "
+        "twice."
+    )
     st.markdown("**The low bits of the noise**")
     attacked, bound = _low_bits(settings.seed)
     st.dataframe(attacked, hide_index=True, key="low_bits")
-    words.say("low_bits", percent=100 * bound)
+    st.caption(
+        "An attacker knows all rows but the last, and guesses from a release's "
+        "low bits whether that one is in. Ideal noise lets no guess be right "
+        f"more often than in {100 * bound:.1f} %. docs/learners.md names the law "
+        "of each learner's releases."
+    )
     st.markdown("**What no audit sees**: bugs of published code that pass every audit here")
     st.markdown(
         "\n".join(
@@ -203,12 +213,12 @@ def _one_run(trial: OneRunAudit) -> None:
     certified_share, ideal_share = (
         100 * max(ends) / trial.claimed_epsilon for ends in (trial.certified, trial.expected)
     )
-    words.say(
-        "one_run",
-        share=certified_share,
-        ideal=ideal_share,
-        called=trial.guesses,
-        canaries=trial.canaries,
+    st.caption(
+        f"Certified at 95 % confidence: {certified_share:.0f} % of the claimed ε. "
+        f"With average luck an ideal attack certifies {ideal_share:.0f} %. Of "
+        f"{trial.canaries} coins the audit calls the {trial.guesses} that it is "
+        "surest of, so more of its calls are right than of guesses about every "
+        "row."
     )
     if trial.is_rejected:
         st.error(

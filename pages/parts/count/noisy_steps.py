@@ -143,12 +143,10 @@ def _this_run(settings: Settings) -> GaussianSetting | None:
             )
             return setting
     releases = "; ".join(record.guarantee.events) or "nothing"
-    words.say(
-        "not_equal_steps",
-        st.info,
-        icon="info",
-        title=pc.METHODS[record.method].title,
-        releases=releases,
+    st.info(
+        f"{pc.METHODS[record.method].title} releases {releases}. This page counts "
+        "equal Gaussian steps: choose another start above.",
+        icon=":material/info:",
     )
     return None
 
@@ -256,12 +254,12 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
         with column, st.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: {odd.sentence}")
     summary = accounting.gaussian_summary(curve)
-    numbers = {
-        "mu": round_up(summary.mu),
-        "floor": 100 * summary.floor,
-        "overstated": 100 * summary.overstated,
-    }
-    words.say("gaussian_summary", source=curve.source, **numbers)
+    st.caption(
+        f"Read from the curve, {curve.source}. As one number: Gaussian **μ ="
+        f" {round_up(summary.mu)}** bounds this run where false alarms and misses are"
+        f" {100 * summary.floor:g} % or more, and overstates a hit rate by at most"
+        f" {100 * summary.overstated:.1f} points."
+    )
 
 
 def noise(setting: GaussianSetting, settings: Settings) -> None:
@@ -285,7 +283,13 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
         table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption
     )
     show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
-    words.say("shuffled", st.warning, icon="shuffle")
+    st.warning(
+        "**Shuffled but accounted as Poisson** is the most common privacy bug: "
+        "most training loops shuffle, and quote the first bar. Here the "
+        "mechanism draws its own batches: Poisson samples, or all rows in every "
+        "step.",
+        icon=":material/shuffle:",
+    )
     st.markdown("**What is known of each**")
     st.markdown(
         "\n".join(

@@ -184,14 +184,28 @@ def _why_it_works(settings: Settings) -> None:
         with column:
             figure = plots.by_direction(table, **style, mode=theme.mode())
             show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
-    words.say("kalman")
+    st.caption(
+        "All three are computed from what this run released anyway and from "
+        "public rows; they cost no further ε. What each part is worth on average "
+        "is in docs/papers.md, under “Part by part”."
+    )
 
 
 def choice(settings: Settings) -> str:
     """The view that is chosen; it is part of the link."""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        titles = words.WORDS["views"]
+        titles = {
+            "k": "Curves",
+            "epsilon": "ε curve",
+            "plane": "k × ε plane",
+            "costs": "Costs",
+            "noise": "Noise",
+            "classes": "Classes",
+            "rows": "Rows",
+            "odds": "Odds",
+            "why": "Why these settings?",
+        }
         session.draw_setting(
             st.segmented_control,
             "view",
@@ -274,7 +288,12 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         or f"{unknown}: nothing says yet which k are as good."
     )
     if zero_shot is not None:
-        words.say("zero_shot", percent=100 * zero_shot)
+        st.caption(
+            "**Do you need private rows at all?** Naming the class whose name is "
+            "nearest, with the text half of the same backbone, reaches "
+            f"{100 * zero_shot:.1f} % of the test rows. It reads no train row, so ε = "
+            "0."
+        )
     if star is not None:
         label = (
             f"How near the classes lie in k = {star.k} directions: margins before and after the"
@@ -347,10 +366,10 @@ def _odds(record: RunRecord, settings: Settings) -> None:
         return
     figure = plots.odds_dots(table, mode=theme.mode(), protected=f"one {odds.unit(settings.data)}")
     show_figure(figure, table, FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]))
-    words.say(
-        "odds",
-        events="; ".join(record.guarantee.events),
-        relation=odds.relation_words(settings.relation, settings.data),
+    events = "; ".join(record.guarantee.events)
+    st.caption(
+        f"From the trade-off curve of what really ran ({events}),"
+        f" {odds.relation_words(settings.relation, settings.data)}, at every slack δ. "
     )
 
 

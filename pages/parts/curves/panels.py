@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, browser, core, failures, jobs, local, memory, plain, theme, words
+from pages.frame import badges, browser, core, failures, jobs, local, memory, plain, theme
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
@@ -352,7 +352,11 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
     table.insert(1, "title", [", ".join(map(TITLES.__getitem__, part)) for part in parts])
     figure = part_costs(table, measure=metric.replace("auc", "AUC"), mode=theme.mode())
     show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
-    words.say("part_costs")
+    st.caption(
+        "Features and head: training without privacy. Clipping and steps: all "
+        "that the learner does but noise. The settings are this run's in every "
+        "stage; all but the last add no noise, so nothing here is private."
+    )
 
 
 def _runs(grids: Mapping[str, Form]) -> dict[str, list[Any]]:
@@ -383,7 +387,12 @@ def noise_panel(settings: Settings) -> None:
     )
     rows = parts.opened[parts.opened["step"] == step].drop(columns="step")
     st.dataframe(rows, hide_index=True, key="table-noise-step")
-    words.say("noise", pushed=plain.text(parts.pushed), k=parts.k, noise=parts.noise)
+    st.caption(
+        f"First two of k = {parts.k} public directions, for the score of"
+        f" “{plain.text(parts.pushed)}”; lengths are over all directions and classes. Every number"
+        f" gets noise of standard deviation {parts.noise:.3g}. More directions are more numbers,"
+        " and a smaller ε is more noise on each."
+    )
 
 
 @memory.cache(

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, history, local, odds, receipts, words
+from pages.frame import badges, core, failures, history, local, odds, receipts
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import mode, plots
@@ -272,7 +272,17 @@ def panel(settings: Settings) -> None:
     if not below.open:
         return
     with below:
-        words.say("release", st.markdown, in_sight=IN_SIGHT, paid_ways=PAID_WAYS)
+        st.markdown(
+            "What you see above is an **experiment**: its seed is known, so anyone "
+            "could subtract the noise. A release trains **anew**, with noise and "
+            "sampling from the operating system that are recorded nowhere. It spends "
+            "its ε for good; each further training spends it again, on the same "
+            "private rows.\n\nThe file also says what its ε does **not** cover: "
+            f"{IN_SIGHT}. To pay for a choice, set **Step size chosen by** to "
+            f"{PAID_WAYS}: the release then chooses anew within its ε. Nothing pays "
+            "for k, ε and learner that were picked by looking; fix them on public "
+            "rows or beforehand."
+        )
         if not pc.METHODS[settings.method].is_private:
             st.warning(
                 "This learner protects nothing: its file promises nothing about anyone.",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, failures, local, memory, theme, words
+from pages.frame import badges, failures, local, memory, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import params, plots, theory
@@ -33,7 +33,12 @@ _choices = memory.cache(max_entries=32, show_spinner="Weighing every union of co
 def mixture(settings: Settings) -> None:
     """Two Gaussian classes on a line: error measured and predicted, with one public direction and
     with none."""
-    words.say("mixture", st.markdown)
+    st.markdown(
+        "Two classes y = ±1 lie along one direction **μ**; a nuisance of size "
+        "**θ** and noise of size **σ** are in the way: rows are y·μ + θ·u·w + "
+        "σ·z in d dimensions. One public direction finds μ; a private learner "
+        "then has one number to learn instead of d."
+    )
     columns = st.columns(4)
     d = local.slider(
         "mixture.d",
@@ -83,7 +88,11 @@ def mixture(settings: Settings) -> None:
     curve = _predict(d, theta, sigma, epsilon, share)
     figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
     show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
-    words.say("mixture_held", rows=n_public, percent=100 * share, missed=1 - share, epsilon=epsilon)
+    st.caption(
+        f"The first direction of {n_public:,} public rows holds {100 * share:.1f} "
+        f"% of μ and misses ξ₁ = {1 - share:.3f}. ε = {epsilon:g} comes from the "
+        "sidebar."
+    )
     target = local.slider(
         "mixture.target",
         label="Error wanted",
@@ -109,15 +118,21 @@ def mixture(settings: Settings) -> None:
         figure = plots.rows_against_dimension(needed, mode=theme.mode(), present=d)
         show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
     else:
-        words.say(
-            "mixture_out_of_reach", st.info, sigma=sigma, best=100 * best, target=100 * target
+        st.info(
+            f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % "
+            f"of rows: no number of rows reaches {100 * target:g} %."
         )
 
 
 def disjunctions(settings: Settings) -> None:
     """Random graphs: components against unlabelled rows, and what the exponential mechanism then
     errs."""
-    words.say("disjunctions", st.markdown)
+    st.markdown(
+        "A label is true if any of the first k variables is active. "
+        "**Unlabelled** rows show which variables are active together; joined "
+        "variables share their fate, so only one bit per component is left to "
+        "learn from **private** labels."
+    )
     first, second, third, fourth = st.columns(4)
     d = local.slider(
         "graph.d",
@@ -167,7 +182,11 @@ def disjunctions(settings: Settings) -> None:
             " rows on."
         )
     if graph.count > theory.MOST_COMPONENTS:
-        words.say("many_components", st.info, icon="hub", count=graph.count)
+        st.info(
+            f"{graph.count} components leave 2^{graph.count} disjunctions, too many "
+            "to weigh one by one. More unlabelled rows join them.",
+            icon=":material/hub:",
+        )
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
     drawn = {
@@ -182,7 +201,10 @@ def disjunctions(settings: Settings) -> None:
     table = _choices(epsilons=epsilons, **drawn)
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
-    words.say("exponential_mechanism")
+    st.caption(
+        "The mechanism takes a union of components with probability ∝ "
+        "exp(−ε·errors/2): ε under replacing a row, ε/2 under adding one."
+    )
 
 
 def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -> pd.DataFrame:

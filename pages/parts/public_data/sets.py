@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pillar_core as pc
-from pages.frame import core, words
+from pages.frame import core
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array
 from pillar_core.data import embedded, uploads, visitors
@@ -26,7 +26,16 @@ USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
 TEXTS = ("library_docs", "python_docs")
 """The same for private texts."""
-OWN: dict[str, tuple[str, str]] = words.WORDS["own_sets"]
+OWN = {
+    "part": (
+        "A part of the private set",
+        "Every tenth row. These people agreed to be public; ε protects only the other 90 %.",
+    ),
+    "own_half": (
+        "Its own other half",
+        "Private rows that were set aside: a yardstick and no public data.",
+    ),
+}
 """Title of the private set's own parts, and what each is."""
 FIRST = "mnist"
 """The private set of a first visit: one candidate is clearly nearest, while for the sidebar's first

@@ -12,7 +12,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from pages.frame import badges, local, memory, navigation, plain, session, words
+from pages.frame import badges, local, memory, navigation, plain, session
 from pages.frame.settings import AUTO, PARAMS, PART
 from pages.parts.rows.overview import show_rows
 from pillar_core import data
@@ -219,13 +219,12 @@ def doubt_roles(private: Report, public: Report, name: str) -> None:
         and public.rows > private.rows
     ):
         named = plain.text(Path(name).name)
-        words.say(
-            "swapped",
-            st.warning,
-            icon="swap_horiz",
-            name=named,
-            public=public.rows,
-            private=private.rows,
+        st.warning(
+            f"**Were private and public files swapped?** {named} holds more labelled "
+            f"rows of the same classes, {public.rows:,} against {private.rows:,}. ε "
+            "protects the private file's rows alone; the public one's may all be "
+            "shown.",
+            icon=":material/swap_horiz:",
         )
 
 
@@ -236,13 +235,12 @@ def verdict(report: Report) -> None:
         if len(report.classes) > MANY_CLASSES and report.n_train < ROWS_A_CLASS * len(
             report.classes
         ):
-            words.say(
-                "many_labels",
-                st.warning,
-                icon="help",
-                labels=len(report.classes),
-                rows=report.n_train,
-                least=ROWS_A_CLASS,
+            st.warning(
+                f"**Are these labels numbers to predict?** {len(report.classes):,} of "
+                f"them stand in {report.n_train:,} rows: under noise nothing is learnt of "
+                f"a class with fewer than {ROWS_A_CLASS} rows. Cut numbers into bins, or "
+                "join classes.",
+                icon=":material/help:",
             )
     else:
         st.error("**This file cannot be used yet.**", icon=":material/error:")

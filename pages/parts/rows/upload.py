@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import core, failures, local, memory, navigation, plain, session, words
+from pages.frame import core, failures, local, memory, navigation, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pages.parts.rows import brought, wizard
@@ -100,7 +100,11 @@ def panel(settings: Settings) -> bool:
         )
         return False
     reader.prepare()
-    words.say("where_rows_lie")
+    st.caption(
+        "Rows stay on the machine that runs this app, in its cache (readable by "
+        "its user only). Nothing is sent elsewhere. Rows without test labels can "
+        "be trained on but not scored."
+    )
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now.", icon=":material/lock:")
         navigation.link("curves", f"Train on them on {navigation.title('curves')}")
