@@ -28,8 +28,8 @@ with left:
         "home-epsilon",
         label="ε, privacy budget: smaller protects each person more",
         help=(
-            "ε limits what the model reveals about any one row. Smaller protects "
-            "more. The bold curve belongs to this ε."
+            "ε limits what the model reveals about any one row. Smaller protects more. The bold"
+            " curve belongs to this ε."
         ),
         default=0.1,
         options=[0.1, 0.3, 1.0, 3.0],
@@ -38,9 +38,9 @@ with left:
     )
     if table is None:
         st.info(
-            "The starter records that this picture is drawn from are missing. "
-            "`python -m pillar_core starter` trains them again in about a minute; "
-            "everything else works without them.",
+            "The starter records that this picture is drawn from are missing. `python -m"
+            " pillar_core starter` trains them again in about a minute; everything else works"
+            " without them.",
             icon=":material/inventory_2:",
         )
     else:

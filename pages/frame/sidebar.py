@@ -210,8 +210,8 @@ def _draw_footer(settings: Settings) -> None:
         label=label,
         key="pin",
         help=(
-            "Keeps the present settings: figures show each pin in its colour, and "
-            "Curves compares A with what you change."
+            "Keeps the present settings: figures show each pin in its colour, and Curves compares A"
+            " with what you change."
         ),
         icon=":material/push_pin:",
         on_click=session.change,

@@ -200,8 +200,8 @@ def test_panel(settings: Settings, advice: Advice) -> None:
                 "answer-test-coin",
                 label="A secret coin decided for each row or person alone",
                 help=(
-                    "Whether it is a training or a test row. Then ε of training and tests "
-                    "is the larger of the two; otherwise they add up."
+                    "Whether it is a training or a test row. Then ε of training and tests is the"
+                    " larger of the two; otherwise they add up."
                 ),
                 unlinked="Only whoever drew the rows can state it.",
             )
@@ -257,8 +257,8 @@ def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
         place=right,
         label="Figure",
         help=(
-            "Accuracy has the narrowest interval. In the balanced one each class "
-            "counts alike. AUC is for two classes."
+            "Accuracy has the narrowest interval. In the balanced one each class counts alike. AUC"
+            " is for two classes."
         ),
         default="accuracy",
         unlinked="AUC is there for two classes alone.",
@@ -299,8 +299,8 @@ def threshold_panel(settings: Settings) -> None:
                 "answer-sensitivity",
                 label="Share of them to find, at least",
                 help=(
-                    "The sensitivity. The more of them are found, the more of the other "
-                    "class are taken for them."
+                    "The sensitivity. The more of them are found, the more of the other class are"
+                    " taken for them."
                 ),
                 default=0.9,
                 options=[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99],

@@ -90,8 +90,8 @@ def stated_similar(settings: Settings, names: list[str]) -> list[str]:
             title=title,
             label="Like my rows: I state so",
             help=(
-                "A free answer names a set from elsewhere only if you state that its "
-                "rows are like yours."
+                "A free answer names a set from elsewhere only if you state that its rows are like"
+                " yours."
             ),
             are_many=True,
         )
@@ -210,8 +210,8 @@ def backbones(settings: Settings, names: list[str]) -> list[str]:
             title=titles.get,
             label="Backbones to choose among",
             help=(
-                "Learners are rehearsed through each on the candidates' labelled rows, "
-                "at no ε. Extract others under Rows."
+                "Learners are rehearsed through each on the candidates' labelled rows, at no ε."
+                " Extract others under Rows."
             ),
             are_many=True,
         )

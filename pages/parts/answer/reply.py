@@ -188,9 +188,8 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="answer-measured")
     st.caption(
-        "Guessing the most common class scores "
-        f"{100 * (core.majority(settings) or 0):.1f} %. {SEEDS} seeds each; "
-        "brackets: 95 % interval of the mean."
+        f"Guessing the most common class scores {100 * (core.majority(settings) or 0):.1f} %."
+        f" {SEEDS} seeds each; brackets: 95 % interval of the mean."
     )
     metric = (
         _MEASURES[advice.metric]

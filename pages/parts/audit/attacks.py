@@ -39,11 +39,10 @@ _individuals = core.of_run(
 def leak(settings: Settings) -> None:
     """Three readings of one released distance by two attackers, beside the published attack."""
     st.markdown(
-        "Papers choose public data by a **score** that reads private rows, and "
-        "release it without noise: “no better than random guessing”, say its "
-        "attacks. They attack with half a picture. The score is a function of "
-        "the batch, so **who knows the other rows needs only enough of its "
-        "digits**."
+        "Papers choose public data by a **score** that reads private rows, and release it without"
+        " noise: “no better than random guessing”, say its attacks. They attack with half a"
+        " picture. The score is a function of the batch, so **who knows the other rows needs only"
+        " enough of its digits**."
     )
     if not core.split(settings).facts.n_public:
         st.info(
@@ -68,10 +67,9 @@ def leak(settings: Settings) -> None:
     show_figure(figure, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
-        "Published: the paper on this score (GSD), Table 8, an attacker who "
-        "knows 1,800 of 2,000 rows. Rounding hides a row only by luck: "
-        "neighbours on two sides of a rounding edge always exist. A release that "
-        "keeps a promise adds noise and pays ε."
+        "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000"
+        " rows. Rounding hides a row only by luck: neighbours on two sides of a rounding edge"
+        " always exist. A release that keeps a promise adds noise and pays ε."
     )
     with right:
         navigation.link("public_data", "Screen with a paid score")
@@ -189,8 +187,8 @@ def attack(settings: Settings) -> None:
             label=f"Attack harder: train {evidence.SHADOWS} shadow heads",
             key="lira-run",
             help=(
-                "LiRA: some seconds. Heads of the same learner, each on half of a pool "
-                "of rows, show how one row moves the model."
+                "LiRA: some seconds. Heads of the same learner, each on half of a pool of rows,"
+                " show how one row moves the model."
             ),
             icon=":material/groups:",
             type="primary",
@@ -203,10 +201,9 @@ def attack(settings: Settings) -> None:
         " guarantee allows"
     )
     st.caption(
-        "The others are a sample, so the true rate of false alarms has an "
-        "interval, too: *at its end* is what the guarantee allows at its upper "
-        "end. Where test rows look unlike the private ones, an attack also "
-        "measures that difference, which is no leak."
+        "The others are a sample, so the true rate of false alarms has an interval, too: *at its"
+        " end* is what the guarantee allows at its upper end. Where test rows look unlike the"
+        " private ones, an attack also measures that difference, which is no leak."
     )
     st.dataframe(
         100 * rates.set_index("attack"),

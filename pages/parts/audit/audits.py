@@ -66,8 +66,8 @@ def audit(settings: Settings) -> None:
             label=label,
             key="audit-run",
             help=(
-                "Some seconds: the learner itself, with a mislabelled canary among the "
-                "first private rows and without it."
+                "Some seconds: the learner itself, with a mislabelled canary among the first"
+                " private rows and without it."
             ),
             icon=":material/fact_check:",
             type="primary",
@@ -114,8 +114,8 @@ def fault_injection(settings: Settings) -> None:
         str(Fault.SPENT_TWICE),
         label="What is wrong with the code?",
         help=(
-            "Learners that are broken on purpose. None of them can be chosen "
-            "anywhere else in the app."
+            "Learners that are broken on purpose. None of them can be chosen anywhere else in the"
+            " app."
         ),
     )
     left, right = st.columns([2.4, 1], vertical_alignment="center")
@@ -139,19 +139,17 @@ def fault_injection(settings: Settings) -> None:
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
     st.caption(
-        "These faults have a claim of their own, not the sidebar's ε. Three "
-        "canaries, 800 trials in each world, false alarms at most 2 % over all "
-        "three. At small claims trials see less: try ε = 1 and the budget spent "
-        "twice."
+        "These faults have a claim of their own, not the sidebar's ε. Three canaries, 800 trials in"
+        " each world, false alarms at most 2 % over all three. At small claims trials see less: try"
+        " ε = 1 and the budget spent twice."
     )
     st.markdown("**The low bits of the noise**")
     attacked, bound = _low_bits(settings.seed)
     st.dataframe(attacked, hide_index=True, key="low_bits")
     st.caption(
-        "An attacker knows all rows but the last, and guesses from a release's "
-        "low bits whether that one is in. Ideal noise lets no guess be right "
-        f"more often than in {100 * bound:.1f} %. docs/learners.md names the law "
-        "of each learner's releases."
+        "An attacker knows all rows but the last, and guesses from a release's low bits whether"
+        f" that one is in. Ideal noise lets no guess be right more often than in {100 * bound:.1f}"
+        " %. docs/learners.md names the law of each learner's releases."
     )
     st.markdown("**What no audit sees**: bugs of published code that pass every audit here")
     st.markdown(
@@ -214,11 +212,10 @@ def _one_run(trial: OneRunAudit) -> None:
         100 * max(ends) / trial.claimed_epsilon for ends in (trial.certified, trial.expected)
     )
     st.caption(
-        f"Certified at 95 % confidence: {certified_share:.0f} % of the claimed ε. "
-        f"With average luck an ideal attack certifies {ideal_share:.0f} %. Of "
-        f"{trial.canaries} coins the audit calls the {trial.guesses} that it is "
-        "surest of, so more of its calls are right than of guesses about every "
-        "row."
+        f"Certified at 95 % confidence: {certified_share:.0f} % of the claimed ε. With average luck"
+        f" an ideal attack certifies {ideal_share:.0f} %. Of {trial.canaries} coins the audit calls"
+        f" the {trial.guesses} that it is surest of, so more of its calls are right than of guesses"
+        " about every row."
     )
     if trial.is_rejected:
         st.error(

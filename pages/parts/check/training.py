@@ -73,8 +73,8 @@ def _private_test(file: Any) -> None:
                 "check-rows", "A file does not travel in a link, and a link spends no ε."
             ),
             help=(
-                "As what the model was trained on was brought: a table, npz or zip of "
-                "images. All rows count, or those named as test rows."
+                "As what the model was trained on was brought: a table, npz or zip of images. All"
+                " rows count, or those named as test rows."
             ),
             type=["csv", "parquet", "npz", "zip"],
         )
@@ -85,8 +85,8 @@ def _private_test(file: Any) -> None:
                 "check-person", "A file does not travel in a link, and a link spends no ε."
             ),
             help=(
-                "Where one person may have several rows: ε is then a person's, and the "
-                "first so many count."
+                "Where one person may have several rows: ε is then a person's, and the first so"
+                " many count."
             ),
         ).strip()
         most = st.number_input(
@@ -95,8 +95,8 @@ def _private_test(file: Any) -> None:
                 "check-most", "A file does not travel in a link, and a link spends no ε."
             ),
             help=(
-                "Where one person may have several rows: ε is then a person's, and the "
-                "first so many count."
+                "Where one person may have several rows: ε is then a person's, and the first so"
+                " many count."
             ),
             min_value=1,
             value=None,
@@ -194,9 +194,8 @@ def sampler(*, has_script: bool) -> str | None:
             next(iter(words)),
             label="Batches are",
             help=(
-                "How rows come into a batch. A DataLoader with shuffle=True shuffles; "
-                "Opacus turns it into Poisson samples by default, fastDP and Keras do "
-                "not."
+                "How rows come into a batch. A DataLoader with shuffle=True shuffles; Opacus turns"
+                " it into Poisson samples by default, fastDP and Keras do not."
             ),
         )
         or None

@@ -44,8 +44,8 @@ def controls(settings: Settings) -> GaussianSetting | None:
         place=left,
         label="Start from",
         help=(
-            "This run: the sidebar's learner and settings. Else ε, σ, or the most "
-            "that any attack may reach, with steps and batches of your choice."
+            "This run: the sidebar's learner and settings. Else ε, σ, or the most that any attack"
+            " may reach, with steps and batches of your choice."
         ),
         default="run",
         options={"run": "This run", "epsilon": "Sidebar's ε", "noise": "Noise", "risk": "A risk"},
@@ -71,8 +71,8 @@ def controls(settings: Settings) -> GaussianSetting | None:
             place=right,
             label="Batch share",
             help=(
-                "q, the chance of each row to be in a step's batch; 100 % is a full "
-                "batch. 2.28 % is 1,024 of 45,000 rows."
+                "q, the chance of each row to be in a step's batch; 100 % is a full batch. 2.28 %"
+                " is 1,024 of 45,000 rows."
             ),
             default=0.0228,
             options=[0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0],
@@ -144,8 +144,8 @@ def _this_run(settings: Settings) -> GaussianSetting | None:
             return setting
     releases = "; ".join(record.guarantee.events) or "nothing"
     st.info(
-        f"{pc.METHODS[record.method].title} releases {releases}. This page counts "
-        "equal Gaussian steps: choose another start above.",
+        f"{pc.METHODS[record.method].title} releases {releases}. This page counts equal Gaussian"
+        " steps: choose another start above.",
         icon=":material/info:",
     )
     return None
@@ -160,8 +160,8 @@ def _risk() -> tuple[float, float | None]:
             place=left,
             label="Prevent",
             help=(
-                "Guesses about one row that the model turns from wrong to right, or "
-                "members that a careful attacker finds."
+                "Guesses about one row that the model turns from wrong to right, or members that a"
+                " careful attacker finds."
             ),
             default="guess",
             options={"guess": "Bets turned right", "found": "Members found at 1 % false alarms"},
@@ -284,10 +284,9 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
     )
     show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
     st.warning(
-        "**Shuffled but accounted as Poisson** is the most common privacy bug: "
-        "most training loops shuffle, and quote the first bar. Here the "
-        "mechanism draws its own batches: Poisson samples, or all rows in every "
-        "step.",
+        "**Shuffled but accounted as Poisson** is the most common privacy bug: most training loops"
+        " shuffle, and quote the first bar. Here the mechanism draws its own batches: Poisson"
+        " samples, or all rows in every step.",
         icon=":material/shuffle:",
     )
     st.markdown("**What is known of each**")

@@ -185,9 +185,9 @@ def _why_it_works(settings: Settings) -> None:
             figure = plots.by_direction(table, **style, mode=theme.mode())
             show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
     st.caption(
-        "All three are computed from what this run released anyway and from "
-        "public rows; they cost no further ε. What each part is worth on average "
-        "is in docs/papers.md, under “Part by part”."
+        "All three are computed from what this run released anyway and from public rows; they cost"
+        " no further ε. What each part is worth on average is in docs/papers.md, under “Part by"
+        " part”."
     )
 
 
@@ -289,10 +289,9 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     )
     if zero_shot is not None:
         st.caption(
-            "**Do you need private rows at all?** Naming the class whose name is "
-            "nearest, with the text half of the same backbone, reaches "
-            f"{100 * zero_shot:.1f} % of the test rows. It reads no train row, so ε = "
-            "0."
+            "**Do you need private rows at all?** Naming the class whose name is nearest, with the"
+            f" text half of the same backbone, reaches {100 * zero_shot:.1f} % of the test rows. It"
+            " reads no train row, so ε = 0."
         )
     if star is not None:
         label = (

@@ -158,8 +158,8 @@ def take_along(settings: Settings) -> None:
         label="Take this explorer along",
         key="take-along",
         help=(
-            "One HTML file with sliders for k and ε and the measured results. It "
-            "needs no server or network, and holds no row."
+            "One HTML file with sliders for k and ε and the measured results. It needs no server or"
+            " network, and holds no row."
         ),
         icon=":material/deployed_code:",
         type="tertiary",

@@ -353,9 +353,9 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
     figure = part_costs(table, measure=metric.replace("auc", "AUC"), mode=theme.mode())
     show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
     st.caption(
-        "Features and head: training without privacy. Clipping and steps: all "
-        "that the learner does but noise. The settings are this run's in every "
-        "stage; all but the last add no noise, so nothing here is private."
+        "Features and head: training without privacy. Clipping and steps: all that the learner does"
+        " but noise. The settings are this run's in every stage; all but the last add no noise, so"
+        " nothing here is private."
     )
 
 

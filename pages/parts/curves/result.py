@@ -60,8 +60,8 @@ def switch() -> None:
             str(Choosing.RULES),
             label="Step size chosen by",
             help=(
-                "Settings that were tried out on private rows are paid for, or the "
-                "number is not differentially private."
+                "Settings that were tried out on private rows are paid for, or the number is not"
+                " differentially private."
             ),
         )
 

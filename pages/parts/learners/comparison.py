@@ -40,8 +40,8 @@ def choose(settings: Settings) -> list[str]:
         title=lambda name: pc.METHODS[name].title,
         label="Learners",
         help=(
-            "Every learner gets the same rows, the same split and the same "
-            "preprocessing, and its own default settings."
+            "Every learner gets the same rows, the same split and the same preprocessing, and its"
+            " own default settings."
         ),
         are_many=True,
     )

@@ -41,8 +41,8 @@ def switch() -> None:
         label="Count the guesses of the class",
         key=local.unlinked_key("lesson-class-switch", "The link names the class instead."),
         help=(
-            "Counts for a day, without names, what all who open the class's link "
-            "answer; each step shows it once revealed."
+            "Counts for a day, without names, what all who open the class's link answer; each step"
+            " shows it once revealed."
         ),
     )
     if st.session_state.pop("lesson-class-refused", False):

@@ -112,8 +112,8 @@ def panel(settings: Settings) -> None:
             label="Sheet for the class",
             key="teach-sheet",
             help=(
-                "A page to print: questions first, answers on a sheet of their own. "
-                "The answers are measured when you press."
+                "A page to print: questions first, answers on a sheet of their own. The answers are"
+                " measured when you press."
             ),
             icon=":material/print:",
             mime="text/html",

@@ -34,10 +34,9 @@ def mixture(settings: Settings) -> None:
     """Two Gaussian classes on a line: error measured and predicted, with one public direction and
     with none."""
     st.markdown(
-        "Two classes y = ±1 lie along one direction **μ**; a nuisance of size "
-        "**θ** and noise of size **σ** are in the way: rows are y·μ + θ·u·w + "
-        "σ·z in d dimensions. One public direction finds μ; a private learner "
-        "then has one number to learn instead of d."
+        "Two classes y = ±1 lie along one direction **μ**; a nuisance of size **θ** and noise of"
+        " size **σ** are in the way: rows are y·μ + θ·u·w + σ·z in d dimensions. One public"
+        " direction finds μ; a private learner then has one number to learn instead of d."
     )
     columns = st.columns(4)
     d = local.slider(
@@ -89,9 +88,8 @@ def mixture(settings: Settings) -> None:
     figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
     show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
     st.caption(
-        f"The first direction of {n_public:,} public rows holds {100 * share:.1f} "
-        f"% of μ and misses ξ₁ = {1 - share:.3f}. ε = {epsilon:g} comes from the "
-        "sidebar."
+        f"The first direction of {n_public:,} public rows holds {100 * share:.1f} % of μ and misses"
+        f" ξ₁ = {1 - share:.3f}. ε = {epsilon:g} comes from the sidebar."
     )
     target = local.slider(
         "mixture.target",
@@ -119,8 +117,8 @@ def mixture(settings: Settings) -> None:
         show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
     else:
         st.info(
-            f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % "
-            f"of rows: no number of rows reaches {100 * target:g} %."
+            f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % of rows: no"
+            f" number of rows reaches {100 * target:g} %."
         )
 
 
@@ -128,10 +126,9 @@ def disjunctions(settings: Settings) -> None:
     """Random graphs: components against unlabelled rows, and what the exponential mechanism then
     errs."""
     st.markdown(
-        "A label is true if any of the first k variables is active. "
-        "**Unlabelled** rows show which variables are active together; joined "
-        "variables share their fate, so only one bit per component is left to "
-        "learn from **private** labels."
+        "A label is true if any of the first k variables is active. **Unlabelled** rows show which"
+        " variables are active together; joined variables share their fate, so only one bit per"
+        " component is left to learn from **private** labels."
     )
     first, second, third, fourth = st.columns(4)
     d = local.slider(
@@ -183,8 +180,8 @@ def disjunctions(settings: Settings) -> None:
         )
     if graph.count > theory.MOST_COMPONENTS:
         st.info(
-            f"{graph.count} components leave 2^{graph.count} disjunctions, too many "
-            "to weigh one by one. More unlabelled rows join them.",
+            f"{graph.count} components leave 2^{graph.count} disjunctions, too many to weigh one"
+            " by one. More unlabelled rows join them.",
             icon=":material/hub:",
         )
         return
@@ -202,8 +199,8 @@ def disjunctions(settings: Settings) -> None:
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
     st.caption(
-        "The mechanism takes a union of components with probability ∝ "
-        "exp(−ε·errors/2): ε under replacing a row, ε/2 under adding one."
+        "The mechanism takes a union of components with probability ∝ exp(−ε·errors/2): ε under"
+        " replacing a row, ε/2 under adding one."
     )
 
 

@@ -126,8 +126,8 @@ def controls(settings: Settings) -> Choice:
         place=right,
         label="Spend ε on the choice",
         help=(
-            "One release ranks all sets. Without ε the private rows are read as "
-            "they are: a diagnostic for your eyes."
+            "One release ranks all sets. Without ε the private rows are read as they are: a"
+            " diagnostic for your eyes."
         ),
     )
     has_pixels = not (
@@ -168,8 +168,8 @@ def controls(settings: Settings) -> Choice:
                 title=screening_sets.title,
                 label="Mixtures of two, equal shares",
                 help=(
-                    "Two sets together are often nearer than either, but a bad one can "
-                    "spoil a good one."
+                    "Two sets together are often nearer than either, but a bad one can spoil a good"
+                    " one."
                 ),
                 default=[],
                 are_many=True,
@@ -184,9 +184,8 @@ def controls(settings: Settings) -> Choice:
         uploads.is_name(private),
         label="Spend it for real",
         help=(
-            "Secret noise, and a receipt: models trained on these rows afterwards "
-            "add this ε to theirs. Off: practice with a known seed, which every "
-            "later file mentions."
+            "Secret noise, and a receipt: models trained on these rows afterwards add this ε to"
+            " theirs. Off: practice with a known seed, which every later file mentions."
         ),
         unlinked="A link spends no ε of whoever opens it.",
     )
@@ -349,9 +348,9 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
             title=screening_sets.title,
             label="Candidates",
             help=(
-                "Sets that are on this machine, drawn ones, and your own files. “Its "
-                "own other half” is a yardstick: private rows that were set aside, the "
-                "nearest that any public set could be."
+                "Sets that are on this machine, drawn ones, and your own files. “Its own other"
+                " half” is a yardstick: private rows that were set aside, the nearest that any"
+                " public set could be."
             ),
         )
     )
@@ -367,8 +366,8 @@ def _model() -> str:
             models,
             label="Gradients of",
             help=(
-                "The model at its start whose gradients are compared. The linear head "
-                "answers in seconds; the probe network is the paper's."
+                "The model at its start whose gradients are compared. The linear head answers in"
+                " seconds; the probe network is the paper's."
             ),
             default="linear_head",
         )
@@ -379,10 +378,9 @@ def _model() -> str:
         label="Network and weights",
         key=local.unlinked_key("screen-timm", "A path on this machine."),
         help=(
-            "timm:NAME?weights=FILE: a linear head on its features. Add "
-            "&layers=a,b for layers of its own, &lora=8 for a vision transformer, "
-            "&size=224 for larger images; weights=random for a look at the "
-            "architecture alone."
+            "timm:NAME?weights=FILE: a linear head on its features. Add &layers=a,b for layers of"
+            " its own, &lora=8 for a vision transformer, &size=224 for larger images;"
+            " weights=random for a look at the architecture alone."
         ),
         placeholder="timm:mobilenetv2_100?weights=/path/file.safetensors",
         persist_state="session",

@@ -171,13 +171,11 @@ def cards(choice: Choice, table: pd.DataFrame) -> None:
 def enough(choice: Choice, settings: Settings) -> None:
     """How many public rows PILLAR needs, as it was measured."""
     st.markdown(
-        "**About ten rows a class, if they are like the private ones.** They "
-        "came within 3 points of any larger number, and 50 such rows in all beat "
-        "up to 5,000 foreign ones. Theory says that more than n·ε unlabelled "
-        "public rows do not help, up to logarithms, for generalised linear "
-        "models in the worst case ([Ullah et al. "
-        "2024](https://arxiv.org/abs/2403.03856)). Here the curves are flat "
-        "before that."
+        "**About ten rows a class, if they are like the private ones.** They came within 3 points"
+        " of any larger number, and 50 such rows in all beat up to 5,000 foreign ones. Theory says"
+        " that more than n·ε unlabelled public rows do not help, up to logarithms, for generalised"
+        " linear models in the worst case ([Ullah et al. 2024](https://arxiv.org/abs/2403.03856))."
+        " Here the curves are flat before that."
     )
     table = benefit.curves(choice.private)
     private = table["private"].iloc[0]
@@ -275,8 +273,8 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         title=lambda name: pc.METHODS[name].title,
         label="Learner",
         help=(
-            "The learner that is trained with each candidate as its public data. "
-            "GEP needs no public labels."
+            "The learner that is trained with each candidate as its public data. GEP needs no"
+            " public labels."
         ),
         default="gep",
         options=["gep", "pda_dpmd", "second_phase"],
@@ -419,12 +417,11 @@ def trim(choice: Choice, settings: Settings) -> None:
     history.look(dataclasses.replace(settings, data=choice.private), is_ranking=True)
     with below:
         st.markdown(
-            "All candidates but the private set's own parts go into one pool, and "
-            "every private row votes for the cluster of public rows nearest to it. "
-            "The tenth of images with the most votes gained 1 to 29 points where the "
-            "pool held rows like the private ones. Among foreign sets alone it "
-            "gained nothing measurable (`docs/papers.md`). A part of the private set "
-            "did as well or better without votes."
+            "All candidates but the private set's own parts go into one pool, and every private row"
+            " votes for the cluster of public rows nearest to it. The tenth of images with the most"
+            " votes gained 1 to 29 points where the pool held rows like the private ones. Among"
+            " foreign sets alone it gained nothing measurable (`docs/papers.md`). A part of the"
+            " private set did as well or better without votes."
         )
         pool, names = (
             _pool(ask, choice.epsilon),
@@ -434,8 +431,8 @@ def trim(choice: Choice, settings: Settings) -> None:
             "screen-share",
             label="Keep",
             help=(
-                "The share of the pool's rows that is kept, those with the most votes "
-                "first. Moving it costs no ε."
+                "The share of the pool's rows that is kept, those with the most votes first. Moving"
+                " it costs no ε."
             ),
             default=10,
             options=[5, 10, 25, 50, 75],
@@ -481,8 +478,8 @@ def trim(choice: Choice, settings: Settings) -> None:
                 label=f"Use the {len(rows):,} kept rows as public data",
                 key="use-kept",
                 help=(
-                    "They become a set of yours, and private and public data of every page "
-                    "are then these two."
+                    "They become a set of yours, and private and public data of every page are then"
+                    " these two."
                 ),
                 on_click=_use,
                 args=(pool, rows, f"{percent} % of the rows of {len(names)} sets"),

@@ -220,10 +220,9 @@ def doubt_roles(private: Report, public: Report, name: str) -> None:
     ):
         named = plain.text(Path(name).name)
         st.warning(
-            f"**Were private and public files swapped?** {named} holds more labelled "
-            f"rows of the same classes, {public.rows:,} against {private.rows:,}. ε "
-            "protects the private file's rows alone; the public one's may all be "
-            "shown.",
+            f"**Were private and public files swapped?** {named} holds more labelled rows of the"
+            f" same classes, {public.rows:,} against {private.rows:,}. ε protects the private"
+            " file's rows alone; the public one's may all be shown.",
             icon=":material/swap_horiz:",
         )
 
@@ -236,10 +235,9 @@ def verdict(report: Report) -> None:
             report.classes
         ):
             st.warning(
-                f"**Are these labels numbers to predict?** {len(report.classes):,} of "
-                f"them stand in {report.n_train:,} rows: under noise nothing is learnt of "
-                f"a class with fewer than {ROWS_A_CLASS} rows. Cut numbers into bins, or "
-                "join classes.",
+                f"**Are these labels numbers to predict?** {len(report.classes):,} of them stand"
+                f" in {report.n_train:,} rows: under noise nothing is learnt of a class with fewer"
+                f" than {ROWS_A_CLASS} rows. Cut numbers into bins, or join classes.",
                 icon=":material/help:",
             )
     else:

@@ -69,8 +69,8 @@ def _choice(settings: Settings) -> bool:
         label="Backbone of the images",
         key=local.unlinked_key("extract-backbone", _PENDING),
         help=(
-            "What turns images into features. Networks need their weights and an "
-            "extraction; pixels need neither."
+            "What turns images into features. Networks need their weights and an extraction; pixels"
+            " need neither."
         ),
         options=listed,
         index=listed.index(base),
@@ -105,9 +105,9 @@ def _choice(settings: Settings) -> bool:
         label="Options",
         key=local.unlinked_key("extract-options", _PENDING),
         help=(
-            "How images are prepared (input_size, mean, std, interpolation, crop), "
-            "precision and storage, and the model's own arguments such as "
-            "pad_type=same; with & between. None: as the backbone says."
+            "How images are prepared (input_size, mean, std, interpolation, crop), precision and"
+            " storage, and the model's own arguments such as pad_type=same; with & between. None:"
+            " as the backbone says."
         ),
         placeholder="input_size=160&mean=0.5&std=0.5",
         value=usual,

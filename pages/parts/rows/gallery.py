@@ -49,8 +49,8 @@ def papers(settings: Settings) -> None:
         settings.data if settings.data in offered else names[0],
         label="Data set of the papers",
         help=(
-            "Their rows do not come with the app: they are read from files on the "
-            "machine that runs it."
+            "Their rows do not come with the app: they are read from files on the machine that runs"
+            " it."
         ),
     )
     if name == _OWN:
@@ -58,8 +58,8 @@ def papers(settings: Settings) -> None:
             label="Its name",
             key=local.unlinked_key("paper-name", "What is here is in the list."),
             help=(
-                "hub:<owner>/<name>, openml:<table>, torchvision:<name> or "
-                "medmnist:<name>; chest_xray14:3: ε of a patient, up to 3 images."
+                "hub:<owner>/<name>, openml:<table>, torchvision:<name> or medmnist:<name>;"
+                " chest_xray14:3: ε of a patient, up to 3 images."
             ),
             placeholder="hub:ylecun/mnist",
             persist_state="session",
@@ -142,8 +142,8 @@ def _detail(name: str, settings: Settings) -> None:
                     f"root-{name}", "A path on this machine, of use to nobody else."
                 ),
                 help=(
-                    "A folder or file on the machine that runs this app, as the source "
-                    "hands it out."
+                    "A folder or file on the machine that runs this app, as the source hands it"
+                    " out."
                 ),
                 placeholder="/data/…",
                 on_change=_from_place,

@@ -50,8 +50,8 @@ def panel(settings: Settings) -> None:
             of=settings.data,
             label="Show class counts and the first rows",
             help=(
-                "They are exact: the file of a model that you train afterwards records "
-                "that you looked."
+                "They are exact: the file of a model that you train afterwards records that you"
+                " looked."
             ),
             unlinked="Only whoever may see the rows can ask for them.",
         ):

@@ -44,8 +44,8 @@ def _buttons(upload: Upload, settings: Settings) -> None:
         label="Public now" if is_public else "Use as public",
         key=f"kept-public-{key}",
         help=(
-            "Takes the public rows of every page from here, without protection. "
-            "They must be of the private data's kind."
+            "Takes the public rows of every page from here, without protection. They must be of the"
+            " private data's kind."
         ),
         on_click=session.change,
         kwargs={"public": upload.name},
@@ -55,8 +55,8 @@ def _buttons(upload: Upload, settings: Settings) -> None:
         label="Save as a file",
         key=f"kept-save-{key}",
         help=(
-            "A npz with its rows, unprotected, as commands name it: they run "
-            "beside it on any machine."
+            "A npz with its rows, unprotected, as commands name it: they run beside it on any"
+            " machine."
         ),
         on_click="ignore",
         data=lambda: npz_of(uploads.load(upload.name)),
@@ -101,9 +101,8 @@ def panel(settings: Settings) -> bool:
         return False
     reader.prepare()
     st.caption(
-        "Rows stay on the machine that runs this app, in its cache (readable by "
-        "its user only). Nothing is sent elsewhere. Rows without test labels can "
-        "be trained on but not scored."
+        "Rows stay on the machine that runs this app, in its cache (readable by its user only)."
+        " Nothing is sent elsewhere. Rows without test labels can be trained on but not scored."
     )
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now.", icon=":material/lock:")
@@ -199,8 +198,8 @@ def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
             label="Another column is the label, or one person may have several of these rows",
             key=local.unlinked_key("upload-persons", FILE),
             help=(
-                "Say which column is the label and which names persons, and how many "
-                "rows of each are used: ε then protects a person."
+                "Say which column is the label and which names persons, and how many rows of each"
+                " are used: ε then protects a person."
             ),
         )
     is_readable = asks and wizard.is_readable(private)

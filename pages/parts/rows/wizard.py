@@ -336,8 +336,8 @@ def _edges(labels: pd.Series) -> tuple[float, ...] | None:
         label=f"Cut {name} at",
         key=local.unlinked_key(f"upload-edges-{name}", FILE),
         help=(
-            "Choose them without looking at the private rows, for instance at "
-            "limits that matter to you."
+            "Choose them without looking at the private rows, for instance at limits that matter to"
+            " you."
         ),
         placeholder="10, 20, 50",
     )
@@ -413,8 +413,8 @@ def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
         label="Which column says whose row it is?",
         key=local.unlinked_key(f"upload-person-{label}", FILE),
         help=(
-            "Images of a patient, visits of a customer: ε is then a person's. The "
-            "first rows of each are used, none of one in a public file."
+            "Images of a patient, visits of a customer: ε is then a person's. The first rows of"
+            " each are used, none of one in a public file."
         ),
         placeholder="none: one row a person",
         options=names,
@@ -427,9 +427,9 @@ def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
             label="How many rows of a person are used, at most?",
             key=local.unlinked_key(f"upload-most-{label}", FILE),
             help=(
-                "ε protects a person with all of these rows. Twice the rows need about "
-                "twice the noise and sum up to twice as much: one a person loses "
-                "little where rows of a person are alike."
+                "ε protects a person with all of these rows. Twice the rows need about twice the"
+                " noise and sum up to twice as much: one a person loses little where rows of a"
+                " person are alike."
             ),
             min_value=1,
             max_value=16,
@@ -461,8 +461,8 @@ def _text(private: File, label: str, person: str | None) -> str | None:
         label="Which column holds texts to learn from?",
         key=local.unlinked_key(f"upload-text-{label}", FILE),
         help=(
-            "Each text becomes 256 numbers by itself, the mean of the vectors of "
-            "its words. Nothing is learnt from your texts on the way."
+            "Each text becomes 256 numbers by itself, the mean of the vectors of its words. Nothing"
+            " is learnt from your texts on the way."
         ),
         placeholder="none: texts are left out",
         options=names,
@@ -501,8 +501,8 @@ def _left_out(
         label="Columns to leave out",
         key=local.unlinked_key(_left_out_key(label, text), FILE),
         help=(
-            "Identifiers and free text can name a person. Suggested: columns that "
-            "look like one, and columns of one value."
+            "Identifiers and free text can name a person. Suggested: columns that look like one,"
+            " and columns of one value."
         ),
         options=names,
         default=suggested,

@@ -76,9 +76,8 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """Filters, table, chosen lines, exports."""
     if runs.empty:
         st.info(
-            "The cache holds no runs yet; these came with the library. Build a grid "
-            "of your own under **Plan**, or bring runs: `python -m pillar_core cache "
-            "import runs.zip`.",
+            "The cache holds no runs yet; these came with the library. Build a grid of your own"
+            " under **Plan**, or bring runs: `python -m pillar_core cache import runs.zip`.",
             icon=":material/inbox:",
         )
         runs = records.all_runs(shipped=True)

@@ -219,10 +219,9 @@ def _gain(settings: Settings) -> None:
     )
     show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=5))
     st.caption(
-        "The noise is that of one Gaussian release in all d directions, √d/μ, "
-        "the rows of a class are n/C: public facts alone. It leaves out what the "
-        "first k public directions lose, so public rows of another kind gain "
-        "less. A tenth of each set was public."
+        "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class"
+        " are n/C: public facts alone. It leaves out what the first k public directions lose, so"
+        " public rows of another kind gain less. A tenth of each set was public."
     )
 
 
@@ -233,8 +232,8 @@ def _xi(settings: Settings) -> None:
         ["public_pca", "random"],
         label="Directions from",
         help=(
-            "Public directions are free. Private ones without noise leak; the "
-            "noised ones are a release at the sidebar's ε."
+            "Public directions are free. Private ones without noise leak; the noised ones are a"
+            " release at the sidebar's ε."
         ),
     )
     offered = dict(
@@ -247,8 +246,8 @@ def _xi(settings: Settings) -> None:
             next(iter(offered)),
             label="Separators of",
             help=(
-                "PILLAR separates pairs of classes; the earlier paper separates each "
-                "class from the rest."
+                "PILLAR separates pairs of classes; the earlier paper separates each class from the"
+                " rest."
             ),
         )
     )
@@ -274,9 +273,9 @@ def _xi(settings: Settings) -> None:
         jobs.panel([{"kind": "separators", **separation.payload}], work)
     if "dp_pca" in kinds:
         st.caption(
-            "The noised directions are one release of the second moment at ε = "
-            f"{settings.epsilon:g}, δ = {number_words(settings.delta)}, with rows "
-            "clipped to length one: an experiment, its noise is known."
+            "The noised directions are one release of the second moment at ε ="
+            f" {settings.epsilon:g}, δ = {number_words(settings.delta)}, with rows clipped to"
+            " length one: an experiment, its noise is known."
         )
 
 
@@ -293,8 +292,8 @@ def _margins(settings: Settings) -> None:
             place=columns[0],
             label="Class",
             help=(
-                "Its side of the separator is the right one. At first you see the two "
-                "classes whose means lie nearest."
+                "Its side of the separator is the right one. At first you see the two classes whose"
+                " means lie nearest."
             ),
         )
     )
@@ -364,17 +363,17 @@ def _best(settings: Settings) -> None:
         )
     )
     st.caption(
-        "Why they differ: the rule reads public facts alone, and the model takes "
-        "each class for a Gaussian with independent directions. On four real "
-        "sets the model's height was 3 to 13 points off, mostly too high, and "
-        "its k lost at most 2.8 points: read its k, not its height."
+        "Why they differ: the rule reads public facts alone, and the model takes each class for a"
+        " Gaussian with independent directions. On four real sets the model's height was 3 to 13"
+        " points off, mostly too high, and its k lost at most 2.8 points: read its k, not its"
+        " height."
     )
     counts = core.class_counts(settings).query("part == 'private' and rows > 0")["rows"]
     if len(counts) > _MANY_CLASSES and counts.max() > 2 * counts.min():
         st.caption(
-            ":orange[Many classes of unequal size]: a rougher guide. On such a set "
-            "(GTSRB, 43 classes) the predicted k lost up to 3 points of accuracy, "
-            "and the curve was off by 3 to 10. Measure before you trust it."
+            ":orange[Many classes of unequal size]: a rougher guide. On such a set (GTSRB, 43"
+            " classes) the predicted k lost up to 3 points of accuracy, and the curve was off by 3"
+            " to 10. Measure before you trust it."
         )
     if len(runs) and not is_drawn:
         budgets = ", ".join(f"{epsilon:g}" for epsilon in sorted(set(runs["epsilon"])))
@@ -405,8 +404,8 @@ def _public_rows(settings: Settings) -> int | None:
             "standardise",
             label="Standardise features",
             help=(
-                "Divide each feature by its public standard deviation first, as the "
-                "learners do. Margins and gaps then change units."
+                "Divide each feature by its public standard deviation first, as the learners do."
+                " Margins and gaps then change units."
             ),
         )
     chosen = local.slider(
@@ -416,8 +415,8 @@ def _public_rows(settings: Settings) -> int | None:
         place=left,
         label="Public rows used",
         help=(
-            "Few public rows find poor directions, and never more than their "
-            "number less one. One eigendecomposition for each."
+            "Few public rows find poor directions, and never more than their number less one. One"
+            " eigendecomposition for each."
         ),
         form="{:,}",
     )
