@@ -19,20 +19,36 @@ best = geo.best_k(projection.predicted_curves(settings, (settings.epsilon,)))
 k = projection.present_k(settings, basis.rank)
 missed = geo.xi_of(hyperplanes.weights, basis.vectors)[:, k - 1].mean()
 badges.show_row(badges.NON_PRIVATE)
-numbers = {
-    "energy": f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
-    "missed": f"{missed:.2f}",
-    "gap": number_words(spectrum["gap"].iloc[k - 1], 2),
-    "best": f"{best['k'].iloc[0]:,.0f}",
-}
 of = f"{len(hyperplanes.pairs)} pairs{'' if is_complete else ', a preview'}"
+percent = 100 * best["accuracy"].iloc[0]
 words.metrics(
-    "why",
-    numbers,
-    k=k,
-    of=of,
-    epsilon=settings.epsilon,
-    percent=100 * best["accuracy"].iloc[0],
+    (
+        f"Energy at k = {k}",
+        f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
+        "Share of the public rows' variance that k directions hold. Public only.",
+    ),
+    (
+        f"Missed, ξ at k = {k}",
+        f"{missed:.2f}",
+        (f"Share of the classes' separators that k directions miss, mean over {of}. Non-private."),
+    ),
+    (
+        f"Gap Δ after direction {k}",
+        number_words(spectrum["gap"].iloc[k - 1], 2),
+        (
+            "How far the public rows' spread falls from direction k to the next, λₖ − λₖ₊₁: the"
+            " smaller the gap, the more public rows the theorem requires."
+        ),
+    ),
+    (
+        f"Predicted best k at ε = {settings.epsilon:g}",
+        f"{best['k'].iloc[0]:,.0f}",
+        (
+            f"The model of Gaussian classes takes {percent:.0f} % of the rows for right there."
+            " That is no accuracy: on four real sets it was 3 to 13 points off, mostly too"
+            " high. From class means without noise: non-private."
+        ),
+    ),
 )
 ratio, kind = projection.collapse(settings)
 if ratio is not None:

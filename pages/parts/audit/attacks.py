@@ -53,13 +53,28 @@ def leak(settings: Settings) -> None:
     study = _score_leak(settings)
     sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
     badges.show_row(*badges.DIAGNOSTIC)
-    numbers = {
-        "distance": f"{study.distance:.4f}",
-        "moves": number_words(study.largest_movement, 2),
-        "sure": f"{100 * sure['success']:.0f} %",
-        "paper": f"{100 * table.iloc[-1]:.1f} %",
-    }
-    words.metrics("score", numbers, k=score_leak.K, rows=study.rows)
+    words.metrics(
+        (
+            "Distance of the batch",
+            f"{study.distance:.4f}",
+            f"Gradient subspace distance, k = {score_leak.K}, {study.rows:,} private rows.",
+        ),
+        (
+            "One row moves it by",
+            number_words(study.largest_movement, 2),
+            "At most, over the rows tried: there is no bound for all rows.",
+        ),
+        (
+            "Attacker sees the full number",
+            f"{100 * sure['success']:.0f} %",
+            "Right guesses. The attacker knows all other rows, labels and the model.",
+        ),
+        (
+            "Attack from the paper",
+            f"{100 * table.iloc[-1]:.1f} %",
+            "Right guesses. The attacker knows nine tenths of the batch; a coin has 50 %.",
+        ),
+    )
     title = "Without noise, the score gives away one row to anyone who knows the rest"
     figure = plots.right_guesses(
         study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title
@@ -133,14 +148,33 @@ def image(settings: Settings) -> None:
     seen = _reconstruct(row, pixels)
     line = seen.table.set_index("epsilon").loc[epsilon]
     badges.show_row(*badges.DIAGNOSTIC)
-    numbers = {
-        "noise": f"{line['noise_std']:.3g}",
-        "correlation": f"{line['correlation']:.2f}",
-        "right": f"{100 * line['right']:.1f} %",
-        "allowed": f"{100 * line['allowed']:.1f} %",
-    }
     words.metrics(
-        "image", numbers, candidates=seen.candidates, epsilon=plots.epsilon_label(epsilon)
+        (
+            "Noise of each pixel",
+            f"{line['noise_std']:.3g}",
+            "Standard deviation, as charged; the clipped image has length 1.",
+        ),
+        (
+            "Correlation",
+            f"{line['correlation']:.2f}",
+            f"Of what is left at {plots.epsilon_label(epsilon)} with the clipped image.",
+        ),
+        (
+            "Right picks",
+            f"{100 * line['right']:.1f} %",
+            (
+                f"Among {seen.candidates} images, each as likely beforehand: this one and public"
+                " ones, drawn 50,000 times."
+            ),
+        ),
+        (
+            "Allowed",
+            f"{100 * line['allowed']:.1f} %",
+            (
+                "The most that any attacker reaches within this guarantee (Hayes, Mahloujifar &"
+                " Balle 2023)."
+            ),
+        ),
     )
     drawn = plots.reconstruction_strip(
         seen.table,
@@ -224,13 +258,31 @@ def exposed_rows(settings: Settings) -> None:
     losses = _individuals(settings)
     badges.show_row(badges.NON_PRIVATE, "individual privacy, no guarantee")
     share = float((losses.table["epsilon"] <= losses.stated_epsilon / 2).mean())
-    numbers = {
-        "stated": f"ε = {losses.stated_epsilon:.3g}",
-        "median": f"ε = {losses.table['epsilon'].median():.3g}",
-        "below": f"{100 * share:.0f} %",
-        "most": f"ε = {losses.table['epsilon'].max():.3g}",
-    }
-    words.metrics("exposed", numbers)
+    words.metrics(
+        (
+            "Stated for every row",
+            f"ε = {losses.stated_epsilon:.3g}",
+            "What the run promises, whoever you are, when one row is added or removed.",
+        ),
+        (
+            "Median of the rows",
+            f"ε = {losses.table['epsilon'].median():.3g}",
+            "Individual ε: half of the rows stay below.",
+        ),
+        (
+            "Rows below half of it",
+            f"{100 * share:.0f} %",
+            (
+                "Share of the private rows below half of the stated ε. Easy rows have small"
+                " gradients, so they say little."
+            ),
+        ),
+        (
+            "Most exposed row",
+            f"ε = {losses.table['epsilon'].max():.3g}",
+            "Rows that the model never gets right keep their full gradient.",
+        ),
+    )
     figure = plots.individual_losses(
         losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta
     )
@@ -260,15 +312,36 @@ def _numbers(
 ) -> None:
     allowed = accounting.advantage(ceiling)
     best = max(attacks, key=lambda attack_: attack_.auc)
-    numbers = {
-        "auc": f"{best.auc:.3f}",
-        "accuracy": result.percent(record.accuracy),
-        "allowed": f"{allowed:.3f}",
-        "epsilon": round_up(record.guarantee.epsilon.upper),
-    }
     relation = odds.relation_words(str(record.guarantee.relation), settings.data)
-    fields = {"name": best.name, "turned": plots.one_in(allowed / 2, end=""), "relation": relation}
-    words.metrics("attack", numbers, delta=number_words(record.guarantee.delta), **fields)
+    turned = plots.one_in(allowed / 2, end="")
+    words.metrics(
+        (
+            "Attack's AUC",
+            f"{best.auc:.3f}",
+            (
+                f"{best.name}. 0.5 is a coin flip. How well a threshold orders members before"
+                " others. Test rows unlike the private ones raise it without any leak."
+            ),
+        ),
+        (
+            "Test accuracy",
+            result.percent(record.accuracy),
+            "Without privacy both accuracy and attack would differ: turn ε to ∞ and compare.",
+        ),
+        (
+            "Allowed advantage",
+            f"{allowed:.3f}",
+            (
+                f"Largest gain over a coin, for any attacker, that the guarantee allows: {turned}"
+                " guesses turned."
+            ),
+        ),
+        (
+            "ε, upper bound",
+            round_up(record.guarantee.epsilon.upper),
+            f"At δ = {number_words(record.guarantee.delta)}, {relation}.",
+        ),
+    )
 
 
 def _most_exposed(losses: Individuals, settings: Settings) -> None:

@@ -178,13 +178,20 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
             "**Not refuted.** The trials are consistent with the claim, as far as they can see.",
             icon=":material/verified_user:",
         )
-    numbers = {
-        "claimed": f"ε ≤ {round_up(outcome.claimed_epsilon, 3)}",
-        "proved": f"ε ≥ {outcome.certified_epsilon:.3g}",
-        "noticed": f"ε ≥ {outcome.noticed_epsilon:.3g}",
-        "p": _small(outcome.finding.p_value),
-    }
-    words.metrics("trials", numbers)
+    words.metrics(
+        ("Claimed", f"ε ≤ {round_up(outcome.claimed_epsilon, 3)}", "What the run promises."),
+        (
+            "Proved by the trials",
+            f"ε ≥ {outcome.certified_epsilon:.3g}",
+            "95 % lower bound from exact binomial counts, for Gaussian runs.",
+        ),
+        (
+            "Would have noticed",
+            f"ε ≥ {outcome.noticed_epsilon:.3g}",
+            "The smallest true ε that an ideal attack would expose in 9 of 10 audits.",
+        ),
+        ("p-value", _small(outcome.finding.p_value), "Exact; below 0.05 the claim is rejected."),
+    )
     _show_worlds(outcome.finding, outcome.claimed.mu, FigureInfo("audit_worlds", settings))
 
 
@@ -205,9 +212,31 @@ def _one_run(trial: OneRunAudit) -> None:
     st.markdown(
         f"**One run of this learner**, {trial.canaries} canaries, each in or out by its own coin"
     )
-    bounds = {"curve": trial.certified[1], "point": trial.certified[0], "hoped": trial.expected[1]}
-    certified = {name: f"ε ≥ {bound:.2g}" for name, bound in bounds.items()}
-    words.metrics("one_run", {"called": f"{trial.correct} of {trial.guesses}"} | certified)
+    words.metrics(
+        (
+            "Coins called rightly",
+            f"{trial.correct} of {trial.guesses}",
+            (
+                "By the best linear estimate from the released steps. How many are called was fixed"
+                " before."
+            ),
+        ),
+        (
+            "Certified, whole curve",
+            f"ε ≥ {trial.certified[1]:.2g}",
+            "f-DP bound of Mahloujifar, Melis & Chaudhuri 2024, at 95 %.",
+        ),
+        (
+            "Certified, one point",
+            f"ε ≥ {trial.certified[0]:.2g}",
+            "(ε, δ) bound of Steinke, Nasr & Jagielski 2023, at 95 %.",
+        ),
+        (
+            "To be hoped for",
+            f"ε ≥ {trial.expected[1]:.2g}",
+            "An ideal attack on independent canaries of a run that spends all it claims.",
+        ),
+    )
     certified_share, ideal_share = (
         100 * max(ends) / trial.claimed_epsilon for ends in (trial.certified, trial.expected)
     )

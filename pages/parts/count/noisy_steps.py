@@ -191,17 +191,36 @@ def numbers(setting: GaussianSetting) -> None:
     """Noise, certified ends, advantage and one sentence of odds."""
     bounds, curve = _epsilon(setting), _curve(setting)
     gain = accounting.advantage(curve)
-    values = {
-        "noise": f"{setting.noise_multiplier:.4g}",
-        "upper": round_up(bounds.upper),
-        "lower": f"{bounds.lower:.4g}",
-        "gain": plots.guessed_right(gain / 2),
-    }
     words.metrics(
-        "count",
-        values,
-        delta=number_words(setting.delta),
-        relation=odds.relation_words(setting.relation),
+        (
+            "Noise multiplier σ",
+            f"{setting.noise_multiplier:.4g}",
+            "Noise standard deviation over the clip norm, on each coordinate of each step.",
+        ),
+        (
+            "ε, upper bound",
+            round_up(bounds.upper),
+            (
+                f"At δ = {number_words(setting.delta)}, {odds.relation_words(setting.relation)}."
+                " Batches are Poisson samples, or all rows in every step."
+            ),
+        ),
+        (
+            "ε, lower end",
+            f"{bounds.lower:.4g}",
+            (
+                "The ε of what is counted lies between this and the upper bound; both ends are"
+                " certified."
+            ),
+        ),
+        (
+            "Attacker guesses right",
+            plots.guessed_right(gain / 2),
+            (
+                "How often the best attacker who sees the model is right about whether one given"
+                " row was used, at most. A coin is at 50 %."
+            ),
+        ),
     )
 
 

@@ -26,13 +26,23 @@ def panel(settings: Settings) -> None:
     split = core.split(settings)
     facts = split.facts
     st.header(plain.text(uploads.title_of(settings.data)), anchor=False)
-    sizes = {
-        "private": facts.n_private,
-        "public": facts.n_public,
-        "features": facts.d,
-        "classes": facts.n_classes,
-    }
-    words.metrics("rows", {name: f"{count:,}" for name, count in sizes.items()})
+    words.metrics(
+        (
+            "Private rows",
+            f"{facts.n_private:,}",
+            (
+                "Protected by ε. Their number is public: settings and scaling take it as known, and"
+                " one row more or less does not change it."
+            ),
+        ),
+        (
+            "Public rows",
+            f"{facts.n_public:,}",
+            "Not protected. They decide centre, scale and directions.",
+        ),
+        ("Features", f"{facts.d:,}", "Numbers per row after the backbone."),
+        ("Classes", f"{facts.n_classes:,}", "Labels 0 … C − 1, named as in the source."),
+    )
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
         st.caption(plain.text(line))
 

@@ -27,13 +27,28 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
     with shares.turn():
         estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
-    numbers = {
-        "runs": f"{estimate['cells']:,.0f}",
-        "cached": f"{estimate['cached']:,.0f}",
-        "time": jobs.duration(estimate["seconds"] / 2) if missing else "none",
-        "disk": f"{estimate['bytes'] / 1000:,.0f} kB",
-    }
-    words.metrics("plan", numbers)
+    words.metrics(
+        (
+            "Runs",
+            f"{estimate['cells']:,.0f}",
+            "Combinations of everything chosen; a learner without k is not multiplied by k.",
+        ),
+        (
+            "In the cache",
+            f"{estimate['cached']:,.0f}",
+            "Runs that were trained before and are not trained again.",
+        ),
+        (
+            "Time",
+            jobs.duration(estimate["seconds"] / 2) if missing else "none",
+            "From the same learners' runs on the same data, on this machine with two workers.",
+        ),
+        (
+            "Disk",
+            f"{estimate['bytes'] / 1000:,.0f} kB",
+            "Records of the missing runs; features are not counted.",
+        ),
+    )
     if missing:
         work = jobs.Work(
             f"Sweep of {estimate['cells']:,.0f} runs",
