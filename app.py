@@ -37,10 +37,14 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    from pages.frame import browser, door, shares
+    from pages.frame import browser, door, navigation, shares
 
     door.check()
-    routes = [browser.plotly_route(), shares.ready_route(door.place(door.READY))]
+    routes = [
+        browser.plotly_route(),
+        shares.ready_route(door.place(door.READY)),
+        *navigation.former_routes(),
+    ]
     app = st.App(
         __file__, lifespan=warming.ahead, routes=routes, middleware=[Middleware(door.Door)]
     )

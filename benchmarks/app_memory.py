@@ -1,7 +1,7 @@
 """Memory of the app over ten browser sessions of fifty changes each: `python
 benchmarks/app_memory.py [sessions] [changes]`.
 
-A server of its own on an empty cache; real Chromium tabs, all open at once, move k and ε on Explore
+A server of its own on an empty cache; real Chromium tabs, all open at once, move k and ε on Curves
 and wait for each answer. What the server holds must stay flat once every session has made its first
 changes.
 """
@@ -45,7 +45,7 @@ def main(sessions: int, changes: int) -> int:
         for session in range(sessions):
             tab = chromium.new_context(viewport={"width": 1280, "height": 900}).new_page()
             tab.set_default_timeout(180_000)
-            tab.goto(f"{address}/explore?data=digits&k=5&epsilon=1&seed={session}&view=why")
+            tab.goto(f"{address}/curves?data=digits&k=5&epsilon=1&seed={session}&view=why")
             tab.wait_for_selector('[data-testid="stMetric"]')
             tabs.append(tab)
         held = []

@@ -1,4 +1,4 @@
-"""Seconds to the first result of Home and Explore, and from a moved slider to its result: `python
+"""Seconds to the first result of Start and Curves, and from a moved slider to its result: `python
 benchmarks/cold_start.py [repeats]`.
 
 Each repeat starts a server of its own on an empty cache (the starter's records are there), waits
@@ -8,7 +8,7 @@ own, the difference is imports and first results. The CPU seconds of server and 
 last landmark change little with what else the machine does; the wall times are right only on idle
 cores. Medians.
 
-On Explore the k slider is then moved by its keys, step by step to the right and back: from the key
+On Curves the k slider is then moved by its keys, step by step to the right and back: from the key
 to the first frame that shows the new accuracy and the star on its way; on the way there trained
 anew where no starter record answers, on the way back read from memory.
 """
@@ -47,7 +47,7 @@ LANDMARKS = {
         ("heading", '[data-testid="stMain"] h1'),
         ("hero", ".st-key-chart-hero .main-svg"),
     ),
-    "explore": (
+    "curves": (
         ("shell", SHELL),
         ("heading", '[data-testid="stMain"] h1'),
         ("accuracy", '[data-testid="stMetricValue"]'),
@@ -102,8 +102,8 @@ def _moves(chromium: Any) -> None:
     and the browser."""
     with tempfile.TemporaryDirectory() as folder, browser.server(Path(folder)) as address:
         tab = chromium.new_page(viewport={"width": 1280, "height": 900})
-        tab.goto(f"{address}/explore?k={FIRST_K}", wait_until="commit")
-        tab.wait_for_selector(LANDMARKS["explore"][-1][1], state="attached", timeout=PATIENCE_MS)
+        tab.goto(f"{address}/curves?k={FIRST_K}", wait_until="commit")
+        tab.wait_for_selector(LANDMARKS["curves"][-1][1], state="attached", timeout=PATIENCE_MS)
         time.sleep(BACKGROUND_SECONDS)
         slider = tab.locator('[class*="st-key-control-k"] input[type=range]')
         for words, key in (("there", "ArrowRight"), ("back, from memory", "ArrowLeft")):

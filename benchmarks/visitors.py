@@ -2,7 +2,7 @@
 benchmarks/visitors.py [visitors] [minutes] [seeds|hurry]`.
 
 The server is `pillar-explorer --demo` on an empty cache with the starter; visitors are websocket
-clients on the same cores, without a browser, on Explore. Each thinks 2 to 5 s, then moves k and ε:
+clients on the same cores, without a browser, on Curves. Each thinks 2 to 5 s, then moves k and ε:
 two moves of three go to a run of the starter, the third to one that nobody trained; with `seeds` as
 third argument to one of a new seed, whose split and curves nobody has, either. Printed are medians,
 95th percentiles, the server's CPU time, errors, and its memory at the end of each tenth of the
@@ -57,11 +57,11 @@ async def open_tab(
 
 
 async def send(connection: tornado.websocket.WebSocketClientConnection, move: Move) -> None:
-    """Asks for Explore at this k, ε and seed."""
+    """Asks for Curves at this k, ε and seed."""
     k, epsilon, seed = move
     ask = BackMsg()
     ask.rerun_script.query_string = f"data={DATASET}&epsilon={epsilon}&k={k}&seed={seed}"
-    ask.rerun_script.page_name = "explore"
+    ask.rerun_script.page_name = "curves"
     await connection.write_message(ask.SerializeToString(), binary=True)
 
 

@@ -21,7 +21,7 @@ for story in STORIES:
     text = page(
         story.dataset,
         story=story,
-        link=f"{address}/explore?{urlencode(settings)}" if address else "",
+        link=f"{address}/curves?{urlencode(settings)}" if address else "",
     )
     file = folder / f"{story.name}.html"
     file.write_text(text, encoding="utf-8")

@@ -5,8 +5,8 @@ import streamlit as st
 
 from pages.frame import navigation, receipts
 from pages.frame import settings as codec
-from pages.parts.answer import model, question, views
-from pages.parts.data import upload
+from pages.parts.answer import model, question, reply
+from pages.parts.rows import upload
 from pillar_core import mode
 
 settings = navigation.begin()
@@ -27,7 +27,7 @@ if not mode.binds():
 target = question.target(settings)
 similar = question.stated_similar(settings, names)
 advice = question.advice(settings, names, similar, target)
-views.sentence(settings, advice, target)
+reply.sentence(settings, advice, target)
 settings = question.following(settings, advice, names)
 ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
 free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None], key="answer-ways")
@@ -36,9 +36,9 @@ with free:
 with paid:
     model.offer_paid(settings, names)
 with diagnostic:
-    views.diagnostic(settings, advice, names)
+    reply.diagnostic(settings, advice, names)
 if not mode.binds():
     receipts.show(settings)
     model.threshold_panel(settings)
 model.test_panel(settings, advice)
-views.figures_of(advice, settings, names, similar)
+reply.figures_of(advice, settings, names, similar)

@@ -12,7 +12,12 @@ from pillar_core.runs import records
 settings = navigation.begin()
 with st.spinner("Reading the cache …"):
     runs = records.all_runs()
-view = local.choice("runs-view")
+view = local.choice(
+    "runs-view",
+    label="View",
+    default="results",
+    options={"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"},
+)
 if view == "plan":
     runs_jobs.builder(settings, runs)
 elif view == "jobs":

@@ -136,7 +136,7 @@ def choose(app: AppTest, key: str, place: int) -> AppTest:
 
 
 def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
-    """The name of a file that was uploaded on Data and is private from now on."""
+    """The name of a file that was uploaded on Rows and is private from now on."""
     fill(app, "file_uploader", "upload", [(filename, content, "application/octet-stream")])
     choose(app, "upload-public", 0)
     press(app, "use-upload")

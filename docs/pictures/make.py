@@ -50,14 +50,14 @@ def scenes(tab: Any, address: str) -> Iterator[int]:
     twenty seconds in all."""
     opened(tab, address)
     yield 2000
-    opened(tab, f"{address}/explore?v=2&k=3")
+    opened(tab, f"{address}/curves?v=2&k=3")
     yield 1300
     yield from pressed(tab, "k, directions kept", "ArrowRight", 6)
     yield from pressed(tab, "ε, privacy budget", "ArrowLeft", 2)
     yield from pressed(tab, "ε, privacy budget", "ArrowRight", 4)
-    opened(tab, f"{address}/explore?v=2&k=15&view=odds")
+    opened(tab, f"{address}/curves?v=2&k=15&view=odds")
     yield 2000
-    opened(tab, f"{address}/learn?v=2&lesson=3")
+    opened(tab, f"{address}/lessons?v=2&lesson=3")
     tab.wait_for_selector("text=about the same")
     yield 1800
     tab.get_by_text("better: as private as before", exact=False).click()
@@ -81,7 +81,7 @@ def main(address: str) -> None:
         for seen in scenes(tab, address):
             frames.append(Image.open(io.BytesIO(tab.screenshot())).convert("RGB"))
             times.append(seen)
-        opened(tab, f"{address}/explore?v=2&k=15")
+        opened(tab, f"{address}/curves?v=2&k=15")
         tab.screenshot(path=str(FOLDER / "explore.png"))
         browser.close()
     height = round(SIZE["height"] * WIDTH / SIZE["width"])

@@ -40,7 +40,7 @@ from pillar_core.types import (
     SemiPrivateSplit,
 )
 
-NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
+NOT_EXTRACTED = "are not in the cache yet: open Rows and press Extract."
 T = TypeVar("T")
 _MAPPED = 2000
 """Public rows of a map, at most."""
@@ -386,7 +386,7 @@ def class_counts(settings: Settings) -> pd.DataFrame:
 
 @memory.cache(max_entries=1, is_free=True)
 def hero_table() -> pd.DataFrame | None:
-    """The starter records behind Home's figure; None where they are missing."""
+    """The starter records behind Start's figure; None where they are missing."""
     try:
         table = starter.hero_table()
     except PillarError:

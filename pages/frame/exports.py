@@ -18,7 +18,7 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import core, local, shares, theme
+from pages.frame import core, shares, theme
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, Settings
 from pillar_core.arrays import Json
@@ -149,7 +149,10 @@ def report_button(
         ),
     )
     st.button(
-        **local.element("report", of=name, help=hint),
+        label="Add to report",
+        key=f"report-{name}",
+        icon=":material/note_add:",
+        help=hint,
         on_click=_add,
         args=arguments,
         disabled=is_full,
@@ -166,9 +169,17 @@ def report_panel() -> None:
             f"{_count_words(len(figures))} with tables, settings, ledger and assumptions; opens"
             " without a network."
         )
-        style = local.element("report-download", label=f"Report ({len(figures)})", help=hint)
-        st.download_button(**style, data=shares.charge(lambda: report_page(figures).encode()))
-        st.button(**local.element("report-empty"), on_click=_empty)
+        st.download_button(
+            label=f"Report ({len(figures)})",
+            key="report-download",
+            icon=":material/summarize:",
+            file_name="report.html",
+            mime="text/html",
+            on_click="ignore",
+            help=hint,
+            data=shares.charge(lambda: report_page(figures).encode()),
+        )
+        st.button(label="Empty it", key="report-empty", type="tertiary", on_click=_empty)
 
 
 def report_page(figures: Sequence[str]) -> str:

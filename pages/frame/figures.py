@@ -196,7 +196,7 @@ def _show_exports(
         is_own = uploads.names_in([info.settings.data, info.settings.public])
         st.caption(
             "The same run from a"
-            f" terminal{', beside the files that Data & backbone saves' if is_own else ''}:"
+            f" terminal{', beside the files that *Rows* saves' if is_own else ''}:"
         )
         st.code(
             info.command or exports.command_line(info.settings), language="bash", wrap_lines=True

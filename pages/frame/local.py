@@ -1,10 +1,10 @@
 """Controls that belong to one page: their values outlive a page change in the session, as text and
 numbers.
 
-`local.toml` has what is always the same of a control, by its name: label, help where a word needs
-one, and perhaps options, default and form of an option, or the looks of an `element` of
-Streamlit's. A keyword at the call wins. Links carry each control, unless its entry has a reason not
-to (`unlinked`).
+What a control says stands where it is made, as keywords: `label`, `help` where a word needs one,
+`form` or `title` for the words of an option, `are_many` where a list shall open, `sets` for the
+setting of every page that takes the value, too. Links carry each control, unless `unlinked` has a
+reason not to. `local.toml` has what several places say alike.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -110,14 +110,6 @@ def slider(
     return _control(place.select_slider, name, options, default, **entry)
 
 
-def sliders(*names: str) -> list[Option]:
-    """Sliders side by side, all of them as the table says."""
-    return [
-        slider(name, place=column)
-        for column, name in zip(st.columns(len(names)), names, strict=True)
-    ]
-
-
 def choices(
     name: str,
     options: Options | None = None,
@@ -158,9 +150,9 @@ def choices(
     return current
 
 
-def toggle(name: str, default: bool = False, *, of: str = "") -> bool:
+def toggle(name: str, default: bool = False, *, of: str = "", **overrides: Json) -> bool:
     """A switch. of: what a further one of this name is for."""
-    entry = _CONTROLS[name]
+    entry = _CONTROLS.get(name, {}) | overrides
     name = f"{name}-{of}" if of else name
     is_on = bool(_current(name, [False, True], default, entry))
     _draw(st.toggle, name, is_on, entry)

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import failures, local, session, words
+from pages.frame import door, failures, local, session, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.arrays import Json
@@ -18,25 +18,38 @@ from pillar_core.data import uploads
 _INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
 
 PAGES: tuple[tuple[str, str, str], ...] = (
-    ("home", "Start", "Start"),
-    ("learn", "Lessons", "Learn"),
-    ("theory", "Playgrounds", "Learn"),
-    ("explore", "Curves", "Explore"),
-    ("compare", "Learners", "Explore"),
-    ("geometry", "Why", "Explore"),
-    ("screen", "Public data", "Public data"),
-    ("accounting", "Count", "Privacy"),
+    ("start", "Start", "Start"),
+    ("lessons", "Lessons", "Learn"),
+    ("playgrounds", "Playgrounds", "Learn"),
+    ("curves", "Curves", "Explore"),
+    ("learners", "Learners", "Explore"),
+    ("why", "Why", "Explore"),
+    ("public_data", "Public data", "Public data"),
+    ("count", "Count", "Privacy"),
     ("check", "Check", "Privacy"),
-    ("evidence", "Audit", "Audit"),
-    ("data", "Rows", "My data"),
+    ("audit", "Audit", "Audit"),
+    ("rows", "Rows", "My data"),
     ("answer", "Answer", "My data"),
     ("runs", "Runs", "My data"),
 )
 """File in pages/ without its ending, the page's name, the place that it belongs to. The first is
 the default and lives at `/`."""
-WITHOUT_ROWS = ("", "learn", "check")
+WITHOUT_ROWS = ("", "lessons", "check")
 """Addresses of pages that no rows of the settings reach."""
-NEAR = ("explore", "compare", "geometry", "accounting", "evidence")
+FORMER = {
+    "home": "start",
+    "learn": "lessons",
+    "theory": "playgrounds",
+    "explore": "curves",
+    "compare": "learners",
+    "geometry": "why",
+    "screen": "public_data",
+    "accounting": "count",
+    "evidence": "audit",
+    "data": "rows",
+}
+"""What addresses in older links and files call pages that have another name now."""
+NEAR = ("curves", "learners", "why", "count", "audit")
 """Addresses of pages on which k and ε act: a narrow window has them on the page itself."""
 
 
@@ -52,11 +65,36 @@ def _targets() -> dict[str, Any]:
         name: st.Page(
             f"pages/{name}.py",
             title=title,
-            url_path=None if place == 0 else name,
-            default=place == 0,
+            url_path=address(name) or None,
+            default=not address(name),
         )
-        for place, (name, title, _) in enumerate(PAGES)
+        for name, title, _ in PAGES
     }
+
+
+def title(name: str) -> str:
+    """What the menu calls a page."""
+    return next(title for page, title, _ in PAGES if page == name)
+
+
+def address(name: str) -> str:
+    """Where a page lives below the app's own address."""
+    return "" if name == PAGES[0][0] else name
+
+
+def former_routes() -> list[Any]:
+    """The server's answers where pages lived before: the same link to where they live now."""
+    from starlette.responses import RedirectResponse
+    from starlette.routing import Route
+
+    async def lead(name: str, request: Any) -> Any:
+        # relative, because only a proxy in front knows what stands before the app's own address
+        return RedirectResponse(f"./{address(name)}?{request.url.query}".rstrip("?"))
+
+    names = FORMER | {PAGES[0][0]: PAGES[0][0]}
+    return [
+        Route(door.place(former), functools.partial(lead, name)) for former, name in names.items()
+    ]
 
 
 def bar(present: str) -> None:
@@ -91,7 +129,7 @@ def has_sidebar(present: str) -> bool:
         bool(uploads.names_in([settings.data, settings.public])),
         local.linked_value("runs-view", "") == "plan",
     )
-    acts = {"data": are_brought, "screen": False, "runs": is_plan}
+    acts = {"rows": are_brought, "public_data": False, "runs": is_plan}
     return present not in WITHOUT_ROWS and acts.get(present, True)
 
 

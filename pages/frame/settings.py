@@ -60,7 +60,7 @@ KS = (
     2048,
 )
 BUDGETS = "budgets"
-"""The view of Compare that lays every learner at every budget side by side; the others are
+"""The view of Learners that lays every learner at every budget side by side; the others are
 `COMPARE_VIEWS`."""
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 1000

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import browser, core, jobs, local, navigation, odds, plain, session, theme
+from pages.frame import browser, core, jobs, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, PUBLIC_TITLES, RULE, Settings, choices
 from pillar_core import plots
@@ -162,14 +162,12 @@ def _k(settings: Settings, limit: int | None, place: str) -> str:
     used = settings.k or ruled
     name = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,}"
     own = used or limit or KS[0]
-    switch = local.element(
-        "control.k-auto", of=place.lstrip("."), label=f"Auto k ({name})"
-    )  # a widget that moves forgets its value
     session.draw(
         st.toggle,
         settings.k == RULE,
         lambda is_on: session.change(k=RULE if is_on else own),
-        **switch,
+        label=f"Auto k ({name})",
+        key=f"control.k-auto-{place.lstrip('.')}",  # a widget that moves forgets its value
     )
     if not used:
         return ""
@@ -209,7 +207,13 @@ def _draw_footer(settings: Settings) -> None:
     free = next((letter for letter in codec.PINS if letter not in pins), codec.PINS[-1])
     label = f"Pin {free} anew" if free in pins else f"Pin as {free}"
     st.button(
-        **local.element("pin", label=label),
+        label=label,
+        key="pin",
+        help=(
+            "Keeps the present settings: figures show each pin in its colour, and Curves compares A"
+            " with what you change."
+        ),
+        icon=":material/push_pin:",
         on_click=session.change,
         kwargs={"a": codec.with_pin(settings, free, settings)},
     )
@@ -227,9 +231,10 @@ def _draw_footer(settings: Settings) -> None:
                 f'<b style="color: {plots.pin_colour(letter, theme.mode())}">{letter}</b>',
                 width="content",
             )
-            st.button(**local.element("take-pin", of=name), on_click=session.change, kwargs=values)
+            st.button(label="Take", key=f"take-pin-{name}", on_click=session.change, kwargs=values)
             st.button(
-                **local.element("unpin", of=name),
+                label="Unpin",
+                key=f"unpin-{name}",
                 on_click=session.change,
                 kwargs={"a": codec.with_pin(settings, letter, None)},
             )

@@ -21,10 +21,10 @@ others take a core."""
 
 @contextlib.asynccontextmanager
 async def ahead(_: st.App) -> AsyncIterator[None]:
-    """Around the server's life: before it answers, imports what Home and Explore draw their first
+    """Around the server's life: before it answers, imports what Start and Curves draw their first
     results with."""
     _import(
-        "pages.parts.explore.views"
+        "pages.parts.curves.figures"
     )  # it imports what the frame draws, too: sidebar and figures
     if not mode.is_demo():  # there, a session asks
         _start_after(_ANSWERING, _first_results)

@@ -1,7 +1,6 @@
-"""The pages' words from `words.toml`: titles, notes, how numbers were computed, labels and hints of
-numbers, badges and columns."""
+"""The pages' words from `words.toml`: titles, how numbers were computed, badges and columns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ WORDS: dict[str, dict[str, Json]] = toml_tables(Path(__file__).parents[1] / "wor
 def title(page: str) -> None:
     """Draws the page's title, where it has always the same."""
     if page in WORDS:
-        theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "home")
+        theme.title(WORDS[page]["title"], WORDS[page]["lede"], is_front=page == "start")
 
 
 def explain(page: str, **fields: object) -> None:
@@ -35,10 +34,9 @@ def say(note: str, show: Callable[..., object] = st.caption, /, **fields: object
     show(WORDS["notes"][note].format_map(fields), **look)
 
 
-def metrics(name: str, numbers: Mapping[str, str], /, **fields: object) -> None:
-    """Draws numbers side by side, each with label and hint; fields fill the gaps of both."""
-    for column, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
-        label, hint = (text.format_map(fields) for text in WORDS["metrics"][name][key])
+def metrics(*numbers: tuple[str, str, str]) -> None:
+    """Draws numbers side by side; each is its label, the number and a hint."""
+    for column, (label, value, hint) in zip(st.columns(len(numbers)), numbers, strict=True):
         column.metric(label, value, help=hint, border=True, height="stretch")
 
 

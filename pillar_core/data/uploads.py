@@ -150,7 +150,7 @@ def missing_text(name: str) -> str:
     way = (
         mode.ADVICE
         if mode.binds()
-        else "Bring the same rows again on the page Data & backbone, and they have this name."
+        else "Bring the same rows again on the page Rows, and they have this name."
     )
     return f"{name} is not on this machine (any more). {way}"
 

@@ -375,7 +375,7 @@ def _again(record: RunRecord, split: SemiPrivateSplit) -> str:
     command = command_of(record, split)
     files = [f"`{word}`" for word in shlex.split(command) if word.endswith(".npz")]
     saved = (
-        f" It reads {' and '.join(files)}, which Data & backbone saves, or your own file in its"
+        f" It reads {' and '.join(files)}, which the page Rows saves, or your own file in its"
         " place."
         if files
         else ""

@@ -29,7 +29,7 @@ GRIDS: tuple[Values, ...] = (
     {**SHARED, "method": "non_private", "k": [*HERO_K, None]},
     {**SHARED, "method": "only_public"},
 )
-"""What Home and the first view of Explore show: accuracy against k, no projection, no privacy, no
+"""What Start and the first view of Curves show: accuracy against k, no projection, no privacy, no
 private rows."""
 COMPARED = (
     "pillar",
@@ -44,10 +44,10 @@ COMPARED = (
     "non_private",
 )
 BY_CLASS: Values = {**SHARED, "method": "non_private", "k": 19}
-"""What Explore's classes compare with: no noise in the directions of the run that Explore opens
+"""What the classes on Curves compare with: no noise in the directions of the run that Curves opens
 with."""
 COMPARISON: Values = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
-"""What Compare opens with; the run that Explore opens with is among it."""
+"""What Learners opens with; the run that Curves opens with is among it."""
 PUBLISHED: Values = {
     **SHARED,
     "method": ["dp_sgd", "dp_pca", "jl", "gep", "adadps", "pillar"],
@@ -69,7 +69,7 @@ OPENING_K = {
     "pneumonia_mnist": (3, 10, 20, 40, 80),
     "digits": (3, 5, 10, 20, 40),
 }
-"""The k of the curves that Explore opens with for each further set of images that ships, at three
+"""The k of the curves that Curves opens with for each further set of images that ships, at three
 seeds."""
 
 
@@ -86,8 +86,8 @@ def grids() -> list[Values]:
 
 
 DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
-"""The drawn sets among Screen's first candidates, and how many images of them it draws, train and
-test together."""
+"""The drawn sets among the first candidates on Public data, and how many images of them it draws,
+train and test together."""
 
 
 def hero_table() -> "pd.DataFrame":
@@ -127,8 +127,8 @@ def rebuild(*, progress: Progress | None = None) -> int:
 
 
 def rebuild_features(*, progress: Progress | None = None) -> int:
-    """Extracts the features of every image set that ships, and of Screen's first drawn ones, anew
-    and replaces those that ship; returns their number.
+    """Extracts the features of every image set that ships, and of the first drawn ones on Public
+    data, anew and replaces those that ship; returns their number.
 
     Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that
     refuses.

@@ -1,4 +1,4 @@
-"""What the lessons of Learn measure while somebody waits: each function takes the control's values
+"""What Lessons measures while somebody waits: each function takes the control's values
 and gives a tidy table.
 
 The first lesson trains on real handwritten digits; those on public data and on auditing take small

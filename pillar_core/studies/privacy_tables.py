@@ -172,8 +172,8 @@ def samplers(setting: GaussianSetting) -> pd.DataFrame:
 
 
 def composed_epsilons(setting: GaussianSetting, *, selection: float, trials: float) -> pd.DataFrame:
-    """What comes on top of training: choosing public data by one Gaussian release, as Screen does,
-    and the best of `trials` runs.
+    """What comes on top of training: choosing public data by one Gaussian release, as Public data
+    does, and the best of `trials` runs.
 
     selection: the ε of that release alone, at the run's δ, 0 for none; trials: mean number of runs
     (logarithmic law), 1 for none. Columns label, epsilon, is_bound, event. Selection among runs

@@ -54,6 +54,37 @@ def test_tables_of_commands_and_pages_list_every_one_and_no_other():
     assert table("page", README) == {title for _, title, _ in PAGES}
 
 
+FORMER = "Accounting|Compare|Data & backbone|Evidence|Explore|Geometry|Home|Screen|Theory lab"
+"""What pages were called once; Explore is now a place of several."""
+
+
+def page_names(text: str) -> set[str]:
+    """What a text takes for the name of a page: what follows "page", and what pages were called."""
+    text = re.sub(r"[*\"]*\n?[*\" ]+|(?<=\w)\n(?=\w)", " ", text)
+    named = re.findall(r"\bpages? ([A-Z][\w&]*(?: data| & backbone)?)", text)
+    named += re.findall(rf"\b(?:[oO]n|[oO]pen|see|by) ({FORMER})\b(?! →)", text)
+    return {*named, *re.findall(rf"\b({FORMER})(?: page|'s)\b", text)}
+
+
+def test_a_page_is_called_what_the_menu_calls_it():
+    titles = {title for _, title, _ in PAGES}
+    assert page_names('See the page *Public data*, and the page\n" Rows.') == {
+        "Public data",
+        "Rows",
+    }
+    assert page_names("Drawn by Screen, kept on **Home**.") == {"Screen", "Home"}
+    folders = ("pillar_core", "pages", "examples", "benchmarks")
+    paths = [path for folder in folders for path in (REPOSITORY / folder).rglob("*")]
+    offenders = {
+        str(path.relative_to(REPOSITORY)): names
+        for path in [*FILES, *paths]
+        if path.suffix in (".py", ".toml", ".csv", ".html", ".js", ".md")
+        and path.name != "CHANGELOG.md"
+        and (names := page_names(path.read_text(encoding="utf-8")) - titles)
+    }
+    assert not offenders
+
+
 def headings(path: Path) -> set[str]:
     """The anchors of a document's headings, as GitHub makes them."""
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)

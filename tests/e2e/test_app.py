@@ -21,6 +21,7 @@ from e2e.browser import (
     settled,
     until,
 )
+from pages.frame import navigation
 from pillar_core import plots
 from pillar_core.plots.theme import INK
 
@@ -32,7 +33,7 @@ def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_tha
 ) -> None:
     """This is the first test that asks for the server."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-    opened(page, f"{address}/explore?{SMALL}&k=7")
+    opened(page, f"{address}/curves?{SMALL}&k=7")
     expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute(
         "aria-valuetext", "8"
     )
@@ -45,8 +46,15 @@ def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_tha
     expect(page.get_by_role("button", name="Link copied")).to_be_visible()
     assert (
         page.evaluate("navigator.clipboard.readText()")
-        == f"{address}/explore?v=2&data=digits&k=7&epsilon=1"
+        == f"{address}/curves?v=2&data=digits&k=7&epsilon=1"
     )
+
+
+def test_links_from_before_lead_to_the_pages_of_today_with_all_that_they_say(address: str) -> None:
+    for former, name in navigation.FORMER.items():
+        for link in ("", "?v=2&data=digits&k=7&controls=noise-step:2%3Blesson-watch:True"):
+            with urllib.request.urlopen(f"{address}/{former}{link}", timeout=120) as page:
+                assert page.url == f"{address}/{navigation.address(name)}{link}"
 
 
 STAR = """() => {
@@ -82,7 +90,7 @@ def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(
     page: Any, address: str
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, f"{address}/explore?{SMALL}&k=3")
+    opened(page, f"{address}/curves?{SMALL}&k=3")
     sliders = page.locator(".st-key-near")
     expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute(
         "aria-valuetext", "1"
@@ -103,7 +111,7 @@ def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(
 def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is_dragged(
     page: Any, address: str
 ) -> None:
-    opened(page, f"{address}/explore?{SMALL}&k=5")
+    opened(page, f"{address}/curves?{SMALL}&k=5")
     star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(
         ".point"
     )
@@ -128,7 +136,7 @@ def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(
     page: Any, address: str
 ) -> None:
     """Of a heatmap, a click selects nothing."""
-    opened(page, f"{address}/explore?v=2&view=plane")
+    opened(page, f"{address}/curves?v=2&view=plane")
     chart = page.locator(".st-key-chart-accuracy_plane .plotly .nsewdrag").first
     settled(page)
     box = chart.bounding_box()
@@ -149,7 +157,7 @@ def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(
 def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(
     page: Any, address: str
 ) -> None:
-    opened(page, f"{address}/explore?{SMALL}&k=5")
+    opened(page, f"{address}/curves?{SMALL}&k=5")
     epsilon = metric(page, "ε, upper bound")
     for value in ("0.7", "0.5"):
         move(page, "ε, privacy budget", "ArrowLeft", to=value)
@@ -178,11 +186,11 @@ WITH_FIGURES = (
     *(
         "",
         "?v=2&controls=home-epsilon:1",
-        "explore",
-        "explore?v=2&view=epsilon",
-        "explore?v=2&data=pneumonia_mnist&view=classes",
+        "curves",
+        "curves?v=2&view=epsilon",
+        "curves?v=2&data=pneumonia_mnist&view=classes",
     ),
-    *("compare", "geometry?v=2&controls=geometry-view:margins"),
+    *("learners", "why?v=2&controls=geometry-view:margins"),
 )
 COLLIDING = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) => {
   const words = [...plot.querySelectorAll("svg text")].filter((text) => text.textContent.trim() && text.getClientRects().length);
@@ -221,7 +229,7 @@ def test_every_place_is_in_reach_at_every_width_and_a_page_without_controls_has_
     page: Any, address: str
 ) -> None:
     """At 200 % zoom a window of 1440 pixels has 720."""
-    opened(page, f"{address}/explore?{SMALL}&k=3")
+    opened(page, f"{address}/curves?{SMALL}&k=3")
     for width in (1440, 1024, 900, 899, 769, 768, 720, 641, 640, 360):
         page.set_viewport_size({"width": width, "height": 900})
         for condition in (REACHED, READABLE, NARROW):
@@ -243,7 +251,7 @@ def test_every_place_is_in_reach_at_every_width_and_a_page_without_controls_has_
 
 
 def test_bar_and_figures_follow_the_browser_from_light_to_dark(page: Any, address: str) -> None:
-    opened(page, f"{address}/explore?{SMALL}&k=3")
+    opened(page, f"{address}/curves?{SMALL}&k=3")
     for mode in ("dark", "light"):
         page.emulate_media(color_scheme=mode)
         ink = INK[mode]
@@ -280,7 +288,7 @@ def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is
                 until(page, condition)
         widths.reverse()
     page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("data", "screen", "accounting", "evidence", "answer"):
+    for path in ("rows", "public_data", "count", "audit", "answer"):
         opened(page, f"{address}/{path}?{SMALL}")
         until(page, NARROW)
     foreign = [
@@ -292,7 +300,7 @@ def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is
 
 
 def test_steps_move_the_noise_and_back_undoes_it(page: Any, address: str) -> None:
-    opened(page, f"{address}/accounting?{SMALL}&controls=accounting-from:epsilon")
+    opened(page, f"{address}/count?{SMALL}&controls=accounting-from:epsilon")
     noise, steps = metric(page, "Noise multiplier"), page.get_by_role("slider", name="Steps")
     before = noise.inner_text()
     steps.focus()
@@ -392,7 +400,7 @@ def touch(fingers: Any, kind: str, *points: dict[str, float]) -> None:
 
 
 def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) -> None:
-    opened(page, f"{address}/explore?v=2&data=digits&view=rows&epsilon=0.3")
+    opened(page, f"{address}/curves?v=2&data=digits&view=rows&epsilon=0.3")
     page.get_by_role("button", name="possible models").click()
     expect(page.locator(".st-key-figure-possible_answers .main-svg").first).to_be_visible()
     canvas, fingers = page.locator("canvas[role=application]"), page.context.new_cdp_session(page)
@@ -438,7 +446,7 @@ def test_a_tap_on_the_map_shows_the_row(page: Any, address: str) -> None:
         touch(fingers, "Start", {"x": x, "y": y})
         touch(fingers, "End")
 
-    opened(page, f"{address}/data")
+    opened(page, f"{address}/rows")
     picture = page.locator('[style*="scale(2.5)"]')
     for _ in range(
         20

@@ -49,7 +49,7 @@ def test_exports_need_no_mouse(page: Any, address: str) -> None:
     page.emulate_media(color_scheme="dark")
     page.add_init_script(PRINT)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-    opened(page, f"{address}/explore")
+    opened(page, f"{address}/curves")
     expect(page.locator(f".st-key-figure-{name} summary")).to_be_visible()
     settled(page)
     go(page, "Table, description and exports")

@@ -1,4 +1,4 @@
-"""Runs and Learn in a real browser: a sweep that loses its worker and its jobs process, links to
+"""Runs and Lessons in a real browser: a sweep that loses its worker and its jobs process, links to
 views, the lesson."""
 
 import contextlib
@@ -64,7 +64,7 @@ def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_
 def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_show_their_pages(
     page: Any, address: str
 ) -> None:
-    opened(page, f"{address}/learn?lesson=1")
+    opened(page, f"{address}/lessons?lesson=1")
     page.get_by_text("about 100", exact=True).click()
     page.get_by_role("button", name="Reveal").click()
     page.wait_for_selector("text=Right:")

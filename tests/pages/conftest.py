@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 
 from page_reading import REPOSITORY, Start, coded
 from pages.frame import jobs, memory
-from pages.parts.answer import views
-from pages.parts.learn import steps
+from pages.parts.answer import reply
+from pages.parts.lessons import steps
 from pillar_core.backbones import extraction, shipped
 from pillar_core.data import reader
 from pillar_core.data.cards import DatasetCard
@@ -159,20 +159,20 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     Every page is a session of its own, unless `token` is that of another. Answer weighs two
     budgets, and opening trains little.
     """
-    monkeypatch.setattr(views, "BUDGETS", (0.3,))
+    monkeypatch.setattr(reply, "BUDGETS", (0.3,))
     monkeypatch.setattr(jobs, "FIRST_SECONDS", 0.5)
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(REPOSITORY)
     for memo in memory.MEMOS:
         memo.clear()
 
-    def open_page(page: str = "explore", *, token: str = "", **query: str) -> AppTest:
+    def open_page(page: str = "curves", *, token: str = "", **query: str) -> AppTest:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
         if token:
             app.session_state["session.token"] = token
         for name, value in (query if "v" in query else {"data": "digits"} | query).items():
             app.query_params[name] = value
-        if page != "home":
+        if page != "start":
             app.switch_page(f"pages/{page}.py")
         return app.run()
 

@@ -61,14 +61,14 @@ def test_surfaces_of_a_learner_and_a_data_set(start):
         }
     )
     assert table[table["method"] == "noisy_means"]["accuracy"].mean() > 0.6
-    assert TITLES["noisy_means"] in offered(start("compare", data="wine"))
-    assert TITLES["wine"] in offered(start("explore", method="noisy_means"))
+    assert TITLES["noisy_means"] in offered(start("learners", data="wine"))
+    assert TITLES["wine"] in offered(start("curves", method="noisy_means"))
 
 
 def test_surfaces_of_a_backbone(start):
     features = pc.load_features(pc.load_dataset("digits"), "quarters")
     assert features.x_train.shape[1] == 16
-    assert TITLES["quarters"] in offered(start("data"))
+    assert TITLES["quarters"] in offered(start("rows"))
 
 
 def test_surfaces_of_a_score(start):
@@ -83,7 +83,7 @@ def test_surfaces_of_a_score(start):
         .notna()
         .all()
     )
-    app = start("screen", screen="e:no;n:100;k:4;c:drawn_noise")
+    app = start("public_data", screen="e:no;n:100;k:4;c:drawn_noise")
     assert TITLES["widths"] in offered(app), "a score without a private form is offered without ε"
 
 
@@ -99,15 +99,15 @@ def test_surfaces_of_a_page(start):
 def test_surfaces_of_an_accountant(start):
     exact = pc.epsilon(1.0, accountant="analytic_gaussian").upper
     assert exact < pc.epsilon(1.0, accountant="zcdp").upper < 2 * exact
-    assert TITLES["zcdp"] in offered(start("accounting"))
+    assert TITLES["zcdp"] in offered(start("count"))
 
 
 def test_surfaces_of_a_view_and_a_theorem(start):
     assert "clip" in COMPARE_VIEWS
-    assert TITLES["clip"] in offered(start("compare"))
+    assert TITLES["clip"] in offered(start("learners"))
     assert CALCULATORS["advanced_composition"]().values[0].value > 0.1
     assert TITLES["advanced_composition"] in offered(
-        start("theory", controls="theory-view:theorems")
+        start("playgrounds", controls="theory-view:theorems")
     )
 
 

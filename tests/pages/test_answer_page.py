@@ -19,7 +19,7 @@ from page_reading import linked, widget, words
 from pages.frame import core, failures, history
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
-from pages.parts.answer import question, views
+from pages.parts.answer import question, reply
 from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.runs import private_tests, receipts
@@ -88,7 +88,7 @@ def test_the_diagnostic_tries_the_best_learner_with_each_other_candidate():
         for public, method, middle in said
     )
     advice = free.Advice(predictions[1], None, 1.0, "", (), predictions=predictions)
-    choices = views._choices(Settings(method="dp_raft", public="none"), advice, ["mnist", PART])
+    choices = reply._choices(Settings(method="dp_raft", public="none"), advice, ["mnist", PART])
     tried = [(choice.method, choice.public) for choice in choices.values()]
     assert tried == [("dp_raft", "none"), ("dp_sgd", "none"), ("pillar", "mnist"), ("adamix", PART)]
 
@@ -100,17 +100,17 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
     assert (
         question.following(Settings(public=PART), answer, [PART]).public == free.NONE == codec.NONE
     )
-    app = start("explore", data="breast_cancer", public=free.NONE, method="dp_raft", epsilon="1")
+    app = start("curves", data="breast_cancer", public=free.NONE, method="dp_raft", epsilon="1")
     assert not app.error
     assert "choose a public set in the sidebar" in words(app)
     assert core.split(Settings(data="breast_cancer", public=free.NONE)).facts.n_public == 0
 
 
 def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
-    """Rows, Geometry, Runs and Audit still did."""
+    """Rows, Why, Runs and Audit still did."""
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
-    for page in ("explore", "compare", "geometry", "data", "evidence", "runs"):
+    for page in ("curves", "learners", "why", "rows", "audit", "runs"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.error
         assert "A private test of these rows was asked for" in words(app)
@@ -119,21 +119,21 @@ def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
     assert not history.in_sight(Settings(data="breast_cancer"))
 
 
-@pytest.mark.parametrize("page", ["compare", "explore", "evidence", "geometry", "data"])
+@pytest.mark.parametrize("page", ["learners", "curves", "audit", "why", "rows"])
 def test_a_look_is_known_after_a_reload(start, page):
     """The mark went with the visit, and attacks and geometry left none: the model said that nothing
     had been seen."""
     assert not history.in_sight(Settings(data="breast_cancer"))
     start(page, data="breast_cancer", epsilon="1")
     assert history.in_sight(Settings(data="breast_cancer"))
-    if page == "geometry":
+    if page == "why":
         assert "already looked" in words(start("answer", data="breast_cancer", epsilon="1"))
 
 
 def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
     """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said
     that nothing was in sight."""
-    start("home")
+    start("start")
     assert not any(
         history.in_sight(Settings(data=name)) for name in ("breast_cancer", "drawn_digits")
     )
@@ -149,7 +149,7 @@ def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
     assert [
         bool(history.in_sight(Settings(data=name))) for name in ("breast_cancer", "drawn_digits")
     ] == [True, False]
-    app = start("explore", data="breast_cancer", epsilon="1")
+    app = start("curves", data="breast_cancer", epsilon="1")
     store.default().prune(0)
     app.run()
     assert history.in_sight(Settings(data="breast_cancer"))
@@ -160,7 +160,7 @@ def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
     [("chexpert:3", "chexpert"), ("chexpert", "chexpert:2"), ("fashion_mnist", "fashion_mnist_2k")],
 )
 def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
-    start("home")
+    start("start")
     history.look(Settings(data=seen))
     assert history.in_sight(Settings(data=asked))
 
@@ -168,15 +168,17 @@ def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
 def test_screening_is_a_look(start):
     """With an ε and a known seed, too: that ε is not in the ε of a model which is trained on what
     it chose."""
-    start("screen", data="drawn_digits", screen="p:drawn_digits;c:drawn_noise;e:no;n:100;s:gsd")
+    start(
+        "public_data", data="drawn_digits", screen="p:drawn_digits;c:drawn_noise;e:no;n:100;s:gsd"
+    )
     assert history.in_sight(Settings(data="drawn_digits")) == IN_SIGHT
     assert not history.in_sight(Settings(data="breast_cancer"))
-    start("screen", data="scipy_docs", screen="p:scipy_docs;c:python_docs;e:0.3")
+    start("public_data", data="scipy_docs", screen="p:scipy_docs;c:python_docs;e:0.3")
     assert history.in_sight(Settings(data="scipy_docs")) == RANKED_IN_SIGHT
 
 
 def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
-    """Screen, then Answer: the file said that test accuracy was in sight, and the ranking's ε was
+    """Public data, then Answer: the file said that test accuracy was in sight, and the ranking's ε was
     in no number."""
     handed = []
     monkeypatch.setattr(
@@ -193,7 +195,7 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
         uploads.keep(part, title=title)
         for part, title in zip(sets, ("mine", "near", "far"), strict=True)
     )
-    app = start("screen", data=name, screen=f"p:{name};c:{near},{far};e:0.3")
+    app = start("public_data", data=name, screen=f"p:{name};c:{near},{far};e:0.3")
     assert "Best choice" not in words(app)
     assert not history.paid_rankings(Settings(data=name))
     app.button(key="screen-spend").click().run()
@@ -281,13 +283,13 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The table, caption and line of each figure of expected accuracy, by its title, as drawn
     last."""
-    figures, draw = dict[str, Any](), views.plots.expected
+    figures, draw = dict[str, Any](), reply.plots.expected
 
     def spy(table, *, title, **named):
         figures[title] = (table, named)
         return draw(table, title=title, **named)
 
-    monkeypatch.setattr(views.plots, "expected", spy)
+    monkeypatch.setattr(reply.plots, "expected", spy)
     return figures
 
 
@@ -406,7 +408,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert "Tested privately: Accuracy" in handed["model-evidence"]().decode(), (
         "the evidence is of the file with its test"
     )
-    assert "A private test of these rows was asked for" not in words(start("data", data="iris"))
+    assert "A private test of these rows was asked for" not in words(start("rows", data="iris"))
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no exact figure of them is shown" in " ".join(item.value for item in again.info)
 
@@ -561,7 +563,7 @@ PRESSED = [
     ("answer", "answer-train", "keep"),
     ("answer", "answer-paid", "keep"),
     ("answer", "answer-paid", ""),
-    ("explore", "release", ""),
+    ("curves", "release", ""),
 ]
 
 

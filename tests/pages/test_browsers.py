@@ -31,12 +31,12 @@ NUMBERS = "a,b,label\n" + "\n".join(
 
 
 def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(start: Start) -> None:
-    first = start("data")
+    first = start("rows")
     first.file_uploader(key="upload").set_value([(TITLE, NUMBERS.encode(), "text/csv")]).run()
     first.radio(key="upload-public").set_value(first.radio(key="upload-public").options[0]).run()
     name = str(linked(first.button(key="use-upload").click().run())["data"])
-    second = start("data")
-    assert TITLE in start("explore").sidebar.selectbox[0].options
+    second = start("rows")
+    assert TITLE in start("curves").sidebar.selectbox[0].options
     pc.sweep(
         {
             "dataset": name,
@@ -50,7 +50,7 @@ def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(star
     runs = start("runs", data=name)
     assert TITLE in str([item.value for item in runs.dataframe])
     second.button(key=f"kept-forget-{uploads.key_of(name)}").click().run()
-    assert f"{name} is not on this machine" in words(start("explore", data=name))
+    assert f"{name} is not on this machine" in words(start("curves", data=name))
 
 
 def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_results(
@@ -59,9 +59,9 @@ def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_result
     """The page drew Fashion-MNIST's results in the place of the rows that the link named."""
     name = "stored:" + "0" * 32
     for page, link in (
-        ("explore", {"data": name}),
-        ("compare", {"public": name}),
-        ("geometry", {"data": name}),
+        ("curves", {"data": name}),
+        ("learners", {"public": name}),
+        ("why", {"data": name}),
     ):
         app = start(page, **link)
         assert f"{name} is not on this machine" in words(app)
@@ -83,13 +83,13 @@ def test_items_of_an_installed_package_are_offered_where_their_kind_is(
     start: Start, site: Path
 ) -> None:
     install(site)
-    app = start("explore", method="tiny_learner")
+    app = start("curves", method="tiny_learner")
     assert "A tiny learner" in offered(app)
     assert app.session_state["set.method"] == "tiny_learner"
     offers = {
-        "compare": ["A tiny learner"],
-        "data": ["A tiny set", "A tiny backbone"],
-        "screen": ["A tiny score"],
+        "learners": ["A tiny learner"],
+        "rows": ["A tiny set", "A tiny backbone"],
+        "public_data": ["A tiny score"],
     }
     for page, titles in offers.items():
         app.switch_page(f"pages/{page}.py").run()
@@ -116,7 +116,7 @@ def hurry(app: AppTest, kind: str, key: str, *values: Any) -> Iterator[dict[str,
 
 
 def test_fast_moves_of_epsilon_leave_k_to_the_rule(start: Start) -> None:
-    app = start("explore", v="2")
+    app = start("curves", v="2")
     for link, epsilon in zip(
         hurry(app, "select_slider", "control.epsilon", 0.5, 0.7, 1.0), (0.5, 0.7, 1.0), strict=True
     ):
@@ -137,7 +137,7 @@ def test_fast_moves_of_epsilon_leave_k_to_the_rule(start: Start) -> None:
 
 
 def test_the_switch_of_the_rule_turned_fast_is_where_it_was_turned_last(start: Start) -> None:
-    app = start("explore", v="2")
+    app = start("curves", v="2")
     assert [link["k"] for link in hurry(app, "toggle", "control.k-auto", False, True, False)] == [
         "19",
         "0",
@@ -151,7 +151,7 @@ def test_the_switch_of_the_rule_turned_fast_is_where_it_was_turned_last(start: S
 
 
 def test_what_a_link_names_between_offered_values_runs_and_is_said(start: Start) -> None:
-    app = start("explore", k="7", epsilon="0.37")
+    app = start("curves", k="7", epsilon="0.37")
     assert (metric(app, "Directions"), linked(app)["epsilon"]) == ("7", "0.37")
     assert "k = 7 is used. The slider stands at 8" in words(app)
     assert "ε = 0.37 is used. The slider stands at 0.3" in words(app)
@@ -166,7 +166,7 @@ def test_what_a_link_names_between_offered_values_runs_and_is_said(start: Start)
 def test_an_address_that_lags_behind_is_no_link_but_back_is(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = start("explore", k="8", epsilon="1")
+    app = start("curves", k="8", epsilon="1")
     before = dict(app.query_params)
     widget(app, "select_slider", "control.k").set_value(10).run()
     app.query_params = dict(before)

@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import StopException
 import pillar_core as pc
 from page_reading import Start, metric, words
 from pages.frame import failures, local, session
-from pages.parts.check import views
+from pages.parts.check import training
 from pillar_core.errors import DataError
 from pillar_core.runs.models import model_bytes
 
@@ -114,10 +114,10 @@ def test_what_was_paid_for_or_refused_is_said_although_the_visitor_moved_on_mean
 
     monkeypatch.setattr(local, "put", keep)
     monkeypatch.setattr(session, "note", keep)
-    monkeypatch.setattr(views, "load_model", lambda file: file)
+    monkeypatch.setattr(training, "load_model", lambda file: file)
     monkeypatch.setattr(pc, "private_test", test)
     with pytest.raises(StopException):
-        views._spend(None, types.SimpleNamespace(name="rows.csv", getvalue=lambda: b"a,b"), {})
+        training._spend(None, types.SimpleNamespace(name="rows.csv", getvalue=lambda: b"a,b"), {})
     assert kept == ["", "81 % at ε = 1"]
     moved[0] = True
     with pytest.raises(StopException), failures.note_refusal("Nothing was spent"):

@@ -1,4 +1,4 @@
-"""Compare: the view in the link, seeds that are counted and not assumed, and words where a view
+"""Learners: the view in the link, seeds that are counted and not assumed, and words where a view
 cannot be drawn."""
 
 import math
@@ -12,7 +12,7 @@ import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame import jobs
 from pages.frame.settings import BUDGETS, Settings
-from pages.parts.compare import comparison
+from pages.parts.learners import comparison
 from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.runs import sweep
@@ -29,7 +29,7 @@ def test_a_link_opens_every_view_with_question_figure_and_run_button(
 ) -> None:
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     data = "drawn_digits" if name == "shift" else "breast_cancer"
-    app = start("compare", compare=name, data=data)
+    app = start("learners", compare=name, data=data)
     assert not app.error
     assert COMPARE_VIEWS[name].question in words(app)
     assert app.get("plotly_chart")
@@ -38,7 +38,7 @@ def test_a_link_opens_every_view_with_question_figure_and_run_button(
 
 
 def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None:
-    app = start("compare", compare="few_rows", epsilon="1.0", seed="40")
+    app = start("learners", compare="few_rows", epsilon="1.0", seed="40")
     pc.sweep({**SMALL, "method": ["pillar", "dp_sgd"], "epsilon": 1.0, "seed": [40]})
     pc.sweep({**SMALL, "method": ["pillar"], "epsilon": 1.0, "seed": [41, 42]})
     app.run()
@@ -52,7 +52,7 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None
 
 
 def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) -> None:
-    app = start("compare", data="breast_cancer", learners="pillar,dp_sgd", epsilon="0.7")
+    app = start("learners", data="breast_cancer", learners="pillar,dp_sgd", epsilon="0.7")
     shared = {"dataset": "breast_cancer", "public_fraction": 0.1, "delta": 1e-5, "epsilon": 0.7}
     pc.sweep({**shared, "method": "pillar", "seed": [0, 1]})
     pc.sweep({**shared, "method": "dp_sgd", "seed": [0]})
@@ -65,10 +65,12 @@ def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) ->
 
 
 def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start: Start) -> None:
-    app = start("compare", compare="shift", data="breast_cancer")
+    app = start("learners", compare="shift", data="breast_cancer")
     assert "No other data set here has 30 features" in words(app)
     rows = np.random.default_rng(0).normal(size=(60, 3_072)).astype(np.float32)
-    app = start("compare", compare="shift", data=uploads.keep(pc.features(rows, np.arange(60) % 2)))
+    app = start(
+        "learners", compare="shift", data=uploads.keep(pc.features(rows, np.arange(60) % 2))
+    )
     offered = next(item.options for item in app.selectbox if item.label == "Public rows from")
     assert pc.DATASETS["mnist_m"].short_title in offered
     assert pc.DATASETS["torchvision:fashionmnist"].short_title not in offered

@@ -1,4 +1,4 @@
-"""Data & backbone: rows by path, the choice of public rows, a backbone with its weights,
+"""Rows: rows by path, the choice of public rows, a backbone with its weights,
 extraction, and what is told meanwhile."""
 
 import io
@@ -33,7 +33,7 @@ def _images(n: int = 80) -> Dataset:
 
 
 def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_path: Path) -> None:
-    app = start("data")
+    app = start("rows")
     data = _images()
     np.savez(
         tmp_path / "blots.npz",
@@ -57,15 +57,15 @@ def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_pa
 
 
 def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Start) -> None:
-    app = start("data", data="digits")
+    app = start("rows", data="digits")
     app.selectbox(key="extract-backbone").set_value("scattering").run()
     app.button(key="use-backbone").click().run()
     assert linked(app)["backbone"] == "scattering"
     assert "1797 images" in words(app).replace(",", "")
     assert "job-run" in [button.key for button in app.button]
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("pages/curves.py").run()
     assert "are not in the cache yet" in words(app)
-    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/rows.py").run()
     task = {
         key: value
         for key, value in jobs_extraction.specification("digits", "scattering").items()
@@ -85,7 +85,7 @@ def test_progress_counts_the_sets_that_are_ready(
     asked: list[tuple[list[dict[str, str]], jobs.Work]] = []
     monkeypatch.setattr(jobs, "panel", lambda specs, work, **_: asked.append((specs, work)))
     pc.load_features(pc.load_dataset("digits"), backbone="scattering")
-    start("data", data="digits", public="drawn_digits", backbone="scattering")
+    start("rows", data="digits", public="drawn_digits", backbone="scattering")
     specs, work = asked[-1]
     assert [spec["dataset"] for spec in specs] == ["digits", "drawn_digits"]
     assert (work.cached, work.total > 1797) == (1797, True)
@@ -96,8 +96,8 @@ def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(
 ) -> None:
     plain = "timm:mobilenetv2_100?mean=0.5&std=0.5"
     name = f"{plain}&weights={tmp_path / 'absent.safetensors'}"
-    assert "names a file" in words(start("home", backbone=name))
-    app = start("data", data="digits", backbone=name)
+    assert "names a file" in words(start("start", backbone=name))
+    app = start("rows", data="digits", backbone=name)
     assert linked(app)["backbone"] == plain
     assert app.text_input(key="extract-options").value == "mean=0.5&std=0.5"
     app.text_input(key="extract-weights").set_value(str(tmp_path / "absent.safetensors")).run()
@@ -106,7 +106,7 @@ def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(
 
 
 def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
-    app = start("data", data="digits")
+    app = start("rows", data="digits")
     app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
     save_file({"x": torch.zeros(3)}, tmp_path / "weights.safetensors")
     content = (tmp_path / "weights.safetensors").read_bytes()
@@ -123,22 +123,22 @@ def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
 def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(
     start: Start,
 ) -> None:
-    app = start("data", data="digits")
+    app = start("rows", data="digits")
     app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
     assert "needs its weights as a local file" in words(app)
     app.selectbox(key="extract-backbone").set_value("timm:resnet50.tv_in1k").run()
     app.text_input(key="extract-options").set_value("input_size=3").run()
     assert "input_size must be a whole number in [8, 4096]" in words(app)
     assert "use-backbone" not in [button.key for button in app.button]
-    app = start("data", data="breast_cancer")
+    app = start("rows", data="breast_cancer")
     assert "no backbone is needed" in words(app)
 
 
 def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: Start) -> None:
-    start("home")
+    start("start")
     name = uploads.keep(_images())
     splitting.load_named_features(name, "scattering")
-    app = start("data", data=name, backbone="scattering")
+    app = start("rows", data=name, backbone="scattering")
     assert metric(app, "Features") == "324"
     app.button(key="forget").click().run()
     assert not pc.store.default().ls("arrays")
@@ -148,7 +148,7 @@ def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: 
 def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("a\n1\n", encoding="utf-8")
-    app = start("data")
+    app = start("rows")
     app.text_input(key="upload-path").set_value(str(path)).run()
     assert "cannot be used" in words(app)
     assert app.button(key="upload-check")
@@ -179,7 +179,7 @@ def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(
         x_train=np.random.default_rng(0).normal(size=(90, 4)),
         y_train=np.arange(90) % 2,
     )
-    app = start("data")
+    app = start("rows")
     app.file_uploader(key="upload").set_value([("mine.npz", out.getvalue(), "")]).run()
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.run()
@@ -195,7 +195,7 @@ def test_memory_that_runs_out_is_one_sentence(
     def granted() -> int:
         raise MemoryError
 
-    app = start("data")
+    app = start("rows")
     monkeypatch.setattr(room, "memory_limit", granted)
     monkeypatch.setattr(reader, "_take_process", granted)
     app.file_uploader(key="upload").set_value([("mine.csv", b"a,label\n1,x\n2,y\n", "")]).run()
@@ -205,7 +205,7 @@ def test_memory_that_runs_out_is_one_sentence(
 def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(
     start: Start,
 ) -> None:
-    app = start("data", data="digits", k="8", controls="map-colour:model", v="2")
+    app = start("rows", data="digits", k="8", controls="map-colour:model", v="2")
     settings = Settings(data="digits", k=8)
     split = core.split(settings)
     pixels = core.public_images(settings).reshape(len(split.public_x), -1) / 255

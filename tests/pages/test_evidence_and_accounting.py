@@ -1,4 +1,4 @@
-"""The Evidence and Accounting pages: every view draws, faults are caught on the page, numbers agree
+"""The pages Audit and Count: every view draws, faults are caught on the page, numbers agree
 with the library."""
 
 import html
@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, metric, unexplained, words
-from pages.parts.accounting import views as accounting_views
-from pages.parts.evidence.attacks import ceiling_of
+from pages.parts.audit.attacks import ceiling_of
+from pages.parts.count import noisy_steps
 from pillar_core.auditing import Fault
 from pillar_core.studies.evidence.one_run import one_run_audit
 from pillar_core.types import RunSpec
@@ -21,17 +21,17 @@ EVIDENCE = ("attack", "rows", "image", "score", "audit", "sabotage")
 ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
 
 
-def assert_every_view_draws(app: AppTest, page: str, views: Iterable[str]) -> None:
+def assert_every_view_draws(app: AppTest, control: str, views: Iterable[str]) -> None:
     for view in views:
-        app.session_state[f"local.{page}-view"] = view
+        app.session_state[f"local.{control}"] = view
         app.run()
         assert not app.error, view
         assert unexplained(app) == {}, view
 
 
 def test_every_view_of_accounting_draws(start: Start) -> None:
-    app = start("accounting", relation="replace_one", controls="accounting-steps:20")
-    assert_every_view_draws(app, "accounting", ACCOUNTING)
+    app = start("count", relation="replace_one", controls="accounting-steps:20")
+    assert_every_view_draws(app, "accounting-view", ACCOUNTING)
 
 
 def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_finds(
@@ -39,7 +39,7 @@ def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_find
 ) -> None:
     from pillar_core.studies.evidence import attacks as evidence
 
-    app = start("evidence", epsilon="2", k="8")
+    app = start("audit", epsilon="2", k="8")
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     record = pc.run("pillar", split, epsilon=2.0, k=8)
     found = evidence.loss_attack(record, split)
@@ -51,13 +51,13 @@ def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_find
     assert rates["allowed_high"] > rates["allowed"]
     app.button(key="lira-run").click().run()
     assert "LiRA, online" in app.dataframe[-1].value.index
-    assert_every_view_draws(app, "evidence", EVIDENCE)
+    assert_every_view_draws(app, "evidence-view", EVIDENCE)
 
 
 def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_and_clean_code_is_not(
     start: Start,
 ) -> None:
-    app = start("evidence", epsilon="8", k="8")
+    app = start("audit", epsilon="8", k="8")
     said = next(
         str(item.value)
         for item in app.markdown
@@ -89,10 +89,10 @@ def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sente
     monkeypatch.setattr(
         st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
     )
-    start("evidence", data="breast_cancer", epsilon="1")
+    start("audit", data="breast_cancer", epsilon="1")
     assert "model-evidence" not in handed
     start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
-    app = start("evidence", data="breast_cancer", epsilon="1")
+    app = start("audit", data="breast_cancer", epsilon="1")
     text = html.unescape(handed["model-evidence"]().decode())
     (sentence,) = [item.value for item in app.markdown if "audited by trials" in item.value]
     assert f"a known seed on these rows, and not of this model: {sentence.replace('*', '')}" in text
@@ -101,15 +101,15 @@ def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sente
 @pytest.mark.parametrize(
     ("page", "asked", "said"),
     [
-        ("evidence", {"epsilon": "inf"}, "promises nothing"),
-        ("evidence", {"method": "pate"}, "No audit here can test"),
-        ("evidence", {"method": "pillar_one_shot"}, "no full-batch descent"),
+        ("audit", {"epsilon": "inf"}, "promises nothing"),
+        ("audit", {"method": "pate"}, "No audit here can test"),
+        ("audit", {"method": "pillar_one_shot"}, "no full-batch descent"),
         (
-            "accounting",
+            "count",
             {"epsilon": "inf", "controls": "accounting-from:epsilon"},
             "promises nothing",
         ),
-        ("accounting", {"method": "dp_pca"}, "counts equal Gaussian steps"),
+        ("count", {"method": "dp_pca"}, "counts equal Gaussian steps"),
     ],
 )
 def test_what_cannot_be_audited_or_accounted_for_is_said(
@@ -121,14 +121,14 @@ def test_what_cannot_be_audited_or_accounted_for_is_said(
 def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_when_asked(
     start: Start,
 ) -> None:
-    app = start("accounting", epsilon="2", controls="accounting-from:epsilon")
-    noise = accounting_views._noise(
+    app = start("count", epsilon="2", controls="accounting-from:epsilon")
+    noise = noisy_steps._noise(
         2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one"
     )
     upper = pc.epsilon(noise, sampling_probability=0.0228, steps=1000, delta=1e-5).upper
     assert metric(app, "ε, upper bound") == f"{upper:.4g}"
     assert upper <= 2.0
-    app = start("accounting", epsilon="2", controls="accounting-steps:20")
+    app = start("count", epsilon="2", controls="accounting-steps:20")
     offered = app.selectbox(key="control.accountant").options
     assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
     assert not any("not a bound" in title for title in offered)
@@ -143,7 +143,7 @@ def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_w
 
 def test_accounting_meets_a_risk(start: Start) -> None:
     app = start(
-        "accounting",
+        "count",
         controls=(
             "accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning"
         ),
@@ -153,12 +153,12 @@ def test_accounting_meets_a_risk(start: Start) -> None:
 
 
 def test_the_sidebars_run_has_the_same_numbers_on_every_page(start: Start) -> None:
-    """Accounting once solved σ for 1,000 steps, where the run that every other page shows takes
+    """Count once solved σ for 1,000 steps, where the run that every other page shows takes
     five."""
     asked = {"seeds": "1", "learners": "pillar"}
-    explore = start("explore", view="why", **asked)
+    explore = start("curves", view="why", **asked)
     count, audit, why, compare, runs = (
-        start(page, **asked) for page in ("accounting", "evidence", "geometry", "compare", "runs")
+        start(page, **asked) for page in ("count", "audit", "why", "learners", "runs")
     )
     accuracy, k, epsilon = (
         metric(explore, label) for label in ("Test accuracy", "Directions", "ε, upper bound")

@@ -1,4 +1,4 @@
-"""Explore's switch for how the step size is chosen (in the link, honest about its price), and its
+"""Curves' switch for how the step size is chosen (in the link, honest about its price), and its
 view by class."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
         "download_button",
         lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None,
     )
-    app = start("explore", k="10", controls=f"tuning:{choosing}")
+    app = start("curves", k="10", controls=f"tuning:{choosing}")
     is_unpaid = choosing is Choosing.PAPERS
     if choosing is not Choosing.RULES:
         assert f"tuning:{choosing}" in app.query_params["controls"]
@@ -73,24 +73,24 @@ def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(
 ) -> None:
     name, weights, _ = tiny
     monkeypatch.setattr(open_clip_towers, "hub_file", lambda *_, **__: weights)
-    app = start("explore", data="drawn_digits", backbone="raw_pixels", k="5")
+    app = start("curves", data="drawn_digits", backbone="raw_pixels", k="5")
     assert "Do you need private rows" not in words(app)
     features = pc.load_features(pc.load_dataset("drawn_digits"), name, device="cpu")
     level = 100 * zero_shot_accuracy(
         features, text_embeddings(features.classes, name, weights=weights)
     )
-    app = start("explore", data="drawn_digits", backbone=name, k="5")
+    app = start("curves", data="drawn_digits", backbone=name, k="5")
     assert f"reaches {level:.1f} % of the test rows" in words(app)
     assert any("class names alone" in str(item.proto) for item in app.get("bidi_component"))
 
 
 def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start: Start) -> None:
-    plain = metric(start("explore", k="10"), "Test accuracy")
-    app = start("explore", k="10", controls="tuning:stopping", relation="replace_one")
+    plain = metric(start("curves", k="10"), "Test accuracy")
+    app = start("curves", k="10", controls="tuning:stopping", relation="replace_one")
     assert "follows the rules" in words(app)
-    other = start("explore", k="10", controls="tuning:nothing")
+    other = start("curves", k="10", controls="tuning:nothing")
     assert metric(other, "Test accuracy") == plain
-    app = start("explore", k="10", controls="tuning:papers", relation="replace_one")
+    app = start("curves", k="10", controls="tuning:papers", relation="replace_one")
     assert "Adjacency: one row replaced." in next(
         item.help for item in app.metric if item.label.startswith("ε")
     )
@@ -129,7 +129,7 @@ def test_misread_rows_are_as_many_as_the_accuracy_says(start: Start) -> None:
 def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an_edited_one(
     start: Start,
 ) -> None:
-    app = start("explore", data="breast_cancer", k="4", epsilon="0.1", view="rows", v="2")
+    app = start("curves", data="breast_cancer", k="4", epsilon="0.1", view="rows", v="2")
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1, seed=0)
     private, plain = (
         pc.run("pillar", split, epsilon=epsilon, k=4).classifier for epsilon in (0.1, math.inf)
@@ -148,9 +148,9 @@ def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an
 def test_a_pinned_setting_of_the_same_data_is_a(start: Start) -> None:
     pinned = codec.pin(codec.Settings(data="digits", method="dp_sgd", epsilon=3.0))
     assert "A: DP-SGD at ε = 3. Now: PILLAR at ε = 0.3." in words(
-        start("explore", k="10", view="rows", a=pinned)
+        start("curves", k="10", view="rows", a=pinned)
     )
     elsewhere = codec.pin(codec.Settings(data="breast_cancer", epsilon=3.0))
     assert "A: PILLAR at ε = ∞ (no noise)." in words(
-        start("explore", k="10", view="rows", a=elsewhere)
+        start("curves", k="10", view="rows", a=elsewhere)
     )

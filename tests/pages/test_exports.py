@@ -39,19 +39,19 @@ MARKED = "blood,iron,note,label\n" + "\n".join(
 )
 VIEWS = [
     *(
-        ("explore", {"view": view})
+        ("curves", {"view": view})
         for view in ("k", "epsilon", "plane", "costs", "noise", "classes", "rows", "odds", "why")
     ),
     *(
-        ("evidence", {"controls": f"evidence-view:{view}"})
+        ("audit", {"controls": f"evidence-view:{view}"})
         for view in ("attack", "rows", "image", "score", "audit")
     ),
     *(
-        ("geometry", {"controls": f"geometry-view:{view}"})
+        ("why", {"controls": f"geometry-view:{view}"})
         for view in ("xi", "margins", "spectrum", "best")
     ),
-    *(("data", {"controls": f"map-colour:{colour}"}) for colour in ("class", "model")),
-    ("compare", {}),
+    *(("rows", {"controls": f"map-colour:{colour}"}) for colour in ("class", "model")),
+    ("learners", {}),
 ]
 
 
@@ -107,7 +107,7 @@ def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
 def test_no_private_row_is_in_a_file_that_leaves(
     start: Start, left: list[bytes], tmp_path: Path
 ) -> None:
-    name = bring_on_data(start("data"), MARKED.encode(), "blood.csv")
+    name = bring_on_data(start("rows"), MARKED.encode(), "blood.csv")
     settings = Settings(data=name, k=2)
     split = core.split(settings)
     private = {int(value) for value in split.features.x_train[split.private, 0]} & MARKS
@@ -139,7 +139,7 @@ def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(
     start: Start, tmp_path: Path
 ) -> None:
     drawn = rng.stream(0, "planted images").integers(0, 256, (160, 28, 28), dtype=np.uint8)
-    start("data")
+    start("rows")
     name = uploads.keep(
         Dataset(
             "scans",
@@ -160,11 +160,11 @@ def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(
         if holds_image(content, drawn[row])
     ]
     app = start(
-        "evidence", data=name, backbone="raw_pixels", k="2", v="2", controls="evidence-view:image"
+        "audit", data=name, backbone="raw_pixels", k="2", v="2", controls="evidence-view:image"
     )
     assert "public anyway" in words(app, "info")
     assert not any(item.key == "chart-reconstruction" for item in app.get("plotly_chart"))
-    charts = start("evidence", controls="evidence-view:image").get("plotly_chart")
+    charts = start("audit", controls="evidence-view:image").get("plotly_chart")
     strip = next(item for item in charts if item.key == "chart-reconstruction")
     assert "A non-private diagnostic" in strip.proto.spec, "its picture says so, too"
 

@@ -1,4 +1,4 @@
-"""The first paint of Home and Explore comes from the starter: before torch is imported, before a
+"""The first paint of Start and Curves comes from the starter: before torch is imported, before a
 row is loaded."""
 
 import dataclasses
@@ -26,7 +26,7 @@ warming.begin = lambda: None  # what it imports is not what the paint needs
 app = AppTest.from_file("app.py", default_timeout=600).run()
 home = [item.proto.id for item in app.get("plotly_chart")]
 before = sorted(sys.modules)
-app.switch_page("pages/explore.py").run()
+app.switch_page("pages/curves.py").run()
 explore = [item.proto.id for item in app.get("bidi_component") if "chart" in item.proto.id]
 metrics = [[item.label, item.value] for item in app.metric]
 errors = [item.value for item in [*app.exception, *app.error]]
@@ -56,7 +56,7 @@ def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_
     start: Start,
 ) -> None:
     settings = Settings()
-    start("home")
+    start("start")
     shipped = core.find(settings)
     assert shipped is not None
     facts, largest, rows = core.facts(settings), core.largest_k(settings), core.n_test(settings)

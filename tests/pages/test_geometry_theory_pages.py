@@ -7,7 +7,7 @@ import pillar_core as pc
 from page_reading import Start, metric, unexplained, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.geometry import views as geometry_views
+from pages.parts.why import projection
 from pillar_core import geometry, params
 from pillar_core.theory import CALCULATORS
 
@@ -19,8 +19,8 @@ def view(start: Start, page: str, name: str, shown: str, **query: str):
 
 
 def test_every_view_of_geometry_draws(start: Start) -> None:
-    app = start("geometry", k="8")
-    for shown in geometry_views.VIEWS:
+    app = start("why", k="8")
+    for shown in projection.VIEWS:
         app.session_state["local.geometry-view"] = shown
         app.run()
         assert not app.error, shown
@@ -28,7 +28,7 @@ def test_every_view_of_geometry_draws(start: Start) -> None:
 
 
 def test_the_numbers_above_are_the_librarys(start: Start) -> None:
-    app = start("geometry", k="8")
+    app = start("why", k="8")
     split = pc.split(pc.load_features(pc.load_dataset("digits")), public_fraction=0.1)
     spectrum = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
     assert metric(app, "Energy at k = 8") == f"{100 * spectrum['cumulative'].iloc[7]:.1f} %"
@@ -38,7 +38,7 @@ def test_the_numbers_above_are_the_librarys(start: Start) -> None:
 
 
 def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:
-    app = start("geometry", epsilon="0.5")
+    app = start("why", epsilon="0.5")
     app.session_state["local.bases"] = "public_pca,private_pca,dp_pca,random,identity"
     app.run()
     assert "DP: spends ε" in words(app)
@@ -47,14 +47,14 @@ def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:
 
 def test_pinned_rows_are_drawn_beside_the_sidebars(start: Start) -> None:
     a = dataclasses.replace(Settings(), data="breast_cancer")
-    app = view(start, "geometry", "geometry-view", "xi", a=codec.pin(a))
+    app = view(start, "why", "geometry-view", "xi", a=codec.pin(a))
     assert "pinned A" in app.get("plotly_chart")[0].proto.spec
 
 
 def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start: Start) -> None:
     for calculator in CALCULATORS.values():
         assert all(param.label for param in params.params_of(calculator.settings).values())
-    app = view(start, "theory", "theory-view", "theorems")
+    app = view(start, "playgrounds", "theory-view", "theorems")
     assert not app.error
     assert unexplained(app) == {}
     for name in [*CALCULATORS, "pillar_theorem_1"]:
@@ -71,7 +71,7 @@ def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start: St
 
 
 def test_many_components_are_explained(start: Start) -> None:
-    app = view(start, "theory", "theory-view", "disjunctions")
+    app = view(start, "playgrounds", "theory-view", "disjunctions")
     assert not app.error
     assert unexplained(app) == {}
     for name, value in (("graph.n", 2), ("graph.p", 0.002), ("graph.d", 100)):

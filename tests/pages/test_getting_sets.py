@@ -1,4 +1,4 @@
-"""Get it: from the card of a set that is not here, over its download and its features, to Explore;
+"""Get it: from the card of a set that is not here, over its download and its features, to Curves;
 from a server on the loopback."""
 
 import socket
@@ -71,9 +71,9 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to_explore(
     start: Start, hub: Served
 ) -> None:
-    """The size is asked for by a press and said before the next; Screen offers the set; weights
+    """The size is asked for by a press and said before the next; Public data offers the set; weights
     hand on to the extraction."""
-    app = start("data")
+    app = start("rows")
     app.selectbox(key="local-widget.paper-set").set_value("by name").run()
     app.text_input(key="paper-name").set_value(HUB).run()
     assert not hub.asked
@@ -88,13 +88,13 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
     work()
     link = _links(app.run())["Explore it"]
     assert (link["data"], link["backbone"]) == (HUB, "efficientnet_lite0")
-    assert 0 <= float(metric(start("explore", **link), "Test accuracy").removesuffix(" %")) <= 100
-    offered = start("screen").get("button_group")
+    assert 0 <= float(metric(start("curves", **link), "Test accuracy").removesuffix(" %")) <= 100
+    offered = start("public_data").get("button_group")
     assert any(
         option.content == "Hub: owner/photos" for group in offered for option in group.proto.options
     )
 
-    app = start("data", data=HUB, backbone=SMALL)
+    app = start("rows", data=HUB, backbone=SMALL)
     asked = hub.asked.total()
     assert (
         "MB at about 5 MB a second; licence: apache-2.0. The features follow by themselves"
@@ -114,7 +114,7 @@ def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(
     monkeypatch.setattr(
         socket, "create_connection", lambda *_, **__: pytest.fail("a connection was opened")
     )
-    for page in ("explore", "data"):
+    for page in ("curves", "rows"):
         app = start(page, data=MNIST, controls=f"paper-set:{MNIST}")
         assert "is not on this machine" in words(app)
         assert not pc.jobs.status()
@@ -123,7 +123,7 @@ def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(
 
 
 def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start: Start) -> None:
-    app = start("data")
+    app = start("rows")
     app.selectbox(key="local-widget.paper-set").set_value("cub_200").run()
     assert "get-run" not in [button.key for button in app.button]
     assert "By hand: unpack CUB_200_2011.tgz" in words(app)
@@ -137,7 +137,7 @@ def test_a_folder_is_checked_before_its_rows_are_used(
     for number, (pixels, label) in enumerate(zip(x, y, strict=True)):
         side, name = "train" if number < 30 else "test", ("benign", "malignant")[label]
         written(tmp_path / "moles", {f"{side}/{name}/{number}.png": encoded(pixels)})
-    app = start("data", **{"paper-set": "kagskin"})
+    app = start("rows", **{"paper-set": "kagskin"})
     app.selectbox(key="local-widget.paper-set").set_value("kagskin").run()
     app.text_input(key="root-kagskin").set_value(str(tmp_path / "empty")).run()
     assert "could not be read" in words(app)

@@ -1,4 +1,4 @@
-"""Learn: guess before the reveal, one control a step, answers that are measured, links for a
+"""Lessons: guess before the reveal, one control a step, answers that are measured, links for a
 class."""
 
 import re
@@ -14,9 +14,9 @@ from page_reading import Start, unexplained, widget, words
 from pages.frame import settings as codec
 from pages.frame import warming
 from pages.frame.settings import Settings
-from pages.parts.learn import classroom, teacher
-from pages.parts.learn import lesson as lesson_part
-from pages.parts.learn.steps import LESSONS, Lesson, of_number, step_of
+from pages.parts.lessons import classroom, teacher
+from pages.parts.lessons import lesson as lesson_part
+from pages.parts.lessons.steps import LESSONS, Lesson, of_number, step_of
 
 
 def opened(app: AppTest) -> AppTest:
@@ -26,7 +26,7 @@ def opened(app: AppTest) -> AppTest:
 
 
 def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
-    app = start("learn", lesson="1")
+    app = start("lessons", lesson="1")
     assert app.button(key="lesson-reveal").disabled
     app.radio(key="lesson-radio-1").set_value(2).run()
     app.button(key="lesson-reveal").click().run()
@@ -52,7 +52,7 @@ EXPECTED = {1: (1, 2, 2, 0, 2, 1), 11: (0, 2, 2, 2, 0, 2), 21: (0, 1, 2, 1, 0, 1
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson) -> None:
-    app = start("learn", lesson=str(lesson.first))
+    app = start("lessons", lesson=str(lesson.first))
     assert unexplained(app) == {}
     for place, step, expected in zip(
         lesson.numbers, lesson.steps, EXPECTED[lesson.first], strict=True
@@ -67,7 +67,7 @@ def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson
 
 
 def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -> None:
-    app = start("learn", lesson="3")
+    app = start("lessons", lesson="3")
     app.session_state["local.lesson-shown-3"] = 1
     app.run()
     assert "standard deviation" not in words(app)
@@ -81,14 +81,14 @@ def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -
     assert "lesson-watch:True" in app.query_params["controls"]
 
 
-@pytest.mark.parametrize("page", ["learn", "explore"])
+@pytest.mark.parametrize("page", ["lessons", "task"])
 def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
     shared = teacher.class_settings(Settings(), page=page, step=3, hidden=["delta", "seed"])
     found, notes = codec.from_query(codec.to_query(shared))
     assert notes == []
     assert found.lesson == 3
     assert found.hidden == {"delta", "seed"}
-    assert found.data == ("digits" if page == "explore" else Settings().data)
+    assert found.data == ("digits" if page == "task" else Settings().data)
 
 
 def test_the_ending_tells_the_score_and_starting_again_forgets_it(
@@ -97,7 +97,7 @@ def test_the_ending_tells_the_score_and_starting_again_forgets_it(
     monkeypatch.setattr(
         warming, "begin", lambda: None
     )  # scipy looks into torch, and meets half of it while it is imported ahead
-    app = start("learn", lesson="6")
+    app = start("lessons", lesson="6")
     for place, guess in enumerate((1, 2, 2, 0, 0, 0), 1):
         app.session_state[f"lesson-radio-{place}"] = guess
         app.session_state[f"local.lesson-shown-{place}"] = 1
@@ -131,7 +131,7 @@ def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(
 ) -> None:
     steps = {0: 1, 1: 1, 6: 6, 7: 6, 10: 11, 11: 11, 26: 26, 77: 27, 99: 27}
     assert {link: of_number(link)[1] for link in steps} == steps
-    app = start("learn", lesson="2")
+    app = start("lessons", lesson="2")
     app.radio(key="lesson-radio-2").set_value(1).run()
     app.segmented_control(key="lesson-choice").set_value(LESSONS[2].name).run()
     assert app.query_params["lesson"] == "21"
@@ -145,7 +145,7 @@ def test_a_step_of_auditing_sends_its_task_to_evidence_and_keeps_the_class(start
     settings = Settings(controls="lesson-class:0123abcd")
     changed = lesson_part.explore_settings(step_of(22), settings)
     assert changed["controls"] == "lesson-class:0123abcd;evidence-view:audit"
-    app = start("accounting", lesson="26", v="2")
+    app = start("count", lesson="26", v="2")
     assert LESSONS[2].steps[5].task in words(app)
 
 
@@ -158,13 +158,13 @@ def answered(app: AppTest, when: str, chosen: tuple[int, ...]) -> AppTest:
 def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start: Start) -> None:
     lesson = LESSONS[0]
     right = tuple(question.answer for question in lesson.questions)
-    teachers = opened(start("learn", lesson="1"))
+    teachers = opened(start("lessons", lesson="1"))
     assert "What the class learnt" not in words(
         teachers.toggle(key="lesson-class-switch").set_value(True).run()
     )
     controls = teachers.query_params["controls"]
     for first in ((1, 0, 0), (right[0], 0, 0)):
-        app = answered(start("learn", lesson="1", controls=controls, v="2"), "before", first)
+        app = answered(start("lessons", lesson="1", controls=controls, v="2"), "before", first)
         assert "They come again" in words(app)
         assert "**2 of 3 right**" not in words(app), "nothing is told before the lesson"
         for place in lesson.numbers:
@@ -185,7 +185,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
     drawn: list[str] = []
     made = segno.make("code")
     monkeypatch.setattr(segno, "make", lambda address, **_: drawn.append(address) or made)
-    app = opened(start("learn", lesson="12", v="2"))
+    app = opened(start("lessons", lesson="12", v="2"))
     for url in ("http://class.example:8501/learn", "https://class.example/pillar/learn"):
         monkeypatch.setattr(type(st.context), "url", url)
         app.run()
@@ -211,26 +211,26 @@ def test_a_link_that_no_code_holds_leaves_the_page(
     start: Start, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setattr(type(st.context), "url", url)
-    app = opened(start("learn", v="2", controls="z:" + "a," * 900))
+    app = opened(start("lessons", v="2", controls="z:" + "a," * 900))
     assert not app.error
     assert any("too long for a QR code" in caption.value for caption in app.caption)
 
 
 def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start: Start) -> None:
-    teachers = opened(start("learn", lesson="1"))
+    teachers = opened(start("lessons", lesson="1"))
     assert "lesson-class" not in teachers.query_params.get("controls", "")
     teachers.toggle(key="lesson-class-switch").set_value(True).run()
     controls = teachers.query_params["controls"]
     shown = []
     for guess in (0, 2, 2):
-        student = start("learn", lesson="1", controls=controls, v="2")
+        student = start("lessons", lesson="1", controls=controls, v="2")
         assert "**The class**" not in words(student), (
             "nobody sees the others' guesses before the own one"
         )
         student.radio(key="lesson-radio-1").set_value(guess).run()
         shown.append(words(student.button(key="lesson-reveal").click().run()))
     assert "**The class** (3 guesses)" in shown[-1]
-    stranger = start("learn", lesson="1", controls="lesson-class:ffffffff", v="2")
+    stranger = start("lessons", lesson="1", controls="lesson-class:ffffffff", v="2")
     stranger.radio(key="lesson-radio-1").set_value(1).run()
     assert "**The class**" not in words(stranger.button(key="lesson-reveal").click().run())
 
@@ -246,7 +246,7 @@ def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(
 
     def switched_on(token: str) -> AppTest:
         return (
-            opened(start("learn", lesson="1", token=token))
+            opened(start("lessons", lesson="1", token=token))
             .toggle(key="lesson-class-switch")
             .set_value(True)
             .run()
@@ -258,14 +258,14 @@ def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(
     answered, first, idle = (switched_on(token).query_params["controls"] for token in "abc")
     again = switched_on("b").query_params["controls"]
     assert [is_open(link) for link in (answered, first, idle, again)] == [True, False, True, True]
-    student = start("learn", lesson="1", controls=answered, v="2", token="s")
+    student = start("lessons", lesson="1", controls=answered, v="2", token="s")
     student.radio(key="lesson-radio-1").set_value(0).run()
     student.button(key="lesson-reveal").click().run()
     refused = switched_on("d")
     assert "3 classes" in words(refused)
     assert not widget(refused, "toggle", "lesson-class-switch").value
     monkeypatch.setattr("time.time", lambda: now + 3000)
-    start("learn", lesson="1", controls=again, v="2", token="s")
+    start("lessons", lesson="1", controls=again, v="2", token="s")
     monkeypatch.setattr("time.time", lambda: now + 4000)
     assert "lesson-class" in switched_on("d").query_params["controls"]
     assert [is_open(link) for link in (answered, idle, again)] == [True, False, True]

@@ -18,7 +18,7 @@ from pages.frame.settings import Settings
 def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(
     start: Start,
 ) -> None:
-    app = start("geometry", k="8")
+    app = start("why", k="8")
     assert "controls" not in app.query_params
     app.segmented_control(key="local-widget.geometry-view").set_value("spectrum").run()
     assert app.query_params["controls"] == "geometry-view:spectrum"
@@ -26,7 +26,7 @@ def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(
         "geometry-view:nowhere;quantile:nan;n_public:1e999;;::;:x;k:5;evidence-lira:run;lesson-guess-1:3"
         + ";which:<b>;bases:a,b" * 500
     )
-    app = start("geometry", k="8", controls=hostile)
+    app = start("why", k="8", controls=hostile)
     assert not app.error
     assert "local.evidence-lira" not in app.session_state
     assert "local.lesson-guess-1" not in app.session_state
@@ -66,15 +66,15 @@ def test_the_word_is_read_back_as_written(monkeypatch: pytest.MonkeyPatch) -> No
 
 PLACES = {
     "answer": ["data=digits"],
-    "learn": ["", "lesson=2"],
-    "explore": ["", "view=noise"],
-    "compare": ["", "compare=shift&public=part"],
+    "lessons": ["", "lesson=2"],
+    "curves": ["", "view=noise"],
+    "learners": ["", "compare=shift&public=part"],
     "runs": ["runs=view:plan", "runs=view:papers"],
-    "screen": [
+    "public_data": [
         "screen=p:digits;c:drawn_textures,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"
     ],
-    "geometry": [f"controls=geometry-view:{name}" for name in ("xi", "margins")],
-    "theory": (
+    "why": [f"controls=geometry-view:{name}" for name in ("xi", "margins")],
+    "playgrounds": (
         [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions")]
         + [
             f"controls=theory-view:theorems;theorem:{name}"
@@ -87,11 +87,11 @@ PLACES = {
         "controls=check-start:script",
         "controls=check-start:model",
     ],
-    "accounting": [
+    "count": [
         f"controls=accounting-from:{start}"
         for start in ("epsilon", "noise;accounting-view:sum", "risk")
     ],
-    "evidence": [
+    "audit": [
         "controls=evidence-view:audit",
         "controls=evidence-view:sabotage",
         "controls=evidence-view:image",
@@ -145,7 +145,7 @@ def test_a_moved_control_is_in_the_link_or_says_why_not(
 def shown(app: AppTest, page: str) -> dict[str, Any]:
     """The controls of a page by key; the sidebar's on Curves alone, because they are the same
     everywhere."""
-    place = app if page == "explore" else app.main
+    place = app if page == "curves" else app.main
     return {
         str(item.key).partition("~")[0]: item
         for kind in KINDS

@@ -12,7 +12,7 @@ import pillar_core as pc
 from page_reading import Start, metric
 from pages.frame import core
 from pages.frame.settings import Settings
-from pages.parts.explore import curves
+from pages.parts.curves import grid
 from pillar_core.data import uploads
 from pillar_core.runs import run as running
 from pillar_core.runs import splitting, sweep
@@ -94,13 +94,13 @@ def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_swe
 ) -> None:
     table = pc.sweep(GRID)
     trained.clear()
-    app = start("explore", k="12", epsilon="0.9")
+    app = start("curves", k="12", epsilon="0.9")
     assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
     assert float(metric(app, "ε")) == pytest.approx(table.epsilon_upper[0], rel=1e-3)
     assert trained == []
     pc.sweep(GRID)
     trained.clear()
-    app = start("evidence", k="12", epsilon="0.9")
+    app = start("audit", k="12", epsilon="0.9")
     assert 0 < float(metric(app, "Attack's AUC")) < 1
     assert trained == ["pillar"]
     app.run()
@@ -108,7 +108,7 @@ def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_swe
 
 
 def test_a_sweep_after_a_visit_finds_the_run(start: Start, trained: list[str]) -> None:
-    app = start("explore", k="12", epsilon="0.9")
+    app = start("curves", k="12", epsilon="0.9")
     assert trained == ["pillar"]
     table = pc.sweep(GRID)
     assert trained == ["pillar"]
@@ -116,32 +116,30 @@ def test_a_sweep_after_a_visit_finds_the_run(start: Start, trained: list[str]) -
 
 
 def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start: Start) -> None:
-    app = start("explore", data="digits", method="pillar_kalman")
+    app = start("curves", data="digits", method="pillar_kalman")
     assert metric(app, "Directions") == "all"
     (directions,) = (one for one in app.metric if one.label == "Directions")
     assert "Effective dimension" in directions.help
-    app = start("explore", data="digits", method="pillar_kalman", k="5")
+    app = start("curves", data="digits", method="pillar_kalman", k="5")
     assert metric(app, "Directions") == "5"
 
 
 def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unasked(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start("home")
+    start("start")
     submitted: list[Any] = []
     monkeypatch.setattr(pc.jobs, "submit", submitted.append)
-    app = start(
-        "explore", data=uploads.keep(splitting.load_named_features("digits")), epsilon="0.7"
-    )
+    app = start("curves", data=uploads.keep(splitting.load_named_features("digits")), epsilon="0.7")
     assert submitted == []
     app.button("first-run").click().run()
-    ((grid,),) = ([spec["grid"] for spec in submitted],)
-    assert (len(set(grid["k"])), grid["epsilon"], grid["seed"]) == (curves.FIRST, [0.7], [0])
-    assert not [one for one in start("explore", data="digits").button if one.key == "first-run"]
+    ((axes,),) = ([spec["grid"] for spec in submitted],)
+    assert (len(set(axes["k"])), axes["epsilon"], axes["seed"]) == (grid.FIRST, [0.7], [0])
+    assert not [one for one in start("curves", data="digits").button if one.key == "first-run"]
 
 
 def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(start: Start) -> None:
-    app = start("explore", data="fashion_mnist_2k", k="3", epsilon="0.7")
+    app = start("curves", data="fashion_mnist_2k", k="3", epsilon="0.7")
     app.session_state["below-accuracy_against_k"] = True
     app.run()
     (shown,) = (item.value for item in app.dataframe if "split_seed" in item.value)
@@ -160,7 +158,7 @@ def test_rows_of_a_file_that_changed_are_read_anew(
         rows = np.random.default_rng(n).standard_normal((n, 4)).round(6)
         lines = [",".join([*map(str, row), "p" if row[0] > 0 else "q"]) for row in rows]
         (tmp_path / "openml-mine" / "mine.csv").write_text("\n".join(["a,b,c,d,class", *lines]))
-        start("explore", data="openml:mine", method="dp_sgd")
+        start("curves", data="openml:mine", method="dp_sgd")
         settings = Settings(data="openml:mine", method="dp_sgd")
         # a fifth are test rows, a tenth of the others public
         assert (

@@ -10,15 +10,13 @@ import pytest
 from page_reading import Start
 from pages.frame import navigation, warming
 from pages.frame.settings import Settings
-from pages.parts.explore import curves
+from pages.parts.curves import grid
 from pillar_core.runs import starter
 
 
 def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:
-    start("home")
-    digits, letters = (
-        curves.read(Settings(data=name)) for name in ("drawn_digits", "drawn_letters")
-    )
+    start("start")
+    digits, letters = (grid.read(Settings(data=name)) for name in ("drawn_digits", "drawn_letters"))
     assert {*digits.forms, *letters.forms} == {None}
     assert digits.grids[0]["dataset"] == "drawn_digits"
     assert letters.grids[0]["dataset"] == "drawn_letters"
@@ -46,7 +44,7 @@ def test_starts_table_is_read_before_the_first_visitor_asks(
     monkeypatch.setattr(starter, "hero_table", lambda: read.append(1) or table())
     warming._first_results()
     assert len(read) == 1
-    start("home")
+    start("start")
     assert len(read) == 1
 
 
@@ -55,5 +53,5 @@ def test_pages_of_two_runs_are_apart(start: Start, monkeypatch: pytest.MonkeyPat
     made: list[list[Any]] = []
     pages = navigation.pages
     monkeypatch.setattr(navigation, "pages", lambda: made.append(pages()) or made[-1])
-    start("home").run()
+    start("start").run()
     assert not any(one is other for one, other in itertools.product(made[0], made[-1]))

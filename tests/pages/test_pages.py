@@ -19,7 +19,7 @@ from pages.frame import exports, jobs, navigation
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
-from pages.parts.explore import curves
+from pages.parts.curves import grid
 from pillar_core.errors import StoreError
 from pillar_core.plots import accuracy
 from pillar_core.runs import starter, sweep
@@ -27,7 +27,7 @@ from pillar_core.studies import open_questions
 from pillar_core.studies.one_training import stages
 
 NAMES = [name for name, _, _ in PAGES]
-ANSWERS = {"never_worse": "explore", "made_up": "screen", "labels": "compare", "world": "runs"}
+ANSWERS = {"never_worse": "curves", "made_up": "public_data", "labels": "learners", "world": "runs"}
 LONGEST_PAGE = 100
 KINDS = ("selectbox", "slider", "select_slider", "number_input", "button", "metric")
 TERMS = "[α-ωΑ-Ω]|^k,|Adjacency|AUC|Accountant|Backbone|Clip|Energy|Seed|Share"
@@ -46,7 +46,7 @@ def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(
     shown, aside = (
         [item for kind in KINDS for item in getattr(part, kind)] for part in (app.main, app.sidebar)
     )
-    assert name in ("home", "runs") or len(shown) + len(aside) >= 8
+    assert name in ("start", "runs") or len(shown) + len(aside) >= 8
     assert not [
         item.label
         for item in shown + aside
@@ -56,7 +56,7 @@ def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(
 
 
 def test_every_view_of_explore_draws(start: Start) -> None:
-    app = start("explore")
+    app = start("curves")
     for view in codec.choices("view"):
         app.segmented_control(key="control.view").set_value(view).run()
         assert not app.error, view
@@ -70,17 +70,17 @@ def test_home_without_starter_records_says_how_to_get_them(
         raise StoreError("gone")
 
     monkeypatch.setattr(starter, "hero_table", missing)
-    app = start("home")
+    app = start("start")
     assert "python -m pillar_core starter" in words(app)
 
 
 def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(
     start: Start,
 ) -> None:
-    app = start("data")
+    app = start("rows")
     assert list(linked(app)) == [*codec.PARAMS, "v"]
     assert list(app.query_params) == ["v", "data"]
-    app = start("explore", k="5000")
+    app = start("curves", k="5000")
     assert "k was 5000" in words(app)
     # 143 public digits, 64 pixels of which some never change: the rank is below 64.
     assert int(metric(app, "Directions")) < 64
@@ -96,7 +96,7 @@ def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clampe
     ],
 )
 def test_hostile_links_get_words_and_the_app_goes_on(start: Start, query: dict[str, str]) -> None:
-    app = start("explore", **query)
+    app = start("curves", **query)
     (
         app.select_slider(key="control.epsilon").set_value(2.0).run()
         if app.select_slider
@@ -111,7 +111,7 @@ def pinned_in(app: AppTest) -> dict[str, Settings]:
 def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be_taken_again(
     start: Start,
 ) -> None:
-    app = start("explore", k="5", epsilon="1", v="2", data="digits")
+    app = start("curves", k="5", epsilon="1", v="2", data="digits")
     for k in (5, 20, 40):
         app.select_slider(key="control.k").set_value(k).run()
         if k == 20:
@@ -128,7 +128,7 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
     assert (linked(app)["k"], pinned_in(app)["B"].k) == ("5", 20)
     app.button(key="unpin-b").click().run()
     assert app.button(key="pin").label == "Pin as B"
-    app.switch_page("pages/compare.py").run()
+    app.switch_page("pages/learners.py").run()
     assert {"take-pin-a", "take-pin-c"} <= {button.key for button in app.button}
     table = exports.pins(codec.from_query(linked(app))[0])
     assert list(table["pin"]) == ["A", "C"]
@@ -136,7 +136,7 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
 
 
 def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
-    app = start("explore", hide="delta,seed,seeds,accountant,relation,backbone", lesson="1")
+    app = start("curves", hide="delta,seed,seeds,accountant,relation,backbone", lesson="1")
     assert "**Step 1.**" in words(app)
     assert "lesson=1" in next(
         item.proto.query_string
@@ -151,7 +151,7 @@ def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
 
 
 def test_a_gallery_card_changes_the_data(start: Start) -> None:
-    app = start("data", epsilon="0.3")
+    app = start("rows", epsilon="0.3")
     before = [chart.proto.spec for chart in app.get("plotly_chart")]
     app.button(key="use-breast_cancer").click().run()
     assert len({*before, *(chart.proto.spec for chart in app.get("plotly_chart"))}) == 6, (
@@ -165,7 +165,7 @@ def test_a_gallery_card_changes_the_data(start: Start) -> None:
 def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_nor_draws_curves(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = start("explore", epsilon="0.5", k="7", seed="3", delta="1e-6")
+    app = start("curves", epsilon="0.5", k="7", seed="3", delta="1e-6")
     before, calls, pages = (
         metric(app, "Test accuracy"),
         counted(monkeypatch),
@@ -225,7 +225,7 @@ def test_pages_are_short() -> None:
 
 
 def test_the_session_holds_primitives_only(start: Start) -> None:
-    app = start("explore", a=codec.pin(Settings(data="digits", k=3)))
+    app = start("curves", a=codec.pin(Settings(data="digits", k=3)))
     state = app.session_state._state.filtered_state
     assert len(state) > 20
     ours = {
@@ -244,7 +244,7 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
         for index in range(40)
     ]
     rows[6] = "nan,1,yes"
-    app = start("data")
+    app = start("rows")
     app.file_uploader(key="upload").set_value(
         [("rows.csv", ("a,b,label\n" + "\n".join(rows)).encode(), "text/csv")]
     ).run()
@@ -255,15 +255,15 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
 
 
 def test_explore_shows_why_the_kalman_learner_works(start: Start) -> None:
-    app = start("explore", data="digits", method="pillar_kalman", view="why")
+    app = start("curves", data="digits", method="pillar_kalman", view="why")
     assert {chart.key for chart in app.get("plotly_chart")} >= {
         "chart-kalman_prior",
         "chart-kalman_believed",
         "chart-kalman_distilled",
     }
-    app = start("explore", data="digits", method="pillar", view="why")
+    app = start("curves", data="digits", method="pillar", view="why")
     assert not app.get("plotly_chart")
-    app = start("explore", data="digits", method="pillar", view="k")
+    app = start("curves", data="digits", method="pillar", view="k")
     link = next(one.proto for one in app.get("page_link") if "No k to choose" in one.proto.label)
     assert "method=pillar_kalman" in link.query_string
     assert "view=why" in link.query_string
@@ -282,8 +282,8 @@ def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPat
     from pillar_core import jobs
     from pillar_core.jobs.state import JobStatus
 
-    app, now = start("explore"), time.time()
-    first = {"kind": "sweep", "grid": curves.grids_of(Settings(data="digits"))[0]}
+    app, now = start("curves"), time.time()
+    first = {"kind": "sweep", "grid": grid.grids_of(Settings(data="digits"))[0]}
     for state, shown in STATES.items():
         status = JobStatus(
             "0" * 32,
@@ -318,7 +318,7 @@ def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.M
 
     handed: list[Any] = []
     monkeypatch.setattr(jobs, "submit", lambda spec: handed.append(spec) or "1" * 32)
-    app = start("explore", seeds="2")
+    app = start("curves", seeds="2")
     app.button(key="job-run").click().run()
     assert [spec["kind"] for spec in handed] == ["sweep"] * 4
     counts = [len(sweep.specs_of(spec["grid"])) for spec in handed]
@@ -329,7 +329,7 @@ def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.M
 def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> None:
     wanted = {sweep.run_key(cell) for grid in starter.GRIDS for cell in sweep.specs_of(grid)}
     asked = {
-        sweep.run_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.specs_of(grid)
+        sweep.run_key(cell) for axes in grid.grids_of(Settings()) for cell in sweep.specs_of(axes)
     }
     assert asked == wanted
 
@@ -337,7 +337,7 @@ def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> No
 @pytest.mark.parametrize(("delta", "warned"), [("1e-5", False), ("1e-3", True)])
 def test_a_large_delta_is_shown_in_red(start: Start, delta: str, warned: bool) -> None:
     # 1,295 private digits: δ = 1e-3 is above 1/n = 7.7e-4.
-    app = start("explore", delta=delta)
+    app = start("curves", delta=delta)
     assert ("such a guarantee allows publishing a whole row" in words(app)) == warned
     assert not any(
         "epsilon" in str(item.value).lower() and "small" in str(item.value).lower()
@@ -361,7 +361,7 @@ def test_published_deployments_lie_in_order_along_the_slider_with_their_sources(
 
 @pytest.mark.parametrize(("data", "measure"), [("digits", "accuracy"), ("breast_cancer", "AUC")])
 def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start, data, measure):
-    app = start("explore", data=data, epsilon="0.5", view="costs")
+    app = start("curves", data=data, epsilon="0.5", view="costs")
     assert app.button(key="costs-run")
     record = pc.run("pillar", pc.split(pc.load_dataset(data), public_fraction=0.1), epsilon=0.5)
     for axes in stages(record).values():
@@ -377,7 +377,7 @@ def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_or_time_al
     start, monkeypatch
 ):
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
-    app = start("explore", view="costs")
+    app = start("curves", view="costs")
     assert [item.proto.id.endswith("chart-part_costs") for item in app.get("plotly_chart")] == [
         True
     ]
@@ -385,7 +385,7 @@ def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_or_time_al
     monkeypatch.setattr(
         jobs, "time", SimpleNamespace(monotonic=lambda: next(moments, math.inf))
     )  # two runs, the cheapest
-    app = start("explore", data="digits", seed="70", view="costs")
+    app = start("curves", data="digits", seed="70", view="costs")
     spec = app.get("plotly_chart")[0].proto.spec
     assert (
         "Features and head,<br>Projection to k,<br>Clipping and steps: "
@@ -397,12 +397,12 @@ def test_costs_open_with_a_figure_where_the_starter_knows_some_stages_or_time_al
 def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_opens_with_three_runs(
     start, monkeypatch
 ):
-    opened = {"data": "", "screen": "", "explore": "", "runs": "view:results"}
+    opened = {"rows": "", "public_data": "", "curves": "", "runs": "view:results"}
     acts = {page: bool(start(page, runs=runs).sidebar.selectbox) for page, runs in opened.items()}
-    assert acts == {"data": False, "screen": False, "explore": True, "runs": False}
+    assert acts == {"rows": False, "public_data": False, "curves": True, "runs": False}
     assert start("runs", runs="view:plan").sidebar.selectbox
     monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
-    app = start("explore", data="digits", epsilon="0.5", view="epsilon")
+    app = start("curves", data="digits", epsilon="0.5", view="epsilon")
     assert app.button(key="budgets-run")
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     app.select_slider(key="control.k").set_value(8).run()

@@ -22,17 +22,17 @@ IMAGE = "![m](http://hostile.test/x.png)"
 FILE = IMAGE.replace("/", "&#47;")
 LINK = "<a href='http://hostile.test/'>cat</a>"
 PAGES = (
-    "home",
-    "explore",
-    "screen",
-    "compare",
-    "geometry",
+    "start",
+    "curves",
+    "public_data",
+    "learners",
+    "why",
     "runs",
     "check",
-    "accounting",
-    "evidence",
-    "theory",
-    "learn",
+    "count",
+    "audit",
+    "playgrounds",
+    "lessons",
 )
 CHARTS = ("PlotlyChart", "BidiComponent")
 SHOWN_AS_THEY_ARE = {
@@ -113,21 +113,21 @@ def _assert_inert(app: Any, where: str) -> int:
 
 
 def test_hostile_names_of_classes_and_files_are_text(start: Start) -> None:
-    app = start("data", screen=SMALL)
+    app = start("rows", screen=SMALL)
     app.file_uploader(key="upload").set_value(
         [(f"{FILE}.npz", hostile_images(), "application/octet-stream")]
     ).run()
     _assert_inert(app, "dry run")
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
-    assert _assert_inert(app, "data")
+    assert _assert_inert(app, "rows")
     for page in PAGES:
         app.switch_page(f"pages/{page}.py").run()
         _assert_inert(app, page)
 
 
 def test_a_report_that_quotes_columns_is_text(start: Start) -> None:
-    app = start("data")
+    app = start("rows")
     content = f'"{IMAGE}",b,label\n' + "\n".join(f"x{index},2,{index % 2}" for index in range(20))
     app.file_uploader(key="upload").set_value([(f"{FILE}.csv", content.encode(), "text/csv")]).run()
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()

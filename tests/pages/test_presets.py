@@ -7,7 +7,7 @@ import pytest
 
 from page_reading import Start
 from pages.frame.settings import Settings
-from pages.parts.explore import curves
+from pages.parts.curves import grid
 from pillar_core.plots import k_curves
 from pillar_core.plots.intervals import best, runs_without_k
 from pillar_core.registry import toml_tables
@@ -15,14 +15,14 @@ from pillar_core.runs import starter
 
 pytestmark = pytest.mark.usefixtures("start")
 PRESETS = {
-    preset["name"]: preset for preset in toml_tables(Path("pages/home.toml").resolve())["presets"]
+    preset["name"]: preset for preset in toml_tables(Path("pages/start.toml").resolve())["presets"]
 }
 
 
 def means(name: str) -> tuple[pd.DataFrame, float]:
     """PILLAR's curve at the preset's ε, and the accuracy without projection there."""
     settings = Settings(**PRESETS[name]["changes"])
-    table = curves.read(settings).table
+    table = grid.read(settings).table
     floor = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == settings.epsilon)]
     return k_curves.by_budget(table, "pillar")[settings.epsilon].set_index("k"), float(
         floor["accuracy"].mean()
@@ -36,19 +36,17 @@ def test_presets_show_what_their_names_say() -> None:
     assert curve["mean"].idxmax() not in (3, 40)
     assert curve.loc[3, "high"] < curve["mean"].max()
     assert curve.loc[40, "mean"] < curve["mean"].max() - 0.03
-    budgets = k_curves.by_budget(
-        curves.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar"
-    )
+    budgets = k_curves.by_budget(grid.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar")
     tops = [best(curve)["k"] for _, curve in sorted(budgets.items())]
     assert tops == sorted(tops)
     assert tops[0] < tops[-1]
-    table = curves.read(Settings(**PRESETS["xrays"]["changes"])).table
+    table = grid.read(Settings(**PRESETS["xrays"]["changes"])).table
     assert runs_without_k(table, k_curves.CEILING)["seed"].nunique() == 3
 
 
 @pytest.mark.parametrize("dataset", starter.OPENING_K)
 def test_every_set_of_images_that_ships_opens_with_curves(dataset: str) -> None:
-    measured = curves.read(Settings(data=dataset))
+    measured = grid.read(Settings(data=dataset))
     assert measured.seeds == (3, 3)
     assert set(measured.table["method"]) == {"pillar", "dp_sgd", "non_private", "only_public"}
 
@@ -57,8 +55,8 @@ def test_every_set_of_images_that_ships_opens_with_curves(dataset: str) -> None:
 def test_a_set_that_ships_without_records_opens_with_curves_that_it_trains(
     start: Start, dataset: str
 ) -> None:
-    app = start("explore", data=dataset)
-    measured = curves.read(Settings(data=dataset))
+    app = start("curves", data=dataset)
+    measured = grid.read(Settings(data=dataset))
     assert measured.seeds is not None, (
         "the first group of runs is trained however slow the machine is"
     )

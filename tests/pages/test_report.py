@@ -81,7 +81,7 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(
 
 
 def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -> None:
-    app = start("explore", epsilon="1", k="10")
+    app = start("curves", epsilon="1", k="10")
     app.session_state["below-accuracy_against_k"] = True
     app.run()
     assert counted(app) == []

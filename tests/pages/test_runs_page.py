@@ -17,7 +17,7 @@ from page_reading import Start, metric, unexplained, words
 from pages.frame import core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.compare import comparison
+from pages.parts.learners import comparison
 from pages.parts.runs import results as runs_exports
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs import records

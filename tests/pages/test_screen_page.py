@@ -1,12 +1,12 @@
-"""The screening page: a diagnostic says that it is one, ε turns it into a release, its link
+"""The page Public data: a diagnostic says that it is one, ε turns it into a release, its link
 restores it, every view draws."""
 
 import pytest
 
 from page_reading import Start, metric, unexplained, words
-from pages.parts.screen.question import EPSILON, SCORE, Choice
-from pages.parts.screen.sets import USUAL
-from pages.parts.screen.views import VIEWS
+from pages.parts.public_data.question import EPSILON, SCORE, Choice
+from pages.parts.public_data.ranking import VIEWS
+from pages.parts.public_data.sets import USUAL
 from pillar_core.backbones import efficientnet_lite0
 from pillar_core.data import uploads
 from pillar_core.studies.screening import answers
@@ -46,7 +46,7 @@ def test_rows_that_a_candidate_shares_with_the_private_set_are_counted() -> None
 def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_exported(
     start: Start,
 ) -> None:
-    app = start("screen", screen=QUICK)
+    app = start("public_data", screen=QUICK)
     app.session_state["below-screening"] = app.session_state["screen-closer"] = True
     app.run()
     assert "are private rows" not in words(app)
@@ -71,12 +71,12 @@ def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_export
 
 def test_a_hostile_link_falls_back_to_what_is_allowed(start: Start) -> None:
     hostile = f"m:timm;n:1e9;k:-3;e:x;s:y;v:z;p:stored:{'0' * 32};c:nothing,images:00;x:a+b;;::"
-    app = start("screen", screen=hostile, data="fashion_mnist_2k")
+    app = start("public_data", screen=hostile, data="fashion_mnist_2k")
     assert metric(app, "Privacy spent") in ("not private", "ε ≤ 0.3")
 
 
 def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start: Start) -> None:
-    app = start("screen", data="fashion_mnist_2k")
+    app = start("public_data", data="fashion_mnist_2k")
     assert metric(app, "Privacy spent") == "ε ≤ 0.3"
     assert OWN_PART not in candidates(app), (
         "rows that are declared private are not set aside as public unasked"
@@ -121,16 +121,18 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start: Start
     assert "Its own other half" in next(
         item.options for item in app.button_group if item.label == "Candidates"
     )
-    app.switch_page("pages/accounting.py").run()
+    app.switch_page("pages/count.py").run()
     app.selectbox(key="control.data").set_value("fashion_mnist").run()
-    app.switch_page("pages/screen.py").run()
+    app.switch_page("pages/public_data.py").run()
     assert private(app) == "fashion_mnist"
-    lesson = start("screen", data="fashion_mnist_2k", lesson="24")
+    lesson = start("public_data", data="fashion_mnist_2k", lesson="24")
     assert private(lesson) == "fashion_mnist_2k", "a lesson has data of its own"
 
 
 def test_the_page_says_how_many_public_rows_are_enough(start: Start) -> None:
-    app = start("screen", data="fashion_mnist_2k", screen="p:fashion_mnist_2k;c:mnist,drawn_noise")
+    app = start(
+        "public_data", data="fashion_mnist_2k", screen="p:fashion_mnist_2k;c:mnist,drawn_noise"
+    )
     drawn = len(app.get("plotly_chart"))
     app.session_state["screen-enough"] = True
     app.run()
@@ -147,7 +149,7 @@ def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assum
         f"{18 + row % 70 + row / 1000:.3f},{'fm'[row % 2]},{'ill' if row % 70 > 35 else 'well'}"
         for row in range(400)
     ]
-    app = start("data", method="pillar_kalman", view="why")
+    app = start("rows", method="pillar_kalman", view="why")
     app.file_uploader(key="upload").set_value(
         [("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")]
     ).run()
@@ -158,9 +160,9 @@ def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assum
     for column, said in (("age", "0, 100"), ("sex", "f, m")):
         app.text_input(key=f"upload-declared-{column}").set_value(said).run()
     app.button(key="use-upload").click().run()
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("pages/curves.py").run()
     assert "declared without looking at private rows" in words(app)
-    app.switch_page("pages/screen.py").run()
+    app.switch_page("pages/public_data.py").run()
     app.button(key="screen-spend").click().run()
     assert not app.error
     assert "made up for ward.csv" in words(app)

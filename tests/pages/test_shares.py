@@ -18,22 +18,30 @@ from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 from page_reading import Start, words
 from pages.frame import exports, memory, shares
+from pages.parts.count import noisy_steps
+from pages.parts.playgrounds import theorems
+from pages.parts.why import projection
 from pillar_core import mode
 from pillar_core.data import places, uploads
 from pillar_core.data.cards import DatasetCard
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Ledger
-from pillar_core.registry import toml_tables
 
 PAGES = Path(shares.__file__).resolve().parents[1]
-CONTROLS = toml_tables(PAGES / "frame/local.toml")
 FREE_VIEWS = ("theory-view:theorems",)
-WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
-SOLVED = {"accounting": ";accounting-from:epsilon"}
+WITH_VIEWS = {
+    "count": [f"accounting-view:{view}" for view in noisy_steps.VIEWS],
+    "audit": [
+        f"evidence-view:{view}"
+        for view in ("attack", "rows", "image", "score", "audit", "sabotage")
+    ],
+    "why": [f"geometry-view:{view}" for view in projection.VIEWS],
+    "playgrounds": [f"theory-view:{view}" for view in theorems.VIEWS],
+}
+"""What links say of the views of each page that offers some."""
+SOLVED = {"count": ";accounting-from:epsilon"}
 """The start from which a view computes anything."""
-SOLVED_VIEW = (
-    f"accounting-view:{next(iter(CONTROLS['accounting-view']['options']))}{SOLVED['accounting']}"
-)
+SOLVED_VIEW = f"accounting-view:steps{SOLVED['count']}"
 FREE = {
     "core": [
         "_features",
@@ -49,14 +57,15 @@ FREE = {
     ],
     "browser": ["_json"],
     "comparison": ["_against_epsilon", "_comparison"],
-    "curves": ["_curves"],
+    "figures": ["_curves_figure"],
+    "grid": ["_curves"],
     "jobs": ["pc.jobs.spec"],
+    "overview": ["_figure"],
     "panels": ["_figure"],
-    "views": ["_complete", "_curves_figure", "rows"],
+    "projection": ["_complete", "rows"],
     "lesson": ["_figure"],
     "receipts": ["contents"],
     "results": ["_lines"],
-    "rows": ["_figure"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the
 k beside the slider."""
@@ -241,7 +250,7 @@ def test_turns_come_in_the_order_in_which_they_were_asked_for(
 
 @pytest.mark.parametrize(
     ("page", "link"),
-    [("explore", {}), ("runs", {"runs": "view:plan"}), ("accounting", {"controls": SOLVED_VIEW})],
+    [("curves", {}), ("runs", {"runs": "view:plan"}), ("count", {"controls": SOLVED_VIEW})],
 )
 def test_a_run_of_a_page_that_ends_at_any_call_of_streamlit_gives_back_all_that_it_held(
     public: None, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
@@ -410,7 +419,7 @@ def test_a_visitors_link_looks_at_no_set_in_files(
     looked = []
     monkeypatch.setattr(
         DatasetCard,
-        "home",
+        "start",
         lambda card, root=None: looked.append(card.name) or places.home(card.name, root),
     )
     app = start("runs", runs="view:plan", controls="plan-data:openml:riccardo")
@@ -422,14 +431,14 @@ def test_a_visitors_link_looks_at_no_set_in_files(
     ("page", "link"),
     [
         ("answer", {"controls": "answer-public:cifar10"}),
-        ("screen", {"screen": "p:cifar10;c:cifar10,drawn_noise"}),
-        ("data", {"controls": "paper-set:cifar10"}),
+        ("public_data", {"screen": "p:cifar10;c:cifar10,drawn_noise"}),
+        ("rows", {"controls": "paper-set:cifar10"}),
     ],
 )
 def test_visitors_are_offered_no_set_in_files(
     public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
 ):
-    """Answer, Screen and Data listed what lies in the operator's data folder, and Answer trained
+    """Answer, Public data and Rows listed what lies in the operator's data folder, and Answer trained
     with it."""
     monkeypatch.setattr(DatasetCard, "is_here", lambda *_: True)
     read, load = [], DatasetCard.load
@@ -446,7 +455,7 @@ def test_visitors_are_offered_no_set_in_files(
             for item in (*app.multiselect, *app.selectbox, *app.get("button_group"))
         ]
     )
-    assert page == "data" or "CIFAR-10" not in offered
+    assert page == "rows" or "CIFAR-10" not in offered
     assert "on this machine" not in words(app).replace("not on this machine", "").replace(
         "runs on this machine", ""
     )
@@ -455,47 +464,47 @@ def test_visitors_are_offered_no_set_in_files(
 def test_who_has_spent_the_seconds_still_gets_what_ran_before(
     public: None, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = start("explore", data="digits", k="6")
+    app = start("curves", data="digits", k="6")
     assert "Public server: " in words(app)
     assert "2 jobs at a time" in words(app)
     monkeypatch.setattr(shares.Buckets, "seconds_left", lambda *_: -1.0)
-    app = start("explore", data="digits", k="6")
+    app = start("curves", data="digits", k="6")
     assert "You have used your" not in words(app)
-    app = start("explore", data="digits", k="7")
+    app = start("curves", data="digits", k="7")
     assert "You have used your" in words(app)
 
 
 LINKS = [
     *(
-        (page, {"controls": f"{page}-view:{view}{SOLVED.get(page, '')}"})
-        for page in WITH_VIEWS
-        for view in CONTROLS[f"{page}-view"]["options"]
+        (page, {"controls": f"{view}{SOLVED.get(page, '')}"})
+        for page, views in WITH_VIEWS.items()
+        for view in views
     ),
-    *(("explore", {"view": view}) for view in ("noise", "rows", "why")),
+    *(("curves", {"view": view}) for view in ("noise", "rows", "why")),
     *(
-        ("screen", {"screen": choice})
+        ("public_data", {"screen": choice})
         for choice in (
             "",
             "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise",
         )
     ),
-    *(("answer", {}), ("learn", {"lesson": "3"})),
+    *(("answer", {}), ("lessons", {"lesson": "3"})),
 ]
 
 
 def test_no_view_computes_for_who_has_nothing_left(
     public: None, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only Explore asked for what is left to all: other views trained, audited and solved as long
+    """Only Curves asked for what is left to all: other views trained, audited and solved as long
     as a visitor's own share lasted."""
     rows = {"data": "digits", "method": "pillar_kalman", "k": "0"}
-    start("explore", **rows)
+    start("curves", **rows)
     released: list[object] = []
     monkeypatch.setattr(Ledger, "release", lambda *asked, **_: released.append(asked))
     monkeypatch.setattr(shares.Buckets, "seconds_left", lambda *_: -1.0)
     for page, link in LINKS:
         app = start(page, **rows, **link)
-        if page == "learn":
+        if page == "lessons":
             app.radio(key="lesson-radio-3").set_value(1).run()
         for key in {"job-run", "lesson-reveal"} & {button.key for button in app.button}:
             app.button(key=key).click().run()
@@ -507,7 +516,7 @@ def test_no_view_computes_for_who_has_nothing_left(
 
 
 def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start: Start) -> None:
-    for page in ("data", "screen", "explore", "runs"):
+    for page in ("rows", "public_data", "curves", "runs"):
         app = start(page)
         keys = {
             str(item.key)
@@ -527,7 +536,7 @@ def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start
         {"backbone": "timm:resnet18"},
         {"data": "stored:" + "0" * 32},
     ):
-        app = start("explore", **link)
+        app = start("curves", **link)
         assert "not offered on this public server" in words(
             app
         ) or "is not on this machine" in words(app), link

@@ -50,7 +50,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     monkeypatch.setattr(
         st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
     )
-    app = start("data", method="pillar", epsilon="0.1", k="8", view="classes")
+    app = start("rows", method="pillar", epsilon="0.1", k="8", view="classes")
     app.file_uploader(key="upload").set_value([("tickets.csv", tickets(), "text/csv")]).run()
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     files = [(name, "\n".join(texts).encode(), "text/plain") for name, (texts, _) in lines.items()]
@@ -82,7 +82,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     }
     hovered = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"][0]["text"]
     assert {text.replace("<br>", " ") for text in hovered} == texts_of["near.txt"]
-    app.switch_page("pages/screen.py").run()
+    app.switch_page("pages/public_data.py").run()
     assert not app.error
     app.button(key="screen-spend").click().run()
     assert "Best choice: near.txt" in words(app)
@@ -109,7 +109,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     new, of = said(200, 3, HARDWARE, BILLING)
     named = np.array(model.classes)[model.predict(pd.DataFrame({"message": new}))]
     assert (named == np.array(["hardware", "billing"])[of]).mean() > 0.7
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("pages/curves.py").run()
     app.session_state["misread"] = True
     app.run()
     assert not app.error
@@ -124,7 +124,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
 
 
 def test_a_column_that_does_not_look_like_texts_may_hold_them(start: Start) -> None:
-    app = start("data")
+    app = start("rows")
     lines = [f"{'😀🖨💳📶'[row % 4] * (row // 4 + 1)},{'ab'[row % 2]}" for row in range(80)]
     app.file_uploader(key="upload").set_value(
         [("emoji.csv", "\n".join(["message,queue", *lines]).encode(), "text/csv")]

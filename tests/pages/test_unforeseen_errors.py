@@ -33,11 +33,11 @@ def _raise(error: BaseException) -> Any:
     return raising
 
 
-@pytest.mark.parametrize("page", ["explore", "data"])
+@pytest.mark.parametrize("page", ["curves", "rows"])
 def test_a_page_says_its_own_sentence(
     start: Start, page: str, monkeypatch: pytest.MonkeyPatch, log: Any
 ) -> None:
-    monkeypatch.setattr(core, "raw" if page == "data" else "split", _raise(RuntimeError(VALUE)))
+    monkeypatch.setattr(core, "raw" if page == "rows" else "split", _raise(RuntimeError(VALUE)))
     app = start(page)
     assert "an error that nobody foresaw" in words(app)
     assert "3.14159" not in words(app) + log.text
@@ -50,7 +50,7 @@ def test_a_callback_leaves_no_message_in_the_log(
 ) -> None:
     monkeypatch.setattr(AppTest, "_run", AppTest._run.__wrapped__)  # an exception is wanted
     monkeypatch.setattr(session, "keep_widget", _raise(RuntimeError(VALUE)))
-    app = start("explore")
+    app = start("curves")
     app.selectbox(key="control.method").set_value("dp_sgd").run()
     assert app.exception
     assert "3.14159" not in str(app.exception)
@@ -74,7 +74,7 @@ def test_a_download_leaves_no_message_in_the_log(caplog: pytest.LogCaptureFixtur
 
 def test_refusals_keep_their_words(start: Start, monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
     monkeypatch.setattr(core, "split", _raise(DataError("seven rows are too few")))
-    assert "**Choose or mend the rows.**  \nseven rows are too few" in words(start("geometry"))
+    assert "**Choose or mend the rows.**  \nseven rows are too few" in words(start("why"))
     assert "DataError" not in log.text
 
 
@@ -100,6 +100,6 @@ def test_a_page_that_meets_torch_half_imported_waits_and_runs_again(
         return drawn(*arguments, **settings)
 
     monkeypatch.setattr(core, "split", half)
-    app = start("explore")
+    app = start("curves")
     assert len(calls) > 1
     assert "nobody foresaw" not in words(app)

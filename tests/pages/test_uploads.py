@@ -49,11 +49,11 @@ def box(app, label: str):
 def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_seen(
     start: Start,
 ) -> None:
-    app = start("screen", screen=SMALL)
+    app = start("public_data", screen=SMALL)
     assert box(app, "Private set").value == "digits"
-    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/rows.py").run()
     name = bring_on_data(app, npz(), "x-rays.npz")
-    app.switch_page("pages/screen.py").run()
+    app.switch_page("pages/public_data.py").run()
     assert box(app, "Private set").value == name
     assert "here instead" not in words(app)
     app.session_state["below-screening"] = True
@@ -68,7 +68,7 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
 def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(
     start: Start,
 ) -> None:
-    app = start("screen", screen="p:digits;c:drawn_noise;e:no;s:class_signal")
+    app = start("public_data", screen="p:digits;c:drawn_noise;e:no;s:class_signal")
     app.file_uploader(key="upload-candidates").set_value(
         [("x-rays.npz", npz(n=60), "application/octet-stream")]
     ).run()
@@ -79,7 +79,7 @@ def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_
     )
     name = linked(app)["public"]
     assert name in next(item.value for item in app.button_group if item.label == "Candidates")
-    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/rows.py").run()
     assert "x-rays.npz" in box(app, "Private data").options
     assert "x-rays.npz" in box(app, "Public data").options
     app.button(key=f"kept-private-{name.removeprefix('stored:')}").click().run()
@@ -103,17 +103,17 @@ def test_every_candidate_that_was_brought_is_weighed(start: Start) -> None:
 
 
 def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(start: Start) -> None:
-    app = start("data", screen=SMALL)
+    app = start("rows", screen=SMALL)
     bring_on_data(app, NUMBERS.encode(), "cells.csv")
-    app.switch_page("pages/screen.py").run()
+    app.switch_page("pages/public_data.py").run()
     assert box(app, "Private set").value == linked(app)["data"]
     assert "is compared here instead" in " ".join(
-        item.value for item in start("screen", data="breast_cancer").info
+        item.value for item in start("public_data", data="breast_cancer").info
     )
 
 
 def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: Start) -> None:
-    app = start("data", screen=SMALL)
+    app = start("rows", screen=SMALL)
     first = bring_on_data(app, npz(), "x-rays.npz")
     second = bring_on_data(app, npz(12), "x-rays.npz")
     numbers = bring_on_data(app, NUMBERS.encode(), "cells.csv")
@@ -124,11 +124,11 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     app.button(key=f"kept-forget-{first.removeprefix('stored:')}").click().run()
     assert "x-rays.npz" not in box(app, "Private data").options
     assert not pc.store.default().has("arrays", first.removeprefix("stored:"))
-    app.switch_page("pages/screen.py").run()
+    app.switch_page("pages/public_data.py").run()
     assert {"x-rays.npz", "x-rays.npz (2)"} & set(box(app, "Private set").options) == {
         "x-rays.npz (2)"
     }
-    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/rows.py").run()
     app.button(key="forget").click().run()
     assert linked(app)["data"] == Settings().data
     assert pc.store.default().has("arrays", second.removeprefix("stored:"))
@@ -152,24 +152,24 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(
     monkeypatch.setattr(
         reader.Reading, "_read", watched(reader.Reading._read, lambda *_: "a table")
     )
-    start("geometry")
-    app = start("data")
+    start("why")
+    app = start("rows")
     rows = [
         f"p{index // 2},{index % 4},{index % 2 + 0.01 * index:.2f},{(index // 2) % 2}"
         for index in range(240)
     ]
     own = bring_on_data(app, "\n".join(["patient,a,b,label", *rows]).encode(), "cells.csv")
-    app.switch_page("pages/geometry.py").run()
+    app.switch_page("pages/why.py").run()
     public = str(linked(app)["public"])
     assert {name for name, _ in made} == {own, public, "digits", "a table"}
-    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/rows.py").run()
     app.button(key="forget").click().run()
     gc.collect()
     assert {name for name, kept in made if kept() is not None} - {Settings().data} == {
         public,
         "digits",
     }
-    start("geometry")
+    start("why")
     assert [name for name, _ in made].count("digits") == 1
 
 
@@ -177,9 +177,9 @@ def test_a_forgotten_sets_title_is_on_no_page(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "ensure", lambda _: None)
-    app = start("data")
+    app = start("rows")
     name = bring_on_data(app, NUMBERS.encode(), "cells.csv")
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("pages/curves.py").run()
     pc.jobs.submit(
         {
             "kind": "sweep",
@@ -192,7 +192,7 @@ def test_a_forgotten_sets_title_is_on_no_page(
         return words(app) + "".join(str(table.value.to_dict()) for table in app.dataframe)
 
     assert "cells.csv" in everything_on_runs()
-    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/rows.py").run()
     app.button(key="forget").click().run()
     assert "cells.csv" not in everything_on_runs()
 
@@ -288,7 +288,7 @@ def of_visits(
     start: Start, rows: list[str] = VISITS, header: str = "patient,a,label", **query: Any
 ) -> AppTest:
     """Data with a table of visits that is not kept yet."""
-    app = start("data", **query)
+    app = start("rows", **query)
     return (
         app.file_uploader(key="upload")
         .set_value([("visits.csv", "\n".join([header, *rows]).encode(), "text/csv")])
@@ -359,7 +359,7 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start:
     assert card.n_train + card.n_test + len(uploads.load(str(linked(app)["public"])).x_train) == 400
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
     assert "a given person with up to 2 rows took part" in sidebar
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("pages/curves.py").run()
     assert not app.error
     assert "ε of a person with up to 2 rows" in words(app)
     (entry,) = (
@@ -442,7 +442,7 @@ def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> Non
             for age in range(80)
         ]
         others = [f"{age % 50},{age * 7 % 90},{age % 2},{'ab'[age % 2]}" for age in range(40)]
-        app = start("data")
+        app = start("rows")
         header = "age,pressure,hiv,label"
         app.file_uploader(key="upload").set_value(
             [("ward.csv", "\n".join([header, *rows]).encode(), "text/csv")]
@@ -476,7 +476,7 @@ def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
         f"{row};1.{row:03};{'xy'[row % 2]};{row // 2 % 2}\n" for row in range(10, 70)
     )
     app = (
-        start("data")
+        start("rows")
         .file_uploader(key="upload")
         .set_value([("rows.csv", text.encode(), "text/csv")])
         .run()
@@ -503,7 +503,7 @@ def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_no
         f"{row % 2 + 0.01 * row:.2f},{row},{row % 2}\n" for row in range(24)
     )
     app = (
-        start("data")
+        start("rows")
         .file_uploader(key="upload")
         .set_value([("few.csv", rows.encode(), "text/csv")])
         .run()
@@ -522,7 +522,7 @@ def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_no
 
 def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start: Start) -> None:
     app = (
-        start("data")
+        start("rows")
         .file_uploader(key="upload")
         .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
         .run()
@@ -546,7 +546,7 @@ def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:
     x = stream(1, "rows").normal(size=(40, 2))
     np.savez(file, x_train=x, y_train=np.arange(40) % 2, names=np.array(["b", "a"]))
     app = (
-        start("data")
+        start("rows")
         .file_uploader(key="upload")
         .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
         .run()
@@ -564,7 +564,7 @@ def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a
 ) -> None:
     rows = [f"{'<0.5' if row == 17 else row / 10},{row % 7},{'ab'[row % 2]}" for row in range(60)]
     app = (
-        start("data")
+        start("rows")
         .file_uploader(key="upload")
         .set_value([("lab.csv", "\n".join(["crp,x,label", *rows]).encode(), "text/csv")])
         .run()

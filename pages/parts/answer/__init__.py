@@ -1,1 +1,1 @@
-"""The Answer page: candidates, the advice about them, and the model that follows from it."""
+"""The page Answer: candidates, the advice about them, and the model that follows from it."""

@@ -196,7 +196,15 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         epsilon, metric = controls(data.n_classes)
         most = None if data.persons is None else data.persons.most
         if not data.test_drawn:
-            local.toggle("answer-test-coin")
+            local.toggle(
+                "answer-test-coin",
+                label="A secret coin decided for each row or person alone",
+                help=(
+                    "Whether it is a training or a test row. Then ε of training and tests is the"
+                    " larger of the two; otherwise they add up."
+                ),
+                unlinked="Only whoever drew the rows can state it.",
+            )
         has_coin = receipts.has_coin(data)
         persons = f" No person may have more than {most} of the test rows." if most else ""
         st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
@@ -206,7 +214,15 @@ def test_panel(settings: Settings, advice: Advice) -> None:
             "rows_per_person": most,
             "relation": settings.relation,
         }
-        st.button(**local.element("answer-test-run"), on_click=_spend, args=(settings, request))
+        st.button(
+            label="Spend it and test",
+            key="answer-test-run",
+            help="It tests the model that you trained above.",
+            icon=":material/lock:",
+            type="primary",
+            on_click=_spend,
+            args=(settings, request),
+        )
         if (model := receipts.latest_model(settings)) is None:
             st.caption("First train a model above; then press.")
             return
@@ -222,8 +238,31 @@ def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
     titles = {
         name: private_tests.title_of(name) for name in METRICS if name != "auc" or n_classes == 2
     }
-    epsilon = float(local.slider("answer-test-epsilon", of=of, place=left))
-    return epsilon, local.choice("answer-test-metric", titles, of=of, place=right)
+    epsilon = float(
+        local.slider(
+            "answer-test-epsilon",
+            of=of,
+            place=left,
+            label="ε of the test rows",
+            help="2 points of noise need about 1,400 test rows at ε = 0.1 and 140 at 1.",
+            default=1.0,
+            options=[0.1, 0.3, 1.0, 3.0],
+            form="{:g}",
+        )
+    )
+    return epsilon, local.choice(
+        "answer-test-metric",
+        titles,
+        of=of,
+        place=right,
+        label="Figure",
+        help=(
+            "Accuracy has the narrowest interval. In the balanced one each class counts alike. AUC"
+            " is for two classes."
+        ),
+        default="accuracy",
+        unlinked="AUC is there for two classes alone.",
+    )
 
 
 def threshold_panel(settings: Settings) -> None:
@@ -245,8 +284,30 @@ def threshold_panel(settings: Settings) -> None:
             )
             return
         names = dict(enumerate(features.classes))
-        place = int(local.choice("answer-positive", names, 1))
-        wanted = float(local.slider("answer-sensitivity"))
+        place = int(
+            local.choice(
+                "answer-positive",
+                names,
+                1,
+                label="Class to find",
+                help="The threshold is on its probability.",
+                unlinked="It belongs to a model that is here for this visit alone.",
+            )
+        )
+        wanted = float(
+            local.slider(
+                "answer-sensitivity",
+                label="Share of them to find, at least",
+                help=(
+                    "The sensitivity. The more of them are found, the more of the other class are"
+                    " taken for them."
+                ),
+                default=0.9,
+                options=[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99],
+                form="percent",
+                unlinked="It belongs to a model that is here for this visit alone.",
+            )
+        )
         p = use.probabilities(classifier.scores(x).astype(float))[:, place]
         threshold, sensitivity, specificity = threshold_at(p, y == place, wanted)
         badges.show(Provenance.NON_PRIVATE if is_seen else Provenance.PUBLIC)
@@ -315,7 +376,14 @@ def _results(
         return
     st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
     st.download_button(
-        **local.element("answer-tested"), data=lambda: model_bytes(named, split=split)
+        label="Download the model again, with its tests in the statement",
+        key="answer-tested",
+        help="The same weights as before: no further training, no further ε.",
+        icon=":material/download:",
+        file_name="model-tested.zip",
+        mime="application/zip",
+        on_click="ignore",
+        data=lambda: model_bytes(named, split=split),
     )
 
 

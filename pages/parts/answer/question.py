@@ -1,4 +1,4 @@
-"""The question of the Answer page: which public sets could be used, and the advice about them,
+"""The question of the page Answer: which public sets could be used, and the advice about them,
 computed once."""
 
 import contextlib
@@ -10,8 +10,8 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, local, memory, receipts, session, sidebar
 from pages.frame.settings import NONE, PART, PUBLIC_TITLES, RULE, Settings
-from pages.parts.data import brought, extraction
-from pages.parts.screen import sets as screening_sets
+from pages.parts.public_data import sets as screening_sets
+from pages.parts.rows import brought, extraction
 from pillar_core import mode
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
@@ -58,7 +58,17 @@ def candidates(settings: Settings) -> list[str]:
     public = PART if settings.public == NONE else settings.public
     usual = list(dict.fromkeys([*([] if public == PART and likely else [public]), *likely]))
     options = list(dict.fromkeys([public, *(upload.name for upload in fitting), PART, *registered]))
-    chosen = local.choices("answer-public", options, usual[:MOST], title=title)
+    chosen = local.choices(
+        "answer-public",
+        options,
+        usual[:MOST],
+        title=title,
+        label="Public sets to weigh",
+        help=(
+            "Sets of another kind or width than the private rows are not offered. Bring more above."
+        ),
+        are_many=True,
+    )
     if len(chosen) > MOST:
         st.caption(f"The first {MOST} are weighed: all learners are tried on each.")
     return chosen[:MOST]
@@ -72,7 +82,22 @@ def stated_similar(settings: Settings, names: list[str]) -> list[str]:
         brought.PART_OF.format(_NUMBER.sub("", title(settings.data))),
     )
     drawn = [name for name in foreign if _NUMBER.sub("", title(name)) == part]
-    return local.choices("answer-alike", foreign, drawn, title=title) if foreign else []
+    return (
+        local.choices(
+            "answer-alike",
+            foreign,
+            drawn,
+            title=title,
+            label="Like my rows: I state so",
+            help=(
+                "A free answer names a set from elsewhere only if you state that its rows are like"
+                " yours."
+            ),
+            are_many=True,
+        )
+        if foreign
+        else []
+    )
 
 
 def title(name: str) -> str:
@@ -82,7 +107,16 @@ def title(name: str) -> str:
 
 def target(settings: Settings) -> float | None:
     """The accuracy that is wanted, in [0, 1]; None where the budget is given instead."""
-    if local.choice("answer-given") == "budget":
+    if (
+        local.choice(
+            "answer-given",
+            label="What is given",
+            help="With an accuracy, the page looks for the smallest ε that should reach it.",
+            default="budget",
+            options={"budget": "I have a budget ε", "accuracy": "I want an accuracy"},
+        )
+        == "budget"
+    ):
         return None
     sidebar.number("target", step=1)
     return settings.target / 100
@@ -169,7 +203,18 @@ def backbones(settings: Settings, names: list[str]) -> list[str]:
                 ready.append(card.name)
     titles = {name: pc.BACKBONES[name].title for name in ready}
     return (
-        local.choices("answer-backbones", list(titles), [usual], title=titles.get)
+        local.choices(
+            "answer-backbones",
+            list(titles),
+            [usual],
+            title=titles.get,
+            label="Backbones to choose among",
+            help=(
+                "Learners are rehearsed through each on the candidates' labelled rows, at no ε."
+                " Extract others under Rows."
+            ),
+            are_many=True,
+        )
         if len(titles) > 1
         else []
     )

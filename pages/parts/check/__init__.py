@@ -1,1 +1,1 @@
-"""The Check page's parts."""
+"""The page Check: your own training, and a model's zip."""

@@ -1,1 +1,1 @@
-"""The Runs page: plan, jobs, results, exports, papers."""
+"""The page Runs: plan, jobs, results, exports, papers."""

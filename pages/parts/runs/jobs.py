@@ -27,13 +27,28 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
     with shares.turn():
         estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
-    numbers = {
-        "runs": f"{estimate['cells']:,.0f}",
-        "cached": f"{estimate['cached']:,.0f}",
-        "time": jobs.duration(estimate["seconds"] / 2) if missing else "none",
-        "disk": f"{estimate['bytes'] / 1000:,.0f} kB",
-    }
-    words.metrics("plan", numbers)
+    words.metrics(
+        (
+            "Runs",
+            f"{estimate['cells']:,.0f}",
+            "Combinations of everything chosen; a learner without k is not multiplied by k.",
+        ),
+        (
+            "In the cache",
+            f"{estimate['cached']:,.0f}",
+            "Runs that were trained before and are not trained again.",
+        ),
+        (
+            "Time",
+            jobs.duration(estimate["seconds"] / 2) if missing else "none",
+            "From the same learners' runs on the same data, on this machine with two workers.",
+        ),
+        (
+            "Disk",
+            f"{estimate['bytes'] / 1000:,.0f} kB",
+            "Records of the missing runs; features are not counted.",
+        ),
+    )
     if missing:
         work = jobs.Work(
             f"Sweep of {estimate['cells']:,.0f} runs",
@@ -45,11 +60,18 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
     else:
         st.success(
             "Every run of this grid is there already: your own under **Results**, those that ship"
-            " on **Home** and **Explore**.",
+            " on Start and Curves.",
             icon=":material/check_circle:",
         )
     st.download_button(
-        **local.element("plan-yaml"), data=yaml.safe_dump(grid, sort_keys=False, allow_unicode=True)
+        label="Grid as YAML",
+        key="plan-yaml",
+        help="The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`.",
+        icon=":material/download:",
+        file_name="grid.yaml",
+        mime="text/yaml",
+        on_click="ignore",
+        data=yaml.safe_dump(grid, sort_keys=False, allow_unicode=True),
     )
 
 
@@ -60,16 +82,47 @@ def _builder(settings: Settings) -> Form:
         with left:
             brought = [upload.name for upload in uploads.list_uploads() if upload.is_labelled]
             names = list(dict.fromkeys([settings.data, *choices("data"), *brought]))
-            data = local.choices("plan-data", names, [settings.data], title=records.data_words)
-            methods = local.choices(
-                "plan-methods", {name: method.title for name, method in pc.METHODS.items()}
+            data = local.choices(
+                "plan-data",
+                names,
+                [settings.data],
+                title=records.data_words,
+                label="Private data",
+                are_many=True,
             )
-            fraction = local.slider("plan-share")
+            methods = local.choices(
+                "plan-methods",
+                {name: method.title for name, method in pc.METHODS.items()},
+                label="Learners",
+                default=["pillar", "dp_sgd"],
+                are_many=True,
+            )
+            fraction = local.slider(
+                "plan-share",
+                label="Share of train rows that is public",
+                default=0.1,
+                options=[0.01, 0.05, 0.1, 0.2, 0.5],
+            )
         with right:
-            ks = local.choices("plan-k", [str(k) for k in KS])
-            budgets = local.choices("plan-epsilon", [f"{value:g}" for value in EPSILONS])
+            ks = local.choices(
+                "plan-k",
+                [str(k) for k in KS],
+                label="k, directions kept",
+                default=["10", "40"],
+                are_many=True,
+            )
+            budgets = local.choices(
+                "plan-epsilon",
+                [f"{value:g}" for value in EPSILONS],
+                label="ε, privacy budget; inf is no noise",
+                default=["0.1", "0.7", "2"],
+                are_many=True,
+            )
             seeds = local.slider(
-                "plan-seeds", _SEEDS, min(_SEEDS, key=lambda count: abs(count - settings.seeds))
+                "plan-seeds",
+                _SEEDS,
+                min(_SEEDS, key=lambda count: abs(count - settings.seeds)),
+                label="Seeds, runs of each setting",
             )
     grid = {
         "dataset": data,
@@ -136,7 +189,10 @@ def _list(statuses: tuple[JobStatus, ...]) -> None:
                     PillarError
                 ):  # a job whose specification is damaged has no second try
                     button.button(
-                        **local.element("retry", of=status.job_id),
+                        label="Retry",
+                        key=f"retry-{status.job_id}",
+                        help="Goes on with what is missing.",
+                        icon=":material/replay:",
                         on_click=jobs.submit,
                         args=([_spec(status.job_id)],),
                     )

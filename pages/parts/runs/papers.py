@@ -44,13 +44,33 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     show_answer("world", settings)
     items = papers.catalogue()
     left, right = st.columns([1, 3])
-    paper = local.select("papers-paper", place=left)
+    paper = local.select(
+        "papers-paper",
+        place=left,
+        label="Paper",
+        default="pillar",
+        options={
+            "pillar": "PILLAR",
+            "adamix": "AdaMix",
+            "gsd": "GSD (choosing public data)",
+            "semi_private": "Semi-private learning",
+            "poster": "PILLAR's poster",
+        },
+    )
     mine = items[items["paper"] == paper].set_index("item").to_dict("index")
     first = next((name for name, facts in mine.items() if facts["how"] == "run"), next(iter(mine)))
     titles = {
         name: f"{_MARKS[facts['how']]} {name}: {facts['title']}" for name, facts in mine.items()
     }
-    item = local.select("papers-item", titles, first, of=paper, place=right)
+    item = local.select(
+        "papers-item",
+        titles,
+        first,
+        of=paper,
+        place=right,
+        label="Table or figure",
+        help="▶ runs here · ↗ the like is on another page · – not here, with the reason.",
+    )
     chosen = mine[item]
     if chosen["words"]:
         st.caption(chosen["words"])
@@ -58,7 +78,8 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
         _runnable(str(chosen["where"]), settings, runs)
         return
     if chosen["how"] == "page":
-        navigation.link(str(chosen["where"]), "Go there")
+        page = next(page for page, title, _ in navigation.PAGES if title == chosen["where"])
+        navigation.link(page, f"Go to {chosen['where']}")
     _show_published(papers.numbers(paper, item))
 
 
@@ -67,11 +88,23 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     side."""
     left, right = st.columns(2)
     names = list(papers.TABLES[name].datasets)
-    dataset = local.select("papers-data", names, names[0], of=name, place=left)
+    dataset = local.select(
+        "papers-data",
+        names,
+        names[0],
+        of=name,
+        place=left,
+        label="Its private data",
+    )
     sets = dict.fromkeys((*_OPENING[1:], settings.data))
     rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
     data = local.select(
-        "papers-rows", rows, _LIKE.get(dataset, starter.SHARED["dataset"]), of=dataset, place=right
+        "papers-rows",
+        rows,
+        _LIKE.get(dataset, starter.SHARED["dataset"]),
+        of=dataset,
+        place=right,
+        label="Run it on",
     )
     grid = papers.grid(name, dataset=dataset, data=data or None)
     is_own = data == SOURCES[dataset] or dataset in set(

@@ -75,7 +75,11 @@ _COLUMNS = (
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """Filters, table, chosen lines, exports."""
     if runs.empty:
-        words.say("no_runs", st.info, icon="inbox")
+        st.info(
+            "The cache holds no runs yet; these came with the library. Build a grid of your own"
+            " under **Plan**, or bring runs: `python -m pillar_core cache import runs.zip`.",
+            icon=":material/inbox:",
+        )
         runs = records.all_runs(shipped=True)
     visible = _filter_runs(runs)
     if visible.empty:
@@ -210,8 +214,8 @@ def _link(chosen: pd.DataFrame, runs: pd.DataFrame) -> None:
         else:
             changes = {name: getattr(settings, name) for name in (*codec.PINNED, "controls")}
             navigation.link(
-                "explore",
-                plain.text(f"Open on Curves: {words_of(line)}"),
+                "curves",
+                plain.text(f"Open on {navigation.title('curves')}: {words_of(line)}"),
                 icon=":material/show_chart:",
                 changes=changes,
             )

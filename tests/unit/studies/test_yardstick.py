@@ -10,7 +10,7 @@ import pytest
 
 import judged
 import yardstick
-from pages.parts.screen import views
+from pages.parts.public_data import ranking
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
 from pillar_core.types import FeatureSet
@@ -76,9 +76,9 @@ def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out() ->
     assert judged.has_signal("Fashion, 10 classes", 0.3)
     assert not judged.has_signal("CIFAR-10, 10 classes", 0.3)
     assert judged.has_signal("CIFAR-10, 10 classes", 1.0)
-    assert "at ε = 0.3, a random pick 9" in views.yardstick_sentence(40.0, 0.4)
-    assert "at ε = 3," in views.yardstick_sentence(40.0, 8.0)
-    assert "nothing was tested" in views.yardstick_sentence(9.0, 0.1)
+    assert "at ε = 0.3, a random pick 9" in ranking.yardstick_sentence(40.0, 0.4)
+    assert "at ε = 3," in ranking.yardstick_sentence(40.0, 8.0)
+    assert "nothing was tested" in ranking.yardstick_sentence(9.0, 0.1)
 
 
 def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and_blind_scores() -> (

@@ -1,1 +1,0 @@
-"""The Accounting page's views."""

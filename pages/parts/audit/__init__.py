@@ -1,0 +1,1 @@
+"""The page Audit: attacks, audits, the leak of a score."""

@@ -1,1 +1,0 @@
-"""The Compare page: one budget, and the views that vary one thing."""

@@ -1,0 +1,1 @@
+"""The page Count: a run of noisy steps, counted."""

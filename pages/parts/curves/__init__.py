@@ -1,0 +1,1 @@
+"""The page Curves: the result of a slider, its curves, tuning, release."""

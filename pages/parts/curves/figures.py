@@ -1,0 +1,445 @@
+"""What Curves draws below the result: curves over k and over ε, the whole plane, classes, odds,
+reasons."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import (
+    badges,
+    core,
+    history,
+    jobs,
+    memory,
+    navigation,
+    odds,
+    plain,
+    session,
+    sidebar,
+    theme,
+    words,
+)
+from pages.frame import settings as codec
+from pages.frame.figures import FigureInfo, show_answer, show_figure
+from pages.frame.settings import Settings
+from pages.parts.curves import panels, result
+from pages.parts.curves.grid import Curves, method_of, read
+from pillar_core import plots, store
+from pillar_core.params import params_of
+from pillar_core.plots import accuracy, k_curves
+from pillar_core.plots.budgets import budget_curve
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import Figure
+from pillar_core.runs import sweep
+from pillar_core.studies import one_training
+from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
+from pillar_core.types import Form, RunRecord
+
+NEEDS_CURVES = ("k", "plane")
+"""The views that are drawn from the grid of runs."""
+_reasons = core.of_run(
+    one_training.reasons, max_entries=8, show_spinner="Reading the run's own figures …"
+)
+_DRAWN = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0, 5.0, 8.0)
+
+
+def _budgets(record: RunRecord, settings: Settings) -> None:
+    """Every run at hand over ε, the curve through three of them, and the button that trains what is
+    missing, cheapest first."""
+    if not pc.METHODS[settings.method].is_private:
+        st.info(
+            "This learner spends no ε: its accuracy is the same at each.",
+            icon=":material/horizontal_rule:",
+        )
+        return
+    grid = {
+        **core.axes(settings),
+        **core.public_axis(settings),
+        "method": settings.method,
+        "epsilon": list(_DRAWN),
+    }
+    grid |= core.k_axis(settings)
+    grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
+    first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
+    if core.ships(settings) and settings.k == codec.RULE:  # each move of k would train three more
+        jobs.train_first(sweep.group_specs(first))
+    forms = [form for _, form in core.find_runs([grid]).values()]
+    trained = [form for form in forms if form is not None]
+    metric = core.metric(settings)
+    runs = [
+        (form["cell"]["epsilon"], form["metrics"][metric])
+        for form in trained
+        if not form.get("error")
+    ]
+    known = over_seeds(
+        pd.DataFrame(runs, columns=["epsilon", "accuracy"]),
+        by=["epsilon"],
+        value="accuracy",
+        low=0,
+        high=1,
+    )
+    fitted = known.iloc[
+        sorted(
+            {
+                int((known["epsilon"] / budget).map(math.log).abs().argmin())
+                for budget in RUNS
+                if len(known)
+            }
+        )
+    ]
+    curve, band = None, "Three different ε make a curve."
+    if len(fitted) == len(RUNS):
+        fit = fit_budget_curve(
+            list(fitted["epsilon"]), list(fitted["mean"]), n_classes=record.facts.n_classes
+        )
+        enough = (
+            f"wide enough for {fit.inside} of {fit.sets} other"
+            f" sets{'' if metric == 'accuracy' else ', whose curves are of accuracy'}"
+        )
+        curve, band = (
+            fit.table(_DRAWN),
+            (
+                f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them,"
+                f" {enough}."
+            ),
+        )
+    if len(known):
+        star = (
+            (settings.epsilon, record.metrics[metric])
+            if metric in record.metrics and math.isfinite(settings.epsilon)
+            else None
+        )
+        figure = budget_curve(
+            known,
+            curve,
+            _DRAWN,
+            band=band,
+            present=star,
+            measure=metric.replace("_", " "),
+            mode=theme.mode(),
+        )
+        seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
+        info = FigureInfo(
+            "accuracy_over_epsilon",
+            settings,
+            [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])],
+            seeds,
+        )
+        show_figure(figure, known, info, takes=["epsilon"])
+        ends = (
+            f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far"
+            " more."
+            if curve is not None
+            else ""
+        )
+        st.caption(f"Click a point, or choose a line of its table, to take its ε.{ends}")
+    if curve is None:
+        title = (
+            f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole"
+            " curve"
+        )
+        jobs.sweeps(
+            first,
+            forms=[form for _, form in core.find_runs([first]).values()],
+            title=title,
+            key="budgets",
+        )
+    else:
+        jobs.sweeps(
+            grid,
+            forms=forms,
+            title=f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds",
+            key="budgets",
+        )
+
+
+def _why_it_works(settings: Settings) -> None:
+    """The three pictures of the run that the settings describe."""
+    st.markdown("## Why it works")
+    reasons = _reasons(settings)
+    if reasons is None:
+        st.caption(
+            "This run left the public directions aside, for its private rows spread elsewhere:"
+            " there is no prior to show."
+        )
+        return
+    reached = " → ".join(f"{100 * part:.1f} %" for part in reasons.accuracies or ())
+    fields = {
+        "rows": len(reasons.believed),
+        "effective": reasons.effective,
+        "reached": f" Test accuracy {reached}." if reached else "",
+    }
+    for column, (name, drawing) in zip(st.columns(3), words.WORDS["kalman"].items(), strict=True):
+        table, style = (
+            getattr(reasons, name),
+            drawing | {"caption": drawing["caption"].format_map(fields)},
+        )
+        provenance = [
+            badges.PRIVATE,
+            *([badges.NON_PRIVATE] if name == "distilled" and reached else []),
+            badges.EXPERIMENT,
+        ]
+        with column:
+            figure = plots.by_direction(table, **style, mode=theme.mode())
+            show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
+    st.caption(
+        "All three are computed from what this run released anyway and from public rows; they cost"
+        " no further ε. What each part is worth on average is in research/kalman.md, under “Part by"
+        " part”."
+    )
+
+
+def choice(settings: Settings) -> str:
+    """The view that is chosen; it is part of the link."""
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    with left:
+        titles = {
+            "k": "Curves",
+            "epsilon": "ε curve",
+            "plane": "k × ε plane",
+            "costs": "Costs",
+            "noise": "Noise",
+            "classes": "Classes",
+            "rows": "Rows",
+            "odds": "Odds",
+            "why": "Why these settings?",
+        }
+        session.draw_setting(
+            st.segmented_control,
+            "view",
+            options=list(titles),
+            format_func=titles.__getitem__,
+            label="View",
+        )
+    with right:
+        sidebar.select("method", lambda name: pc.METHODS[name].title)
+    return settings.view
+
+
+def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> None:
+    """Draws one view."""
+    of_curves = {"k": _over_k, "plane": _plane}
+    of_record = {
+        "epsilon": _budgets,
+        "costs": panels.cost_panel,
+        "classes": panels.class_panel,
+        "odds": _odds,
+        "why": _why,
+    }
+    if view in of_curves:
+        of_curves[view](curves, record, settings)
+    elif view in of_record:
+        of_record[view](record, settings)
+    else:
+        {"noise": panels.noise_panel, "rows": panels.row_panel}[view](settings)
+
+
+def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
+    if not curves.grids:
+        st.info(
+            "These curves count directions of public rows: choose a public set in the sidebar.",
+            icon=":material/show_chart:",
+        )
+        return
+    star = None
+    if record.accuracy is not None and record.settings.get("k"):
+        star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
+    pinned, trail = _pinned_curves(settings), history.table(settings)
+    ks = (
+        curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
+        or curves.grids[0]["k"]
+    )
+    reach = max(
+        (
+            k
+            for k in [*([] if star is None else [star.k]), *trail["k"]]
+            if not min(ks) <= k <= max(ks)
+        ),
+        default=0,
+    )
+    drawn_from = (
+        curves.key,
+        theme.mode(),
+        settings.epsilon,
+        core.largest_k(settings),
+        reach,
+        settings.a,
+        len(pinned),
+        core.majority(settings),
+        zero_shot := core.zero_shot(settings),
+    )
+    base = "-".join(map(str, drawn_from))
+    measured = _curves_figure(base, curves, settings, reach, pinned)
+    runs = accuracy.runs(measured, present=star, history=trail, mode=theme.mode())
+    info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds)
+    show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
+    curve = k_curves.by_budget(curves.table, method_of(settings)).get(
+        settings.epsilon, pd.DataFrame()
+    )
+    unknown = (
+        "One seed is there"
+        if len(curve)
+        else f"No curve at {plots.epsilon_label(settings.epsilon)} is there"
+    )
+    st.caption(
+        k_curves.compare_best_k(curve, ruled=core.rule_k(settings))
+        or f"{unknown}: nothing says yet which k are as good."
+    )
+    if zero_shot is not None:
+        st.caption(
+            "**Do you need private rows at all?** Naming the class whose name is nearest, with the"
+            f" text half of the same backbone, reaches {100 * zero_shot:.1f} % of the test rows. It"
+            " reads no train row, so ε = 0."
+        )
+    if star is not None:
+        label = (
+            f"How near the classes lie in k = {star.k} directions: margins before and after the"
+            " projection"
+        )
+        navigation.link(
+            "why",
+            label,
+            icon=":material/bar_chart:",
+            changes={"controls": "geometry-view:margins"},
+        )
+    if record.method == "pillar":
+        changes = {"method": one_training.LEARNER, "k": codec.RULE, "view": "why"}
+        navigation.link(
+            "curves",
+            "No k to choose: PILLAR Kalman at the same ε, which weighs each sum by its noise",
+            changes=changes,
+        )
+
+
+@memory.cache(max_entries=64, is_free=True)
+def _curves_figure(
+    key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame
+) -> Figure:
+    """The figure over k without the visit's own runs: to draw it anew would cost each move
+    more than all the rest."""
+    method, k_max = method_of(_settings), core.largest_k(_settings)
+    style: Form = {
+        "mode": theme.mode(),
+        "method": method,
+        "k_max": k_max,
+        "pinned": _pinned,
+        "reach": _reach or None,
+    }
+    style |= {"guesses": (core.majority(_settings), core.zero_shot(_settings))}
+    return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **style)
+
+
+def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    star = store.default().get_json("record", core.run_key(settings))
+    return pd.concat([table, sweep.table([star] if star else [])]).drop_duplicates(
+        ["method", "k", "epsilon", "seed"]
+    )
+
+
+def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
+    method = method_of(settings)
+    runs = curves.table[curves.table["method"] == method]
+    if runs.empty:
+        st.info(
+            "The plane needs the grid below: run it once, it is kept.", icon=":material/grid_on:"
+        )
+        return
+    k = record.settings.get("k")
+    star = (int(k), settings.epsilon) if k else None
+    figure = plots.accuracy_heatmap(runs, mode=theme.mode(), method=method, present=star)
+    info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds)
+    show_figure(figure, runs, info, takes=["k", "epsilon"])
+    st.caption("Click a cell, or choose a line of its table, to take its k and ε.")
+
+
+def _odds(record: RunRecord, settings: Settings) -> None:
+    table = odds.table(record)
+    if table is None:
+        reason = (
+            "Without a finite budget, with subsampled steps, or where settings were tuned, there is"
+            " no closed curve to read odds from."
+        )
+        st.info(reason, icon=":material/casino:")
+        return
+    figure = plots.odds_dots(table, mode=theme.mode(), protected=f"one {odds.unit(settings.data)}")
+    show_figure(figure, table, FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]))
+    events = "; ".join(record.guarantee.events)
+    st.caption(
+        f"From the trade-off curve of what really ran ({events}),"
+        f" {odds.relation_words(settings.relation, settings.data)}, at every slack δ. "
+    )
+
+
+def _why(record: RunRecord, settings: Settings) -> None:
+    st.markdown("## Why these settings")
+    st.markdown(
+        "\n".join(f"- {plain.text(reason)}" for reason in record.why)
+        or "Every setting was given; no rule chose one."
+    )
+    table = _settings_table(record)
+    left, right = st.columns([3, 2])
+    columns = {
+        "setting": st.column_config.TextColumn(width=125),
+        "value": st.column_config.TextColumn(width=85),
+    }
+    left.dataframe(
+        table,
+        hide_index=True,
+        key="run-settings",
+        height=38 + 35 * len(table),
+        column_config=columns,
+    )
+    with right:
+        st.markdown("**What the guarantee assumes**")
+        st.markdown("\n".join(f"- {plain.text(line)}" for line in record.guarantee.assumptions))
+        for line in record.notes:
+            st.caption(plain.text(line))
+    st.caption(f"{pc.METHODS[record.method].title}: {pc.METHODS[record.method].source}.")
+    if record.method == one_training.LEARNER:
+        _why_it_works(settings)
+    show_answer("never_worse", settings)
+
+
+def _settings_table(record: RunRecord) -> pd.DataFrame:
+    """The run's solved settings in words."""
+    declared = params_of(pc.METHODS[record.method].settings)
+    said = {
+        name: (
+            declared[name].none_means
+            if value is None
+            else f"{value:.6g}"
+            if isinstance(value, float)
+            else str(value)
+        )
+        for name, value in record.settings.items()
+    }
+    return pd.DataFrame(
+        [(name, value, declared[name].help) for name, value in said.items()],
+        columns=["setting", "value", "meaning"],
+    )
+
+
+def _pinned_curves(settings: Settings) -> pd.DataFrame:
+    """Each pin's runs over k where the cache has them, else its one run; the column pin has its
+    letter."""
+    pins, tables = (
+        codec.pins(settings),
+        [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])],
+    )
+    for letter, run in result.pinned_runs(settings).items():
+        pinned = pins[letter]
+        if run.accuracy is None or not run.settings.get("k"):
+            continue
+        table = read(pinned).table
+        rows = table[(table["method"] == pinned.method) & (table["epsilon"] == pinned.epsilon)]
+        single = {
+            "method": pinned.method,
+            "k": run.settings["k"],
+            "epsilon": pinned.epsilon,
+            "seed": pinned.seed,
+            "accuracy": run.accuracy,
+        }
+        tables.append((rows if len(rows) else pd.DataFrame([single])).assign(pin=letter))
+    return pd.concat(tables[1:] or tables)

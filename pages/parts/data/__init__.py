@@ -1,1 +1,0 @@
-"""The Data & backbone page: gallery, upload, extraction, rows."""

@@ -1,1 +1,0 @@
-"""The Evidence page: attacks, audits, the leak of a score."""

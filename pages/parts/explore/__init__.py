@@ -1,1 +1,0 @@
-"""The Explore page: the result of a slider, its curves, tuning, release."""

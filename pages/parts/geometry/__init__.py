@@ -1,1 +1,0 @@
-"""The Geometry page: what is drawn, for which sets, from cached calls."""

@@ -1,0 +1,1 @@
+"""The page Learners: one budget, and the views that vary one thing."""

@@ -1,0 +1,1 @@
+"""The page Playgrounds: calculators and playgrounds."""

@@ -1,0 +1,1 @@
+"""The page Rows: gallery, upload, extraction, rows."""

@@ -1,0 +1,1 @@
+"""The page Why: what is drawn, for which sets, from cached calls."""

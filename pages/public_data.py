@@ -1,0 +1,54 @@
+"""Public data: which candidate lies nearest to the private rows, how sure that is, and what
+finding out costs."""
+
+import streamlit as st
+
+from pages.frame import navigation
+from pages.parts.lessons import lesson
+from pages.parts.public_data import question as screening
+from pages.parts.public_data import ranking
+from pages.parts.public_data.sets import is_table, is_text
+
+settings = navigation.begin()
+screening.take_link(settings)
+lesson.banner(settings)
+with st.container(border=True, key="screen-controls"):
+    choice = screening.controls(settings)
+cost = (
+    "Spends no ε: a non-private diagnostic."
+    if choice.epsilon is None
+    else f"One release at ε = {choice.epsilon:g} ranks them all."
+)
+cost += (
+    " Its noise is secret, and models trained on these rows add this ε to theirs."
+    if choice.is_paid
+    else ""
+)
+table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
+if table is not None:
+    ranking.summary(choice, table, settings)
+    ranking.draw(choice, table, settings)
+    ranking.trim(choice, settings)
+    ranking.cards(choice, table)
+    below = st.expander(
+        "How many public rows do I need?",
+        icon=":material/groups:",
+        key="screen-enough",
+        on_change="rerun",
+    )
+    if below.open:
+        with below:
+            ranking.enough(choice, settings)
+    if is_text(choice.private) or is_table(choice.private):
+        st.caption(
+            "Distances of gradients and closer looks are for images, because their models read"
+            " pixels."
+        )
+    else:
+        title = "Look closer: measured accuracy, angles, spectra"
+        closer = st.expander(
+            title, icon=":material/search:", key="screen-closer", on_change="rerun"
+        )
+        if closer.open:
+            with closer:
+                ranking.more(choice, table, settings)
