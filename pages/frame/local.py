@@ -72,7 +72,7 @@ def element(name: str, *, of: str = "", **overrides: Json) -> dict[str, Json]:
 
 def choice(
     name: str,
-    options: Options | None = None,
+    options: Options,
     default: Option = None,
     *,
     place: Any = st,
@@ -80,15 +80,15 @@ def choice(
 ) -> Option:
     """A choice of one among a few, in a `place` of the page.
 
-    entry: what takes the place of the table's entries; `of`, what a further control of this name is
-    for; `title`, the words of an option.
+    entry: what the control says, as above; `of`, what a further control of this name is for;
+    `title`, the words of an option.
     """
     return _control(place.segmented_control, name, options, default, **entry)
 
 
 def select(
     name: str,
-    options: Options | None = None,
+    options: Options,
     default: Option = None,
     *,
     place: Any = st,
@@ -100,7 +100,7 @@ def select(
 
 def slider(
     name: str,
-    options: Options | None = None,
+    options: Options,
     default: Option = None,
     *,
     place: Any = st,
@@ -112,21 +112,19 @@ def slider(
 
 def choices(
     name: str,
-    options: Options | None = None,
-    default: list[str] | None = None,
+    options: Options,
+    default: list[str],
     *,
     title: Title | None = None,
-    **overrides: Json,
+    **entry: Json,
 ) -> list[str]:
     """A choice of one or more names, stored as text; where there are many of them, in a list that
     opens."""
-    entry = _CONTROLS.get(name, {}) | overrides
-    options, title = _titles(entry["options"] if options is None else options, title, entry)
-    usual: list[str] = list(entry["default"] if default is None else default)
-    codes = str(_read(name, _SEPARATOR.join(usual), entry)).split(_SEPARATOR)
+    options, title = _titles(options, title, entry)
+    codes = str(_read(name, _SEPARATOR.join(default), entry)).split(_SEPARATOR)
     current = [
         option for item in codes for option in options if item in (option, codec.code(option))
-    ] or usual
+    ] or list(default)
     if entry.get("are_many"):
         _draw(
             st.multiselect,
@@ -177,17 +175,17 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Option:
 def _control(
     element: Callable[..., Any],
     name: str,
-    options: Options | None,
+    options: Options,
     default: Option,
     *,
     of: str = "",
     title: Title | None = None,
-    **overrides: Json,
+    **entry: Json,
 ) -> Option:
     """Draws a choice of one, and returns its stored value."""
-    entry, name = _CONTROLS.get(name, {}) | overrides, f"{name}-{of}" if of else name
-    offered, title = _titles(entry["options"] if options is None else options, title, entry)
-    current = _current(name, offered, entry.get("default") if default is None else default, entry)
+    name = f"{name}-{of}" if of else name
+    offered, title = _titles(options, title, entry)
+    current = _current(name, offered, default, entry)
     reads_markdown = element.__name__ == "segmented_control"
     _draw(
         element,

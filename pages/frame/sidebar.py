@@ -167,7 +167,7 @@ def _k(settings: Settings, limit: int | None, place: str) -> str:
         settings.k == RULE,
         lambda is_on: session.change(k=RULE if is_on else own),
         label=f"Auto k ({name})",
-        key=f"control.k-auto-{place.lstrip('.')}",  # a widget that moves forgets its value
+        key=f"control.k-auto{place.replace('.', '-')}",  # a widget that moves forgets its value
     )
     if not used:
         return ""

@@ -186,7 +186,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
     made = segno.make("code")
     monkeypatch.setattr(segno, "make", lambda address, **_: drawn.append(address) or made)
     app = opened(start("lessons", lesson="12", v="2"))
-    for url in ("http://class.example:8501/learn", "https://class.example/pillar/learn"):
+    for url in ("http://class.example:8501/lessons", "https://class.example/pillar/lessons"):
         monkeypatch.setattr(type(st.context), "url", url)
         app.run()
         assert any("QR code of the class's link" in item.proto.body for item in app.get("html"))
@@ -196,9 +196,9 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
         assert (found.lesson, notes) == (12, [])
         assert "delta" in found.hidden
     for url in (
-        "http://127.0.0.1:8501/learn",
-        "http://localhost:8501/learn",
-        "http://[::1]:8501/learn",
+        "http://127.0.0.1:8501/lessons",
+        "http://localhost:8501/lessons",
+        "http://[::1]:8501/lessons",
     ):
         monkeypatch.setattr(type(st.context), "url", url)
         app.run()
@@ -206,7 +206,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
         assert any("pillar-explorer --demo" in info.value for info in app.info)
 
 
-@pytest.mark.parametrize("url", ["http://class.example:8501/learn", "http://["])
+@pytest.mark.parametrize("url", ["http://class.example:8501/lessons", "http://["])
 def test_a_link_that_no_code_holds_leaves_the_page(
     start: Start, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
