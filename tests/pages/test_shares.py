@@ -54,7 +54,7 @@ FREE = {
     "panels": ["_figure"],
     "views": ["_complete", "_curves_figure", "rows"],
     "lesson": ["_figure"],
-    "receipts": ["contents"],
+    "receipts": ["account"],
     "results": ["_lines"],
     "rows": ["_figure"],
 }

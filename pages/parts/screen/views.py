@@ -22,7 +22,7 @@ from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words, round_up
 from pillar_core.registry import toml_tables
-from pillar_core.runs import rankings
+from pillar_core.runs.receipts import Account
 from pillar_core.screening import SCORES
 from pillar_core.screening.ranking import ties
 from pillar_core.studies.screening import benefit, trimming
@@ -73,13 +73,12 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     )
     right.metric("Privacy spent", value, help=hint, border=True)
     if choice.is_paid:
-        paid = history.paid_rankings(dataclasses.replace(settings, data=choice.private))
-        total = round_up(
-            rankings.epsilon_of(paid, delta=settings.delta, relation="add_or_remove_one"), 3
-        )
+        account = Account(choice.private)
+        epsilon = account.epsilon_of_rankings(delta=settings.delta, relation="add_or_remove_one")
+        total = round_up(epsilon, 3)
         fields = {
             "title": plain.text(screening_sets.title(choice.private)),
-            "count": len(paid),
+            "count": len(account.rankings),
             "delta": number_words(settings.delta),
         }
         words.say(
