@@ -19,11 +19,10 @@ from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
-from pillar_core.numerics import number_words, round_up
-from pillar_core.runs import private_tests, rankings, receipts
+from pillar_core.runs import private_tests
 from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.models import check_room, model_bytes
-from pillar_core.runs.receipts import Training
+from pillar_core.runs.receipts import Account, Training, account_of
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
 
@@ -56,7 +55,7 @@ def offer(
     prepare: what trains it; asked at the press, before anything is spent, and nothing of Streamlit
     by it either.
     """
-    place, features = len(receipts.of_rows(contents(settings)[0])), core.features(settings)
+    place, features = len(account(settings).trainings), core.features(settings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle(
         "with-onnx", of=key
     )
@@ -70,7 +69,7 @@ def offer(
 
 def at_work(settings: Settings) -> threading.Lock:
     """Held while a model of these rows is trained and kept."""
-    return _AT_WORK[contents(settings)[0]]
+    return _AT_WORK[account(settings).trained]
 
 
 def wait(settings: Settings) -> None:
@@ -90,13 +89,10 @@ def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | Non
 def show(settings: Settings) -> None:
     """What the last training spent and the sum for these rows; then every training, the last first,
     with its file where that is here."""
-    if not (trainings := receipts.of_rows(contents(settings)[0])):
+    if not (trainings := account(settings).trainings):
         return
-    st.info(
-        plain.text(f"{trainings[-1].words} {_sum(settings, trainings)}"),
-        icon=":material/receipt_long:",
-    )
-    files = _files(settings, trainings)
+    receipt, files = f"{trainings[-1].words} {_sum(settings)}", _files(settings, trainings)
+    st.info(plain.text(receipt), icon=":material/receipt_long:")
     for place, training in reversed(list(enumerate(trainings))):
         with st.container(horizontal=True, vertical_alignment="center"):
             if len(trainings) > 1 or place not in files:
@@ -110,29 +106,25 @@ def show(settings: Settings) -> None:
                 name = f"model-epsilon-{training.epsilon:g}.zip"
                 style, model = local.element("model-file", of=_key_of(place, files)), files[place]
                 st.download_button(**style, data=functools.partial(_content, model), file_name=name)
-                _offer_evidence(settings, trainings, files, place)
+                _offer_evidence(settings, files, place)
 
 
 def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
     """The page for a data protection officer on each model of these rows whose file is here, the
     last first."""
-    trainings = receipts.of_rows(contents(settings)[0])
+    trainings = account(settings).trainings
     files = _files(settings, trainings)
     for place in reversed(files):
         with st.container(horizontal=True, vertical_alignment="center"):
             if len(trainings) > 1:
                 st.markdown(plain.text(f"{place + 1}. {trainings[place].words}"))
-            _offer_evidence(settings, trainings, files, place, attacks)
+            _offer_evidence(settings, files, place, attacks)
 
 
 def _offer_evidence(
-    settings: Settings,
-    trainings: Sequence[Training],
-    files: Mapping[int, str],
-    place: int,
-    attacks: Sequence[str] = (),
+    settings: Settings, files: Mapping[int, str], place: int, attacks: Sequence[str] = ()
 ) -> None:
-    spent, latest = _sum(settings, trainings), _latest(settings)
+    spent, latest = _sum(settings), _latest(settings)
     model = latest[1:] if latest and latest[0] == place else None
     tested = with_tests(settings, model[0]) if model else None
 
@@ -150,13 +142,11 @@ def _offer_evidence(
 def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
     """The model's record with the private tests of its test rows; None where none was of this
     model."""
-    tests, model = (
-        private_tests.of_rows(contents(settings)[1]),
-        (private_tests.model_of(record.classifier) if record.classifier else ""),
-    )
+    tests = account(settings).tests
+    model = private_tests.model_of(record.classifier) if record.classifier else ""
     if not any(test.model == model for test in tests):
         return None
-    is_shown = history.in_sight(settings) == IN_SIGHT
+    is_shown = account(settings).sight == IN_SIGHT
     return private_tests.add_tests(
         record, tests, has_coin=has_coin(core.features(settings)), is_shown=is_shown
     )
@@ -164,7 +154,7 @@ def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
 
 def _files(settings: Settings, trainings: Sequence[Training]) -> dict[int, str]:
     """The keys of the trainings' files that are here, by the training's place."""
-    rows = contents(settings)[0]
+    rows = account(settings).trained
     names = {place: _name(settings, rows, place) for place in range(len(trainings))}
     return {place: name for place, name in names.items() if store.default().has("blob", name)}
 
@@ -184,44 +174,8 @@ def _latest(settings: Settings) -> tuple[int, RunRecord, SemiPrivateSplit] | Non
     return latest
 
 
-def _sum(settings: Settings, trainings: Sequence[Training]) -> str:
-    """What all trainings on these rows spent, with private tests, and the rankings that come on
-    top."""
-    rows, tested = contents(settings)
-    total = receipts.total(
-        rows, private_tests.of_rows(tested), has_coin=has_coin(core.features(settings))
-    )
-    ranked, relations = (
-        history.paid_rankings(settings),
-        {
-            "add_or_remove_one": "added or removed",
-            "replace_one": "replaced",
-        },
-    )
-    used = (
-        [
-            relation
-            for relation in relations
-            if any(training.relation == relation for training in trainings)
-        ]
-        if ranked
-        else []
-    )
-    epsilons = [
-        round_up(rankings.epsilon_of(ranked, delta=settings.delta, relation=relation))
-        for relation in used
-    ]
-    tops = [
-        f"ε = {epsilon} for one row {relations[relation]}"
-        for epsilon, relation in zip(epsilons, used, strict=True)
-    ]
-    more = (
-        f" Rankings that you paid for on Public data come on top: {'; '.join(tops)}, δ ="
-        f" {number_words(settings.delta)}."
-        if tops
-        else ""
-    )
-    return f"{total}{more}"
+def _sum(settings: Settings) -> str:
+    return account(settings).total(settings.delta, has_coin=has_coin(core.features(settings)))
 
 
 def has_coin(data: FeatureSet) -> bool | str:
@@ -250,7 +204,7 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
     """
     is_known = reads_rows or bool(uploads.names_in(settings.data))
     is_asked = bool(local.value(f"{TEST}-{settings.data}", False)) or (
-        is_known and bool(private_tests.of_rows(contents(settings)[1]))
+        is_known and bool(account(settings).tests)
     )
     if is_asked and not mode.binds():
         words.say("private_test_asked", st.info, icon="lock")
@@ -259,26 +213,19 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
 
 def last_choice(settings: Settings) -> Any:
     """What these private rows chose last, as `Train` says it; None where they chose nothing."""
-    rows = "" if mode.binds() else contents(settings)[0]
-    names = (
-        _name(settings, rows, place, "choice")
-        for place in reversed(range(len(receipts.of_rows(rows))))
-    )
-    return next(
-        (
-            json.loads(content)
-            for name in names
-            if (content := store.default().get_bytes(name)) is not None
-        ),
-        None,
-    )
+    if mode.binds():
+        return None
+    rows, cache = account(settings).trained, store.default()
+    for place in reversed(range(len(account(settings).trainings))):
+        if (content := cache.get_bytes(_name(settings, rows, place, "choice"))) is not None:
+            return json.loads(content)
+    return None
 
 
 @memory.cache(max_entries=8, by=core.split_key, is_free=True)
-def contents(settings: Settings) -> tuple[str, str]:
-    """The content of the rows that trainings read, and of those that private tests read."""
-    features = core.features(settings)
-    return receipts.content_of(features), private_tests.content_of(features)
+def account(settings: Settings) -> Account:
+    """What was paid for the private rows, and seen of them."""
+    return account_of(core.features(settings), settings.data)
 
 
 def _train(
@@ -297,13 +244,12 @@ def _train(
             # another press ends this run of the page at whatever is asked of Streamlit, and from
             # here on that is nothing
             with at_work(settings):
-                rows, train = contents(settings)[0], prepare()
-                latest, (model_name, choice_name) = (
-                    _key(settings),
-                    (_name(settings, rows, place, kind) for kind in ("model", "choice")),
+                paid, train, latest = account(settings), prepare(), _key(settings)
+                model_name, choice_name = (
+                    _name(settings, paid.trained, place, kind) for kind in ("model", "choice")
                 )
                 check_room(features)
-                receipts.keep(rows, training, place=place)
+                paid.keep(training, place=place)
                 record, split, choice = train()
                 store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
                 _LATEST.clear()
@@ -313,7 +259,9 @@ def _train(
 
 
 def _key(settings: Settings) -> tuple[frozenset[str], str]:
-    return frozenset(map(uploads.key_of, uploads.names_in(settings.data))), contents(settings)[0]
+    return frozenset(map(uploads.key_of, uploads.names_in(settings.data))), account(
+        settings
+    ).trained
 
 
 def _name(settings: Settings, rows: str, place: int, kind: str = "model") -> str:

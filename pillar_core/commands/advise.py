@@ -2,6 +2,7 @@
 `choose`: within ε, and trained."""
 
 import argparse
+import dataclasses
 import json
 
 from pillar_core.arrays import Json
@@ -132,6 +133,8 @@ def _choose(options: argparse.Namespace) -> int:
     }
     export.begin(options, split, "A choice and a training", lambda: options.epsilon)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
+    record = export.count(options, choice.record, choice.split)
+    choice = dataclasses.replace(choice, record=record)
     if options.json:
         plain = {
             name: getattr(choice, name)

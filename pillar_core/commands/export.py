@@ -24,8 +24,8 @@ def begin(
 ) -> None:
     """Writes down, before a private row is read, the training whose model is to leave.
 
-    Raises SettingError: model.onnx of rows that are no images. DataError, StoreError: a model or
-    receipt that could not be written.
+    Raises SettingError: model.onnx of rows that are no images, or δ = 0 after a ranking. DataError,
+    StoreError: a model or receipt that could not be written.
     """
     if options.onnx and split.features.images is None:
         raise SettingError(
@@ -33,11 +33,31 @@ def begin(
             " them with numpy alone."
         )
     if options.release and options.export:
+        account = receipts.account_of(split.features, options.dataset)
+        if account.rankings and not options.delta:
+            raise SettingError(
+                "public sets were ranked on these rows, which a δ above 0 alone can count: give"
+                " --delta, such as 1e-5."
+            )
         check_room(split.features, options.export)
         training = receipts.training_on(
             split, learner, (epsilon(), options.delta, options.relation)
         )
-        receipts.keep(receipts.content_of(split.features), training)
+        account.keep(training)
+
+
+def count(
+    options: argparse.Namespace,
+    record: RunRecord,
+    split: SemiPrivateSplit,
+    *,
+    sight: str | None = None,
+) -> RunRecord:
+    """The record, where its model is to leave after what was paid for these rows and seen of them
+    before. sight: as in `Account.count`."""
+    if not (options.release and options.export):
+        return record
+    return receipts.account_of(split.features, options.dataset).count(record, sight=sight)
 
 
 def finish(options: argparse.Namespace, record: RunRecord, split: SemiPrivateSplit) -> None:
@@ -46,4 +66,7 @@ def finish(options: argparse.Namespace, record: RunRecord, split: SemiPrivateSpl
     if options.export:
         path = write_model(options.export, model_bytes(record, split=split, onnx=options.onnx))
         print(f"model written to {path}")
-        print(receipts.words(split.features))
+        account = receipts.account_of(split.features, options.dataset)
+        print(
+            *(training.words for training in account.trainings[-1:]), account.total(options.delta)
+        )

@@ -81,6 +81,7 @@ def command(options: argparse.Namespace) -> int:
         lambda: solve_spec(spec, split).guarantee.epsilon.upper,
     )
     record = run_declared(spec, split, options.chosen_beforehand or None)
+    record = export.count(options, record, split, sight="" if options.chosen_beforehand else None)
     print(
         json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record)
     )

@@ -82,6 +82,13 @@ def key_of(name: str) -> str:
     return match[1]
 
 
+def name_of(data: FeatureSet | Dataset) -> str:
+    """The name that `keep` gives these rows."""
+    return PREFIX + (
+        fingerprint(data.fingerprint, *data.caveats) if data.caveats else data.fingerprint
+    )
+
+
 def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     """The name under which these rows are found again on this machine, after storing them in the
     cache.
@@ -92,8 +99,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     Raises StoreError: a disk that refuses.
     """
     mode.refuse("upload")
-    cache = store.default()
-    key = fingerprint(data.fingerprint, *data.caveats) if data.caveats else data.fingerprint
+    cache, key = store.default(), key_of(name_of(data))
     own_title = data.title if isinstance(data, Dataset) else ""
     with _KEEPING:
         if (

@@ -56,8 +56,9 @@ def modules() -> tuple[str, ...]:
 
 
 def load(names: Sequence[str]) -> None:
-    """Import the library's own kinds and those of `names`."""
-    importlib.import_module("pillar_core.jobs.kinds")
+    """Import the kinds of `names`, after the library's own, which the registry imports at its first
+    reading."""
+    len(JOB_KINDS)
     for name in names:
         importlib.import_module(name)
 

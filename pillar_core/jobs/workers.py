@@ -31,8 +31,9 @@ from pillar_core.runs import splitting, versions
 from pillar_core.store.codec import encode_json
 from pillar_core.types import FeatureSet, Progress
 
-_PROGRESS_SECONDS = 0.2
+__all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
 
+_PROGRESS_SECONDS = 0.2
 
 Place = tuple[Sequence[str], str, str]
 """Of the machine of a job: modules that register further kinds, the cache folder, and what tells
@@ -147,9 +148,6 @@ def _mark_running(job: Job, number: int) -> Iterator[Progress]:
         mark.unlink(missing_ok=True)
 
 
-__all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
-
-Asked = Mapping[str, jobs_kinds.Asked]
 Outcome = bytes | Exception | None
 """What a task gave as JSON; None where it was lost or lacks features, an error where these could
 not be sent."""
@@ -309,7 +307,7 @@ class Engine:
         name: str,
         priority: int,
         resources: Mapping[str, float],
-        needs: Asked,
+        needs: Mapping[str, jobs_kinds.Asked],
         *values: object,
     ) -> Future:
         key, place = (
@@ -332,7 +330,7 @@ class Engine:
         future.add_done_callback(functools.partial(self._receive, needs))
         return future
 
-    def _receive(self, needs: Asked, future: Future) -> None:
+    def _receive(self, needs: Mapping[str, jobs_kinds.Asked], future: Future) -> None:
         """Fetch what a worker gave, or send it the features that it lacks; in Dask's thread, so
         that nobody else waits."""
         outcome: Outcome = None

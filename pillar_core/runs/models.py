@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import shlex
-import weakref
 import zipfile
 from pathlib import Path
 
@@ -29,27 +28,19 @@ from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.registry import toml_tables
 from pillar_core.runs import receipts, use
 from pillar_core.runs.repeated import command_of
-from pillar_core.runs.statement import IN_SIGHT, Statement, statement
+from pillar_core.runs.run import split_of
+from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, statement
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.store import files
-from pillar_core.types import Classifier, FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"
 READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
 _TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  # type: ignore[assignment]  # texts, and no tables
-UNPAID = (
-    "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this"
-    " number is not differentially private"
-)
 SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
-PAID_WAYS = "random stopping"
-_SPLITS = weakref.WeakKeyDictionary[
-    LinearClassifier | NetworkClassifier, weakref.ref[SemiPrivateSplit]
-]()
-NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
 
 def model_bytes(
@@ -133,25 +124,6 @@ def model_bytes(
     return buffer.getvalue()
 
 
-def in_sight(record: RunRecord, seen: str = IN_SIGHT) -> RunRecord:
-    """The record, its guarantee declared to cover the training alone; `what` was in sight when its
-    settings were moved.
-
-    Raises UnsupportedError: a run that no declaration makes a release, because settings were picked
-    as the best on test rows.
-    """
-    declared = record.guarantee
-    if declared.covers_choice is False:
-        raise UnsupportedError(NO_RELEASE)
-    guarantee = dataclasses.replace(
-        declared,
-        covers_choice=False,
-        chosen_in_sight=True,
-        assumptions=(*declared.assumptions, seen),
-    )
-    return dataclasses.replace(record, guarantee=guarantee)
-
-
 def save_model(
     record: RunRecord,
     path: str | Path,
@@ -169,26 +141,13 @@ def save_model(
     Raises UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that
     cannot be, or not be written; or the cache.
     """
-    head = record.classifier
-    if (
-        split is None
-        and classes is None
-        and isinstance(head, LinearClassifier | NetworkClassifier)
-        and head in _SPLITS
-    ):
-        split = _SPLITS[head]()
+    if split is None and classes is None:
+        split = split_of(record.classifier)
     path, content = place_of(path), model_bytes(record, classes=classes, split=split, onnx=onnx)
     files.check_room(path, len(content))
     if split is not None:
-        receipts.keep_saved(record, split)
+        receipts.account_of(split.features).keep_saved(record, split)
     return write_model(path, content)
-
-
-def remember_split(classifier: Classifier, split: SemiPrivateSplit) -> None:
-    """Lets `save_model` find what a classifier was trained on, as long as both are in use: neither
-    is kept here, nor written to a file."""
-    if isinstance(classifier, LinearClassifier | NetworkClassifier):
-        _SPLITS[classifier] = weakref.ref(split)
 
 
 def check_room(features: FeatureSet, path: str | Path | None = None) -> None:

@@ -1,5 +1,5 @@
-"""Private tests of models: kept by the content of the rows that they read, summed, and named in a
-model's statement."""
+"""Private tests of models: what they say, alone and together with trainings, in a model's
+statement."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,11 +7,9 @@ from typing import Any
 
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import number_words, round_up
-from pillar_core.runs.spent import Spendings
 from pillar_core.types import (
     BY_COIN,
     Classifier,
-    FeatureSet,
     NeighboringRelation,
     Provenance,
     RunRecord,
@@ -74,26 +72,10 @@ def title_of(metric: str) -> str:
     return "AUC" if metric == "auc" else metric.replace("_", " ").capitalize()
 
 
-def content_of(features: FeatureSet) -> str:
-    """The content of the rows that a private test reads: test rows, or where there are none train
-    rows; images before any backbone."""
-    data = features if features.images is None else features.images
-    return fingerprint(data.x_train if features.x_test is None else data.x_test)
-
-
 def model_of(classifier: Classifier) -> str:
     """The content of a classifier's weights."""
     names = ("weights", "bias", "arrays", "names")
     return fingerprint(*(getattr(classifier, name) for name in names if hasattr(classifier, name)))
-
-
-_TESTS = Spendings(
-    "private test",
-    lambda form: PrivateTest(
-        **form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])}
-    ),
-)
-keep, of_rows = _TESTS.keep, _TESTS.of_rows
 
 
 def add_tests(

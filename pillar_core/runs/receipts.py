@@ -1,17 +1,45 @@
-"""Receipts of trainings with secret noise: written down by the content of the private rows before
-one is read, and summed."""
+"""One account for each set of private rows: what was paid for them and what somebody saw of them,
+written down before anybody sees what it buys, read by pages, commands and statements alike."""
 
 import dataclasses
+import itertools
 import math
+import operator
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
+from pillar_core import accounting, store
+from pillar_core.data import DATASETS, uploads
+from pillar_core.data.sets import embedded
+from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.ledger import compose, describe, gaussian
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
-from pillar_core.runs import private_tests
+from pillar_core.runs import private_tests, records
 from pillar_core.runs.private_tests import PrivateTest
-from pillar_core.runs.spent import Spendings
-from pillar_core.types import FeatureSet, RunRecord, SemiPrivateSplit, Unit
+from pillar_core.runs.run import with_fast_part
+from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT, in_sight, spent_event
+from pillar_core.store import upkeep
+from pillar_core.types import (
+    FeatureSet,
+    NeighboringRelation,
+    RunRecord,
+    SemiPrivateSplit,
+    Unit,
+)
+
+RANKED = (
+    "public sets ({}) were ranked on these private rows by noised class sums with secret noise, and"
+    " ε counts that release too"
+)
+PART = (
+    "every tenth row of the private set counted as public in a ranking, so ε does not protect it"
+    " there"
+)
+_CHANGED = {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
+_RANKED_ALONE = ", ranked with a known seed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +72,186 @@ class Training:
         return f"{self.learner} spent {loss} on {self.rows:,} rows of {self.data}{persons}."
 
 
+@dataclasses.dataclass(frozen=True)
+class Ranking:
+    """One Gaussian release of class sums that ranked these `public` sets. has_part: a tenth of the
+    private set counted as public.
+
+    is_exact: its sums and noise were whole numbers; not so in files from before that.
+    """
+
+    public: tuple[str, ...]
+    noise_multiplier: float
+    has_part: bool
+    is_exact: bool = False
+
+
+Entry = TypeVar("Entry")
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """What this cache knows of private rows, whichever process wrote it down; nothing of it is ever
+    removed to make room.
+
+    name: of their data set, of which rankings and looks are; trained: the content of the rows that
+    trainings read, whichever share of them is public; tested: of those that private tests read.
+    """
+
+    name: str = ""
+    trained: str = ""
+    tested: str = ""
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The trainings with secret noise, the oldest first."""
+        return self._entries(Training)
+
+    @property
+    def tests(self) -> tuple[PrivateTest, ...]:
+        """The private tests, the oldest first."""
+        return self._entries(PrivateTest)
+
+    @property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """The rankings of public sets that were paid for, the oldest first."""
+        return self._entries(Ranking)
+
+    @property
+    def sight(self) -> str:
+        """What somebody saw of the rows without paying, in the words of a guarantee; "" for
+        nothing. Runs of sweeps in the cache count as seen."""
+        rows = embedded.whole_of(self.name)
+        tables = (records.all_runs(shipped=shipped) for shipped in (False, True))
+        names = (str(name) for table in tables if len(table) for name in set(table["dataset"]))
+        if _is_seen(rows) or _is_seen(self.name) or rows in map(embedded.whole_of, names):
+            return IN_SIGHT
+        return RANKED_IN_SIGHT if _is_seen(rows + _RANKED_ALONE) else ""
+
+    def look(self, *, is_ranking: bool = False) -> None:
+        """Writes down that what models of these rows reach, or these rows without noise, were in
+        sight.
+
+        is_ranking: what was in sight is a private ranking with a known seed alone: its ε is not in
+        that of a model that is trained then.
+        """
+        key = _sight_key(embedded.whole_of(self.name) + _RANKED_ALONE * is_ranking)
+        if store.default().get_json("record", key) is None:
+            store.default().remember_json("record", key, {"in_sight": True})
+
+    def keep(self, entry: Training | PrivateTest | Ranking, *, place: int | None = None) -> None:
+        """Writes an entry down, before anyone sees what it buys. place: how many there are, as
+        whoever asks knows.
+
+        Raises StoreError: a disk that refuses, or another entry of these rows meanwhile.
+        """
+        place = len(self._entries(type(entry))) if place is None else place
+        word, key = self._address(type(entry), place)
+        if not store.default().put_json("record", key, {word: dataclasses.asdict(entry)}):
+            raise StoreError(
+                f"another {word} of these rows came at the same time; nothing was shown. Run it"
+                " again."
+            )
+
+    def keep_saved(self, record: RunRecord, split: SemiPrivateSplit) -> None:
+        """Writes down the training of a model that leaves by `save_model`, once for each model.
+        Raises StoreError: a disk that refuses."""
+        guarantee = record.guarantee
+        if record.classifier is None or not guarantee.has_releases:
+            return
+        model = private_tests.model_of(record.classifier)
+        if model not in {training.model for training in self.trainings}:
+            budget = (guarantee.epsilon.upper, guarantee.delta, str(guarantee.relation))
+            training = training_on(split, METHODS[record.method].title, budget)
+            self.keep(dataclasses.replace(training, model=model))
+
+    def epsilon_of_rankings(self, *, delta: float, relation: str) -> float:
+        """ε of all rankings together at δ, for one row, or the one row of a person, added or
+        removed (or replaced, which moves a sum by 2). Infinite at δ = 0."""
+        if not delta:
+            return math.inf
+        moved = 2 if relation == NeighboringRelation.REPLACE_ONE else 1
+        return accounting.epsilon_of_mu(
+            math.hypot(*(moved / ranking.noise_multiplier for ranking in self.rankings)), delta
+        )
+
+    def total(self, delta: float, *, has_coin: bool | str = False) -> str:
+        """What all trainings on these rows spent, with the private tests of their test rows, a sum
+        for each unit and relation; and the rankings, at `delta`, that come on top.
+
+        Guarantee: ε and δ of trainings add up; with tests, as `private_tests.epsilon_together`.
+        """
+        units = dict.fromkeys((item.relation, item.rows_per_person) for item in self.trainings)
+        sums = [self._sum(unit, has_coin) for unit in units]
+        words = f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}."
+        if self.tests and not any("private test" in line for line in sums):
+            words += " Private tests protect another unit and are not in it."
+        relations = {relation for relation, _ in units} if self.rankings else ()
+        if tops := [
+            f"ε = {round_up(self.epsilon_of_rankings(delta=delta, relation=relation))} for one row"
+            f" {changed}"
+            for relation, changed in _CHANGED.items()
+            if relation in relations
+        ]:
+            words += (
+                f" Rankings that you paid for on Public data come on top: {'; '.join(tops)}, δ ="
+                f" {number_words(delta)}."
+            )
+        return words
+
+    def count(self, record: RunRecord, *, sight: str | None = None) -> RunRecord:
+        """The record of a training after all of this: its guarantee counts the rankings, and
+        declares what was in sight. sight: in its words, "" for nothing (default: of the account).
+
+        Guarantee: (ε, δ) of rankings and training together, by composing the ledger's events. Each
+        ranking is one Gaussian release of a sum that a row, or the one row of a person, moves by at
+        most 1 (2 under replace-one).
+        """
+        seen = self.sight if sight is None else sight
+        counted = _count_rankings(record, self.rankings)
+        return in_sight(counted, seen) if seen else counted
+
+    def _sum(self, unit: tuple[str, int | None], has_coin: bool | str) -> str:
+        same = [item for item in self.trainings if (item.relation, item.rows_per_person) == unit]
+        epsilon, delta = (
+            sum(getattr(item, name) for item in same) for name in ("epsilon", "delta")
+        )
+        count, tests = len(same), self.tests
+        words = f"ε = {round_up(epsilon)}, δ = {number_words(delta, 3)} in {count} training"
+        words += "s" * (count > 1)
+        if together := private_tests.epsilon_together(epsilon, tests, unit, has_coin=has_coin):
+            words += f", ε = {round_up(together)} with {len(tests)} private test"
+            words += "s" * (len(tests) > 1)
+        return f"{words}, for one {Unit(unit[1])} {_CHANGED[unit[0]]}"
+
+    def _entries(self, kind: type[Entry]) -> tuple[Entry, ...]:
+        addresses = (self._address(kind, place) for place in itertools.count())
+        files = ((word, store.default().get_json("record", key)) for word, key in addresses)
+        return tuple(
+            kind(**{name: _frozen(value) for name, value in file[word].items()})
+            for word, file in itertools.takewhile(operator.itemgetter(1), files)
+        )
+
+    def _address(self, kind: type[Any], place: int) -> tuple[str, str]:
+        """What an entry is called in its file, and the file's key, as earlier versions had them."""
+        title, rows = {
+            Training: ("training", self.trained),
+            PrivateTest: ("private test", self.tested),
+            Ranking: ("paid ranking", embedded.whole_of(self.name)),
+        }[kind]
+        return title.split()[-1], upkeep.SPENT + fingerprint(title, rows, place)
+
+
+def account_of(features: FeatureSet, name: str = "") -> Account:
+    """The account of rows at hand. name: as a setting or an option says it, of a data set, of rows
+    that were brought, or of a file."""
+    rows = features if features.images is None else features.images
+    tested = rows.x_train if features.x_test is None else rows.x_test
+    if name not in DATASETS and Path(name).exists():
+        name = uploads.name_of(rows)
+    return Account(name, fingerprint(rows.x_train), fingerprint(tested))
+
+
 def training_on(
     split: SemiPrivateSplit, learner: str, budget: tuple[float, float, str], *, data: str = ""
 ) -> Training:
@@ -54,78 +262,43 @@ def training_on(
     )
 
 
-def content_of(features: FeatureSet) -> str:
-    """The content of the rows that are trained on, whichever share of them is public; of images
-    before any backbone."""
-    return fingerprint((features if features.images is None else features.images).x_train)
-
-
-_TRAININGS = Spendings("training", lambda form: Training(**form))
-keep, of_rows = _TRAININGS.keep, _TRAININGS.of_rows
-
-
-def keep_saved(record: RunRecord, split: SemiPrivateSplit) -> None:
-    """Writes down the training of a model that leaves by `save_model`, once for each model. Raises
-    StoreError: a disk that refuses."""
+def _count_rankings(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
+    if not rankings:
+        return record
     guarantee = record.guarantee
-    if record.classifier is None or not guarantee.has_releases:
-        return
-    rows, model = content_of(split.features), private_tests.model_of(record.classifier)
-    if model not in {training.model for training in of_rows(rows)}:
-        budget = (guarantee.epsilon.upper, guarantee.delta, str(guarantee.relation))
-        keep(
-            rows,
-            dataclasses.replace(
-                training_on(split, METHODS[record.method].title, budget), model=model
-            ),
-        )
-
-
-def total(rows: str, tests: Sequence[PrivateTest], *, has_coin: bool | str = False) -> str:
-    """What all trainings on these rows spent, with the private tests of their test rows; a sum for
-    each unit and relation.
-
-    Guarantee: ε and δ of trainings add up; with tests, as `private_tests.epsilon_together`.
-    """
-    trainings, sums = of_rows(rows), []
-    for relation, most in dict.fromkeys(
-        (training.relation, training.rows_per_person) for training in trainings
-    ):
-        same = [
-            training
-            for training in trainings
-            if (training.relation, training.rows_per_person) == (relation, most)
-        ]
-        epsilon, count = (
-            sum(training.epsilon for training in same),
-            f"{len(same)} training{'s' * (len(same) > 1)}",
-        )
-        loss = (
-            f"ε = {round_up(epsilon)}, δ ="
-            f" {number_words(sum(training.delta for training in same), 3)} in {count}"
-        )
-        unit = f"one {Unit(most)} {'replaced' if relation == 'replace_one' else 'added or removed'}"
-        with_tests = private_tests.epsilon_together(
-            epsilon, tests, (relation, most), has_coin=has_coin
-        )
-        more = (
-            f", ε = {round_up(with_tests)} with {len(tests)} private test{'s' * (len(tests) > 1)}"
-            if with_tests
-            else ""
-        )
-        sums.append(f"{loss}{more}, for {unit}")
-    apart = (
-        " Private tests protect another unit and are not in it."
-        if tests and not any("private test" in line for line in sums)
-        else ""
+    relation = NeighboringRelation.of(guarantee.relation)
+    event = compose(
+        spent_event(record), *(gaussian(ranking.noise_multiplier) for ranking in rankings)
     )
-    return f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}.{apart}"
-
-
-def words(features: FeatureSet) -> str:
-    """The receipt of the last training on these rows, and the sum."""
-    rows = content_of(features)
-    return (
-        f"{of_rows(rows)[-1].words}"
-        f" {total(rows, private_tests.of_rows(private_tests.content_of(features)))}"
+    is_exact = all(ranking.is_exact for ranking in rankings)
+    paid = "public rows could be chosen by a private ranking of public sets"
+    after = dataclasses.replace(
+        guarantee,
+        epsilon=accounting.epsilon(event, delta=guarantee.delta, relation=relation),
+        accountant=accounting.resolve_bound(event, relation=relation).name,
+        assumptions=(
+            *(guarantee.assumptions if is_exact else with_fast_part(guarantee.assumptions)),
+            *(RANKED.format(", ".join(ranking.public)) for ranking in rankings),
+            *([PART] if any(ranking.has_part for ranking in rankings) else []),
+        ),
+        events=describe(event),
+        event=event,
+        paid_choice="; ".join(filter(None, (guarantee.paid_choice, paid))),
     )
+    return dataclasses.replace(record, guarantee=after)
+
+
+def _frozen(value: Any) -> Any:
+    """A value of JSON with tuples in the place of lists."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _sight_key(rows: str) -> str:
+    return upkeep.SPENT + fingerprint("in sight", rows)
+
+
+def _is_seen(rows: str) -> bool:
+    """Whether a look was written down, also by versions whose mark could be removed to make
+    room."""
+    keys = (_sight_key(rows), fingerprint("in sight", rows))
+    return any(store.default().get_json("record", key) is not None for key in keys)

@@ -6,17 +6,19 @@ import contextlib
 import dataclasses
 import math
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
 from pillar_core.data import raw
-from pillar_core.engine import training_device
+from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.exact import has_exact_products
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
 from pillar_core.methods import METHODS, Method
+from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
@@ -40,10 +42,11 @@ from pillar_core.runs.assumptions import (
     SPLIT_GIVEN,
     TEXT_PUBLIC,
 )
-from pillar_core.runs.models import in_sight, remember_split
+from pillar_core.runs.statement import in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
     BY_COIN,
+    Classifier,
     Form,
     Guarantee,
     NeighboringRelation,
@@ -63,6 +66,9 @@ NO_EXACT_BLAS = (
 )
 
 S = TypeVar("S")
+_SPLITS = weakref.WeakKeyDictionary[
+    LinearClassifier | NetworkClassifier, weakref.ref[SemiPrivateSplit]
+]()
 
 LEAST_USE = 0.9
 """Of the budget: a stored calibration that uses less is solved again, because far more noise than
@@ -233,7 +239,8 @@ def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecor
     for plan, ledger in zip(plans, ledgers, strict=True):
         charged_as_declared(plan, ledger, split)
     for result in results:
-        remember_split(result.classifier, split)
+        if isinstance(result.classifier, LinearClassifier | NetworkClassifier):
+            _SPLITS[result.classifier] = weakref.ref(split)
     return [
         _record(plan, result, split, seconds) for plan, result in zip(plans, results, strict=True)
     ]
@@ -252,6 +259,14 @@ def charged_as_declared(plan: RunPlan, ledger: Ledger, split: SemiPrivateSplit) 
             f"{plan.method.name} declared exact noise, and a release of this run drew noise in"
             " floating point."
         )
+
+
+def split_of(classifier: Classifier | None) -> SemiPrivateSplit | None:
+    """What a classifier was trained on, as long as both are in use: neither is kept here, nor
+    written to a file."""
+    if not isinstance(classifier, LinearClassifier | NetworkClassifier):
+        return None
+    return _SPLITS[classifier]() if classifier in _SPLITS else None
 
 
 def with_fast_part(assumptions: Sequence[str]) -> tuple[str, ...]:

@@ -31,6 +31,12 @@ IN_SIGHT = (
     " in sight, and that was not paid for: ε covers this training alone, and not what its settings"
     " say about the rows"
 )
+UNPAID = (
+    "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this"
+    " number is not differentially private"
+)
+PAID_WAYS = "random stopping"
+NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 RANKED_IN_SIGHT = (
     "learner, k, ε, public rows or other settings were chosen while a private ranking of public"
     " sets or rows was in sight whose noise has a known seed, and that was not paid for: ε covers"
@@ -72,6 +78,25 @@ def expecting(record: RunRecord, words: str, numbers: Values) -> RunRecord:
     of it before training."""
     expected = ({"words": words, "numbers": dict(numbers)}, Provenance.PUBLIC)
     return dataclasses.replace(record, diagnostics={**record.diagnostics, EXPECTED: expected})
+
+
+def in_sight(record: RunRecord, seen: str = IN_SIGHT) -> RunRecord:
+    """The record, its guarantee declared to cover the training alone; `seen` says what was in sight
+    when its settings were moved.
+
+    Raises UnsupportedError: a run that no declaration makes a release, because settings were picked
+    as the best on test rows.
+    """
+    declared = record.guarantee
+    if declared.covers_choice is False:
+        raise UnsupportedError(NO_RELEASE)
+    guarantee = dataclasses.replace(
+        declared,
+        covers_choice=False,
+        chosen_in_sight=True,
+        assumptions=(*declared.assumptions, seen),
+    )
+    return dataclasses.replace(record, guarantee=guarantee)
 
 
 def statement(record: RunRecord) -> Statement:

@@ -23,7 +23,7 @@ from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, re
 from pillar_core.numerics import round_up
 from pillar_core.params import EPSILON
 from pillar_core.rng import Streams
-from pillar_core.runs import private_tests
+from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.assumptions import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECRET, in_lines
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
@@ -145,7 +145,7 @@ def private_test(
     head = model.classifier
     if head is None:
         raise DataError("this record holds no model: run it again, or give the model's file.")
-    x, y, content = _rows(model, rows, rows_per_person, person)
+    x, y, account = _rows(model, rows, rows_per_person, person)
     width = getattr(head, "width", x.shape[1])
     if x.shape[1] != width:
         raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
@@ -195,7 +195,7 @@ def private_test(
         tuple(classes[place] for place in unclear),
     )
     if seed is None:
-        private_tests.keep(content, test)
+        account.keep(test)
     return Released(value, low, high, LEVEL, guarantee, metric, cells, test.unclear, test.words)
 
 
@@ -216,8 +216,8 @@ def roc(test: private_tests.PrivateTest) -> pd.DataFrame:
 
 def _rows(
     model: Model | RunRecord, rows: Any, most: int | None, person: str | None
-) -> tuple[Array, Array, str]:
-    """The rows that count, their labels as the model's codes, and the name of the rows' content."""
+) -> tuple[Array, Array, receipts.Account]:
+    """The rows that count, their labels as the model's codes, and the account of the rows."""
     form = model.card.get("input") or {} if isinstance(model, Model) else {}
     if raw.is_table(
         rows
@@ -269,7 +269,7 @@ def _rows(
         raise DataError(
             f"the rows have {features.n_classes} classes and the model {model.facts.n_classes}."
         )
-    return x, y, private_tests.content_of(features)
+    return x, y, receipts.account_of(features)
 
 
 def _scores_apart(head: Classifier, x: Array) -> Array:

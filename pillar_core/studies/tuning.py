@@ -18,8 +18,8 @@ from pillar_core.errors import DataError, LedgerError, SettingError, Unsupported
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, describe
 from pillar_core.rng import Stream, Streams
-from pillar_core.runs.models import UNPAID
 from pillar_core.runs.run import RunPlan, run_many, run_spec, solve_spec
+from pillar_core.runs.statement import UNPAID
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import (
     Classifier,

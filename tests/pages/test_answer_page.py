@@ -22,8 +22,8 @@ from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, reply
 from pillar_core import store
 from pillar_core.data import uploads
-from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.private_tests import SHOWN
+from pillar_core.runs.receipts import Account, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.advice import free, prediction
 from pillar_core.types import Persons
@@ -116,16 +116,16 @@ def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
         assert "A private test of these rows was asked for" in words(app)
         assert not app.metric
         assert not app.get("plotly_chart")
-    assert not history.in_sight(Settings(data="breast_cancer"))
+    assert not Account("breast_cancer").sight
 
 
 @pytest.mark.parametrize("page", ["learners", "curves", "audit", "why", "rows"])
 def test_a_look_is_known_after_a_reload(start, page):
     """The mark went with the visit, and attacks and geometry left none: the model said that nothing
     had been seen."""
-    assert not history.in_sight(Settings(data="breast_cancer"))
+    assert not Account("breast_cancer").sight
     start(page, data="breast_cancer", epsilon="1")
-    assert history.in_sight(Settings(data="breast_cancer"))
+    assert Account("breast_cancer").sight
     if page == "why":
         assert "already looked" in words(start("answer", data="breast_cancer", epsilon="1"))
 
@@ -134,9 +134,7 @@ def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
     """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said
     that nothing was in sight."""
     start("start")
-    assert not any(
-        history.in_sight(Settings(data=name)) for name in ("breast_cancer", "drawn_digits")
-    )
+    assert not any(Account(name).sight for name in ("breast_cancer", "drawn_digits"))
     pc.sweep(
         {
             "dataset": "breast_cancer",
@@ -146,13 +144,14 @@ def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
             "epsilon": 1.0,
         }
     )
-    assert [
-        bool(history.in_sight(Settings(data=name))) for name in ("breast_cancer", "drawn_digits")
-    ] == [True, False]
+    assert [bool(Account(name).sight) for name in ("breast_cancer", "drawn_digits")] == [
+        True,
+        False,
+    ]
     app = start("curves", data="breast_cancer", epsilon="1")
     store.default().prune(0)
     app.run()
-    assert history.in_sight(Settings(data="breast_cancer"))
+    assert Account("breast_cancer").sight
 
 
 @pytest.mark.parametrize(
@@ -162,7 +161,7 @@ def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
 def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
     start("start")
     history.look(Settings(data=seen))
-    assert history.in_sight(Settings(data=asked))
+    assert Account(asked).sight
 
 
 def test_screening_is_a_look(start):
@@ -171,10 +170,10 @@ def test_screening_is_a_look(start):
     start(
         "public_data", data="drawn_digits", screen="p:drawn_digits;c:drawn_noise;e:no;n:100;s:gsd"
     )
-    assert history.in_sight(Settings(data="drawn_digits")) == IN_SIGHT
-    assert not history.in_sight(Settings(data="breast_cancer"))
+    assert Account("drawn_digits").sight == IN_SIGHT
+    assert not Account("breast_cancer").sight
     start("public_data", data="scipy_docs", screen="p:scipy_docs;c:python_docs;e:0.3")
-    assert history.in_sight(Settings(data="scipy_docs")) == RANKED_IN_SIGHT
+    assert Account("scipy_docs").sight == RANKED_IN_SIGHT
 
 
 def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
@@ -197,11 +196,11 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     )
     app = start("public_data", data=name, screen=f"p:{name};c:{near},{far};e:0.3")
     assert "Best choice" not in words(app)
-    assert not history.paid_rankings(Settings(data=name))
+    assert not Account(name).rankings
     app.button(key="screen-spend").click().run()
     assert "Spent for real: ε ≤ 0.3" in words(app, "success")
     app.run()
-    (ranking,) = history.paid_rankings(Settings(data=name))
+    (ranking,) = Account(name).rankings
     assert not ranking.has_part
     app = start("answer", data=name, public=near, epsilon="1")
     assert "You paid ε ≤ 0.3 on Public data" in words(app).replace("*", "")
@@ -480,10 +479,8 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     assert "ε = 2, δ = 2 × 10⁻⁵ in 2 trainings" in " ".join(item.value for item in again.info)
     assert (second := handed["model-file"]()) != first, "secret noise is drawn anew"
     settings = Settings(data="breast_cancer")
-    by_command = receipts.training_on(
-        core.split(settings), "DP-SGD", (0.5, 1e-5, "add_or_remove_one")
-    )
-    receipts.keep(receipts.content_of(core.features(settings)), by_command)
+    by_command = training_on(core.split(settings), "DP-SGD", (0.5, 1e-5, "add_or_remove_one"))
+    account_of(core.features(settings)).keep(by_command)
     handed.clear()
     said = words(start("answer", data="breast_cancer", epsilon="1"))
     assert (handed["model-file"](), handed["model-file-0"]()) == (
@@ -580,14 +577,14 @@ def test_another_press_during_a_training_loses_neither_model_nor_press(
     app = start(page, data="breast_cancer", epsilon="1")
     app.session_state["release-panel"] = True
     app.run()
-    press_another(monkeypatch, *((receipts, at) if at else (failures, "note_refusal")))
+    press_another(monkeypatch, *((Account, at) if at else (failures, "note_refusal")))
     app.button(key=key).click().run()
     assert "model-file" not in handed, "the run was ended"
     app.run()
     assert zipfile.is_zipfile(io.BytesIO(handed["model-file"]()))
     assert ("Your rows chose" in words(app)) == (key == "answer-paid")
     if key == "answer-train":
-        press_another(monkeypatch, private_tests)
+        press_another(monkeypatch, Account)
         app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
         app.button(key="answer-test-run").click().run()
         assert "Accuracy, ε = 1" in [metric.label for metric in app.run().metric]

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, history, local, plain, receipts, theme
+from pages.frame import badges, core, failures, local, plain, receipts, theme
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import question
@@ -22,8 +22,8 @@ from pillar_core.errors import DataError
 from pillar_core.metrics import threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
-from pillar_core.runs import private_tests, rankings, use
-from pillar_core.runs.models import in_sight, model_bytes
+from pillar_core.runs import private_tests, use
+from pillar_core.runs.models import model_bytes
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.run import run_spec
@@ -139,8 +139,8 @@ def _offer(
     if mode.binds():
         st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
         return
-    seen = history.seen()
-    sight = IN_SIGHT if local.value(LOOK, False) else history.in_sight(settings)
+    account = receipts.account(settings)
+    sight = IN_SIGHT if local.value(LOOK, False) else account.sight
     if sight == IN_SIGHT:
         st.markdown(
             "You have **already looked** at test results for these rows, or at the rows without"
@@ -151,22 +151,20 @@ def _offer(
             "You have already looked at a ranking of public sets with a **known seed**: the file"
             " records that."
         )
-    if ranked := history.paid_rankings(settings):
-        upper = round_up(
-            rankings.epsilon_of(ranked, delta=settings.delta, relation=settings.relation), 3
-        )
+    if account.rankings:
+        epsilon_paid = account.epsilon_of_rankings(delta=settings.delta, relation=settings.relation)
+        upper = round_up(epsilon_paid, 3)
         st.markdown(
             f"You paid **ε ≤ {upper}** on Public data for these rows: the file adds it to the"
             " model's."
         )
 
     def prepare() -> receipts.Train:
-        latest_sight = history.in_sight(settings, seen) or sight
+        latest_sight = sight if sight == IN_SIGHT else account.sight or sight
 
         def train_and_say() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
             record, trained_on, choice = train()
-            record = rankings.count_rankings(record, ranked)
-            return in_sight(record, latest_sight) if latest_sight else record, trained_on, choice
+            return account.count(record, sight=latest_sight), trained_on, choice
 
         return train_and_say
 
@@ -412,4 +410,4 @@ def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn:
 
 
 def _tests(settings: Settings) -> tuple[PrivateTest, ...]:
-    return private_tests.of_rows(receipts.contents(settings)[1])
+    return receipts.account(settings).tests

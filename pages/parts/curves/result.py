@@ -7,25 +7,25 @@ import contextlib
 import dataclasses
 import functools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, history, local, odds, receipts
+from pages.frame import badges, core, failures, local, odds, receipts
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import mode, plots
+from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words
-from pillar_core.runs import rankings
-from pillar_core.runs.models import PAID_WAYS, UNPAID, in_sight
 from pillar_core.runs.receipts import training_on
-from pillar_core.runs.statement import IN_SIGHT
+from pillar_core.runs.statement import IN_SIGHT, PAID_WAYS, UNPAID
 from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import SAID, Choosing, Tuned
-from pillar_core.types import Provenance, RunRecord
+from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
 _ODDS = "Attacker guesses right"
 _choose_rate = core.of_run(
@@ -76,18 +76,14 @@ def prepare_release(settings: Settings, choosing: Choosing) -> receipts.Train:
     """What trains as `record`, with secret noise, for a model to hand out: what `choosing` paid for
     is in its ε, the rest is declared."""
     way = Choosing.RULES if _reason(settings, choosing) else choosing
-    spec, split, ranked = (
-        dataclasses.replace(core.spec(settings), seed=None),
-        core.split(settings),
-        history.paid_rankings(settings),
-    )
-    return lambda: (
-        in_sight(
-            rankings.count_rankings(tuned.tune_step_size(spec, split, choosing=way).record, ranked)
-        ),
-        split,
-        {},
-    )
+    spec, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
+    account = receipts.account(settings)
+
+    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+        record = tuned.tune_step_size(spec, split, choosing=way).record
+        return account.count(record, sight=IN_SIGHT), split, {}
+
+    return train
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:

@@ -22,7 +22,7 @@ from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words, round_up
 from pillar_core.registry import toml_tables
-from pillar_core.runs import rankings
+from pillar_core.runs.receipts import Account
 from pillar_core.screening import SCORES
 from pillar_core.screening.ranking import ties
 from pillar_core.studies.screening import benefit, trimming
@@ -80,14 +80,12 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     )
     right.metric("Privacy spent", value, help=hint, border=True)
     if choice.is_paid:
-        paid = history.paid_rankings(dataclasses.replace(settings, data=choice.private))
-        total = round_up(
-            rankings.epsilon_of(paid, delta=settings.delta, relation="add_or_remove_one"), 3
-        )
+        account = Account(choice.private)
+        epsilon = account.epsilon_of_rankings(delta=settings.delta, relation="add_or_remove_one")
         st.success(
             f"**Spent for real: {value}** on"
             f" {plain.text(screening_sets.title(choice.private))}, with secret noise. Paid rankings"
-            f" of these rows: {len(paid)}, together ε ≤ {total} at δ ="
+            f" of these rows: {len(account.rankings)}, together ε ≤ {round_up(epsilon, 3)} at δ ="
             f" {number_words(settings.delta)}, for one row added or removed. Models trained on them"
             " here add it to theirs.",
             icon=":material/receipt_long:",

@@ -22,8 +22,9 @@ from pillar_core.data.sets import embedded
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import rankings, splitting
+from pillar_core.runs import splitting
 from pillar_core.runs.loading import through_backbone
+from pillar_core.runs.receipts import Account, Ranking
 from pillar_core.runs.splitting import BACKBONE
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import MIXTURE, refuse_persons
@@ -150,10 +151,10 @@ def answer(
                 " + ".join(uploads.title_of(part) for part in name.split("+"))
                 for name in ask.public
             )
-            ranking = rankings.Ranking(
+            ranking = Ranking(
                 titles, table.attrs["noise_multiplier"], OWN_PART in ask.public, is_exact=True
             )
-            rankings.keep(embedded.whole_of(ask.private), ranking)
+            Account(ask.private).keep(ranking)
     else:
         private, public = sets_of(ask) if sets is None else sets
         table = _ANSWERS[ask.what](ask, private, public, progress)

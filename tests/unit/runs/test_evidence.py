@@ -15,8 +15,9 @@ import pillar_core as pc
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError
 from pillar_core.runs import assumptions, evidence, private_tests
-from pillar_core.runs.models import in_sight, model_bytes
+from pillar_core.runs.models import model_bytes
 from pillar_core.runs.private_tests import PrivateTest
+from pillar_core.runs.statement import in_sight
 
 FIXED = {"800", "226", "50", "256", "5"}
 """Of the guideline's name, of a coin, of SHA-256."""

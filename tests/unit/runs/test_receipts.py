@@ -2,7 +2,10 @@
 by what is protected."""
 
 import dataclasses
+import json
 import math
+import multiprocessing
+import zipfile
 
 import numpy as np
 import pytest
@@ -10,11 +13,14 @@ import pytest
 import pillar_core as pc
 from pillar_core import store
 from pillar_core.__main__ import main
+from pillar_core.data import uploads
 from pillar_core.errors import StoreError
-from pillar_core.runs import private_tests, rankings, receipts
+from pillar_core.fingerprint import fingerprint
+from pillar_core.runs import private_tests
 from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
 from pillar_core.runs.private_tests import PrivateTest
-from pillar_core.runs.rankings import Ranking
+from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
+from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.store import Store
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -39,34 +45,35 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
         (0.3, (2.0, 0, "replace_one")),
     ):
         split = pc.split(rows, public_fraction=share)
-        receipts.keep(
-            receipts.content_of(split.features),
-            receipts.training_on(split, "PILLAR", budget, data="ward"),
-        )
-    content = receipts.content_of(rows)
+        account_of(split.features).keep(training_on(split, "PILLAR", budget, data="ward"))
+    account = account_of(rows)
     store.default().prune(max_bytes=0)
-    assert [training.rows for training in receipts.of_rows(content)] == [180, 140, 140]
+    assert [training.rows for training in account.trainings] == [180, 140, 140]
     first, second = (
         "ε = 1.5, δ = 2 × 10⁻⁵ in 2 trainings",
         "ε = 2, δ = 0 in 1 training, for one row replaced",
     )
     assert (
-        receipts.total(content, ())
+        account.total(1e-5)
         == f"Sum for these rows so far: {first}, for one row added or removed; {second}."
     )
-    assert receipts.of_rows(receipts.content_of(features(seed=1))) == ()
+    assert account_of(features(seed=1)).trainings == ()
     with pytest.raises(StoreError, match="another training of these rows"):
-        receipts.keep(content, receipts.of_rows(content)[0], place=2)
+        account.keep(account.trainings[0], place=2)
 
 
 def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
     split = pc.split(features(), public_fraction=0.1)
-    receipts.keep("rows", receipts.training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one")))
-    assert "ε = 2 with 2 private tests" in receipts.total("rows", [a_test(), a_test()])
-    assert "ε = 1 with 2 private tests" in receipts.total(
-        "rows", [a_test(), a_test()], has_coin=True
-    )
-    assert "Private tests protect another unit" in receipts.total("rows", [a_test(most=3)])
+    account, apart = account_of(split.features), Account(trained="rows", tested="persons")
+    for each in (account, apart):
+        each.keep(training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one")))
+    for _ in range(2):
+        account.keep(a_test())
+    apart.keep(a_test(most=3))
+    assert account.tests == (a_test(), a_test())
+    assert "ε = 2 with 2 private tests" in account.total(1e-5)
+    assert "ε = 1 with 2 private tests" in account.total(1e-5, has_coin=True)
+    assert "Private tests protect another unit" in apart.total(1e-5)
     assert (
         private_tests.epsilon_together(1.0, [], ("add_or_remove_one", None), has_coin=False) is None
     )
@@ -74,17 +81,17 @@ def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
 
 def test_a_model_saved_from_python_is_charged_once(tmp_path):
     split = pc.split(features(), public_fraction=0.2)
-    content = receipts.content_of(split.features)
+    account = account_of(split.features)
     release = pc.run("pillar", split, epsilon=1.0, seed=None, relation="replace_one")
-    assert receipts.of_rows(content) == ()
+    assert account.trainings == ()
     for _ in range(2):
         pc.save_model(release, tmp_path / "model.zip", split=split)
-    assert "ε = 1, δ = 10⁻⁵ in 1 training, for one row replaced" in receipts.total(content, ())
+    assert "ε = 1, δ = 10⁻⁵ in 1 training, for one row replaced" in account.total(1e-5)
     pc.save_model(
         pc.run("pillar", split, epsilon=1.0, seed=None), tmp_path / "model.zip", split=split
     )
     pc.save_model(pc.run("only_public", split, seed=None), tmp_path / "model.zip", split=split)
-    assert len(receipts.of_rows(content)) == 2
+    assert len(account.trainings) == 2
 
 
 @pytest.mark.parametrize("command", ["run", "choose"])
@@ -138,17 +145,18 @@ def test_a_training_that_could_not_be_written_down_is_not_begun(monkeypatch, tmp
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
 def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
     paid = [Ranking(("near", "far"), 10.0, False), Ranking(("near",), 20.0, True)]
+    account = Account("mine")
     for one in paid:
-        rankings.keep("mine", one)
+        account.keep(one)
     store.default().prune(max_bytes=0)
-    assert rankings.of_rows("mine") == tuple(paid), "what was spent is never removed to make room"
-    assert rankings.of_rows("others") == ()
+    assert account.rankings == tuple(paid), "what was spent is never removed to make room"
+    assert Account("others").rankings == ()
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
     record = pc.run("pillar", split, epsilon=1.0, seed=None, relation=relation)
-    counted = rankings.count_rankings(record, rankings.of_rows("mine"))
+    counted = account.count(record)
     moved = 1 if relation == "add_or_remove_one" else 2
     mu = math.hypot(pc.accounting.mu_of(1.0, 1e-5), moved / 10, moved / 20)
-    alone = rankings.epsilon_of(paid, delta=1e-5, relation=relation)
+    alone = account.epsilon_of_rankings(delta=1e-5, relation=relation)
     assert alone == pytest.approx(
         pc.accounting.epsilon_of_mu(math.hypot(moved / 10, moved / 20), 1e-5)
     )
@@ -160,9 +168,10 @@ def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
     assert "public sets (near, far) were ranked" in said.text
     assert "every tenth row" in said.text
     assert counted.guarantee.covers_choice
-    assert rankings.count_rankings(record, ()) is record
+    assert Account("others").count(record) is record
     assert LOW_BITS in counted.guarantee.assumptions, "rankings from before noise was exact"
-    exactly = rankings.count_rankings(record, [dataclasses.replace(paid[0], is_exact=True)])
+    Account("others").keep(dataclasses.replace(paid[0], is_exact=True))
+    exactly = Account("others").count(record)
     assert NOISE_EXACT in exactly.guarantee.assumptions
     assert LOW_BITS not in exactly.guarantee.assumptions
 
@@ -170,4 +179,93 @@ def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
 def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "put_json", lambda *_: False)
     with pytest.raises(StoreError, match="nothing was shown"):
-        rankings.keep("mine", Ranking(("near",), 10.0, False))
+        Account("mine").keep(Ranking(("near",), 10.0, False))
+
+
+def test_files_of_earlier_versions_still_count() -> None:
+    """Their keys and content, written out: a later module that spells them otherwise would forget
+    what was charged."""
+    training = {"learner": "PILLAR", "data": "ward", "rows": 9, "epsilon": 1.0, "delta": 1e-5}
+    training |= {"relation": "add_or_remove_one", "rows_per_person": None}
+    forms = {
+        ("training", "rows"): {"training": training},
+        ("private test", "tested"): {"test": dataclasses.asdict(a_test())},
+        ("paid ranking", "chexpert"): {
+            "ranking": {"public": ["near"], "noise_multiplier": 10.0, "has_part": False}
+        },
+    }
+    for (kind, rows), form in forms.items():
+        store.default().put_json("record", "spent-" + fingerprint(kind, rows, 0), form)
+    store.default().put_json("record", fingerprint("in sight", "chexpert"), {"in_sight": True})
+    account = Account("chexpert:3", "rows", "tested")
+    assert [entry.data for entry in account.trainings] == ["ward"]
+    assert account.tests == (a_test(),)
+    assert account.rankings == (Ranking(("near",), 10.0, False),)
+    assert account.sight == IN_SIGHT
+
+
+def test_a_look_is_not_forgotten_to_make_room() -> None:
+    """Its mark was a record like others: a small cache removed it, and the next model said that
+    nobody had looked."""
+    Account("mine").look(is_ranking=True)
+    store.default().prune(max_bytes=0)
+    assert Account("mine").sight == RANKED_IN_SIGHT
+    Account("mine").look()
+    store.default().prune(max_bytes=0)
+    assert Account("mine").sight == IN_SIGHT
+    assert not Account("others").sight
+
+
+def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(
+    tmp_path, capsys
+) -> None:
+    """Its model's ε left the ranking out, and its statement said that nobody had looked."""
+    path, rows = tmp_path / "digits.npz", features()
+    np.savez(path, x_train=rows.x_train, y_train=rows.y_train)
+    account = Account(uploads.keep(pc.load_features(path)))
+    asked = ["run", "--dataset", str(path), "--public-fraction", "0.2", "--epsilon", "1"]
+    asked += ["--release", "--export", str(tmp_path / "model.zip")]
+
+    def promise(*options: str) -> dict:
+        assert main([*asked, *options]) == 0
+        with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+            return json.loads(archive.read("model.json"))["guarantee"]
+
+    alone = promise()
+    assert not alone["chosen_in_sight"], "a set of the library has the file's name, no more"
+    account.keep(Ranking(("near",), 10.0, False, is_exact=True))
+    account.look()
+    capsys.readouterr()
+    counted = promise()
+    assert "Rankings that you paid for on Public data come on top" in capsys.readouterr().out
+    assert counted["epsilon"] > alone["epsilon"]
+    assert counted["chosen_in_sight"]
+    assert not promise("--chosen-beforehand")["chosen_in_sight"]
+    n_trainings = len(account_of(rows).trainings)
+    assert main([*asked, "--delta", "0"]) == 2
+    assert "give --delta" in capsys.readouterr().err
+    assert len(account_of(rows).trainings) == n_trainings == 3, "a refusal spends nothing"
+
+
+def _keep_tests(rows: str) -> None:
+    """Keeps twenty entries, each again where another process was ahead."""
+    account, kept = Account(tested=rows), 0
+    while kept < 20:
+        try:
+            account.keep(a_test())
+        except StoreError:
+            continue
+        kept += 1
+
+
+def test_two_processes_that_write_at_once_lose_nothing() -> None:
+    processes = [
+        multiprocessing.get_context("spawn").Process(target=_keep_tests, args=("rows",))
+        for _ in range(2)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert len(Account(tested="rows").tests) == 40

@@ -11,7 +11,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core.runs import assumptions
-from pillar_core.runs.models import in_sight
+from pillar_core.runs.statement import in_sight
 
 FIELDS = {
     "flavor",

@@ -168,7 +168,7 @@ def test_a_release_that_could_not_be_written_down_spends_nothing(
 
     monkeypatch.setattr("pillar_core.commands.run.run_declared", trained)
     monkeypatch.setattr("pillar_core.commands.advise.choose", trained)
-    monkeypatch.setattr(receipts, "keep", trained)
+    monkeypatch.setattr(receipts.Account, "keep", trained)
     assert main([*RELEASES[command], "--epsilon", "2", "--release", "--export", str(path)]) == 2
     told = capsys.readouterr().err
     assert "could not be read or written" in told
@@ -196,7 +196,7 @@ def test_a_model_that_could_not_be_written_leaves_no_receipt(
         with pytest.raises(StoreError, match="Free space"):
             pc.private_test(record, split.features, epsilon=1.0, seed=None)
     assert (tmp_path / "old.zip").read_bytes() == b"an older model"
-    assert receipts.of_rows(receipts.content_of(split.features)) == ()
+    assert receipts.account_of(split.features).trainings == ()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "old.zip"]
     assert pc.save_model(record, tmp_path / "old.zip", split=split).stat().st_size > 1000
-    assert len(receipts.of_rows(receipts.content_of(split.features))) == 1
+    assert len(receipts.account_of(split.features).trainings) == 1

@@ -19,7 +19,7 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
-from pillar_core.runs import private_tests
+from pillar_core.runs import private_tests, receipts
 from pillar_core.splits import Transform
 from pillar_core.studies.private_test import roc
 from pillar_core.types import Persons
@@ -206,15 +206,15 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
     released = pc.run("dp_sgd", split, epsilon=2.0, seed=None)
-    content = private_tests.content_of(split.features)
+    account = receipts.account_of(split.features)
     pc.private_test(released, split.features, epsilon=1.0, seed=3)
-    assert not private_tests.of_rows(content)
+    assert not account.tests
     for epsilon, metric in ((0.5, "accuracy"), (1.0, "auc")):
         pc.private_test(released, split.features, epsilon=epsilon, metric=metric, seed=None)
     pc.private_test(
         pc.run("dp_sgd", split, epsilon=1.0, seed=None), split.features, epsilon=4.0, seed=None
     )
-    tests = private_tests.of_rows(content)
+    tests = account.tests
     assert [test.metric for test in tests] == ["accuracy", "auc", "accuracy"]
     upper, spent = released.guarantee.epsilon.upper, sum(test.epsilon for test in tests)
     assert 5.499 < spent <= 5.5
