@@ -14,7 +14,7 @@ from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
 from pillar_core.runs import starter
-from pillar_core.studies.portable import STORIES
+from pillar_core.studies.portable.stories import STORIES
 
 _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("start.toml")))
 _DATA = "Fashion-MNIST by EfficientNet-Lite0: 1,799 private images, 201 public"

@@ -289,6 +289,7 @@ def score_against_accuracy(
     with spearman, p_value, sets; baseline: the mean accuracy without public data; learner: what was
     trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy").set_index("public")
+    percent = 100 * means["mean"]
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
     figure = go.Figure()
     for public, colour, symbol in told_apart(list(rows["public"]), mode):
@@ -298,7 +299,7 @@ def score_against_accuracy(
         marks.dots(
             figure,
             [row["value"]],
-            [100 * means.loc[public, "mean"]],
+            [percent[public]],
             colour,
             size=13,
             hover=hover,
