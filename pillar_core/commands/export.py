@@ -33,13 +33,13 @@ def begin(
             " them with numpy alone."
         )
     if options.release and options.export:
+        check_room(split.features, options.export)
         account = receipts.account_of(split.features, options.dataset)
         if account.rankings and not options.delta:
             raise SettingError(
                 "public sets were ranked on these rows, which a δ above 0 alone can count: give"
                 " --delta, such as 1e-5."
             )
-        check_room(split.features, options.export)
         training = receipts.training_on(
             split, learner, (epsilon(), options.delta, options.relation)
         )
