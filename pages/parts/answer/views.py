@@ -1,9 +1,11 @@
 """What the answer shows: the sentence with its numbers, three figures, and what test rows say of
 it."""
 
+import contextlib
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -25,6 +27,8 @@ from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import model, question
 from pages.parts.explore import panels
 from pillar_core import metrics, plots
+from pillar_core.errors import DataError
+from pillar_core.runs import splitting
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words
 from pillar_core.studies.compare import learners as compare
@@ -144,6 +148,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         return
     history.look(settings)
     badges.show(Provenance.NON_PRIVATE)
+    _show_medians(settings, names)
     choices = _choices(settings, advice, names)
     seeds = list(range(settings.seed, settings.seed + SEEDS))
     grids = [
@@ -206,6 +211,23 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         "Confusion matrix and misread rows, in Explore",
         changes=_in_explore(advice) | {"view": "classes"},
     )
+
+
+def _show_medians(settings: Settings, names: list[str]) -> None:
+    """The median of each column of private rows beside those of public tables, where columns have
+    names."""
+    split = core.split(settings)
+    if split.features.names is None:
+        return
+    columns = {"private rows": split.features.x_train[split.private]}
+    for name in (name for name in names if name != PART):
+        with contextlib.suppress(DataError):  # the reasons of the advice say what does not fit
+            public, _ = splitting.match_private(core.candidate(name, settings), split.features)
+            columns[question.title(name)] = public.x_train
+    if len(columns) > 1:
+        medians = {title: np.median(x, axis=0) for title, x in columns.items()}
+        st.dataframe(pd.DataFrame(medians, index=split.features.names), key="answer-medians")
+        st.caption("Median of each column: a column in another unit has another size.")
 
 
 def _choices(settings: Settings, advice: Advice, names: list[str]) -> dict[str, Settings]:
