@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -225,8 +224,11 @@ def _show_medians(settings: Settings, names: list[str]) -> None:
             public, _ = splitting.match_private(core.candidate(name, settings), split.features)
             columns[question.title(name)] = public.x_train
     if len(columns) > 1:
-        medians = {title: np.median(x, axis=0) for title, x in columns.items()}
-        st.dataframe(pd.DataFrame(medians, index=split.features.names), key="answer-medians")
+        medians = {
+            title: pd.DataFrame(x, columns=list(split.features.names)).median()
+            for title, x in columns.items()
+        }
+        st.dataframe(pd.DataFrame(medians), key="answer-medians")
         st.caption("Median of each column: a column in another unit has another size.")
 
 

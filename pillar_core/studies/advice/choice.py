@@ -548,11 +548,9 @@ def _coordinates(public: Mapping[str, Array], rows: FeatureSet) -> tuple[Array, 
     of_sets = [public[OWN]] if OWN in public else list(public.values())
     scales = any(has_units(x, block) for x in of_sets)
     found = [moments(x, standardise=scales, centre=True, block=block) for x in of_sets]
-    centre, scale = (
-        None if each[0] is None else np.median(each, axis=0).astype(np.float32)
-        for each in zip(*found, strict=True)
-    )
-    return centre, scale
+    means, spreads = zip(*found, strict=True)
+    centre: Array = np.median(means, axis=0).astype(np.float32)
+    return centre, np.median(spreads, axis=0).astype(np.float32) if scales else None
 
 
 def _elsewhere(

@@ -148,9 +148,11 @@ def test_a_command_says_what_does_not_fit_before_anything_is_spent(
     PRIVATE.to_csv(tmp_path / "ward.csv", index=False)
     ({"right": PUBLIC} | harmed(PUBLIC))[harm].to_csv(tmp_path / "public.csv", index=False)
     public = str(tmp_path / "public.csv")
-    asked = [command, *(["pillar"] if command == "run" else []), "--range", "age=0:120", "hb=5:20"]
+    asked = [command, "--range", "age=0:120", "hb=5:20"]
     asked += ["--dataset", str(tmp_path / "ward.csv")]
-    asked += ["--public", public] if command == "run" else ["--candidates", public]
+    asked += (
+        ["--method", "pillar", "--public", public] if command == "run" else ["--candidates", public]
+    )
     asked += [] if command == "advise" else ["--epsilon", "1"]
     if command == "choose":
         monkeypatch.setattr(commands.advise, "choose", Mock(side_effect=DataError("spent")))
