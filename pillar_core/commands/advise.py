@@ -2,13 +2,17 @@
 `choose`: within ε, and trained."""
 
 import argparse
+import contextlib
 import dataclasses
 import json
+import sys
 
 from pillar_core.arrays import Json
 from pillar_core.commands import export
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
+from pillar_core.data.encoding import misfits
+from pillar_core.errors import DataError
 from pillar_core.runs.models import guarantee_card
 from pillar_core.studies.advice import Advice, Prediction, advise, choose
 from pillar_core.studies.advice.prediction import IN_WORDS
@@ -131,6 +135,10 @@ def _choose(options: argparse.Namespace) -> int:
         name: getattr(options, name)
         for name in ("epsilon", "delta", "relation", "methods", "backbones")
     }
+    for name in filter(is_table_file, options.candidates):
+        with contextlib.suppress(DataError):  # the choice says what it leaves out
+            for note in misfits(shared.public_of(name, split.features).notes):
+                print(f"note: {name}: {note}", file=sys.stderr)
     export.begin(options, split, "A choice and a training", lambda: options.epsilon)
     choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
     record = export.count(options, choice.record, choice.split)

@@ -12,7 +12,7 @@ from pillar_core import params, texts
 from pillar_core.arrays import Json
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
-from pillar_core.data import DATASETS, raw
+from pillar_core.data import DATASETS, raw, recipes
 from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
@@ -104,6 +104,15 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         "--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself"
     )
     group.add_argument(
+        "--range",
+        dest="ranges",
+        metavar="COLUMN=LOW:HIGH",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="what columns of numbers can hold, in their unit; public rows are compared with it",
+    )
+    group.add_argument(
         "--recipe",
         metavar="FILE",
         help="how a table becomes numbers (default: as the first public table)",
@@ -182,7 +191,7 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     }
     drawn = split(features, public=pairs, text_embeddings=_class_names(options, features), **how)
     if is_table_file(options.dataset):
-        for note in (*features.notes, *(pairs.notes if pairs else ()), *drawn.notes):
+        for note in dict.fromkeys((*features.notes, *(pairs.notes if pairs else ()), *drawn.notes)):
             print(f"note: {note}", file=sys.stderr)
     return drawn
 
@@ -258,15 +267,16 @@ def private_of(
         getattr(options, "backbone", None),
     )
     encoder = str(backbone) if texts.is_encoder(backbone) else None
-    roles = Roles(*named, None if most == 1 else most, options.text, encoder)
+    ranges = recipes.ranges_of(",".join(options.ranges))
+    roles = Roles(*named, None if most == 1 else most, options.text, encoder, ranges)
     if is_table_file(name):
         return raw.read_private(
             name, roles, [public_name for public_name in public if is_table_file(public_name)]
         )
     if roles:
         raise SettingError(
-            "--label, --person, --leave-out, --text and --recipe go with a table (csv, parquet);"
-            f" got {name!r}."
+            "--label, --person, --leave-out, --text, --range and --recipe go with a table (csv,"
+            f" parquet); got {name!r}."
         )
     return features_of(name, getattr(options, "backbone", None), settings or {})
 

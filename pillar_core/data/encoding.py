@@ -66,6 +66,9 @@ _PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar(
 CENTRED = (
     "The median of the public rows was taken off large numbers, which 32 bits would make equal"
 )
+MISFIT = 0.05
+"""Share of a public column's numbers outside the stated range, beyond which it does not fit."""
+MISFITS = "Public numbers do not fit the range that you stated, perhaps for another unit"
 FEWEST_NAMES = 10
 """More words than these, each of which occurs once, name something."""
 
@@ -391,6 +394,7 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
     beginnings = text_beginnings(frame, columns, recipe)
     notes = (
+        *misfit_notes(frame, columns, recipe),
         *unknown_word_notes(frame, columns, recipe),
         *text_notes(frame, columns, recipe, beginnings),
     )
@@ -563,6 +567,25 @@ def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: R
             )
     cells = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
     return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
+
+
+def misfit_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+    """A note on the columns of public rows that do not fit the ranges that were stated, of which
+    more than `MISFIT` of the numbers lie outside."""
+    said = []
+    for name in (column.name for column in columns if column.name in recipe.ranges):
+        low, high = recipe.ranges[name]
+        values = _numbers(frame[name])
+        values = values[np.isfinite(values)]
+        outside = int(((values < low) | (values > high)).sum())
+        if outside > MISFIT * len(values):
+            said.append(f"{outside:,} of {len(values):,} of {name!r} ({low:g} to {high:g})")
+    return [f"{MISFITS}: {join(said)}."] if said else []
+
+
+def misfits(notes: Iterable[str]) -> tuple[str, ...]:
+    """Of the notes on public rows, what `misfit_notes` says."""
+    return tuple(note for note in notes if note.startswith(MISFITS))
 
 
 def replaced_cell_notes(

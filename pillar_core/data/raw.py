@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class Roles:
     `rows_per_person`: how many of a person's count.
 
     `text`: the column whose texts become numbers; `encoder`: the name of what makes them,
-    `texts.NAME` where nobody names one.
+    `texts.NAME` where nobody names one. `ranges`: (low, high) of columns of numbers, in their unit.
     """
 
     label: str | None = None
@@ -62,13 +62,14 @@ class Roles:
     rows_per_person: int | None = None
     text: str | None = None
     encoder: str | None = None
+    ranges: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether anything is said."""
         return any(
             value is not None and value != ()
             for value in (self.label, self.person, tuple(self.leave_out), self.recipe, self.text)
-        )
+        ) or bool(self.ranges)
 
 
 def is_table(source: object) -> bool:
@@ -127,7 +128,9 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
         else texts.identity_of(roles.encoder, network=True)
     )
     recipe = dataclasses.replace(
-        recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person, encoder=encoder
+        recipes.with_ranges(recipe, roles.ranges),
+        rows_per_person=roles.rows_per_person or recipe.rows_per_person,
+        encoder=encoder,
     )
     if (
         recipe.person is not None and recipe.person not in frame.columns

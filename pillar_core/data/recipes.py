@@ -1,6 +1,7 @@
 """Recipes as files: how a table became numbers, as JSON that pages, commands and `load_features`
 write and read alike."""
 
+import dataclasses
 import json
 import math
 from collections import Counter
@@ -58,6 +59,43 @@ def form_of(recipe: Recipe) -> dict[str, Any]:
         | more
         | ({"rows_per_person": recipe.rows_per_person} if recipe.rows_per_person > 1 else {})
     )
+
+
+def ranges_of(text: str) -> dict[str, tuple[float, float]]:
+    """Ranges by column, from "hb=5:20, age=0:120", as pages and commands take them. Raises
+    DataError: what cannot be read."""
+    ranges = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, ends = part.rpartition("=")
+        try:
+            low, high = map(float, ends.split(":"))
+        except ValueError:
+            raise DataError(
+                f"ranges are written COLUMN=LOW:HIGH, with commas between them; got {part!r}."
+            ) from None
+        ranges[name.strip()] = (low, high)
+    return ranges
+
+
+def with_ranges(recipe: Recipe, ranges: Mapping[str, tuple[float, float]]) -> Recipe:
+    """The recipe with the ranges that somebody states of its columns of numbers. Raises DataError:
+    another column, or a range whose ends are no two numbers, the smaller first."""
+    numbers = [
+        column.name
+        for column in recipe.columns
+        if column.kind == NUMBERS and column.name not in recipe.categories
+    ]
+    for name, ends in ranges.items():
+        if name not in numbers:
+            raise DataError(
+                f"a range is stated of {name!r}, which is no column of numbers that is used; these"
+                f" are {join(numbers)}."
+            )
+        if len(ends) != 2 or not -math.inf < ends[0] < ends[1] < math.inf:
+            raise DataError(
+                f"the range of column {name!r} must be two numbers, the smaller first; got {ends}."
+            )
+    return dataclasses.replace(recipe, ranges={**recipe.ranges, **ranges})
 
 
 def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:

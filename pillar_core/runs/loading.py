@@ -2,7 +2,7 @@
 `features`."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ def load_features(
     recipe: str | Path | Values | None = None,
     public: Any = None,
     text: str | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.
 
@@ -65,6 +66,9 @@ def load_features(
         each by itself (default: the one that alone can be it, where nothing else
             is to learn from or `backbone` names an encoder of texts); a list of texts, or a pair
             (texts, labels), needs no name.
+        ranges: (low, high) of columns of numbers of a table, as anybody may know them, in their
+            unit: numbers outside count as the nearest end, and public rows that do not fit have
+            a note.
 
     Raises DataError: a file or rows that cannot be used, every reason with row numbers; or weights
     of another network. SettingError: a backbone for what is features already, or a device, batch
@@ -76,7 +80,7 @@ def load_features(
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
     encoder = str(backbone) if texts.is_encoder(backbone) else None
-    roles = Roles(label, person, tuple(leave_out), recipe, text=text, encoder=encoder)
+    roles = Roles(label, person, tuple(leave_out), recipe, None, text, encoder, ranges or {})
     rows: Dataset | FeatureSet
     if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
         source = objects.read_object(source)
@@ -94,8 +98,8 @@ def load_features(
         rows = raw.read_private(source, roles, () if public is None else (public,))
     elif roles or public is not None:
         raise SettingError(
-            "label, person, leave_out, recipe, public and text go with tables: a csv or parquet"
-            " file, or a DataFrame."
+            "label, person, leave_out, recipe, public, text and ranges go with tables: a csv or"
+            " parquet file, or a DataFrame."
         )
     else:
         rows = read(source, keys=keys)

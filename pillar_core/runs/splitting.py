@@ -12,6 +12,7 @@ from pillar_core import checks, splits
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, matching, raw, scratch, uploads
+from pillar_core.data.encoding import misfits
 from pillar_core.data.images.decoding import resize
 from pillar_core.data.partition import without_drawn_test
 from pillar_core.data.persons import persons_of
@@ -217,7 +218,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
     Raises DataError: columns that the public rows lack, by name.
     """
     public, notes = matching.by_name(without_drawn_test(public), private)
-    notes = (*notes, *matching.of_other_units(public, private))
+    notes = (*misfits(public.notes), *notes, *matching.of_other_units(public, private))
     if (
         private.pixel_shape is None
         or public.images is None

@@ -112,10 +112,10 @@ class ClassSums:
     n: int
 
 
-def unit(x: Array, centre: Array) -> Array:
-    """(n, d) float32 rows x − centre at unit L2 norm; a row that is the centre becomes 0, one that
-    is no number too."""
-    return Transform(mean=centre, normalise=True)(x)
+def unit(x: Array, centre: Array, scale: Array | None = None) -> Array:
+    """(n, d) float32 rows (x − centre) / scale at unit L2 norm; a row that is the centre becomes 0,
+    one that is no number too."""
+    return Transform(mean=centre, scale=scale, normalise=True)(x)
 
 
 def public_centre(public: Sequence[Array]) -> Array:
@@ -130,16 +130,17 @@ def release_class_sums(
     n: int,
     centre: Array,
     *,
+    scale: Array | None = None,
     noise_multiplier: float,
     noise: Stream,
     ledger: Ledger,
 ) -> ClassSums:
-    """The class sums of the private train rows with their noise; n is their nominal number. Zero
-    noise releases nothing private."""
+    """The class sums of the private train rows with their noise; n is their nominal number, centre
+    and scale are public. Zero noise releases nothing private."""
     mechanism = GaussianMechanism(
         noise_multiplier, SENSITIVITY, noise, ledger, label="noised class sums"
     )
-    units = unit(private.x_train, centre)
+    units = unit(private.x_train, centre, scale)
     if mechanism.is_exact:
         whole = exact.class_sums(units, np.asarray(private.y_train), n_classes=private.n_classes)
         return ClassSums(

@@ -55,6 +55,11 @@ def in_words(guarantee: str) -> Promise:
     return {ADDED: float(added), REPLACED: float(replaced)}
 
 
+def with_names(one: FeatureSet) -> FeatureSet:
+    """The rows as a table, whose columns have names, and units where public rows are judged."""
+    return dataclasses.replace(one, names=tuple(f"column {place}" for place in range(D)))
+
+
 def trimmed(private: FeatureSet, relation: str, seed: int | None) -> Promise:
     return in_words(
         pc.screening.trim(
@@ -103,6 +108,13 @@ def chosen(
     return {guarantee.relation: guarantee.epsilon.upper}
 
 
+def chosen_of_table(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+    """Columns with names, one set of which is in another unit."""
+    sides = {name: with_names(one) for name, one in CANDIDATES.items()}
+    sides["far"] = dataclasses.replace(sides["far"], x_train=10 * sides["far"].x_train)
+    return chosen(with_names(private), relation, seed, candidates=sides)
+
+
 def chosen_with_backbone(private: FeatureSet, relation: str, seed: int | None) -> Promise:
     """The rows as images of large pixels, through one of two backbones, and one of two learners."""
     asked: dict[str, Any] = {
@@ -148,6 +160,7 @@ ONE_RELEASE: dict[str, Ask] = {
     "paid choice, unlabelled": functools.partial(
         chosen, candidates={name: without_labels(one) for name, one in CANDIDATES.items()}
     ),
+    "paid choice of a table": chosen_of_table,
 }
 """Those whose first release is their own, and hangs on the rows alone."""
 ANSWERS: dict[str, Ask] = {

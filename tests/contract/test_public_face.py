@@ -23,7 +23,8 @@ SIGNATURES = {
     "load_images": "(path)",
     "load_features": (
         "(source, backbone=None, *, weights=None, device='auto', batch_size=64, label=None,"
-        " person=None, leave_out=(), keys=None, recipe=None, public=None, text=None)"
+        " person=None, leave_out=(), keys=None, recipe=None, public=None, text=None,"
+        " ranges=None)"
     ),
     "features": "(x_train, y_train, x_test=None, y_test=None, classes=None)",
     "split": (

@@ -13,14 +13,16 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, bring_on_data, linked, widget, words
+from pages.frame import history
 from pages.frame.settings import Settings
 from pillar_core import accounting, store
-from pillar_core.data import persons, reader, uploads
+from pillar_core.data import encoding, persons, reader, uploads
 from pillar_core.data.parts import COLUMNS_SEEN, NO_EPSILON
 from pillar_core.jobs import api
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
+from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
@@ -557,6 +559,50 @@ def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:
     assert "came in another order" in words(app)
     app.button(key="use-upload").click().run()
     assert uploads.load(str(linked(app)["public"])).names == ("b", "a")
+
+
+def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start: Start) -> None:
+    rows = (f"{100 + 1.5 * index},{(-1) ** index},{index // 2 % 2}" for index in range(40))
+    public = "\n".join(["a,b,label", *rows])
+    app = (
+        start("data")
+        .file_uploader(key="upload")
+        .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
+        .run()
+    )
+    app.file_uploader(key="upload-candidates").set_value(
+        [("open.csv", public.encode(), "text/csv")]
+    ).run()
+    app.text_input(key="upload-ranges").set_value("a=0:200").run()
+    assert encoding.MISFITS not in words(app)
+    app.text_input(key="upload-ranges").set_value("a=0:2").run()
+    assert f"{encoding.MISFITS}: 40 of 40 of 'a' (0 to 2)" in words(app)
+    app.text_input(key="upload-ranges").set_value("a=100").run()
+    assert "COLUMN=LOW:HIGH" in words(app)
+    app.text_input(key="upload-ranges").set_value("a=0:2").run()
+    app.button(key="use-upload").click().run()
+    assert uploads.load(str(linked(app)["data"])).recipe["columns"][0]["high"] == 2
+
+
+def test_medians_beside_public_ones_are_a_look_at_private_rows(start: Start) -> None:
+    public = "\n".join(
+        ["a,b,label", *(f"{10 + index},{(-1) ** index},{index // 2 % 2}" for index in range(40))]
+    )
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("rows.csv", NUMBERS.encode(), "text/csv")]).run()
+    app.file_uploader(key="upload-candidates").set_value(
+        [("open.csv", public.encode(), "text/csv")]
+    ).run()
+    app.button(key="use-upload").click().run()
+    app.switch_page("pages/answer.py").run()
+    settings = Settings(data=str(linked(app)["data"]))
+    assert not app.dataframe
+    assert not history.in_sight(settings, [])
+    app.toggle(key="local-widget.answer-look").set_value(True).run()
+    medians = next(item.value for item in app.dataframe if "private rows" in item.value)
+    assert medians.loc["a"].max() == 29.5
+    assert medians.loc["a", "private rows"] < 2
+    assert history.in_sight(settings, []) == IN_SIGHT
 
 
 def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(

@@ -1,6 +1,7 @@
 """What the answer shows: the sentence with its numbers, three figures, and what test rows say of
 it."""
 
+import contextlib
 import dataclasses
 from typing import Any
 
@@ -24,6 +25,8 @@ from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import model, question
 from pages.parts.curves import panels
 from pillar_core import metrics, plots
+from pillar_core.errors import DataError
+from pillar_core.runs import splitting
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words
 from pillar_core.studies.compare import learners as compare
@@ -151,6 +154,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         return
     history.look(settings)
     badges.show(Provenance.NON_PRIVATE)
+    _show_medians(settings, names)
     choices = _choices(settings, advice, names)
     seeds = list(range(settings.seed, settings.seed + SEEDS))
     grids = [
@@ -216,6 +220,26 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         "Confusion matrix and misread rows, on Curves",
         changes=_in_explore(advice) | {"view": "classes"},
     )
+
+
+def _show_medians(settings: Settings, names: list[str]) -> None:
+    """The median of each column of private rows beside those of public tables, where columns have
+    names."""
+    split = core.split(settings)
+    if split.features.names is None:
+        return
+    columns = {"private rows": split.features.x_train[split.private]}
+    for name in (name for name in names if name != PART):
+        with contextlib.suppress(DataError):  # the reasons of the advice say what does not fit
+            public, _ = splitting.match_private(core.candidate(name, settings), split.features)
+            columns[question.title(name)] = public.x_train
+    if len(columns) > 1:
+        medians = {
+            title: pd.DataFrame(x, columns=list(split.features.names)).median()
+            for title, x in columns.items()
+        }
+        st.dataframe(pd.DataFrame(medians), key="answer-medians")
+        st.caption("Median of each column: a column in another unit has another size.")
 
 
 def _choices(settings: Settings, advice: Advice, names: list[str]) -> dict[str, Settings]:

@@ -198,6 +198,8 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         else encoding.learn_recipe(known, columns, label=label, left_out=left_out)
     )
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
+    if public and any(column.kind == encoding.NUMBERS for column in columns):
+        recipe = _with_ranges(recipe, columns, problems)
     if problems:
         st.info("**Still to say:**", icon=":material/help:")
         brought.list_lines(problems)
@@ -228,7 +230,9 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
                 *splitting.match_private(public_rows, rows)[1],
             )
             public_notes += [
-                f"{Path(title).name}: {note}" for note in said if note not in rows.notes
+                f"{Path(title).name}: {note}"
+                for note in dict.fromkeys(said)
+                if note not in rows.notes
             ]
     unnamed = answers.unnamed_files()
     if not sources:
@@ -538,6 +542,29 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
         if len(numbers) == 3:
             fills[column.name] = numbers[2]
     return Recipe(label, tuple(left_out), categories, fills, ranges)
+
+
+def _with_ranges(recipe: Recipe, columns: tuple[Column, ...], problems: list[str]) -> Recipe:
+    """The recipe with ranges that somebody states though public rows scale the columns; what is
+    wrong with them joins the problems."""
+    ranges = str(
+        st.text_input(
+            "What can columns of numbers hold, in your unit?",
+            help="From what anybody may know, not from the rows. Public rows are compared with it:"
+            " another unit shows. Numbers outside count as the nearest end.",
+            placeholder="optional: age=0:120, hb=5:20",
+            key=local.unlinked_key("upload-ranges", FILE),
+        )
+        or ""
+    )
+    used = tuple(column for column in columns if column.name not in recipe.left_out)
+    try:
+        return recipes.with_ranges(
+            dataclasses.replace(recipe, columns=used), recipes.ranges_of(ranges)
+        )
+    except DataError as error:
+        problems += error.problems
+    return recipe
 
 
 def _answer(name: str, hint: str, example: str) -> str:

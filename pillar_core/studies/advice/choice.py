@@ -3,7 +3,8 @@ with the rest of it.
 
 One Gaussian release of the private rows' class sums, around a centre that public rows fix, with
 `SHARE` of μ². All else is read off it: the class signal that each set's directions keep, and that
-of all features, which decides whether no public set is taken.
+of all features, which decides whether no public set is taken, and whether a table lies elsewhere
+than the private rows (`screening.elsewhere`), which then loses to none.
 
 Guarantee: (ε, δ) for choice and training together, the same whatever is chosen. A row enters one
 column of the sums with norm at most 1, so they are one Gaussian of √SHARE·μ (a replaced row 2, a
@@ -25,8 +26,10 @@ import numpy as np
 
 from pillar_core import accounting, splits
 from pillar_core import ledger as events
+from pillar_core.arrays import Array
 from pillar_core.backbones.cards import identity_of
-from pillar_core.data import uploads
+from pillar_core.data import raw, uploads
+from pillar_core.data.encoding import misfits
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger, compose
@@ -45,6 +48,8 @@ from pillar_core.runs.splitting import (
 )
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
+from pillar_core.screening.elsewhere import column_elsewhere
+from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.advice import prediction
 from pillar_core.studies.advice.prediction import NONE, OWN, Predicted, Prediction, kind_of, predict
 from pillar_core.studies.advice.simulation import (
@@ -213,7 +218,8 @@ def choose(
     )
     left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
     reasons = (
-        why,
+        *(f"{side}: {note}" for side, rows in sides.items() for note in misfits(rows.notes)),
+        *why,
         *rehearsal,
         *first.narrower,
         price,
@@ -454,27 +460,36 @@ def _training(
 
 def _choose_set(
     sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, streams: Streams
-) -> tuple[str, bool, str]:
+) -> tuple[str, bool, tuple[str, ...]]:
     """(the name of the choice, whether its rows look like the private ones, why), from one release
-    of the private rows' class sums."""
+    of the private rows' class sums. What lies elsewhere loses to no public rows."""
+    alone = sides[NONE]
     public = {name: rows.public_x for name, rows in sides.items() if name != NONE}
-    centre = class_signal.public_centre(list(public.values()))
+    centre, scale = _coordinates(public, alone.features)
     bases = {
-        name: class_signal.Candidate.of(class_signal.unit(x[: class_signal.ROWS], centre))
+        name: class_signal.Candidate.of(class_signal.unit(x[: class_signal.ROWS], centre, scale))
         for name, x in public.items()
     }
-    alone = sides[NONE]
     noise = streams.secret("choice")
     private = _private_rows(alone)
     release = class_signal.release_class_sums(
         private,
         alone.facts.n_private,
         centre,
+        scale=scale,
         noise_multiplier=noise_multiplier,
         noise=noise,
         ledger=Ledger(),
     )
-    signals = {name: float(class_signal.signal(release, basis)[0]) for name, basis in bases.items()}
+    elsewhere = _elsewhere(release, sides, centre, scale)
+    signals = {
+        name: float(class_signal.signal(release, basis)[0])
+        for name, basis in bases.items()
+        if name not in elsewhere
+    }
+    said = tuple(elsewhere.values())
+    if not signals:
+        return NONE, False, said
     best = max(signals, key=lambda name: signals[name])
     apart = release.sums - release.sums.mean(axis=1, keepdims=True)
     places = len(centre) * (private.n_classes - 1)
@@ -490,15 +505,70 @@ def _choose_set(
         return (
             best,
             best == OWN,
-            f"{strength}, too little to do without directions: {best} keeps the most of it",
+            (*said, f"{strength}, too little to do without directions: {best} keeps the most"),
         )
     if best != OWN and share < NEAR:
         return (
             NONE,
             False,
             (
+                *said,
                 f"{strength}, and {best}, the best set, keeps {share:.0%} of it: all features keep"
-                " more"
+                " more",
             ),
         )
-    return best, True, f"{strength}, of which {best} keeps {kept}"
+    return best, True, (*said, f"{strength}, of which {best} keeps {kept}")
+
+
+def _coordinates(public: Mapping[str, Array], rows: FeatureSet) -> tuple[Array, Array | None]:
+    """The (d,) centre, and scale or None, that public rows give the class sums.
+
+    Of columns with names they are the medians over the candidates, which one bad set among three
+    cannot move; where the split has public rows of its own, theirs. Such columns are scaled where
+    learners standardise them, so that each counts, whatever its unit.
+    """
+    if rows.names is None:
+        return class_signal.public_centre(list(public.values())), None
+    block = rows.text_block
+    of_sets = [public[OWN]] if OWN in public else list(public.values())
+    scales = any(has_units(x, block) for x in of_sets)
+    found = [moments(x, standardise=scales, centre=True, block=block) for x in of_sets]
+    means, spreads = zip(*found, strict=True)
+    centre: Array = np.median(means, axis=0).astype(np.float32)
+    return centre, np.median(spreads, axis=0).astype(np.float32) if scales else None
+
+
+def _elsewhere(
+    release: class_signal.ClassSums,
+    sides: Mapping[str, SemiPrivateSplit],
+    centre: Array,
+    scale: Array | None,
+) -> dict[str, str]:
+    """Of the sets whose columns have names, those that lie elsewhere than the private rows: a
+    sentence each.
+
+    Not asked of the numbers of a text, which have no unit, of private rows that were drawn as
+    public ones, and of made-up rows, which are like nobody's.
+    """
+    alone = sides[NONE]
+    names = alone.features.names or ()
+    judged = np.flatnonzero([not name.startswith("text[") for name in names])
+    said = {}
+    for name, rows in sides.items():
+        if name in (OWN, NONE) or rows.public_name == raw.MADE_UP_NAME or not len(judged):
+            continue
+        column = column_elsewhere(
+            release,
+            class_signal.unit(rows.public_x, centre, scale),
+            rows.public_y,
+            judged,
+            n_sets=len(sides) - 1,
+            rows_per_person=alone.rows_per_person or 1,
+        )
+        if column is not None:
+            said[name] = (
+                f"{uploads.title_of(name)} lies elsewhere than the private rows, furthest in the"
+                f" column {names[column]!r}, so it was not taken: another unit, other persons or"
+                " another share of classes would look so"
+            )
+    return said

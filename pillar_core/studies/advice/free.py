@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import checks
+from pillar_core.data.encoding import misfits
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
@@ -103,7 +104,7 @@ def advise(
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
-    sides, refused = _sides(split, candidates)
+    sides, refused, said = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(
             f"alike names {', '.join(strangers)}, which is no candidate; candidates are"
@@ -111,6 +112,7 @@ def advise(
         )
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
     of_sets = (
+        *said,
         *_transfers(sides, seed or 0),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
@@ -247,29 +249,30 @@ def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
 
 def _sides(
     split: SemiPrivateSplit, candidates: Mapping[str, Any] | None
-) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
-    """By name, the split without its rows beside each candidate, and beside none; and why others do
-    not fit."""
+) -> tuple[dict[str, SemiPrivateSplit], dict[str, str], list[str]]:
+    """By name, the split without its rows beside each candidate, and beside none; why others do not
+    fit; and where those that do miss ranges that were stated."""
     blind = simulation.blind(split)
     nothing = {NONE: beside(blind, None)}
     if not candidates:
-        return {OWN: blind} | nothing if len(split.public_x) else nothing, {}
+        own = {OWN: blind} | nothing if len(split.public_x) else nothing
+        return own, {}, list(misfits(split.notes))
     if NONE in candidates:
         raise SettingError(
             f"a candidate cannot be named {NONE!r}, which stands for no public rows; give it"
             " another name."
         )
-    sides, refused = {}, {}
+    sides, refused, said = {}, {}, []
     for name, data in candidates.items():
         try:
-            sides[name] = simulation.blind(
-                split, match_private(public_features(data, split.features), split.features)[0]
-            )
+            public = public_features(data, split.features)
+            sides[name] = simulation.blind(split, match_private(public, split.features)[0])
+            said += [f"{name}: {note}" for note in misfits(public.notes)]
         except DataError as problem:
             refused[name] = str(problem)
     if not sides:
         raise DataError(*(f"{name}: {why}" for name, why in refused.items()))
-    return sides | nothing, refused
+    return sides | nothing, refused, said
 
 
 def _grounds(

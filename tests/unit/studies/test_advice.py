@@ -353,7 +353,7 @@ def test_what_the_choice_promises_hangs_on_no_choice(sets, monkeypatch):
     for name in (*public, "none"):
         with monkeypatch.context() as patch:
             patch.setattr(
-                choice_module, "_choose_set", lambda *_, name=name: (name, True, "forced")
+                choice_module, "_choose_set", lambda *_, name=name: (name, True, ("forced",))
             )
             found.append(pc.choose(private, public, epsilon=1.0))
     assert [one.public for one in found] == [*public, "none"]
