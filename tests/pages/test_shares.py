@@ -64,7 +64,7 @@ FREE = {
     "panels": ["_figure"],
     "projection": ["_complete", "rows"],
     "lesson": ["_figure"],
-    "receipts": ["account"],
+    "receipts": ["contents"],
     "results": ["_lines"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the
@@ -405,7 +405,7 @@ def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things
     free = [
         (path.stem, name)
         for path, source in sources.items()
-        for name in re.findall(r"is_free=True,?\s*\)(?:\ndef |\()([\w.]+)", source)
+        for name in re.findall(r"is_free=True,?\s*\)(?:\ndef |\(\s*)([\w.]+)", source)
     ]
     assert sorted(free) == [(module, name) for module in sorted(FREE) for name in FREE[module]]
     assert not [path for path, source in sources.items() if "st.cache_" in source]
@@ -419,7 +419,7 @@ def test_a_visitors_link_looks_at_no_set_in_files(
     looked = []
     monkeypatch.setattr(
         DatasetCard,
-        "start",
+        "home",
         lambda card, root=None: looked.append(card.name) or places.home(card.name, root),
     )
     app = start("runs", runs="view:plan", controls="plan-data:openml:riccardo")
