@@ -289,17 +289,16 @@ def score_against_accuracy(
     with spearman, p_value, sets; baseline: the mean accuracy without public data; learner: what was
     trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy").set_index("public")
-    percent = 100 * means["mean"]
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
     figure = go.Figure()
     for public, colour, symbol in told_apart(list(rows["public"]), mode):
-        row = rows[rows["public"] == public].iloc[0]
+        row, measured = rows[rows["public"] == public].iloc[0], means.loc[[public]]
         label = (titles or {}).get(public, public)
         hover = f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %"
         marks.dots(
             figure,
             [row["value"]],
-            [percent[public]],
+            [100 * float(measured["mean"].iloc[0])],
             colour,
             size=13,
             hover=hover,
@@ -307,7 +306,7 @@ def score_against_accuracy(
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",
-            error_y=marks.reach(means.loc[[public]], fade(colour, 0.7), thickness=1.5),
+            error_y=marks.reach(measured, fade(colour, 0.7), thickness=1.5),
         )
     if baseline is not None:
         figure.add_hline(
