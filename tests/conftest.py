@@ -24,7 +24,6 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.backbones import shipped
 from pillar_core.data.sets import embedded
-from pillar_core.types import SemiPrivateSplit
 from statistical import errors
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -65,7 +64,7 @@ hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
+def shared():
     """The folder of real data, papers' tables and oracles; tests that need it skip where it is
     absent or empty."""
     folder = Path(os.environ.get("PILLAR_SHARED", REPOSITORY.parent / "shared"))
@@ -78,7 +77,7 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_cache_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_cache_of_this_worker(tmp_path_factory):
     """Tests that ask for no cache of their own neither read the user's nor share one with other
     workers."""
     with pytest.MonkeyPatch.context() as patch:
@@ -87,14 +86,14 @@ def own_cache_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def own_cache(monkeypatch, tmp_path):
     """An empty cache of this test alone."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> tuple[str, Path, Any]:
+def tiny(tmp_path):
     """(name, weights, model) of an open_clip model small enough to make here, its weights drawn at
     random and saved."""
     open_clip = pytest.importorskip("open_clip", reason="open_clip is not installed")
@@ -114,13 +113,13 @@ def tiny(tmp_path: Path) -> tuple[str, Path, Any]:
 
 
 @pytest.fixture(scope="session")
-def split() -> SemiPrivateSplit:
+def split():
     """Digits, of which a tenth is public."""
     return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def unpacked_once() -> Iterator[None]:
+def unpacked_once():
     """Sets and features that come with the library are unpacked once a worker, half a second each
     time, and copied for who reads them."""
     rows, features = functools.cache(embedded.read_npz), functools.cache(shipped.unpack_features)
@@ -145,7 +144,7 @@ class Fresh:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def fresh_draws_are_counted() -> Iterator[None]:
+def fresh_draws_are_counted():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rng.SystemStream, "words", Fresh.counted(rng.SystemStream.words))
         patch.setattr(rng, "secrets", SimpleNamespace(randbits=Fresh.counted(secrets.randbits)))

@@ -2,7 +2,6 @@
 folder."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def install(folder: Path, entries: str = ENTRIES) -> None:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(tmp_path, monkeypatch):
     """A folder that this process imports from until the test ends; its registries are read as if
     for the first time."""
     folder = tmp_path / "site"

@@ -27,7 +27,7 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A folder with the wheel and the source distribution."""
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run(
@@ -40,7 +40,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(built, tmp_path_factory):
     """The wheel in an empty folder, its requirements being here already."""
     target = tmp_path_factory.mktemp("target")
     (wheel,) = built.glob("*.whl")

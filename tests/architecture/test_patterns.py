@@ -116,19 +116,17 @@ def shared(pattern: str) -> list[str]:
         r"(?:\w+\s?)*",
     ],
 )
-def test_a_pattern_that_reads_a_text_in_many_ways_is_seen(pattern: str) -> None:
+def test_a_pattern_that_reads_a_text_in_many_ways_is_seen(pattern):
     assert shared(pattern)
 
 
-def test_no_pattern_reads_a_text_in_many_ways() -> None:
+def test_no_pattern_reads_a_text_in_many_ways():
     every = dict(patterns())
     assert len(every) > 50
     assert not {place: pattern for place, pattern in every.items() if shared(pattern)}
 
 
-def test_long_cells_that_do_not_fit_are_refused_at_once() -> (
-    None
-):  # of each, the old patterns took at least the square of its length
+def test_long_cells_that_do_not_fit_are_refused_at_once():  # of each, the old patterns took at least the square of its length
     assert use.NUMBERS.fullmatch("".join(f"{number}\n" for number in range(100_000)) + "\n") is None
     assert use.NUMBERS.fullmatch("1" * 100_000 + "\n\n") is None
     for cell in (

@@ -26,7 +26,7 @@ def _declared() -> dict[str, str]:
     }
 
 
-def test_list_knows_every_registry_of_the_code() -> None:
+def test_list_knows_every_registry_of_the_code():
     calls = sum(
         len(re.findall(rb"= \w*Registry\(", path.read_bytes()))
         for path in (REPOSITORY / "pillar_core").rglob("*.py")
@@ -36,7 +36,7 @@ def test_list_knows_every_registry_of_the_code() -> None:
     assert all(len(registry) for registry in WHAT.values())
 
 
-def test_the_documentation_names_every_registry_its_module_and_its_group() -> None:
+def test_the_documentation_names_every_registry_its_module_and_its_group():
     text = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| `([a-z-]+)` \| [^|]+ \| `([\w.]+)` \| (.*?) ?\|$", text, flags=re.MULTILINE
@@ -52,7 +52,7 @@ def test_the_documentation_names_every_registry_its_module_and_its_group() -> No
     assert found == expected
 
 
-def test_the_table_of_scores_is_generated() -> None:
+def test_the_table_of_scores_is_generated():
     table = re.search(
         r"<!-- scores -->\n(.*?)<!-- /scores -->",
         PUBLIC_DATA.read_text(encoding="utf-8"),

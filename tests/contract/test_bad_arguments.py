@@ -247,7 +247,7 @@ def bad_values(annotation: str) -> list[Any]:
 WORDS = {"relation", "accountant", "sampler", "model", "kind", "part", "axis", "device", "method"}
 
 
-def test_a_bad_argument_is_refused_by_an_error_of_ours() -> None:
+def test_a_bad_argument_is_refused_by_an_error_of_ours():
     offenders = []
     for function, arguments in calls().items():
         place = (
@@ -277,7 +277,7 @@ def test_a_bad_argument_is_refused_by_an_error_of_ours() -> None:
     assert not offenders, "\n".join(offenders)
 
 
-def test_a_thing_of_another_kind_is_refused_by_an_error_of_ours() -> None:
+def test_a_thing_of_another_kind_is_refused_by_an_error_of_ours():
     offenders, every = [], calls()
     assert {
         item for item in (getattr(pc, name) for name in pc.__all__) if inspect.isfunction(item)
@@ -324,7 +324,7 @@ def test_a_thing_of_another_kind_is_refused_by_an_error_of_ours() -> None:
                 registry[value]
 
 
-def test_what_can_be_meant_is_taken(tmp_path: Path) -> None:
+def test_what_can_be_meant_is_taken(tmp_path):
     x = rng.stream(1, "what is meant").standard_normal((60, 3))
     y = np.array(["well", "sick"])[np.arange(60) % 2]
     features = pc.load_features(x, y)
@@ -386,14 +386,12 @@ def test_what_can_be_meant_is_taken(tmp_path: Path) -> None:
         (lambda features: pc.statement(features), "record = pc.run"),
     ],
 )
-def test_the_likeliest_mistakes_are_answered_by_what_to_write(
-    ask: Callable[[Any], Any], said: str
-) -> None:
+def test_the_likeliest_mistakes_are_answered_by_what_to_write(ask, said):
     with pytest.raises(SettingError, match=said):
         ask(pc.features(np.eye(4), [0, 1, 0, 1]))
 
 
-def test_messages_say_parameter_expectation_and_what_was_given_without_data() -> None:
+def test_messages_say_parameter_expectation_and_what_was_given_without_data():
     with pytest.raises(SettingError, match=r"^steps must be a whole number; got list\.$"):
         pc.epsilon(1.0, steps=[1234])  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(
@@ -415,7 +413,7 @@ def test_messages_say_parameter_expectation_and_what_was_given_without_data() ->
 @pytest.mark.parametrize(
     "source", ["/etc", "~nosuch", "a" * 5_000, "a" * 5_000 + ".npz", "nul\0.npz", ""]
 )
-def test_hostile_paths_and_names(source: str) -> None:
+def test_hostile_paths_and_names(source):
     for read in (
         pc.load_features,
         pc.load_images,
@@ -429,9 +427,9 @@ def test_hostile_paths_and_names(source: str) -> None:
     assert len(str(refusal.value)) < 1_500
 
 
-def test_seeds_budgets_and_axes_are_of_their_type_wherever_they_are_said() -> None:
+def test_seeds_budgets_and_axes_are_of_their_type_wherever_they_are_said():
     split = pc.split(pc.load_dataset("gaussian_mixture", n=20, n_test=4, d=3), public_fraction=0.5)
-    bad: dict[str, tuple[Any, ...]] = {
+    bad = {
         "seed": (1.5, True, "1", 10**400, -1),
         "epsilon": ("1", math.nan),
         "delta": ("1", math.nan),

@@ -38,7 +38,7 @@ def known_words() -> exact.Words:
     return lambda count: generator.integers(0, 2**64, count, dtype=np.uint64)
 
 
-def test_whole_noise_has_the_scale_that_is_charged() -> None:
+def test_whole_noise_has_the_scale_that_is_charged():
     ledger = Ledger()
     mechanism = GaussianMechanism(MULTIPLIER, CLIP, Streams(None).secret("noise"), ledger)
     with patch.object(gaussian, "exact_words", lambda _: known_words()):
@@ -49,7 +49,7 @@ def test_whole_noise_has_the_scale_that_is_charged() -> None:
     )
 
 
-def test_a_choice_has_the_rate_that_is_charged() -> None:
+def test_a_choice_has_the_rate_that_is_charged():
     """Two candidates of like chances, so that a rate of another size changes some of the
     choices."""
     ledger, scores = Ledger(), np.tile(np.array([0, RANGE], dtype=np.int64), (CHOICES, 1))
@@ -61,7 +61,7 @@ def test_a_choice_has_the_rate_that_is_charged() -> None:
     np.testing.assert_array_equal(chosen, [SOFTMAX(row, rate, words) for row in scores])
 
 
-def test_a_sample_feeds_one_release() -> None:
+def test_a_sample_feeds_one_release():
     ledger = Ledger()
     mechanism = GaussianMechanism(MULTIPLIER, CLIP, Streams(0).secret("noise"), ledger)
     refusal = ""
@@ -74,7 +74,7 @@ def test_a_sample_feeds_one_release() -> None:
     assert "one joint release" in refusal
 
 
-def test_trials_are_scored_on_public_rows() -> None:
+def test_trials_are_scored_on_public_rows():
     """The one of two classifiers that is right on the public rows wins, whatever private rows say
     of it."""
     split = pc.split(PRIVATE, public=PUBLIC)
@@ -82,7 +82,7 @@ def test_trials_are_scored_on_public_rows() -> None:
     plain = pc.run("noisy_gd", split, noise_multiplier=100.0, steps=2)
     right = dict(zip(map(bytes, PUBLIC.x_train), PUBLIC.y_train, strict=True))
 
-    def ran(plans: list, _: object) -> list:
+    def ran(plans, _):
         wrong = (
             plans[0].settings.learning_rate == 2.0
         )  # on public rows, and right on private ones where these have other labels
@@ -100,12 +100,12 @@ def test_trials_are_scored_on_public_rows() -> None:
             )
 
 
-def test_a_choice_costs_all_rows_of_a_person() -> None:
+def test_a_choice_costs_all_rows_of_a_person():
     many = dataclasses.replace(PRIVATE, persons=Persons(np.arange(len(PRIVATE.x_train)) // 3, 3))
     assert pc.choose(many, {"near": CANDIDATES["near"]}, epsilon=1.0).guarantee.epsilon.upper <= 1.0
 
 
-def test_clusters_are_counted_by_public_numbers() -> None:
+def test_clusters_are_counted_by_public_numbers():
     """As many for private rows that are all equal."""
     equal = dataclasses.replace(
         PRIVATE, x_train=np.repeat(PRIVATE.x_train[:1], len(PRIVATE.x_train), axis=0)

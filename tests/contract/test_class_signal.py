@@ -54,7 +54,7 @@ def with_rows(rows: FeatureSet, x: np.ndarray, y: np.ndarray) -> FeatureSet:
     return dataclasses.replace(rows, x_train=np.ascontiguousarray(x, dtype=np.float32), y_train=y)
 
 
-def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
+def test_with_the_release_replayed_nothing_depends_on_private_rows():
     own, tape = private(), Recorder()
     made, ledger = released(own, tape)
     x, y = own.x_train, own.y_train
@@ -78,7 +78,7 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
         assert (again.n, again.noise_std) == (made.n, made.noise_std)
 
 
-def test_a_release_sums_whole_numbers_of_the_same_rows() -> None:
+def test_a_release_sums_whole_numbers_of_the_same_rows():
     own, tapes = private(), (Recorder(), Recorder(), Recorder())
     fewer = with_rows(own, own.x_train[1:], own.y_train[1:])
     laws = [
@@ -91,7 +91,7 @@ def test_a_release_sums_whole_numbers_of_the_same_rows() -> None:
     assert 0.999 < np.linalg.norm(exact - without) <= class_signal.SENSITIVITY
 
 
-def test_one_row_moves_the_class_sums_by_the_sensitivity_at_most_and_reaches_it() -> None:
+def test_one_row_moves_the_class_sums_by_the_sensitivity_at_most_and_reaches_it():
     own, tape = private(), Recorder()
     _, ledger = released(own, tape)
     x, y, nearest = own.x_train, own.y_train, {False: 0.0, True: 0.0}
@@ -124,7 +124,7 @@ def test_one_row_moves_the_class_sums_by_the_sensitivity_at_most_and_reaches_it(
 
 
 @pytest.mark.parametrize(("scale", "is_accepted"), [(1.0, True), (2 / 3, False), (1.5, False)])
-def test_the_subtracted_noise_is_the_noise(scale: float, is_accepted: bool) -> None:
+def test_the_subtracted_noise_is_the_noise(scale, is_accepted):
     """Without private rows the mean signal over releases is 0 where the right noise is subtracted:
     the wrong scale is rejected."""
     one = class_signal.Candidate.of(

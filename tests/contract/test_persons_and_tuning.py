@@ -40,19 +40,19 @@ def images() -> pc.Dataset:
     )
 
 
-def test_each_row_keeps_its_person() -> None:
+def test_each_row_keeps_its_person():
     found = images()
     assert found.persons is not None
     assert (found.persons.of == found.x_train[:, 0, 0]).all()
 
 
-def test_a_person_has_no_more_private_rows_than_are_priced() -> None:
+def test_a_person_has_no_more_private_rows_than_are_priced():
     data = images()
     split = pc.split(data, public_fraction=0.2)
     assert np.bincount(data.x_train[split.private, 0, 0]).max() == split.rows_per_person == MOST
 
 
-def test_the_noise_is_that_of_all_rows_of_a_person() -> None:
+def test_the_noise_is_that_of_all_rows_of_a_person():
     """Full Gaussian runs of a person with m rows have μ = m√T/σ; δ of μ in closed form (Dong, Roth
     & Su 2022, Corollary 2.13)."""
     settings = pc.run(
@@ -64,7 +64,7 @@ def test_the_noise_is_that_of_all_rows_of_a_person() -> None:
     assert delta <= DELTA * (1 + 1e-4)
 
 
-def test_a_replaced_person_moves_a_sum_as_far_as_is_priced() -> None:
+def test_a_replaced_person_moves_a_sum_as_far_as_is_priced():
     """Three rows of a person against their opposites: at weights 0, the clipped gradients turn
     round. The noise is that of such a μ."""
     x, who = (
@@ -105,7 +105,7 @@ def tuned(seed: int | None = 0) -> selection.Tuned:
     return selection.tune(asked, tumours(), [{"learning_rate": 1.0}], mean_trials=MEAN_TRIALS)
 
 
-def test_the_price_is_that_of_the_declared_number_of_trials() -> None:
+def test_the_price_is_that_of_the_declared_number_of_trials():
     """Papernot & Steinke 2022, Theorem 2 for the logarithmic law (η = 0), a Gaussian of RDP λμ²/2,
     at the best of many orders."""
     made = tuned()
@@ -120,7 +120,7 @@ def test_the_price_is_that_of_the_declared_number_of_trials() -> None:
         assert found <= promised * 1.01
 
 
-def test_as_many_trials_run_as_are_declared() -> None:
+def test_as_many_trials_run_as_are_declared():
     record, ran = tuned().record, []
     with patch.object(
         selection, "run_many", lambda solved, split: ran.extend(solved) or [record] * len(solved)

@@ -25,7 +25,7 @@ LOOSEST = 1.05
 """What is promised may be above what is charged: calibrations end below their budget."""
 
 
-def test_every_promise_is_the_price_of_what_was_charged() -> None:
+def test_every_promise_is_the_price_of_what_was_charged():
     offenders = []
     for name, ask in ANSWERS.items():
         for relation in NeighboringRelation:
@@ -54,9 +54,7 @@ def test_every_promise_is_the_price_of_what_was_charged() -> None:
 
 
 @pytest.mark.parametrize("name", list(ONE_RELEASE))
-def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near(
-    name: str,
-) -> None:
+def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near(name):
     reached = {}
     for relation in NeighboringRelation:
         tape, lines = answers.first_release(ONE_RELEASE[name], PRIVATE, str(relation))

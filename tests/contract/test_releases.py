@@ -100,7 +100,7 @@ OF_UNIFORMS = ("Poisson samples", "random allocation", "one choice", "choices")
 
 
 @pytest.mark.parametrize("shape", list(SHAPES))
-def test_a_release_has_the_law_that_is_charged(shape: str) -> None:
+def test_a_release_has_the_law_that_is_charged(shape):
     SHAPES[shape]()
 
 
@@ -183,11 +183,11 @@ def offenders(*names: str) -> list[str]:
     return found
 
 
-def test_every_release_without_a_seed_draws_from_the_operating_system_and_a_seed_is_seen() -> None:
+def test_every_release_without_a_seed_draws_from_the_operating_system_and_a_seed_is_seen():
     assert not offenders()
     secret = Streams.secret
 
-    def seeded(self: Streams, purpose: str, **more: Any) -> rng.Stream:
+    def seeded(self, purpose, **more):
         is_planted = purpose in ("second moment", "sampling", "tuning", "votes")
         return rng.stream(0, purpose) if is_planted else secret(self, purpose, **more)
 

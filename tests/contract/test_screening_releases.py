@@ -68,7 +68,7 @@ def sketch(form: str) -> np.ndarray:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_examples", [N, N // 4])
-def test_what_is_charged_stays_within_the_budget(form: str, n_examples: int) -> None:
+def test_what_is_charged_stays_within_the_budget(form, n_examples):
     _, ledger = release(task(n_examples), form)
     bounds = accounting.epsilon(
         ledger.total_event,
@@ -86,9 +86,7 @@ def test_what_is_charged_stays_within_the_budget(form: str, n_examples: int) -> 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_examples", [N, N // 4])
-def test_with_the_release_replayed_nothing_depends_on_private_rows(
-    form: str, n_examples: int
-) -> None:
+def test_with_the_release_replayed_nothing_depends_on_private_rows(form, n_examples):
     check_replay(form, n_examples)
 
 
@@ -115,9 +113,7 @@ def check_replay(form: str, n_examples: int) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_examples", [N, N // 4])
-def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(
-    form: str, n_examples: int
-) -> None:
+def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(form, n_examples):
     check_sensitivity(form, n_examples)
 
 
@@ -142,7 +138,7 @@ def check_sensitivity(form: str, n_examples: int) -> None:
     assert nearest >= HARDEST
 
 
-def test_kept_rows_are_a_poisson_sample() -> None:
+def test_kept_rows_are_a_poisson_sample():
     own = task(N // 4)
     samples = []
     for seed in range(300):
@@ -154,7 +150,7 @@ def test_kept_rows_are_a_poisson_sample() -> None:
     assert min(sampled(samples).values()) > SIGNIFICANCE
 
 
-def test_the_noise_of_the_moment_is_as_charged() -> None:
+def test_the_noise_of_the_moment_is_as_charged():
     runs = []
     for seed in range(3):
         tape = Recorder()

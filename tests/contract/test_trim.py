@@ -50,7 +50,7 @@ def votes(
     return made, ledger
 
 
-def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
+def test_with_the_release_replayed_nothing_depends_on_private_rows():
     tape = Recorder()
     made, ledger = votes(PRIVATE, tape)
     x = PRIVATE.astype(np.float64)
@@ -71,9 +71,7 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
 
 
 @pytest.mark.parametrize(("seed", "law"), [(5, "fast"), (None, "exact")])
-def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(
-    seed: int | None, law: str
-) -> None:
+def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(seed, law):
     tape, reached = Recorder(), {False: 0.0, True: 0.0}
     _, ledger = votes(PRIVATE, tape, seed)
     assert ledger.noise_laws == {law}
@@ -89,7 +87,7 @@ def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(
     assert min(reached.values()) >= 0.99
 
 
-def test_a_row_between_two_centres_votes_alike_alone_and_among_others() -> None:
+def test_a_row_between_two_centres_votes_alike_alone_and_among_others():
     """Else rows at a tie would turn with the order of a matrix product's sums: one row more would
     move other rows' votes."""
     generator = stream(0, "rows at ties")
@@ -107,7 +105,7 @@ def test_a_row_between_two_centres_votes_alike_alone_and_among_others() -> None:
         np.testing.assert_array_equal(together[:2], alone[:2])
 
 
-def test_the_rows_that_private_rows_are_near_are_kept_whatever_the_share() -> None:
+def test_the_rows_that_private_rows_are_near_are_kept_whatever_the_share():
     near, far = rows(200, seed=2, at=8.0), rows(200, seed=3, at=-8.0)
     mixed = dataclasses.replace(near, x_train=np.concatenate([near.x_train, far.x_train]))
     trimmed = pc.screening.trim(rows(2000, seed=4, at=8.0), mixed, share=0.25, epsilon=1.0)
@@ -118,7 +116,7 @@ def test_the_rows_that_private_rows_are_near_are_kept_whatever_the_share() -> No
     assert set(trimmed.at(0.1)) < set(trimmed.kept)
 
 
-def test_asking_again_gives_the_same_noise_and_clusters_are_few_where_it_is_large() -> None:
+def test_asking_again_gives_the_same_noise_and_clusters_are_few_where_it_is_large():
     asked = {"private": rows(N, seed=1), "public": rows(200, seed=0), "epsilon": 1.0}
     first, shared = (pc.screening.trim(**asked, share=share).votes for share in (0.1, 0.9))
     assert first.equals(shared)
@@ -147,9 +145,7 @@ def test_asking_again_gives_the_same_noise_and_clusters_are_few_where_it_is_larg
         ({"epsilon": np.inf}, SettingError, "finite"),
     ],
 )
-def test_what_cannot_be_trimmed_is_refused(
-    change: dict, error: type[Exception], words: str
-) -> None:
+def test_what_cannot_be_trimmed_is_refused(change, error, words):
     with pytest.raises(error, match=words):
         pc.screening.trim(
             **{

@@ -48,7 +48,7 @@ def followed(copy: Path) -> None:
             )
 
 
-def test_recipes_work_as_written_and_reach_every_surface(tmp_path: Path) -> None:
+def test_recipes_work_as_written_and_reach_every_surface(tmp_path):
     assert len([how for how, *_ in BLOCKS if how == "new file"]) >= 9
     copy = tmp_path / "copy"
     ignored = shutil.ignore_patterns(".git", ".venv", "*.pyc.*", "entries", ".*_cache")

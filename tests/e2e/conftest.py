@@ -1,16 +1,12 @@
 """A browser, a server and a tab for the tests in a real browser."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from e2e import browser
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Any]:
+def chromium():
     """A browser for all tests of this folder."""
     browser.require_chromium()
     from playwright.sync_api import sync_playwright
@@ -24,14 +20,14 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="package")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cache(tmp_path_factory):
     """The server's cache: empty at first, then it holds what the tests before brought and
     trained."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="package")
-def address(cache: Path) -> Iterator[str]:
+def address(cache):
     """The server of all tests of this folder."""
     browser.require_chromium()
     with browser.server(cache) as found:
@@ -39,11 +35,11 @@ def address(cache: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def new_page(chromium: Any) -> Iterator[Callable[[], Any]]:
+def new_page(chromium):
     """Opens a tab in a browser profile of its own, which ends with the test."""
     contexts = []
 
-    def open_page() -> Any:
+    def open_page():
         contexts.append(chromium.new_context(viewport=browser.WINDOW))
         contexts[-1].set_default_timeout(browser.PATIENCE_MS)
         return contexts[-1].new_page()
@@ -54,7 +50,7 @@ def new_page(chromium: Any) -> Iterator[Callable[[], Any]]:
 
 
 @pytest.fixture(scope="package")
-def only_tab(chromium: Any) -> Any:
+def only_tab(chromium):
     """A tab for all tests: a tab that was here before has the app's scripts compiled, which takes a
     new one 5 s of CPU time."""
     tab = chromium.new_context().new_page()
@@ -64,7 +60,7 @@ def only_tab(chromium: Any) -> Any:
 
 
 @pytest.fixture
-def page(only_tab: Any) -> Iterator[Any]:
+def page(only_tab):
     """A tab as a new visitor's: what the test before stored in it, allowed or set is gone."""
     only_tab.set_viewport_size(browser.WINDOW)
     yield only_tab

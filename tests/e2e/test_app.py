@@ -5,8 +5,6 @@ import http.client
 import json
 import re
 import urllib.request
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -29,8 +27,8 @@ SMALL = "data=digits&epsilon=1"
 
 
 def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_that_it_copied_one(
-    page: Any, address: str
-) -> None:
+    page, address
+):
     """This is the first test that asks for the server."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     opened(page, f"{address}/curves?{SMALL}&k=7")
@@ -50,7 +48,7 @@ def test_the_first_request_of_a_server_may_be_a_deep_link_and_copy_link_says_tha
     )
 
 
-def test_links_from_before_lead_to_the_pages_of_today_with_all_that_they_say(address: str) -> None:
+def test_links_from_before_lead_to_the_pages_of_today_with_all_that_they_say(address):
     for former, name in navigation.FORMER.items():
         for link in ("", "?v=2&data=digits&k=7&controls=noise-step:2%3Blesson-watch:True"):
             with urllib.request.urlopen(f"{address}/{former}{link}", timeout=120) as page:
@@ -86,9 +84,7 @@ def drag_k(page: Any) -> None:
     settled(page)
 
 
-def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(
-    page: Any, address: str
-) -> None:
+def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(page, address):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, f"{address}/curves?{SMALL}&k=3")
     sliders = page.locator(".st-key-near")
@@ -109,8 +105,8 @@ def test_a_phone_has_pages_k_and_epsilon_at_hand_and_the_star_goes_ahead(
 
 
 def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is_dragged(
-    page: Any, address: str
-) -> None:
+    page, address
+):
     opened(page, f"{address}/curves?{SMALL}&k=5")
     star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(
         ".point"
@@ -132,9 +128,7 @@ def test_the_chart_stays_while_its_star_walks_and_goes_ahead_of_a_slider_that_is
     expect_no_error(page)
 
 
-def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(
-    page: Any, address: str
-) -> None:
+def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(page, address):
     """Of a heatmap, a click selects nothing."""
     opened(page, f"{address}/curves?v=2&view=plane")
     chart = page.locator(".st-key-chart-accuracy_plane .plotly .nsewdrag").first
@@ -155,8 +149,8 @@ def test_a_cell_of_the_plane_gives_its_k_and_epsilon_by_mouse_and_by_keyboard(
 
 
 def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_settings(
-    page: Any, address: str
-) -> None:
+    page, address
+):
     opened(page, f"{address}/curves?{SMALL}&k=5")
     epsilon = metric(page, "ε, upper bound")
     for value in ("0.7", "0.5"):
@@ -226,8 +220,8 @@ READABLE = """() => [...document.querySelectorAll('[data-testid="stMetricLabel"]
 
 
 def test_every_place_is_in_reach_at_every_width_and_a_page_without_controls_has_no_sidebar(
-    page: Any, address: str
-) -> None:
+    page, address
+):
     """At 200 % zoom a window of 1440 pixels has 720."""
     opened(page, f"{address}/curves?{SMALL}&k=3")
     for width in (1440, 1024, 900, 899, 769, 768, 720, 641, 640, 360):
@@ -250,7 +244,7 @@ def test_every_place_is_in_reach_at_every_width_and_a_page_without_controls_has_
     assert page.get_by_test_id("stMain").bounding_box()["x"] == 0
 
 
-def test_bar_and_figures_follow_the_browser_from_light_to_dark(page: Any, address: str) -> None:
+def test_bar_and_figures_follow_the_browser_from_light_to_dark(page, address):
     opened(page, f"{address}/curves?{SMALL}&k=3")
     for mode in ("dark", "light"):
         page.emulate_media(color_scheme=mode)
@@ -268,9 +262,9 @@ def rgb(colour: str) -> str:
 
 
 def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is_asked(
-    page: Any, address: str
-) -> None:
-    asked: list[str] = []
+    page, address
+):
+    asked = []
     page.on("request", lambda request: asked.append(request.url))
     widths = [1440, 1024, 390]
     for path in WITH_FIGURES:
@@ -299,7 +293,7 @@ def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is
     assert foreign == []
 
 
-def test_steps_move_the_noise_and_back_undoes_it(page: Any, address: str) -> None:
+def test_steps_move_the_noise_and_back_undoes_it(page, address):
     opened(page, f"{address}/count?{SMALL}&controls=accounting-from:epsilon")
     noise, steps = metric(page, "Noise multiplier"), page.get_by_role("slider", name="Steps")
     before = noise.inner_text()
@@ -318,7 +312,7 @@ def test_steps_move_the_noise_and_back_undoes_it(page: Any, address: str) -> Non
     expect_no_error(page)
 
 
-def test_a_figures_own_page_asks_nobody(new_page: Callable[[], Any], tmp_path: Path) -> None:
+def test_a_figures_own_page_asks_nobody(new_page, tmp_path):
     page = new_page()
     bait = "http://127.0.0.1:9"
     names = [
@@ -329,7 +323,7 @@ def test_a_figures_own_page_asks_nobody(new_page: Callable[[], Any], tmp_path: P
         "www.hostile.test",
         "me@hostile.test",
     ]
-    requested: list[str] = []
+    requested = []
     page.on("request", lambda request: requested.append(request.url))
     table = pd.DataFrame({"class": names, "part": "private", "rows": range(1, 7)})
     (tmp_path / "figure.html").write_text(plots.class_balance(table).to_html(), encoding="utf-8")
@@ -346,8 +340,8 @@ def test_a_figures_own_page_asks_nobody(new_page: Callable[[], Any], tmp_path: P
     assert not [url for url in requested if not url.startswith(("file:", "data:", "blob:"))]
 
 
-def test_no_page_of_another_origin_connects_to_frames_or_directs_the_app(address: str) -> None:
-    def asked(path: str, **headers: str) -> int:
+def test_no_page_of_another_origin_connects_to_frames_or_directs_the_app(address):
+    def asked(path, **headers):
         with contextlib.closing(
             http.client.HTTPConnection(address.removeprefix("http://"))
         ) as connection:
@@ -399,7 +393,7 @@ def touch(fingers: Any, kind: str, *points: dict[str, float]) -> None:
     fingers.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
 
 
-def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) -> None:
+def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page, address):
     opened(page, f"{address}/curves?v=2&data=digits&view=rows&epsilon=0.3")
     page.get_by_role("button", name="possible models").click()
     expect(page.locator(".st-key-figure-possible_answers .main-svg").first).to_be_visible()
@@ -408,11 +402,11 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) 
     settled(page)
     read = page.evaluate(READ)
 
-    def at(right: float, down: float) -> dict[str, float]:
+    def at(right, down):
         box = canvas.bounding_box()
         return {"x": box["x"] + right * box["width"], "y": box["y"] + down * box["height"]}
 
-    def expect_another_reading() -> None:
+    def expect_another_reading():
         nonlocal read
         until(page, f"(before) => ![before, ''].includes(({READ})())", read)
         settled(page)
@@ -437,12 +431,12 @@ def test_a_digit_is_drawn_by_mouse_finger_and_keyboard(page: Any, address: str) 
     until(page, f"(first) => ({READ})() === first", first)
 
 
-def test_a_tap_on_the_map_shows_the_row(page: Any, address: str) -> None:
+def test_a_tap_on_the_map_shows_the_row(page, address):
     page.set_viewport_size({"width": 390, "height": 844})
     fingers = page.context.new_cdp_session(page)
     fingers.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
 
-    def tap(x: float, y: float) -> None:
+    def tap(x, y):
         touch(fingers, "Start", {"x": x, "y": y})
         touch(fingers, "End")
 

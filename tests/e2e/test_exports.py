@@ -1,7 +1,5 @@
 """What leaves the app with a figure, reached and pressed by the keyboard alone."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +41,7 @@ def go(tab: Any, name: str) -> None:
     raise AssertionError(f"{name!r} is out of the keyboard's reach")
 
 
-def test_exports_need_no_mouse(page: Any, address: str) -> None:
+def test_exports_need_no_mouse(page, address):
     """In the dark mode, whose colours must not be in what leaves."""
     name = "accuracy_against_k"
     page.emulate_media(color_scheme="dark")
@@ -99,9 +97,7 @@ def test_exports_need_no_mouse(page: Any, address: str) -> None:
 @pytest.mark.parametrize(
     "policy", ["allow-scripts", ""], ids=["in a frame", "where scripts are forbidden"]
 )
-def test_an_explorer_in_one_file_works_without_a_server(
-    new_page: Callable[[], Any], tmp_path: Path, policy: str
-) -> None:
+def test_an_explorer_in_one_file_works_without_a_server(new_page, tmp_path, policy):
     (tmp_path / "explorer.html").write_text(portable.page("digits"), encoding="utf-8")
     (tmp_path / "host.html").write_text(
         f'<iframe sandbox="{policy}" src="explorer.html" width="390" height="844"></iframe>'

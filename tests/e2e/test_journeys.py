@@ -122,9 +122,7 @@ def downloaded(page: Any, key: str, folder: Path) -> Any:
     return pc.load_model(place)
 
 
-def test_a_hospitals_table_with_words_gaps_and_identifiers(
-    page: Any, address: str, tmp_path: Path
-) -> None:
+def test_a_hospitals_table_with_words_gaps_and_identifiers(page, address, tmp_path):
     frame = hospital()
     opened(page, f"{address}/?v=2&epsilon=1")
     page.get_by_role("link", name="Ask about my data").click()
@@ -163,9 +161,7 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(
     assert [line.split(",")[1] for line in done.stdout.decode().splitlines()[1:]] == named.tolist()
 
 
-def test_private_x_rays_with_three_public_image_sets(
-    page: Any, address: str, tmp_path: Path
-) -> None:
+def test_private_x_rays_with_three_public_image_sets(page, address, tmp_path):
     sets = {
         name: pc.load_dataset(name)
         for name in ("pneumonia_mnist", "mnist", "fashion_mnist", "digits")
@@ -195,9 +191,7 @@ def test_private_x_rays_with_three_public_image_sets(
     assert any("chosen on private rows" in line for line in model.card["guarantee"]["assumptions"])
 
 
-def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(
-    page: Any, address: str, tmp_path: Path
-) -> None:
+def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page, address, tmp_path):
     frame = tickets(700)
     opened(page, f"{address}/answer?v=2&epsilon=1")
     bring(page, "upload", ("tickets.csv", frame[:600].to_csv(index=False).encode()))

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -27,8 +26,8 @@ def server_of(cache: Path) -> psutil.Process:
 
 
 def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_reload(
-    page: Any, address: str, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    page, address, cache, monkeypatch
+):
     """A second tab sees its end, too."""
     monkeypatch.setenv("PILLAR_CACHE", str(cache))
     try:
@@ -62,8 +61,8 @@ def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_
 
 
 def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_show_their_pages(
-    page: Any, address: str
-) -> None:
+    page, address
+):
     opened(page, f"{address}/lessons?lesson=1")
     page.get_by_text("about 100", exact=True).click()
     page.get_by_role("button", name="Reveal").click()

@@ -169,9 +169,7 @@ DOORS: dict[str, Callable[..., None]] = {"command": by_command, "page": by_page}
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("price", ["free", "paid"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_labels_new_rows_elsewhere(
-    kind: str, price: str, door: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_labels_new_rows_elsewhere(kind, price, door, tmp_path, monkeypatch):
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     private, public = (
         written(kind, tmp_path, name, n, first)

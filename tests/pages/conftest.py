@@ -3,8 +3,7 @@
 import copy
 import functools
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_cache
 from streamlit.testing.v1 import AppTest, local_script_runner
 
-from page_reading import REPOSITORY, Start, coded
+from page_reading import REPOSITORY, coded
 from pages.frame import jobs, memory
 from pages.parts.answer import reply
 from pages.parts.lessons import steps
@@ -31,7 +30,7 @@ FOUND: dict[str, Any] = {}
 
 
 @pytest.fixture(scope="session", autouse=True)
-def driven_once() -> Iterator[None]:
+def driven_once():
     """Streamlit's driver looks for components in every installed package, and compiles every
     script, at each run; here, once.
 
@@ -54,13 +53,13 @@ def driven_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_exception(monkeypatch):
     """Whatever a test does on a page, the page shows no exception, and no number in a sentence as
     code writes it."""
     run = AppTest._run
 
     @functools.wraps(run)
-    def checked(app: AppTest, *asked: Any, **named: Any) -> AppTest:
+    def checked(app, *asked, **named):
         assert not run(app, *asked, **named).exception
         assert coded(app) == []
         return app
@@ -69,11 +68,11 @@ def no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def read_here() -> Iterator[None]:
+def read_here():
     """Brought files are read in this process; tests/unit/data/test_reader.py and the browser's
     tests have one started a file."""
 
-    def read(self: reader.Reading, content: bytes | None, asked: dict[str, Any]) -> Any:
+    def read(self, content, asked):
         with tempfile.NamedTemporaryFile() as out:
             kind = reader._write(
                 asked["name"] if content is None else content,
@@ -142,7 +141,7 @@ ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def computed_once() -> Iterator[None]:
+def computed_once():
     """Once a worker: what `ONCE` names, and features that ship, unpacked."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name, content in ONCE:
@@ -152,7 +151,7 @@ def computed_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
+def start(monkeypatch, tmp_path):
     """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless
     the link says otherwise or is whole.
 
@@ -166,7 +165,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     for memo in memory.MEMOS:
         memo.clear()
 
-    def open_page(page: str = "curves", *, token: str = "", **query: str) -> AppTest:
+    def open_page(page="curves", *, token="", **query):
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
         if token:
             app.session_state["session.token"] = token

@@ -27,7 +27,7 @@ TITLES = {
 
 
 @pytest.fixture(scope="module")
-def listed() -> list[str]:
+def listed():
     """Every word of `list`, in a process that has imported nothing else."""
     done = subprocess.run(
         [sys.executable, "-m", "pillar_core", "list"],

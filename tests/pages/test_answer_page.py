@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import linked, widget, words
+from page_reading import fill, linked, press, widget, words
 from pages.frame import core, failures, history
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
@@ -46,7 +46,7 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
     start,
 ):
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.toggle(key="local-widget.answer-look").set_value(True).run()
+    fill(app, "toggle", "local-widget.answer-look", True)
     assert app.button(key="answer-measure-run")
     learners = list(prediction.FITTED["labelled"]["learners"])
     pc.sweep(
@@ -109,7 +109,7 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
 def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
     """Rows, Why, Runs and Audit still did."""
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
+    fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
     for page in ("curves", "learners", "why", "rows", "audit", "runs"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.error
@@ -197,14 +197,14 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     app = start("public_data", data=name, screen=f"p:{name};c:{near},{far};e:0.3")
     assert "Best choice" not in words(app)
     assert not Account(name).rankings
-    app.button(key="screen-spend").click().run()
+    press(app, "screen-spend")
     assert "Spent for real: ε ≤ 0.3" in words(app, "success")
     app.run()
     (ranking,) = Account(name).rankings
     assert not ranking.has_part
     app = start("answer", data=name, public=near, epsilon="1")
     assert "You paid ε ≤ 0.3 on Public data" in words(app).replace("*", "")
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     assert "Rankings that you paid for on Public data come on top: ε = 0.3" in words(app, "info")
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
         said, card = (
@@ -349,7 +349,7 @@ def test_where_public_rows_alone_reach_more_no_epsilon_is_spent(start, monkeypat
     app = start("answer", data="breast_cancer", epsilon="2.5")
     assert headline(app).startswith("### You need no private row:")
     assert "no private row is read by" in words(app)
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     (said,) = [item.value for item in app.info if "spent" in item.value]
     assert "Only public spent ε = 0," in said
 
@@ -367,7 +367,7 @@ def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
     app = start("answer", data=private, epsilon="3", public=far)
     assert "% balanced accuracy" in words(app)
     assert "Your rows chose" not in words(app)
-    app.button(key="answer-paid").click().run()
+    press(app, "answer-paid")
     (said,) = [item.value for item in app.markdown if item.value.startswith("### ")]
     assert re.match(
         r"### Your rows chose (\*set [03]\* as public data|no public rows) and .*: (expect|no"
@@ -388,15 +388,15 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
         st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
     )
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
+    fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
     assert "no exact figure of them is shown" in words(app, "info")
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
-    app.button(key="answer-test-run").click().run()
+    press(app, "answer-test-run")
     assert "Train a model of these rows first" in words(app) + " ".join(
         item.value for item in (*app.error, *app.warning)
     )
-    app.button(key="answer-train").click().run()
-    app.button(key="answer-test-run").click().run()
+    press(app, "answer-train")
+    press(app, "answer-test-run")
     assert "Accuracy, ε = 1" in [metric.label for metric in app.metric]
     with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
         said = archive.read("statement.txt").decode()
@@ -421,12 +421,12 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
     persons = Persons(np.arange(len(cancer.x_train)) // 2, 2)
     name = uploads.keep(dataclasses.replace(cancer, persons=persons), title="Visits")
     app = start("answer", data=name, epsilon="1")
-    app.toggle(key=f"local-widget.answer-test-{name}").set_value(True).run()
+    fill(app, "toggle", f"local-widget.answer-test-{name}", True)
     assert "No person may have more than 2 of the test rows" in words(app)
-    app.toggle(key="local-widget.answer-test-coin").set_value(True).run()
+    fill(app, "toggle", "local-widget.answer-test-coin", True)
     assert "Training and this test: ε = 1 together, the larger of the two" in words(app)
-    app.button(key="answer-train").click().run()
-    app.button(key="answer-test-run").click().run()
+    press(app, "answer-train")
+    press(app, "answer-test-run")
     with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
         said = archive.read("statement.txt").decode()
     assert (
@@ -448,7 +448,7 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     )
     app = start("answer", data="breast_cancer", epsilon="1")
     assert "model-file" not in handed
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
         assert (
             f"Expected before training: {re.search(r'Expect (.*?) at ε', words(app))[1]}"
@@ -470,10 +470,10 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     assert "410 private examples" in evidence
     for place in ("answer-train", "answer-paid"):
         assert app.button(key=place).disabled, "asks first"
-    app.toggle(key="local-widget.train-again-answer-train-1").set_value(True).run()
+    fill(app, "toggle", "local-widget.train-again-answer-train-1", True)
     assert not app.button(key="answer-train").disabled
     assert handed["model-file"]() == first
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     assert app.button(key="answer-train").disabled
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "ε = 2, δ = 2 × 10⁻⁵ in 2 trainings" in " ".join(item.value for item in again.info)
@@ -501,13 +501,13 @@ def test_a_training_whose_model_the_disk_would_not_take_is_not_begun(start, monk
     app = start("answer", data="breast_cancer", epsilon="1")
     with monkeypatch.context() as patch:
         patch.setattr("shutil.disk_usage", lambda place: types.SimpleNamespace(free=1000))
-        app.button(key="answer-train").click().run()
+        press(app, "answer-train")
     assert re.search(
         "No model was made: .* Free space on that disk",
         words(app, "warning"),
     )
     assert not [item for item in app.info if "spent" in item.value]
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     assert "in 1 training," in words(app, "info")
 
 
@@ -515,7 +515,7 @@ def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
     """What the page asked about was the sum before; nothing is spent on top of what nobody saw."""
     app = start("answer", data="breast_cancer", epsilon="1")
     start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     assert "No model was made: another training of these rows came at the same time" in words(
         app, "warning"
     )
@@ -525,11 +525,11 @@ def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
 def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are_looked_at(start):
     app = start("answer", data="breast_cancer", epsilon="8")
     assert "Choose a threshold" not in [expander.label for expander in app.expander]
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     assert "public rows, which may have trained the model" in words(app)
     found = []
     for wanted in (0.7, 0.99):
-        app.select_slider(key="local-widget.answer-sensitivity").set_value(wanted).run()
+        fill(app, "select_slider", "local-widget.answer-sensitivity", wanted)
         (code,) = [item.value for item in app.code if "--threshold" in item.value]
         found.append(float(re.search(r"--threshold (0\.\d{4}) --positive benign", code)[1]))
         shares = re.search(
@@ -537,7 +537,7 @@ def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are
         )
         assert float(shares[1]) >= 100 * wanted - 0.1
     assert found[0] > found[1]
-    app.toggle(key="local-widget.answer-look").set_value(True).run()
+    fill(app, "toggle", "local-widget.answer-look", True)
     assert re.search(r"on [\d,]+ test rows\.", words(app)), re.findall(
         r"From a prob[^\n]*", words(app)
     )
@@ -578,13 +578,13 @@ def test_another_press_during_a_training_loses_neither_model_nor_press(
     app.session_state["release-panel"] = True
     app.run()
     press_another(monkeypatch, *((Account, at) if at else (failures, "note_refusal")))
-    app.button(key=key).click().run()
+    press(app, key)
     assert "model-file" not in handed, "the run was ended"
     app.run()
     assert zipfile.is_zipfile(io.BytesIO(handed["model-file"]()))
     assert ("Your rows chose" in words(app)) == (key == "answer-paid")
     if key == "answer-train":
         press_another(monkeypatch, Account)
-        app.toggle(key="local-widget.answer-test-breast_cancer").set_value(True).run()
-        app.button(key="answer-test-run").click().run()
+        fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
+        press(app, "answer-test-run")
         assert "Accuracy, ε = 1" in [metric.label for metric in app.run().metric]

@@ -8,17 +8,15 @@ before the first.
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import get_widget_state
 
 import pillar_core as pc
-from page_reading import Start, linked, metric, offered, widget, words
+from page_reading import choose, fill, linked, metric, offered, press, widget, words
 from pages.frame import core
 from pages.frame.settings import KS, Settings
 from pillar_core.data import uploads
@@ -30,11 +28,11 @@ NUMBERS = "a,b,label\n" + "\n".join(
 )
 
 
-def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(start: Start) -> None:
+def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(start):
     first = start("rows")
-    first.file_uploader(key="upload").set_value([(TITLE, NUMBERS.encode(), "text/csv")]).run()
-    first.radio(key="upload-public").set_value(first.radio(key="upload-public").options[0]).run()
-    name = str(linked(first.button(key="use-upload").click().run())["data"])
+    fill(first, "file_uploader", "upload", [(TITLE, NUMBERS.encode(), "text/csv")])
+    choose(first, "upload-public", 0)
+    name = str(linked(press(first, "use-upload"))["data"])
     second = start("rows")
     assert TITLE in start("curves").sidebar.selectbox[0].options
     pc.sweep(
@@ -49,13 +47,11 @@ def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(star
     )
     runs = start("runs", data=name)
     assert TITLE in str([item.value for item in runs.dataframe])
-    second.button(key=f"kept-forget-{uploads.key_of(name)}").click().run()
+    press(second, f"kept-forget-{uploads.key_of(name)}")
     assert f"{name} is not on this machine" in words(start("curves", data=name))
 
 
-def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_results(
-    start: Start,
-) -> None:
+def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_results(start):
     """The page drew Fashion-MNIST's results in the place of the rows that the link named."""
     name = "stored:" + "0" * 32
     for page, link in (
@@ -71,7 +67,7 @@ def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_result
         )
         (kind,) = link
         assert linked(app)[kind] == name, "the link stays what it was, for when the rows are here"
-    app.button(key="go-on").click().run()
+    press(app, "go-on")
     assert linked(app)["data"] == Settings().data
     assert "not on this machine" not in words(app)
 
@@ -79,9 +75,7 @@ def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_result
 __all__ = ["site"]
 
 
-def test_items_of_an_installed_package_are_offered_where_their_kind_is(
-    start: Start, site: Path
-) -> None:
+def test_items_of_an_installed_package_are_offered_where_their_kind_is(start, site):
     install(site)
     app = start("curves", method="tiny_learner")
     assert "A tiny learner" in offered(app)
@@ -115,7 +109,7 @@ def hurry(app: AppTest, kind: str, key: str, *values: Any) -> Iterator[dict[str,
         yield linked(app)
 
 
-def test_fast_moves_of_epsilon_leave_k_to_the_rule(start: Start) -> None:
+def test_fast_moves_of_epsilon_leave_k_to_the_rule(start):
     app = start("curves", v="2")
     for link, epsilon in zip(
         hurry(app, "select_slider", "control.epsilon", 0.5, 0.7, 1.0), (0.5, 0.7, 1.0), strict=True
@@ -136,7 +130,7 @@ def test_fast_moves_of_epsilon_leave_k_to_the_rule(start: Start) -> None:
         assert f"Auto: k = {ruled}" in "".join(item.proto.body for item in app.sidebar.get("html"))
 
 
-def test_the_switch_of_the_rule_turned_fast_is_where_it_was_turned_last(start: Start) -> None:
+def test_the_switch_of_the_rule_turned_fast_is_where_it_was_turned_last(start):
     app = start("curves", v="2")
     assert [link["k"] for link in hurry(app, "toggle", "control.k-auto", False, True, False)] == [
         "19",
@@ -150,7 +144,7 @@ def test_the_switch_of_the_rule_turned_fast_is_where_it_was_turned_last(start: S
     assert "is used. The slider" not in words(app)
 
 
-def test_what_a_link_names_between_offered_values_runs_and_is_said(start: Start) -> None:
+def test_what_a_link_names_between_offered_values_runs_and_is_said(start):
     app = start("curves", k="7", epsilon="0.37")
     assert (metric(app, "Directions"), linked(app)["epsilon"]) == ("7", "0.37")
     assert "k = 7 is used. The slider stands at 8" in words(app)
@@ -163,9 +157,7 @@ def test_what_a_link_names_between_offered_values_runs_and_is_said(start: Start)
     assert "ε = 0.37" not in words(app)
 
 
-def test_an_address_that_lags_behind_is_no_link_but_back_is(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_that_lags_behind_is_no_link_but_back_is(start, monkeypatch):
     app = start("curves", k="8", epsilon="1")
     before = dict(app.query_params)
     widget(app, "select_slider", "control.k").set_value(10).run()

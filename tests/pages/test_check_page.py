@@ -5,7 +5,6 @@ import io
 import re
 import types
 import zipfile
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 import pillar_core as pc
-from page_reading import Start, metric, words
+from page_reading import Start, fill, metric, press, words
 from pages.frame import failures, local, session
 from pages.parts.check import training
 from pillar_core.errors import DataError
@@ -35,9 +34,7 @@ def opened(start: Start, script: str):
     return app
 
 
-def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(
-    start: Start,
-) -> None:
+def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(start):
     app = opened(start, SCRIPT)
     assert not app.metric
     assert "Is this your run?" in words(app)
@@ -55,26 +52,29 @@ def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(
     assert "takes for granted" in " ".join(box.label for box in app.expander)
 
 
-def test_a_models_zip_is_tested_privately_on_raw_rows(start: Start) -> None:
+def test_a_models_zip_is_tested_privately_on_raw_rows(start):
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
     zipped = model_bytes(pc.run("dp_raft", split, epsilon=2.0, seed=None), split=split)
     rows = pd.DataFrame(split.features.x_test).assign(
         label=np.array(split.features.classes)[split.features.y_test]
     )
     app = start("check", controls="check-start:model")
-    app.file_uploader(key="check-model").set_value([("model.zip", zipped, "application/zip")]).run()
+    fill(app, "file_uploader", "check-model", [("model.zip", zipped, "application/zip")])
     assert app.button(key="check-spend").disabled
-    app.file_uploader(key="check-rows").set_value(
-        [("rows.csv", rows.to_csv(index=False).encode(), "text/csv")]
-    ).run()
-    app.button(key="check-spend").click().run()
+    fill(
+        app,
+        "file_uploader",
+        "check-rows",
+        [("rows.csv", rows.to_csv(index=False).encode(), "text/csv")],
+    )
+    press(app, "check-spend")
     assert re.search(
         r"Accuracy [\d.]+ %, between [\d.]+ and [\d.]+ % with 95 % confidence", words(app)
     )
     assert "NOT FOR RELEASE" not in words(app)
 
 
-def test_a_models_zip_is_read_for_what_it_states(start: Start) -> None:
+def test_a_models_zip_is_read_for_what_it_states(start):
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
     whole = model_bytes(pc.run("pillar_one_shot", split, epsilon=2.0, seed=None), split=split)
     out = io.BytesIO(whole)
@@ -82,31 +82,27 @@ def test_a_models_zip_is_read_for_what_it_states(start: Start) -> None:
         archive.writestr("more.py", "")
     app = start("check", controls="check-start:model")
     for content, verdicts in ((whole, [1, 0]), (out.getvalue(), [0, 1])):
-        app.file_uploader(key="check-model").set_value(
-            [("model.zip", content, "application/zip")]
-        ).run()
+        fill(app, "file_uploader", "check-model", [("model.zip", content, "application/zip")])
         said = dict(app.dataframe[0].value.to_numpy())
         assert float(said["epsilon"]) <= 2
         assert (said["learner"], said["privacy unit"]) == ("pillar_one_shot", "one example (a row)")
         assert [len(app.success), len(app.error)] == verdicts
     assert "more.py was added" in app.error[0].value
-    app.file_uploader(key="check-model").set_value([("model.zip", b"PK", "application/zip")]).run()
+    fill(app, "file_uploader", "check-model", [("model.zip", b"PK", "application/zip")])
     assert "no model" in words(app)
 
 
-def test_what_was_paid_for_or_refused_is_said_although_the_visitor_moved_on_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_paid_for_or_refused_is_said_although_the_visitor_moved_on_meanwhile(monkeypatch):
     """Streamlit ended the callback at its next call, after the test: its ε was spent, and nobody
     saw what it bought."""
-    kept: list[str] = []
+    kept = []
     moved = [False]
 
-    def test(*_: Any, **__: Any) -> Any:
+    def test(*_, **__):
         moved[0] = True
         return types.SimpleNamespace(text="81 % at ε = 1")
 
-    def keep(*said: str) -> None:
+    def keep(*said):
         if moved[0]:
             moved[0] = False
             raise StopException

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from page_reading import Start, linked, words
+from page_reading import linked, words
 from pages.frame import jobs
 from pages.frame.settings import BUDGETS, Settings
 from pages.parts.learners import comparison
@@ -18,15 +18,12 @@ from pillar_core.data import uploads
 from pillar_core.runs import sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS
-from pillar_core.types import RunSpec
 
 SMALL = {"dataset": "digits", "public_fraction": 0.1, "delta": 1e-5}
 
 
 @pytest.mark.parametrize("name", list(COMPARE_VIEWS))
-def test_a_link_opens_every_view_with_question_figure_and_run_button(
-    start: Start, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_link_opens_every_view_with_question_figure_and_run_button(start, monkeypatch, name):
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
     data = "drawn_digits" if name == "shift" else "breast_cancer"
     app = start("learners", compare=name, data=data)
@@ -37,7 +34,7 @@ def test_a_link_opens_every_view_with_question_figure_and_run_button(
     assert linked(app)["compare"] == name
 
 
-def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None:
+def test_a_partly_finished_view_says_how_many_seeds_it_has(start):
     app = start("learners", compare="few_rows", epsilon="1.0", seed="40")
     pc.sweep({**SMALL, "method": ["pillar", "dp_sgd"], "epsilon": 1.0, "seed": [40]})
     pc.sweep({**SMALL, "method": ["pillar"], "epsilon": 1.0, "seed": [41, 42]})
@@ -51,7 +48,7 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None
     assert comparison.seeds_of(pd.DataFrame({"seeds": [0]})) == (0, 0)
 
 
-def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) -> None:
+def test_a_partly_finished_comparison_counts_seeds_line_by_line(start):
     app = start("learners", data="breast_cancer", learners="pillar,dp_sgd", epsilon="0.7")
     shared = {"dataset": "breast_cancer", "public_fraction": 0.1, "delta": 1e-5, "epsilon": 0.7}
     pc.sweep({**shared, "method": "pillar", "seed": [0, 1]})
@@ -64,7 +61,7 @@ def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) ->
     assert table.set_index("title")["seeds"].to_dict() == {"PILLAR": 2, "DP-SGD": 1}
 
 
-def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start: Start) -> None:
+def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start):
     app = start("learners", compare="shift", data="breast_cancer")
     assert "No other data set here has 30 features" in words(app)
     rows = np.random.default_rng(0).normal(size=(60, 3_072)).astype(np.float32)
@@ -77,9 +74,7 @@ def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start: Start) -> 
 
 
 @pytest.mark.parametrize("name", [BUDGETS, "noise", "shift"])
-def test_the_command_under_a_figure_asks_for_the_same_runs(
-    start: Start, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_under_a_figure_asks_for_the_same_runs(start, name, monkeypatch):
     data, other = ("drawn_digits", "drawn_letters") if name == "shift" else ("digits", None)
     settings = Settings(
         data=data, seed=2, seeds=1, epsilon=2.0, relation="replace_one", compare=name
@@ -90,9 +85,9 @@ def test_the_command_under_a_figure_asks_for_the_same_runs(
         else ("--view", name, *(("--other", other) if other else ()))
     )
     line = shlex.split(comparison.command(settings, {"public_fraction": 0.1}, [2.0], *more))
-    asked: list[str] = []
+    asked = []
 
-    def note(group: list[RunSpec], **_: object) -> list[dict[str, object]]:
+    def note(group, **_):
         asked.extend(sweep.run_key(cell) for cell in group)
         return [
             {"cell": cell.form, "error": "not trained here", "cause": "SettingError"}

@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from safetensors.torch import save_file
 
 import pillar_core as pc
-from page_reading import Start, linked, metric, words
+from page_reading import choose, fill, linked, metric, press, words
 from pages.frame import browser, core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
@@ -32,7 +31,7 @@ def _images(n: int = 80) -> Dataset:
     return Dataset("blots", pixels, labels, pixels[:30] + 1, labels[:30], ("dark", "light"))
 
 
-def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_path: Path) -> None:
+def test_a_path_is_read_and_none_of_its_rows_need_be_public(start, tmp_path):
     app = start("rows")
     data = _images()
     np.savez(
@@ -42,24 +41,24 @@ def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_pa
         x_test=data.x_test,
         y_test=data.y_test,
     )
-    app.text_input(key="upload-path").set_value(str(tmp_path / "blots.npz")).run()
+    fill(app, "text_input", "upload-path", str(tmp_path / "blots.npz"))
     assert "110 rows: 80 to learn from, 30 (27%) to test on" in words(app, "success")
     assert app.button(key="use-upload").disabled
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
+    choose(app, "upload-public", 1)
     assert app.button(key="use-upload").disabled
-    app.selectbox(key="upload-other").set_value("digits").run()
+    fill(app, "selectbox", "upload-other", "digits")
     assert "All 80 train rows are private" in words(app)
-    app.button(key="use-upload").click().run()
+    press(app, "use-upload")
     assert codec.is_stored("data", linked(app)["data"])
     assert linked(app)["public"] == "digits"
     assert metric(app, "Private rows") == "80"
     assert metric(app, "Public rows") == "1,438"
 
 
-def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Start) -> None:
+def test_features_that_are_not_extracted_are_asked_for_and_then_used(start):
     app = start("rows", data="digits")
-    app.selectbox(key="extract-backbone").set_value("scattering").run()
-    app.button(key="use-backbone").click().run()
+    fill(app, "selectbox", "extract-backbone", "scattering")
+    press(app, "use-backbone")
     assert linked(app)["backbone"] == "scattering"
     assert "1797 images" in words(app).replace(",", "")
     assert "job-run" in [button.key for button in app.button]
@@ -77,12 +76,10 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
     assert metric(app, "Features") == "324"
 
 
-def test_progress_counts_the_sets_that_are_ready(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_counts_the_sets_that_are_ready(start, monkeypatch):
     """Once the first of two was ready, the job of the second was shown alone: from 61 back to 32
     %."""
-    asked: list[tuple[list[dict[str, str]], jobs.Work]] = []
+    asked = []
     monkeypatch.setattr(jobs, "panel", lambda specs, work, **_: asked.append((specs, work)))
     pc.load_features(pc.load_dataset("digits"), backbone="scattering")
     start("rows", data="digits", public="drawn_digits", backbone="scattering")
@@ -91,65 +88,64 @@ def test_progress_counts_the_sets_that_are_ready(
     assert (work.cached, work.total > 1797) == (1797, True)
 
 
-def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start, tmp_path):
     plain = "timm:mobilenetv2_100?mean=0.5&std=0.5"
     name = f"{plain}&weights={tmp_path / 'absent.safetensors'}"
     assert "names a file" in words(start("start", backbone=name))
     app = start("rows", data="digits", backbone=name)
     assert linked(app)["backbone"] == plain
     assert app.text_input(key="extract-options").value == "mean=0.5&std=0.5"
-    app.text_input(key="extract-weights").set_value(str(tmp_path / "absent.safetensors")).run()
+    fill(app, "text_input", "extract-weights", str(tmp_path / "absent.safetensors"))
     assert "there is no" in words(app)
     assert "ε does not cover rows that pre-training saw" in words(app)
 
 
-def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
+def test_weights_can_be_sent(start, tmp_path):
     app = start("rows", data="digits")
-    app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
+    fill(app, "selectbox", "extract-backbone", "resnet50:dino")
     save_file({"x": torch.zeros(3)}, tmp_path / "weights.safetensors")
     content = (tmp_path / "weights.safetensors").read_bytes()
-    app.file_uploader(key="extract-upload").set_value(
-        [("weights.safetensors", content, "application/octet-stream")]
-    ).run()
-    app.button(key="use-backbone").click().run()
+    fill(
+        app,
+        "file_uploader",
+        "extract-upload",
+        [("weights.safetensors", content, "application/octet-stream")],
+    )
+    press(app, "use-backbone")
     kept = Path(names.address(linked(app)["backbone"]).weights)
     assert kept.read_bytes() == content
     assert kept.parent == pc.store.default().root / "weights"
     assert kept.parent.stat().st_mode & 0o077 == 0
 
 
-def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(
-    start: Start,
-) -> None:
+def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(start):
     app = start("rows", data="digits")
-    app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
+    fill(app, "selectbox", "extract-backbone", "resnet50:dino")
     assert "needs its weights as a local file" in words(app)
-    app.selectbox(key="extract-backbone").set_value("timm:resnet50.tv_in1k").run()
-    app.text_input(key="extract-options").set_value("input_size=3").run()
+    fill(app, "selectbox", "extract-backbone", "timm:resnet50.tv_in1k")
+    fill(app, "text_input", "extract-options", "input_size=3")
     assert "input_size must be a whole number in [8, 4096]" in words(app)
     assert "use-backbone" not in [button.key for button in app.button]
     app = start("rows", data="breast_cancer")
     assert "no backbone is needed" in words(app)
 
 
-def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: Start) -> None:
+def test_forgetting_an_upload_of_images_removes_every_backbones_features(start):
     start("start")
     name = uploads.keep(_images())
     splitting.load_named_features(name, "scattering")
     app = start("rows", data=name, backbone="scattering")
     assert metric(app, "Features") == "324"
-    app.button(key="forget").click().run()
+    press(app, "forget")
     assert not pc.store.default().ls("arrays")
     assert linked(app)["data"] == Settings().data
 
 
-def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path) -> None:
+def test_a_file_that_was_corrected_is_checked_again(start, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("a\n1\n", encoding="utf-8")
     app = start("rows")
-    app.text_input(key="upload-path").set_value(str(path)).run()
+    fill(app, "text_input", "upload-path", str(path))
     assert "cannot be used" in words(app)
     assert app.button(key="upload-check")
     path.write_text(
@@ -162,12 +158,10 @@ def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path
     assert "Ready" in words(app) or "Ready" in words(app, "success")
 
 
-def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(start, monkeypatch):
     """A random share, and each move of its slider, read the whole file again, and the button a
     third time."""
-    read: list[str] = []
+    read = []
     whole = reader.Reading._read
     monkeypatch.setattr(
         reader.Reading,
@@ -180,31 +174,27 @@ def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(
         y_train=np.arange(90) % 2,
     )
     app = start("rows")
-    app.file_uploader(key="upload").set_value([("mine.npz", out.getvalue(), "")]).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    fill(app, "file_uploader", "upload", [("mine.npz", out.getvalue(), "")])
+    choose(app, "upload-public", 0)
     app.run()
-    app.button(key="use-upload").click().run()
+    press(app, "use-upload")
     assert uploads.title_of(str(linked(app)["data"])) == "mine.npz"
     assert read == ["mine.npz"]
     assert not [item for item in app.button if item.key == "use-upload"], "its bytes are let go"
 
 
-def test_memory_that_runs_out_is_one_sentence(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def granted() -> int:
+def test_memory_that_runs_out_is_one_sentence(start, monkeypatch):
+    def granted():
         raise MemoryError
 
     app = start("rows")
     monkeypatch.setattr(room, "memory_limit", granted)
     monkeypatch.setattr(reader, "_take_process", granted)
-    app.file_uploader(key="upload").set_value([("mine.csv", b"a,label\n1,x\n2,y\n", "")]).run()
+    fill(app, "file_uploader", "upload", [("mine.csv", b"a,label\n1,x\n2,y\n", "")])
     assert "not enough free memory" in words(app)
 
 
-def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(
-    start: Start,
-) -> None:
+def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(start):
     app = start("rows", data="digits", k="8", controls="map-colour:model", v="2")
     settings = Settings(data="digits", k=8)
     split = core.split(settings)

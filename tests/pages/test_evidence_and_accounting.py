@@ -3,14 +3,13 @@ with the library."""
 
 import html
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import Start, metric, unexplained, words
+from page_reading import metric, press, unexplained, words
 from pages.parts.audit.attacks import ceiling_of
 from pages.parts.count import noisy_steps
 from pillar_core.auditing import Fault
@@ -29,14 +28,12 @@ def assert_every_view_draws(app: AppTest, control: str, views: Iterable[str]) ->
         assert unexplained(app) == {}, view
 
 
-def test_every_view_of_accounting_draws(start: Start) -> None:
+def test_every_view_of_accounting_draws(start):
     app = start("count", relation="replace_one", controls="accounting-steps:20")
     assert_every_view_draws(app, "accounting-view", ACCOUNTING)
 
 
-def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_finds(
-    start: Start,
-) -> None:
+def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_finds(start):
     from pillar_core.studies.evidence import attacks as evidence
 
     app = start("audit", epsilon="2", k="8")
@@ -49,14 +46,14 @@ def test_every_view_of_evidence_draws_and_the_attack_shows_what_the_library_find
         1 - ceiling_of(record).miss_rate(rates["false_positive_rate"])
     )
     assert rates["allowed_high"] > rates["allowed"]
-    app.button(key="lira-run").click().run()
+    press(app, "lira-run")
     assert "LiRA, online" in app.dataframe[-1].value.index
     assert_every_view_draws(app, "evidence-view", EVIDENCE)
 
 
 def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_and_clean_code_is_not(
-    start: Start,
-) -> None:
+    start,
+):
     app = start("audit", epsilon="8", k="8")
     said = next(
         str(item.value)
@@ -83,9 +80,9 @@ def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_a
 
 
 def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sentence(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handed: dict[str, Any] = {}
+    start, monkeypatch
+):
+    handed = {}
     monkeypatch.setattr(
         st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
     )
@@ -112,15 +109,11 @@ def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sente
         ("count", {"method": "dp_pca"}, "counts equal Gaussian steps"),
     ],
 )
-def test_what_cannot_be_audited_or_accounted_for_is_said(
-    start: Start, page: str, asked: dict[str, str], said: str
-) -> None:
+def test_what_cannot_be_audited_or_accounted_for_is_said(start, page, asked, said):
     assert said in words(start(page, **asked))
 
 
-def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_when_asked(
-    start: Start,
-) -> None:
+def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_when_asked(start):
     app = start("count", epsilon="2", controls="accounting-from:epsilon")
     noise = noisy_steps._noise(
         2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one"
@@ -133,7 +126,7 @@ def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_w
     assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
     assert not any("not a bound" in title for title in offered)
     assert "not a bound" in pc.ACCOUNTANTS["gdp"].title
-    app.button(key="slow").click().run()
+    press(app, "slow")
     shown = next(item.value for item in app.dataframe if "why" in item.value)
     assert {"prv", "pld"} <= set(shown["name"])
     # Bounds of the same run by three codes: none below our certified lower end.
@@ -141,7 +134,7 @@ def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_w
     assert (bounds["epsilon"] >= shown["lower"].iloc[0]).all()
 
 
-def test_accounting_meets_a_risk(start: Start) -> None:
+def test_accounting_meets_a_risk(start):
     app = start(
         "count",
         controls=(
@@ -152,7 +145,7 @@ def test_accounting_meets_a_risk(start: Start) -> None:
     assert "bounds this run where false alarms" in words(app)
 
 
-def test_the_sidebars_run_has_the_same_numbers_on_every_page(start: Start) -> None:
+def test_the_sidebars_run_has_the_same_numbers_on_every_page(start):
     """Count once solved σ for 1,000 steps, where the run that every other page shows takes
     five."""
     asked = {"seeds": "1", "learners": "pillar"}

@@ -8,14 +8,13 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 import streamlit as st
 
 import pillar_core as pc
-from page_reading import Start, metric, words
+from page_reading import metric, press, words
 from pages.frame import settings as codec
 from pillar_core.backbones import open_clip_towers
 from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
@@ -24,10 +23,8 @@ from pillar_core.studies.tuning import Choosing
 
 
 @pytest.mark.parametrize("choosing", Choosing)
-def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
-    start: Start, monkeypatch: pytest.MonkeyPatch, choosing: Choosing
-) -> None:
-    handed: list[Callable[[], bytes]] = []
+def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(start, monkeypatch, choosing):
+    handed = []
     monkeypatch.setattr(
         st,
         "download_button",
@@ -55,7 +52,7 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
     if is_unpaid:
         assert "release" not in [button.key for button in app.button]
         return
-    app.button(key="release").click().run()
+    press(app, "release")
     assert IN_SIGHT in words(app)
     with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
         card = json.loads(archive.read("model.json"))
@@ -68,9 +65,7 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(
     assert promised["epsilon"] <= 1.0
 
 
-def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(
-    start: Start, tiny, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(start, tiny, monkeypatch):
     name, weights, _ = tiny
     monkeypatch.setattr(open_clip_towers, "hub_file", lambda *_, **__: weights)
     app = start("curves", data="drawn_digits", backbone="raw_pixels", k="5")
@@ -84,7 +79,7 @@ def test_class_names_alone_are_a_line_where_the_backbone_has_a_text_half(
     assert any("class names alone" in str(item.proto) for item in app.get("bidi_component"))
 
 
-def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start: Start) -> None:
+def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start):
     plain = metric(start("curves", k="10"), "Test accuracy")
     app = start("curves", k="10", controls="tuning:stopping", relation="replace_one")
     assert "follows the rules" in words(app)
@@ -104,8 +99,8 @@ def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start: Star
     ],
 )
 def test_measures_by_class_stay_inside_0_and_100_for_a_learner_without_k_too(
-    start: Start, data: str, method: str, measure: str
-) -> None:
+    start, data, method, measure
+):
     app = start(data=data, method=method, view="classes", epsilon="1")
     assert not app.error
     table = app.dataframe[0].value
@@ -117,7 +112,7 @@ def test_measures_by_class_stay_inside_0_and_100_for_a_learner_without_k_too(
     assert "largest class alone" in words(app)
 
 
-def test_misread_rows_are_as_many_as_the_accuracy_says(start: Start) -> None:
+def test_misread_rows_are_as_many_as_the_accuracy_says(start):
     app = start(data="digits", view="classes", epsilon="1")
     assert "test rows are misread" not in words(app)
     app.session_state["misread"] = True
@@ -126,9 +121,7 @@ def test_misread_rows_are_as_many_as_the_accuracy_says(start: Start) -> None:
     assert round(100 * (1 - wrong / rows), 1) == float(app.dataframe[0].value["%"].iloc[0])
 
 
-def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an_edited_one(
-    start: Start,
-) -> None:
+def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an_edited_one(start):
     app = start("curves", data="breast_cancer", k="4", epsilon="0.1", view="rows", v="2")
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1, seed=0)
     private, plain = (
@@ -141,11 +134,11 @@ def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an
         app.selectbox(key="local-widget.one-row").options[0].startswith(f"test row {changed[0]}:")
     )
     assert not any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
-    app.button(key="train-possible").click().run()
+    press(app, "train-possible")
     assert any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
 
 
-def test_a_pinned_setting_of_the_same_data_is_a(start: Start) -> None:
+def test_a_pinned_setting_of_the_same_data_is_a(start):
     pinned = codec.pin(codec.Settings(data="digits", method="dp_sgd", epsilon=3.0))
     assert "A: DP-SGD at ε = 3. Now: PILLAR at ε = 0.3." in words(
         start("curves", k="10", view="rows", a=pinned)

@@ -4,9 +4,7 @@ every export is read for them."""
 import base64
 import importlib.util
 import io
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +13,11 @@ from exported_rows import holds_image, numbers_in
 from PIL import Image
 
 import pillar_core as pc
-from page_reading import Start, bring_on_data, linked, words
+from page_reading import bring_on_data, linked, press, words
 from pages.frame import core, exports, figures
 from pages.frame.settings import Settings
 from pages.parts.runs import results as runs_exports
 from pillar_core import rng
-from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.plots.accuracy import with_runs
@@ -29,6 +26,7 @@ from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.models import model_bytes
 from pillar_core.studies import portable
 from pillar_core.types import Dataset
+from users import run_command
 
 ROWS, FIRST = 240, 7_310_011
 MARKS = {FIRST + 37 * row for row in range(ROWS)}
@@ -56,17 +54,17 @@ VIEWS = [
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+def left(monkeypatch):
     """What the exports of each figure that a page draws hold; each is in the report, too."""
-    files: list[bytes] = []
+    files = []
 
     def keep(
-        figure: Any,
-        runs: Any,
-        table: pd.DataFrame | Callable[[], pd.DataFrame],
-        info: figures.FigureInfo,
-        _: Sequence[str],
-    ) -> None:
+        figure,
+        runs,
+        table,
+        info,
+        _,
+    ):
         whole = figure if runs is None else with_runs(figure, runs)
         frame = table if isinstance(table, pd.DataFrame) else table()
         texts = (whole.to_json(), exports.settings_yaml(info.settings), frame.to_html())
@@ -90,9 +88,9 @@ def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
         records.all_runs(),
     )
     model = model_bytes(release, split=split, onnx=True)
-    assert main(["cache", "export", str(folder / "bundle.zip")]) == 0
+    assert run_command(f"cache export {folder / 'bundle.zip'}") == 0
     for form in ("csv", "mlflow") if importlib.util.find_spec("mlflow") else ("csv",):
-        assert main(["cache", "runs", "--format", form, "--output", str(folder / form)]) == 0
+        assert run_command(f"cache runs --format {form} --output {folder / form}") == 0
     texts = {
         "explorer": portable.page(settings.data),
         "evidence": evidence_page(io.BytesIO(model), attacks=["an attack"]),
@@ -104,9 +102,7 @@ def files_of(settings: Settings, folder: Path) -> dict[str, bytes]:
     return files | {name: text.encode() for name, text in texts.items()} | {"model": model}
 
 
-def test_no_private_row_is_in_a_file_that_leaves(
-    start: Start, left: list[bytes], tmp_path: Path
-) -> None:
+def test_no_private_row_is_in_a_file_that_leaves(start, left, tmp_path):
     name = bring_on_data(start("rows"), MARKED.encode(), "blood.csv")
     settings = Settings(data=name, k=2)
     split = core.split(settings)
@@ -117,7 +113,7 @@ def test_no_private_row_is_in_a_file_that_leaves(
         app = start(page, data=name, k="2", v="2", **link)
         assert linked(app)["data"] == name
         for key in {"train-possible", "lira-run"} & {button.key for button in app.button}:
-            app.button(key=key).click().run()
+            press(app, key)
         entries = [
             app.session_state[f"report.{place:04}"]
             for place in range(1, 1 + (len(left) - before) // 4)
@@ -135,9 +131,7 @@ def test_no_private_row_is_in_a_file_that_leaves(
         portable.page("nothing")
 
 
-def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(
-    start: Start, tmp_path: Path
-) -> None:
+def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(start, tmp_path):
     drawn = rng.stream(0, "planted images").integers(0, 256, (160, 28, 28), dtype=np.uint8)
     start("rows")
     name = uploads.keep(
@@ -169,7 +163,7 @@ def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(
     assert "A non-private diagnostic" in strip.proto.spec, "its picture says so, too"
 
 
-def test_a_planted_row_is_found_however_it_is_packed() -> None:
+def test_a_planted_row_is_found_however_it_is_packed():
     image, file, zipped = (
         rng.stream(0, "planted").integers(0, 256, (28, 28), dtype=np.uint8),
         io.BytesIO(),

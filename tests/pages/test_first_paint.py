@@ -9,9 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from page_reading import Start
 from pages.frame import core, odds
 from pages.frame.settings import Settings
 from pillar_core.runs import sweep
@@ -34,7 +31,7 @@ print(json.dumps([home, explore, before, sorted(sys.modules), metrics, errors, l
 """
 
 
-def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path: Path) -> None:
+def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path):
     home, explore, before, after, metrics, errors, loaded = _printed(FIRST_PAINT, tmp_path)
     assert errors == []
     assert [
@@ -52,9 +49,7 @@ def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path: Pat
     assert accuracy[1] == f"{100 * record.accuracy:.1f} %"
 
 
-def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_with(
-    start: Start,
-) -> None:
+def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_with(start):
     settings = Settings()
     start("start")
     shipped = core.find(settings)
@@ -73,9 +68,7 @@ def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_
     assert record.guarantee.epsilon.upper <= Settings().epsilon
 
 
-def test_k_ends_at_the_rank_of_few_features_before_a_row_is_loaded_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_k_ends_at_the_rank_of_few_features_before_a_row_is_loaded_too(monkeypatch):
     """Digits have 64 pixels, some of which never change: the curves' last k was another one once
     rows were loaded."""
     settings = Settings(data="digits", k=10)

@@ -1,8 +1,6 @@
 """What a link, a settings file or an upload may name: nothing that is a file or an address."""
 
 import socket
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -46,10 +44,10 @@ PLAIN = (
 
 
 @pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _alone(tmp_path, monkeypatch):
     """A cache of its own, and no connection to anywhere."""
 
-    def refused(*_: Any, **__: Any) -> None:
+    def refused(*_, **__):
         raise AssertionError("a connection was opened")
 
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
@@ -60,7 +58,7 @@ def _images() -> Dataset:
     return Dataset("noise", np.zeros((4, 32, 32, 3), np.uint8), np.arange(4) % 2)
 
 
-def test_a_link_names_no_file_address_or_unknown_model() -> None:
+def test_a_link_names_no_file_address_or_unknown_model():
     for name in FOREIGN:
         found, notes = codec.from_query({"data": "digits", "backbone": name})
         kept, mark, _ = name.partition("?weights=")
@@ -74,7 +72,7 @@ def test_a_link_names_no_file_address_or_unknown_model() -> None:
         assert codec.from_query({"backbone": name})[0].backbone == "auto"
 
 
-def test_what_a_library_lists_or_was_chosen_here_may_be_linked() -> None:
+def test_what_a_library_lists_or_was_chosen_here_may_be_linked():
     assert [codec.from_query({"backbone": name}) for name in PLAIN] == [
         (codec.Settings(backbone=name), []) for name in PLAIN
     ]
@@ -93,13 +91,13 @@ def test_what_a_library_lists_or_was_chosen_here_may_be_linked() -> None:
         "timm:resnet18?checkpoint_path=/etc/passwd",
     ],
 )
-def test_libraries_load_nothing_that_a_name_points_to(name: str, tmp_path: Path) -> None:
+def test_libraries_load_nothing_that_a_name_points_to(name, tmp_path):
     (tmp_path / "weights.safetensors").write_bytes(save({"x": torch.zeros(1)}))
     with pytest.raises(PillarError, match=r"no model|no argument of a model"):
         extract(_images(), backbone=name, weights=tmp_path / "weights.safetensors", device="cpu")
 
 
-def test_only_tensors_are_kept_from_an_upload() -> None:
+def test_only_tensors_are_kept_from_an_upload():
     good = save({"x": torch.zeros(3)})
     for content in (b"", b"\x80\x04.", b"PK\x03\x04", good[:-1], good + b"PK", b"\xff" * 64):
         with pytest.raises(DataError, match="safetensors"):

@@ -18,7 +18,7 @@ def view(start: Start, page: str, name: str, shown: str, **query: str):
     return app.run()
 
 
-def test_every_view_of_geometry_draws(start: Start) -> None:
+def test_every_view_of_geometry_draws(start):
     app = start("why", k="8")
     for shown in projection.VIEWS:
         app.session_state["local.geometry-view"] = shown
@@ -27,7 +27,7 @@ def test_every_view_of_geometry_draws(start: Start) -> None:
         assert "non-private diagnostic" in words(app) or app.info, shown
 
 
-def test_the_numbers_above_are_the_librarys(start: Start) -> None:
+def test_the_numbers_above_are_the_librarys(start):
     app = start("why", k="8")
     split = pc.split(pc.load_features(pc.load_dataset("digits")), public_fraction=0.1)
     spectrum = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
@@ -37,7 +37,7 @@ def test_the_numbers_above_are_the_librarys(start: Start) -> None:
     assert f"between them: {ratio:.2g}** (labelled public rows)" in words(app)
 
 
-def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:
+def test_private_and_noised_directions_wear_their_badges(start):
     app = start("why", epsilon="0.5")
     app.session_state["local.bases"] = "public_pca,private_pca,dp_pca,random,identity"
     app.run()
@@ -45,13 +45,13 @@ def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:
     assert "an experiment, its noise is known" in words(app)
 
 
-def test_pinned_rows_are_drawn_beside_the_sidebars(start: Start) -> None:
+def test_pinned_rows_are_drawn_beside_the_sidebars(start):
     a = dataclasses.replace(Settings(), data="breast_cancer")
     app = view(start, "why", "geometry-view", "xi", a=codec.pin(a))
     assert "pinned A" in app.get("plotly_chart")[0].proto.spec
 
 
-def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start: Start) -> None:
+def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start):
     for calculator in CALCULATORS.values():
         assert all(param.label for param in params.params_of(calculator.settings).values())
     app = view(start, "playgrounds", "theory-view", "theorems")
@@ -70,7 +70,7 @@ def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start: St
     assert "beta must be" in app.error[0].value
 
 
-def test_many_components_are_explained(start: Start) -> None:
+def test_many_components_are_explained(start):
     app = view(start, "playgrounds", "theory-view", "disjunctions")
     assert not app.error
     assert unexplained(app) == {}

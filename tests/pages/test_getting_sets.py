@@ -2,18 +2,15 @@
 from a server on the loopback."""
 
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
 import served_files
 from safetensors.torch import save
-from served_files import Served
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import Start, metric, words
+from page_reading import fill, metric, press, words
 from pillar_core.jobs import JOB_KINDS, api
 from pillar_core.jobs.kind import payload_of
 from pillar_core.jobs.kinds import fetch
@@ -43,7 +40,7 @@ def work() -> None:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def hub(tmp_path, monkeypatch):
     """A hub with a set and with weights, for this process, whose library is imported already and
     which starts no jobs process."""
     monkeypatch.delenv("PILLAR_DATA", raising=False)
@@ -69,18 +66,18 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to_explore(
-    start: Start, hub: Served
-) -> None:
+    start, hub
+):
     """The size is asked for by a press and said before the next; Public data offers the set; weights
     hand on to the extraction."""
     app = start("rows")
-    app.selectbox(key="local-widget.paper-set").set_value("by name").run()
-    app.text_input(key="paper-name").set_value(HUB).run()
+    fill(app, "selectbox", "local-widget.paper-set", "by name")
+    fill(app, "text_input", "paper-name", HUB)
     assert not hub.asked
     assert "get-run" not in [button.key for button in app.button]
-    app.button(key="get-ask").click().run()
+    press(app, "get-ask")
     assert "0.1 MB at about 5 MB a second; licence: cc0-1.0" in words(app)
-    app.button(key="get-run").click().run()
+    press(app, "get-run")
     work()
     fetched = pc.jobs.result(pc.jobs.find(fetch.specification(HUB)).job_id)
     assert fetched["n_train"] == 48
@@ -101,15 +98,13 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
         in words(app)
     )
     assert hub.asked.total() == asked
-    app.button(key="job-run").click().run()
+    press(app, "job-run")
     work()
     work()
     assert any("every page uses the features of" in done.value for done in app.run().success)
 
 
-def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(start, monkeypatch):
     monkeypatch.delenv("PILLAR_DATA", raising=False)
     monkeypatch.setattr(
         socket, "create_connection", lambda *_, **__: pytest.fail("a connection was opened")
@@ -122,24 +117,22 @@ def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(
     assert app.button(key="get-run").label == "Get it"
 
 
-def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start: Start) -> None:
+def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start):
     app = start("rows")
-    app.selectbox(key="local-widget.paper-set").set_value("cub_200").run()
+    fill(app, "selectbox", "local-widget.paper-set", "cub_200")
     assert "get-run" not in [button.key for button in app.button]
     assert "By hand: unpack CUB_200_2011.tgz" in words(app)
     assert app.text_input(key="root-cub_200").value == ""
 
 
-def test_a_folder_is_checked_before_its_rows_are_used(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_checked_before_its_rows_are_used(start, tmp_path, monkeypatch):
     x, y = images_of(40, (12, 12), 2)
     for number, (pixels, label) in enumerate(zip(x, y, strict=True)):
         side, name = "train" if number < 30 else "test", ("benign", "malignant")[label]
         written(tmp_path / "moles", {f"{side}/{name}/{number}.png": encoded(pixels)})
     app = start("rows", **{"paper-set": "kagskin"})
-    app.selectbox(key="local-widget.paper-set").set_value("kagskin").run()
-    app.text_input(key="root-kagskin").set_value(str(tmp_path / "empty")).run()
+    fill(app, "selectbox", "local-widget.paper-set", "kagskin")
+    fill(app, "text_input", "root-kagskin", str(tmp_path / "empty"))
     assert "could not be read" in words(app)
-    app.text_input(key="root-kagskin").set_value(str(tmp_path / "moles")).run()
+    fill(app, "text_input", "root-kagskin", str(tmp_path / "moles"))
     assert app.query_params["data"].startswith("stored")

@@ -27,13 +27,11 @@ def page_of_one_result() -> None:
         jobs.panel([{"kind": "sweep"}], jobs.Work("Measure"))
 
 
-def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypatch):
     clock, late = time.time, 0.0
     monkeypatch.setattr(time, "time", lambda: clock() + late)
 
-    def ended_long_before_the_panel(_: object) -> JobStatus:
+    def ended_long_before_the_panel(_):
         nonlocal late
         status = JobStatus("a" * 32, "sweep", "done", time.time(), finished=time.time())
         st.session_state["is_stored"] = True
@@ -56,9 +54,7 @@ def page_of_two_jobs() -> None:
     )
 
 
-def test_progress_does_not_fall_when_the_first_of_two_jobs_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_progress_does_not_fall_when_the_first_of_two_jobs_ends(monkeypatch):
     now = time.time()
     ended = JobStatus(
         "a" * 32, "sweep", "done", now - 9, finished=now - 5, done=2, total=2, fraction=1.0
@@ -78,9 +74,7 @@ def test_progress_does_not_fall_when_the_first_of_two_jobs_ends(
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(
-    monkeypatch: pytest.MonkeyPatch, *, is_own: bool
-) -> None:
+def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(monkeypatch, *, is_own):
     live = JobStatus("a" * 32, "sweep", "running", time.time(), done=0, total=2)
     earlier = dataclasses.replace(live, job_id="b" * 32, submitted=live.submitted - 1)
     monkeypatch.setattr(pc.jobs, "find", lambda _: live)
@@ -89,7 +83,7 @@ def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(
     )
     monkeypatch.setattr(mode.Jobs, "is_own", lambda *_: is_own)
 
-    def refuses(_: str) -> bool:
+    def refuses(_):
         raise JobError("it is gone.")
 
     monkeypatch.setattr(pc.jobs, "cancel", refuses)

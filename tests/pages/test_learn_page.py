@@ -10,13 +10,13 @@ import segno
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start, unexplained, widget, words
+from page_reading import fill, press, unexplained, widget, words
 from pages.frame import settings as codec
 from pages.frame import warming
 from pages.frame.settings import Settings
 from pages.parts.lessons import classroom, teacher
 from pages.parts.lessons import lesson as lesson_part
-from pages.parts.lessons.steps import LESSONS, Lesson, of_number, step_of
+from pages.parts.lessons.steps import LESSONS, of_number, step_of
 
 
 def opened(app: AppTest) -> AppTest:
@@ -25,11 +25,11 @@ def opened(app: AppTest) -> AppTest:
     return app.run()
 
 
-def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
+def test_nothing_is_revealed_before_a_guess(start):
     app = start("lessons", lesson="1")
     assert app.button(key="lesson-reveal").disabled
-    app.radio(key="lesson-radio-1").set_value(2).run()
-    app.button(key="lesson-reveal").click().run()
+    fill(app, "radio", "lesson-radio-1", 2)
+    press(app, "lesson-reveal")
     assert "Not quite" in words(app, "info")
     link = next(
         item.proto.query_string
@@ -40,9 +40,9 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     assert (
         len(opened(app).select_slider) == 1 + 1
     )  # the step's one control, and the teacher's choice of a step
-    app.button(key="lesson-next").click().run()
+    press(app, "lesson-next")
     assert app.query_params["lesson"] == "2"
-    app.button(key="lesson-back").click().run()
+    press(app, "lesson-back")
     assert app.radio(key="lesson-radio-1").value == 2
 
 
@@ -51,7 +51,7 @@ EXPECTED = {1: (1, 2, 2, 0, 2, 1), 11: (0, 2, 2, 2, 0, 2), 21: (0, 1, 2, 1, 0, 1
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson) -> None:
+def test_every_step_is_answered_by_what_is_measured(start, lesson):
     app = start("lessons", lesson=str(lesson.first))
     assert unexplained(app) == {}
     for place, step, expected in zip(
@@ -66,23 +66,23 @@ def test_every_step_is_answered_by_what_is_measured(start: Start, lesson: Lesson
         assert step.moral in words(app)
 
 
-def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -> None:
+def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start):
     app = start("lessons", lesson="3")
     app.session_state["local.lesson-shown-3"] = 1
     app.run()
     assert "standard deviation" not in words(app)
-    app.toggle(key="local-widget.lesson-watch").set_value(True).run()
+    fill(app, "toggle", "local-widget.lesson-watch", True)
     assert "k = 40 public directions" in words(
         app
     )  # all 64 pixels have no directions: the explorer's k is shown
-    app.select_slider(key="local-widget.lesson-control-3").set_value(5).run()
+    fill(app, "select_slider", "local-widget.lesson-control-3", 5)
     assert "k = 5 public directions" in words(app)
     assert app.select_slider(key="local-widget.noise-step").options
     assert "lesson-watch:True" in app.query_params["controls"]
 
 
 @pytest.mark.parametrize("page", ["lessons", "task"])
-def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
+def test_a_teachers_link_opens_the_step_with_few_controls(page):
     shared = teacher.class_settings(Settings(), page=page, step=3, hidden=["delta", "seed"])
     found, notes = codec.from_query(codec.to_query(shared))
     assert notes == []
@@ -91,9 +91,7 @@ def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
     assert found.data == ("digits" if page == "task" else Settings().data)
 
 
-def test_the_ending_tells_the_score_and_starting_again_forgets_it(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ending_tells_the_score_and_starting_again_forgets_it(start, monkeypatch):
     monkeypatch.setattr(
         warming, "begin", lambda: None
     )  # scipy looks into torch, and meets half of it while it is imported ahead
@@ -103,15 +101,13 @@ def test_the_ending_tells_the_score_and_starting_again_forgets_it(
         app.session_state[f"local.lesson-shown-{place}"] = 1
     app.run()
     assert "You guessed 4 of 6 right" in words(app)
-    app.button(key="lesson-reset").click().run()
+    press(app, "lesson-reset")
     assert app.query_params["lesson"] == "1"
     assert app.radio(key="lesson-radio-1").value is None
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(
-    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(lesson, monkeypatch):
     monkeypatch.setattr(lesson_part, "right", lambda number: number % 2)
     asked, told = teacher.sheet(lesson).split('<div class="told">')
     assert all(step.options[0] in asked for step in lesson.steps)
@@ -126,22 +122,20 @@ def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(
     assert "**" not in asked + told
 
 
-def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(
-    start: Start,
-) -> None:
+def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(start):
     steps = {0: 1, 1: 1, 6: 6, 7: 6, 10: 11, 11: 11, 26: 26, 77: 27, 99: 27}
     assert {link: of_number(link)[1] for link in steps} == steps
     app = start("lessons", lesson="2")
-    app.radio(key="lesson-radio-2").set_value(1).run()
-    app.segmented_control(key="lesson-choice").set_value(LESSONS[2].name).run()
+    fill(app, "radio", "lesson-radio-2", 1)
+    fill(app, "segmented_control", "lesson-choice", LESSONS[2].name)
     assert app.query_params["lesson"] == "21"
     assert LESSONS[2].steps[0].story in words(app)
-    app.segmented_control(key="lesson-choice").set_value(LESSONS[0].name).run()
-    app.button(key="lesson-next").click().run()
+    fill(app, "segmented_control", "lesson-choice", LESSONS[0].name)
+    press(app, "lesson-next")
     assert app.radio(key="lesson-radio-2").value == 1
 
 
-def test_a_step_of_auditing_sends_its_task_to_evidence_and_keeps_the_class(start: Start) -> None:
+def test_a_step_of_auditing_sends_its_task_to_evidence_and_keeps_the_class(start):
     settings = Settings(controls="lesson-class:0123abcd")
     changed = lesson_part.explore_settings(step_of(22), settings)
     assert changed["controls"] == "lesson-class:0123abcd;evidence-view:audit"
@@ -155,12 +149,12 @@ def answered(app: AppTest, when: str, chosen: tuple[int, ...]) -> AppTest:
     return next(button for button in app.button if button.label == "Answer").click().run()
 
 
-def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start: Start) -> None:
+def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start):
     lesson = LESSONS[0]
     right = tuple(question.answer for question in lesson.questions)
     teachers = opened(start("lessons", lesson="1"))
     assert "What the class learnt" not in words(
-        teachers.toggle(key="lesson-class-switch").set_value(True).run()
+        fill(teachers, "toggle", "lesson-class-switch", True)
     )
     controls = teachers.query_params["controls"]
     for first in ((1, 0, 0), (right[0], 0, 0)):
@@ -180,9 +174,9 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
 
 
 def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_where_phones_reach_it(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: list[str] = []
+    start, monkeypatch
+):
+    drawn = []
     made = segno.make("code")
     monkeypatch.setattr(segno, "make", lambda address, **_: drawn.append(address) or made)
     app = opened(start("lessons", lesson="12", v="2"))
@@ -207,19 +201,17 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
 
 
 @pytest.mark.parametrize("url", ["http://class.example:8501/lessons", "http://["])
-def test_a_link_that_no_code_holds_leaves_the_page(
-    start: Start, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_a_link_that_no_code_holds_leaves_the_page(start, monkeypatch, url):
     monkeypatch.setattr(type(st.context), "url", url)
     app = opened(start("lessons", v="2", controls="z:" + "a," * 900))
     assert not app.error
     assert any("too long for a QR code" in caption.value for caption in app.caption)
 
 
-def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start: Start) -> None:
+def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start):
     teachers = opened(start("lessons", lesson="1"))
     assert "lesson-class" not in teachers.query_params.get("controls", "")
-    teachers.toggle(key="lesson-class-switch").set_value(True).run()
+    fill(teachers, "toggle", "lesson-class-switch", True)
     controls = teachers.query_params["controls"]
     shown = []
     for guess in (0, 2, 2):
@@ -227,24 +219,22 @@ def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(st
         assert "**The class**" not in words(student), (
             "nobody sees the others' guesses before the own one"
         )
-        student.radio(key="lesson-radio-1").set_value(guess).run()
-        shown.append(words(student.button(key="lesson-reveal").click().run()))
+        fill(student, "radio", "lesson-radio-1", guess)
+        shown.append(words(press(student, "lesson-reveal")))
     assert "**The class** (3 guesses)" in shown[-1]
     stranger = start("lessons", lesson="1", controls="lesson-class:ffffffff", v="2")
-    stranger.radio(key="lesson-radio-1").set_value(1).run()
-    assert "**The class**" not in words(stranger.button(key="lesson-reveal").click().run())
+    fill(stranger, "radio", "lesson-radio-1", 1)
+    assert "**The class**" not in words(press(stranger, "lesson-reveal"))
 
 
-def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(start, monkeypatch):
     """A session's next class closes its last; where there is no room one without answers leaves
     after an hour, and all after a day."""
     monkeypatch.setattr(classroom, "_CLASSES", {})
     monkeypatch.setattr(classroom, "_MOST", 3)
     now = time.time()
 
-    def switched_on(token: str) -> AppTest:
+    def switched_on(token):
         return (
             opened(start("lessons", lesson="1", token=token))
             .toggle(key="lesson-class-switch")
@@ -252,15 +242,15 @@ def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(
             .run()
         )
 
-    def is_open(link: str) -> bool:
+    def is_open(link):
         return link.removeprefix("lesson-class:") in classroom._CLASSES
 
     answered, first, idle = (switched_on(token).query_params["controls"] for token in "abc")
     again = switched_on("b").query_params["controls"]
     assert [is_open(link) for link in (answered, first, idle, again)] == [True, False, True, True]
     student = start("lessons", lesson="1", controls=answered, v="2", token="s")
-    student.radio(key="lesson-radio-1").set_value(0).run()
-    student.button(key="lesson-reveal").click().run()
+    fill(student, "radio", "lesson-radio-1", 0)
+    press(student, "lesson-reveal")
     refused = switched_on("d")
     assert "3 classes" in words(refused)
     assert not widget(refused, "toggle", "lesson-class-switch").value

@@ -9,18 +9,16 @@ import streamlit as st
 from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start
+from page_reading import fill
 from pages.frame import jobs, navigation, session
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
 
-def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(
-    start: Start,
-) -> None:
+def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(start):
     app = start("why", k="8")
     assert "controls" not in app.query_params
-    app.segmented_control(key="local-widget.geometry-view").set_value("spectrum").run()
+    fill(app, "segmented_control", "local-widget.geometry-view", "spectrum")
     assert app.query_params["controls"] == "geometry-view:spectrum"
     hostile = (
         "geometry-view:nowhere;quantile:nan;n_public:1e999;;::;:x;k:5;evidence-lira:run;lesson-guess-1:3"
@@ -32,8 +30,8 @@ def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(
     assert "local.lesson-guess-1" not in app.session_state
 
 
-def test_the_word_is_read_back_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    state: dict[str, object] = {
+def test_the_word_is_read_back_as_written(monkeypatch):
+    state = {
         "local.mixture.sigma": 0.3,
         "local.graph.d": 40,
         "local.bases": "random,identity",
@@ -44,7 +42,7 @@ def test_the_word_is_read_back_as_written(monkeypatch: pytest.MonkeyPatch) -> No
     state["local.evidence-lira"] = "x"
     word = session.current().controls
     assert word == "bases:random,identity;graph.d:40;mixture.sigma:0.3"
-    other: dict[str, object] = {"local.mixture.d": 8, "local.lesson-shown": 1}
+    other = {"local.mixture.d": 8, "local.lesson-shown": 1}
     monkeypatch.setattr(st, "session_state", other)
     session.claim("mixture.d")
     session.put(Settings(controls=word))
@@ -116,12 +114,10 @@ KINDS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page, _, _ in navigation.PAGES])
-def test_a_moved_control_is_in_the_link_or_says_why_not(
-    start: Start, page: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_moved_control_is_in_the_link_or_says_why_not(start, page, monkeypatch):
     """Each is moved under the first of the page's links that shows it, beside all others there;
     what these hide, in a round of its own."""
-    moved: set[str] = set()
+    moved = set()
     monkeypatch.setattr(jobs, "FIRST_SECONDS", -1.0)
     for link in PLACES.get(page, [""]):
         app = start(page, **dict(urllib.parse.parse_qsl(link)))

@@ -2,14 +2,12 @@
 under one key, trained once."""
 
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import pillar_core as pc
-from page_reading import Start, metric
+from page_reading import metric
 from pages.frame import core
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
@@ -28,12 +26,12 @@ GRID = {
 
 
 @pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def trained(monkeypatch):
     """The learners that were trained from here on."""
-    calls: list[str] = []
+    calls = []
     train = running.run_many
 
-    def counting(solved: Any, split: Any) -> Any:
+    def counting(solved, split):
         calls.extend(one.method.name for one in solved)
         return train(solved, split)
 
@@ -81,17 +79,13 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ),
     ],
 )
-def test_what_a_page_asks_for_is_the_cell_of_a_sweep(
-    settings: Settings, grid: dict[str, Any]
-) -> None:
+def test_what_a_page_asks_for_is_the_cell_of_a_sweep(settings, grid):
     cell = sweep.specs_of(grid)[0]
     assert core.spec(settings) == cell
     assert core.run_key(settings) == sweep.run_key(cell)
 
 
-def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_sweep(
-    start: Start, trained: list[str]
-) -> None:
+def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_sweep(start, trained):
     table = pc.sweep(GRID)
     trained.clear()
     app = start("curves", k="12", epsilon="0.9")
@@ -107,7 +101,7 @@ def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_swe
     assert trained == ["pillar"]
 
 
-def test_a_sweep_after_a_visit_finds_the_run(start: Start, trained: list[str]) -> None:
+def test_a_sweep_after_a_visit_finds_the_run(start, trained):
     app = start("curves", k="12", epsilon="0.9")
     assert trained == ["pillar"]
     table = pc.sweep(GRID)
@@ -115,7 +109,7 @@ def test_a_sweep_after_a_visit_finds_the_run(start: Start, trained: list[str]) -
     assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
 
 
-def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start: Start) -> None:
+def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start):
     app = start("curves", data="digits", method="pillar_kalman")
     assert metric(app, "Directions") == "all"
     (directions,) = (one for one in app.metric if one.label == "Directions")
@@ -125,10 +119,10 @@ def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start: S
 
 
 def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unasked(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    start, monkeypatch
+):
     start("start")
-    submitted: list[Any] = []
+    submitted = []
     monkeypatch.setattr(pc.jobs, "submit", submitted.append)
     app = start("curves", data=uploads.keep(splitting.load_named_features("digits")), epsilon="0.7")
     assert submitted == []
@@ -138,7 +132,7 @@ def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unask
     assert not [one for one in start("curves", data="digits").button if one.key == "first-run"]
 
 
-def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(start: Start) -> None:
+def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(start):
     app = start("curves", data="fashion_mnist_2k", k="3", epsilon="0.7")
     app.session_state["below-accuracy_against_k"] = True
     app.run()
@@ -147,9 +141,7 @@ def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(star
     assert [f"{100 * value:.1f} %" for value in here["accuracy"]] == [metric(app, "Test accuracy")]
 
 
-def test_rows_of_a_file_that_changed_are_read_anew(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_a_file_that_changed_are_read_anew(start, tmp_path, monkeypatch):
     """A page kept the rows of a name for as long as its process lived, and the runs of it for as
     long as the cache."""
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))

@@ -2,19 +2,17 @@
 
 import gc
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from page_reading import Start
 from pages.frame import navigation, warming
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
 from pillar_core.runs import starter
 
 
-def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:
+def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start):
     start("start")
     digits, letters = (grid.read(Settings(data=name)) for name in ("drawn_digits", "drawn_letters"))
     assert {*digits.forms, *letters.forms} == {None}
@@ -24,22 +22,20 @@ def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start)
 
 
 @pytest.fixture
-def unfrozen() -> Iterator[None]:
+def unfrozen():
     yield
     gc.unfreeze()
 
 
 @pytest.mark.usefixtures("unfrozen")
-def test_what_the_server_imports_is_no_garbage_to_look_through() -> None:
+def test_what_the_server_imports_is_no_garbage_to_look_through():
     gc.unfreeze()
     warming._import("colorsys")
     assert gc.get_freeze_count() > 10_000
     assert len(gc.get_objects()) < gc.get_freeze_count()
 
 
-def test_starts_table_is_read_before_the_first_visitor_asks(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_starts_table_is_read_before_the_first_visitor_asks(start, monkeypatch):
     read, table = list[Any](), starter.hero_table
     monkeypatch.setattr(starter, "hero_table", lambda: read.append(1) or table())
     warming._first_results()
@@ -48,9 +44,9 @@ def test_starts_table_is_read_before_the_first_visitor_asks(
     assert len(read) == 1
 
 
-def test_pages_of_two_runs_are_apart(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_two_runs_are_apart(start, monkeypatch):
     # Streamlit notes in a page object that it may run, once.
-    made: list[list[Any]] = []
+    made = []
     pages = navigation.pages
     monkeypatch.setattr(navigation, "pages", lambda: made.append(pages()) or made[-1])
     start("start").run()

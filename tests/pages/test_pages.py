@@ -14,7 +14,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import REPOSITORY, Start, linked, metric, unexplained, widget, words
+from page_reading import (
+    REPOSITORY,
+    choose,
+    fill,
+    linked,
+    metric,
+    press,
+    unexplained,
+    widget,
+    words,
+)
 from pages.frame import exports, jobs, navigation
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
@@ -36,9 +46,7 @@ MOST_HINTS = 12
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(
-    start: Start, name: str
-) -> None:
+def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(start, name):
     app = start(name)
     assert not app.error
     assert len(app.title) == 1
@@ -55,18 +63,16 @@ def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(
     assert sum(bool(item.help) for item in shown) <= MOST_HINTS, "a label that says it needs none"
 
 
-def test_every_view_of_explore_draws(start: Start) -> None:
+def test_every_view_of_explore_draws(start):
     app = start("curves")
     for view in codec.choices("view"):
-        app.segmented_control(key="control.view").set_value(view).run()
+        fill(app, "segmented_control", "control.view", view)
         assert not app.error, view
         assert unexplained(app) == {}, view
 
 
-def test_home_without_starter_records_says_how_to_get_them(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing() -> None:
+def test_home_without_starter_records_says_how_to_get_them(start, monkeypatch):
+    def missing():
         raise StoreError("gone")
 
     monkeypatch.setattr(starter, "hero_table", missing)
@@ -74,9 +80,7 @@ def test_home_without_starter_records_says_how_to_get_them(
     assert "python -m pillar_core starter" in words(app)
 
 
-def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(
-    start: Start,
-) -> None:
+def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clamped(start):
     app = start("rows")
     assert list(linked(app)) == [*codec.PARAMS, "v"]
     assert list(app.query_params) == ["v", "data"]
@@ -95,25 +99,19 @@ def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clampe
         {"a": "~" * 500, "hide": "k,epsilon,nothing", "lesson": "77"},
     ],
 )
-def test_hostile_links_get_words_and_the_app_goes_on(start: Start, query: dict[str, str]) -> None:
+def test_hostile_links_get_words_and_the_app_goes_on(start, query):
     app = start("curves", **query)
-    (
-        app.select_slider(key="control.epsilon").set_value(2.0).run()
-        if app.select_slider
-        else app.run()
-    )
+    (fill(app, "select_slider", "control.epsilon", 2.0) if app.select_slider else app.run())
 
 
 def pinned_in(app: AppTest) -> dict[str, Settings]:
     return codec.pins(Settings(a=linked(app)["a"]))
 
 
-def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be_taken_again(
-    start: Start,
-) -> None:
+def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be_taken_again(start):
     app = start("curves", k="5", epsilon="1", v="2", data="digits")
     for k in (5, 20, 40):
-        app.select_slider(key="control.k").set_value(k).run()
+        fill(app, "select_slider", "control.k", k)
         if k == 20:
             assert codec.unpin(linked(app)["a"]) == Settings(data="digits", k=5, epsilon=1.0)
             assert "k 5 → 20" in words(app)
@@ -121,12 +119,12 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
                 "points against A"
                 in next(item for item in app.metric if item.label.startswith("Test accuracy")).delta
             )
-        app.button(key="pin").click().run()
+        press(app, "pin")
     assert [pinned.k for pinned in pinned_in(app).values()] == [5, 20, 40]
     assert app.button(key="pin").label == "Pin C anew"
-    app.button(key="take-pin-a").click().run()
+    press(app, "take-pin-a")
     assert (linked(app)["k"], pinned_in(app)["B"].k) == ("5", 20)
-    app.button(key="unpin-b").click().run()
+    press(app, "unpin-b")
     assert app.button(key="pin").label == "Pin as B"
     app.switch_page("pages/learners.py").run()
     assert {"take-pin-a", "take-pin-c"} <= {button.key for button in app.button}
@@ -135,7 +133,7 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
     assert table["accuracy"].between(0.5, 1).all()
 
 
-def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
+def test_a_lesson_hides_what_its_link_hides(start):
     app = start("curves", hide="delta,seed,seeds,accountant,relation,backbone", lesson="1")
     assert "**Step 1.**" in words(app)
     assert "lesson=1" in next(
@@ -145,15 +143,15 @@ def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
     )
     assert not app.number_input
     assert "Backbone" not in [item.label for item in app.selectbox]
-    app.button(key="lesson-end").click().run()
+    press(app, "lesson-end")
     assert "**Step 1.**" not in words(app)
     assert linked(app)["lesson"] == "0"
 
 
-def test_a_gallery_card_changes_the_data(start: Start) -> None:
+def test_a_gallery_card_changes_the_data(start):
     app = start("rows", epsilon="0.3")
     before = [chart.proto.spec for chart in app.get("plotly_chart")]
-    app.button(key="use-breast_cancer").click().run()
+    press(app, "use-breast_cancer")
     assert len({*before, *(chart.proto.spec for chart in app.get("plotly_chart"))}) == 6, (
         "three figures of each set"
     )
@@ -163,8 +161,8 @@ def test_a_gallery_card_changes_the_data(start: Start) -> None:
 
 
 def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_nor_draws_curves(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    start, monkeypatch
+):
     app = start("curves", epsilon="0.5", k="7", seed="3", delta="1e-6")
     before, calls, pages = (
         metric(app, "Test accuracy"),
@@ -172,7 +170,7 @@ def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_n
         navigation._targets.cache_info().misses,
     )
     for k in (10, 15):  # one of them no point of the curves, which a run would add to
-        app.select_slider(key="control.k").set_value(k).run()
+        fill(app, "select_slider", "control.k", k)
         assert metric(app, "Directions") == str(k)
         assert metric(app, "Test accuracy") != before
         assert (
@@ -186,9 +184,9 @@ def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_n
             }.items()
         )
     assert ({*calls.values()}, navigation._targets.cache_info().misses) == ({0}, pages)
-    app.select_slider(key="control.epsilon").set_value(0.2).run()
+    fill(app, "select_slider", "control.epsilon", 0.2)
     assert [calls[name] for name in ("load", "basis", "calibrate")] == [0, 0, 1]
-    app.slider(key="control.public_fraction").set_value(0.2).run()
+    fill(app, "slider", "control.public_fraction", 0.2)
     assert (calls["basis"], calls["draw"] > 0) == (1, True)
 
 
@@ -214,7 +212,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return calls
 
 
-def test_pages_are_short() -> None:
+def test_pages_are_short():
     offenders = []
     for path in sorted((REPOSITORY / "pages").rglob("*.py")):
         text = path.read_text()
@@ -224,7 +222,7 @@ def test_pages_are_short() -> None:
     assert not offenders, "\n".join(offenders)
 
 
-def test_the_session_holds_primitives_only(start: Start) -> None:
+def test_the_session_holds_primitives_only(start):
     app = start("curves", a=codec.pin(Settings(data="digits", k=3)))
     state = app.session_state._state.filtered_state
     assert len(state) > 20
@@ -238,23 +236,26 @@ def test_the_session_holds_primitives_only(start: Start) -> None:
     ] == []
 
 
-def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
+def test_a_bad_file_is_told_row_by_row_and_not_taken(start):
     rows = [
         f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{'yes' if index % 2 else 'no'}"
         for index in range(40)
     ]
     rows[6] = "nan,1,yes"
     app = start("rows")
-    app.file_uploader(key="upload").set_value(
-        [("rows.csv", ("a,b,label\n" + "\n".join(rows)).encode(), "text/csv")]
-    ).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
+    fill(
+        app,
+        "file_uploader",
+        "upload",
+        [("rows.csv", ("a,b,label\n" + "\n".join(rows)).encode(), "text/csv")],
+    )
+    choose(app, "upload-public", 1)
     assert "cannot be used" not in words(app)
     assert "has 1 empty cells" in words(app)
     assert all(button.disabled for button in app.button if button.key == "use-upload")
 
 
-def test_explore_shows_why_the_kalman_learner_works(start: Start) -> None:
+def test_explore_shows_why_the_kalman_learner_works(start):
     app = start("curves", data="digits", method="pillar_kalman", view="why")
     assert {chart.key for chart in app.get("plotly_chart")} >= {
         "chart-kalman_prior",
@@ -278,7 +279,7 @@ STATES = {
 }
 
 
-def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_shows_where_it_stands(start, monkeypatch):
     from pillar_core import jobs
     from pillar_core.jobs.state import JobStatus
 
@@ -313,20 +314,20 @@ def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPat
         ), state
 
 
-def test_the_run_button_hands_over_its_grids(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_run_button_hands_over_its_grids(start, monkeypatch):
     from pillar_core import jobs
 
-    handed: list[Any] = []
+    handed = []
     monkeypatch.setattr(jobs, "submit", lambda spec: handed.append(spec) or "1" * 32)
     app = start("curves", seeds="2")
-    app.button(key="job-run").click().run()
+    press(app, "job-run")
     assert [spec["kind"] for spec in handed] == ["sweep"] * 4
     counts = [len(sweep.specs_of(spec["grid"])) for spec in handed]
     ks, budgets = len(handed[0]["grid"]["k"]), len(starter.HERO_EPSILONS)
     assert counts == [ks * budgets * 2, budgets * 2, (ks + 1) * 2, 2]
 
 
-def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> None:
+def test_the_first_view_of_the_default_data_asks_for_the_starter_records():
     wanted = {sweep.run_key(cell) for grid in starter.GRIDS for cell in sweep.specs_of(grid)}
     asked = {
         sweep.run_key(cell) for axes in grid.grids_of(Settings()) for cell in sweep.specs_of(axes)
@@ -335,7 +336,7 @@ def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> No
 
 
 @pytest.mark.parametrize(("delta", "warned"), [("1e-5", False), ("1e-3", True)])
-def test_a_large_delta_is_shown_in_red(start: Start, delta: str, warned: bool) -> None:
+def test_a_large_delta_is_shown_in_red(start, delta, warned):
     # 1,295 private digits: δ = 1e-3 is above 1/n = 7.7e-4.
     app = start("curves", delta=delta)
     assert ("such a guarantee allows publishing a whole row" in words(app)) == warned
@@ -345,7 +346,7 @@ def test_a_large_delta_is_shown_in_red(start: Start, delta: str, warned: bool) -
     )
 
 
-def test_published_deployments_lie_in_order_along_the_slider_with_their_sources() -> None:
+def test_published_deployments_lie_in_order_along_the_slider_with_their_sources():
     from pages.frame import odds, sidebar
 
     row = sidebar.marks(
@@ -405,7 +406,7 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_open
     app = start("curves", data="digits", epsilon="0.5", view="epsilon")
     assert app.button(key="budgets-run")
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
-    app.select_slider(key="control.k").set_value(8).run()
+    fill(app, "select_slider", "control.k", 8)
     assert app.button(key="budgets-run"), "a move of k trains its own model, no curve"
     widget(app, "toggle", "control.k-auto").set_value(True).run()
     assert "Below ε = 0.1 nothing is drawn" in words(app)
@@ -413,9 +414,7 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_open
 
 
 @pytest.mark.parametrize("question", ANSWERS)
-def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(
-    start: Start, question: str
-) -> None:
+def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(start, question):
     app = start(ANSWERS[question], data="digits", view="why", runs="view:papers")
     app.session_state[f"answer-{question}"] = True
     app.run()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from page_reading import Start
+from page_reading import choose, fill, press
 from pages.frame import exports
 from pages.frame.plain import text
 from pillar_core import plots
@@ -112,31 +112,32 @@ def _assert_inert(app: Any, where: str) -> int:
     return sum("hostile.test" in word.replace("\u2060", "") for word in found)
 
 
-def test_hostile_names_of_classes_and_files_are_text(start: Start) -> None:
+def test_hostile_names_of_classes_and_files_are_text(start):
     app = start("rows", screen=SMALL)
-    app.file_uploader(key="upload").set_value(
-        [(f"{FILE}.npz", hostile_images(), "application/octet-stream")]
-    ).run()
+    fill(
+        app,
+        "file_uploader",
+        "upload",
+        [(f"{FILE}.npz", hostile_images(), "application/octet-stream")],
+    )
     _assert_inert(app, "dry run")
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
     assert _assert_inert(app, "rows")
     for page in PAGES:
         app.switch_page(f"pages/{page}.py").run()
         _assert_inert(app, page)
 
 
-def test_a_report_that_quotes_columns_is_text(start: Start) -> None:
+def test_a_report_that_quotes_columns_is_text(start):
     app = start("rows")
     content = f'"{IMAGE}",b,label\n' + "\n".join(f"x{index},2,{index % 2}" for index in range(20))
-    app.file_uploader(key="upload").set_value([(f"{FILE}.csv", content.encode(), "text/csv")]).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    fill(app, "file_uploader", "upload", [(f"{FILE}.csv", content.encode(), "text/csv")])
+    choose(app, "upload-public", 0)
     assert _assert_inert(app, "report")
 
 
-def test_text_is_markdown_that_shows_it_and_no_page_of_figures_loads_anything(
-    tmp_path: Path,
-) -> None:
+def test_text_is_markdown_that_shows_it_and_no_page_of_figures_loads_anything(tmp_path):
     shown = {
         IMAGE: "!\\[m\\](http\\:\u2060//hostile.test/x.png)",
         "Https://a.b www.a.b me@a.b c@d": "Https\\:\u2060//a.b www\u2060.a.b me@\u2060a.b c@d",
@@ -150,7 +151,7 @@ def test_text_is_markdown_that_shows_it_and_no_page_of_figures_loads_anything(
     assert [path for path in sources if "cdn" in path.read_text(encoding="utf-8")] == []
 
 
-def test_a_csv_holds_no_formulas() -> None:
+def test_a_csv_holds_no_formulas():
     table = pd.DataFrame(
         {"=1+1": ["=cmd()", "+a", "-a", "@x", "\tx", "\rx", "-1.5"], "n": [-1.5] * 7}
     )

@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from page_reading import Start
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
 from pillar_core.plots import k_curves
@@ -29,7 +28,7 @@ def means(name: str) -> tuple[pd.DataFrame, float]:
     )
 
 
-def test_presets_show_what_their_names_say() -> None:
+def test_presets_show_what_their_names_say():
     curve, floor = means("many")
     assert curve["mean"].max() <= floor
     curve, _ = means("few")
@@ -45,16 +44,14 @@ def test_presets_show_what_their_names_say() -> None:
 
 
 @pytest.mark.parametrize("dataset", starter.OPENING_K)
-def test_every_set_of_images_that_ships_opens_with_curves(dataset: str) -> None:
+def test_every_set_of_images_that_ships_opens_with_curves(dataset):
     measured = grid.read(Settings(data=dataset))
     assert measured.seeds == (3, 3)
     assert set(measured.table["method"]) == {"pillar", "dp_sgd", "non_private", "only_public"}
 
 
 @pytest.mark.parametrize("dataset", ["breast_cancer", "python_docs", "disjunctions"])
-def test_a_set_that_ships_without_records_opens_with_curves_that_it_trains(
-    start: Start, dataset: str
-) -> None:
+def test_a_set_that_ships_without_records_opens_with_curves_that_it_trains(start, dataset):
     app = start("curves", data=dataset)
     measured = grid.read(Settings(data=dataset))
     assert measured.seeds is not None, (

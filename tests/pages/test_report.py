@@ -2,15 +2,13 @@
 are text."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start
+from page_reading import press
 from pages.frame import exports
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
@@ -23,8 +21,8 @@ EVIL = '</script><img src="https://evil.example/x.png" onerror="alert(1)">'
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    state: dict[str, Any] = {}
+def session(monkeypatch):
+    state = {}
     monkeypatch.setattr(st, "session_state", state)
     monkeypatch.setattr(exports.theme, "mode", lambda: "light")
     return state
@@ -50,9 +48,7 @@ def counted(app: AppTest) -> list[str]:
     ]
 
 
-def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(
-    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session, monkeypatch):
     added()
     added("more")
     page = exports.report_page(list(session.values()))
@@ -80,22 +76,20 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(
     assert "<img" not in page
 
 
-def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -> None:
+def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start):
     app = start("curves", epsilon="1", k="10")
     app.session_state["below-accuracy_against_k"] = True
     app.run()
     assert counted(app) == []
-    app.button(key="report-accuracy_against_k").click().run()
+    press(app, "report-accuracy_against_k")
     kept = app.session_state["report.0001"]
     assert "It holds if" in kept
     assert "Releases charged:" in kept
     assert counted(app) == ["Report (1)"]
-    assert counted(app.button(key="report-empty").click().run()) == []
+    assert counted(press(app, "report-empty")) == []
 
 
-def test_a_report_forgets_figures_of_rows_that_were_brought(
-    session: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_report_forgets_figures_of_rows_that_were_brought(session, monkeypatch, tmp_path):
     """By the settings, by what a figure shows beside what they name, and by its name."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     names = ("digits", "breast_cancer", "pneumonia_mnist")

@@ -3,7 +3,6 @@ own."""
 
 import dataclasses
 import math
-from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
@@ -13,7 +12,7 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from page_reading import Start, metric, unexplained, words
+from page_reading import fill, metric, unexplained, words
 from pages.frame import core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
@@ -34,13 +33,13 @@ GRID = {
 
 
 @pytest.fixture
-def runs(start: Start) -> pd.DataFrame:
+def runs(start):
     """Eight runs in the page's cache."""
     pc.sweep(GRID)
     return records.all_runs()
 
 
-def test_an_empty_cache_says_so_and_plans_count_their_runs(start: Start) -> None:
+def test_an_empty_cache_says_so_and_plans_count_their_runs(start):
     app = start("runs")
     assert "The cache holds no runs yet; these came with the library" in words(app)
     assert len(app.dataframe[0].value) > 25
@@ -50,9 +49,7 @@ def test_an_empty_cache_says_so_and_plans_count_their_runs(start: Start) -> None
     assert metric(app, "In the cache") == "9"  # the library brings them
 
 
-def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_cache(
-    runs: pd.DataFrame,
-) -> None:
+def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_cache(runs):
     lines = records.lines(runs)
     assert len(runs) == 8
     assert len(lines) == 4
@@ -79,12 +76,10 @@ def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_c
     assert set(records.refusals(again)["data"]) == {"ward 7 (yours)"}
 
 
-def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(
-    start: Start, runs: pd.DataFrame
-) -> None:
+def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(start, runs):
     app = start("runs")
     assert "4 settings, 8 runs" in words(app)
-    app.multiselect(key="local-widget.runs-method").set_value(["pillar"]).run()
+    fill(app, "multiselect", "local-widget.runs-method", ["pillar"])
     assert "2 settings, 4 runs" in words(app)
     assert app.query_params["controls"] == "runs-method:pillar"
     again = start("runs", runs="method:pillar;epsilon:0.5")
@@ -99,9 +94,7 @@ def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(
     assert "4 settings, 8 runs" in words(app)
 
 
-def test_exports_train_the_same_runs(
-    runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_exports_train_the_same_runs(runs, monkeypatch, tmp_path):
     grids = list(yaml.safe_load_all(runs_exports.grids(runs)))
     assert runs_exports.grids(runs) in runs_exports.command(runs)
     assert len(grids) == 4
@@ -111,9 +104,7 @@ def test_exports_train_the_same_runs(
     assert sorted(pd.concat(map(pc.sweep, grids))["accuracy"]) == sorted(runs["accuracy"])
 
 
-def test_a_chosen_setting_opens_on_curves_with_its_runs(
-    start: Start, runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_chosen_setting_opens_on_curves_with_its_runs(start, runs, monkeypatch):
     """A chosen line led nowhere, and ε was "inf" beside "∞"."""
     pc.sweep(
         {
@@ -155,7 +146,7 @@ def test_a_chosen_setting_opens_on_curves_with_its_runs(
     assert "Curves has no control for learning_rate = 0.5." in words(app)
 
 
-def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.DataFrame) -> None:
+def test_what_was_refused_stands_apart_with_its_cause(start, runs):
     pc.sweep(GRID | {"method": "pillar", "k": [400]})
     again = records.all_runs()
     assert len(records.lines(again)) == 4
@@ -167,12 +158,10 @@ def test_what_was_refused_stands_apart_with_its_cause(start: Start, runs: pd.Dat
     assert any("4 runs were refused, in 2 settings" in item.label for item in app.expander)
 
 
-def test_papers_stand_on_the_page_with_what_cannot_run(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_papers_stand_on_the_page_with_what_cannot_run(start, monkeypatch):
     monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
     app = start("runs", runs="view:papers")
-    app.selectbox(key="local-widget.papers-item-pillar").set_value("Table II").run()
+    fill(app, "selectbox", "local-widget.papers-item-pillar", "Table II")
     assert "the order is the paper's in" in words(app), (
         "real features that ship open with a verdict"
     )
@@ -183,7 +172,7 @@ def test_papers_stand_on_the_page_with_what_cannot_run(
     assert not any("difference" in name for name in table), (
         "numbers of other rows are not subtracted"
     )
-    app.selectbox(key="local-widget.papers-rows-CIFAR-10").set_value("").run()
+    fill(app, "selectbox", "local-widget.papers-rows-CIFAR-10", "")
     assert "stand in for CIFAR-10" in words(app)
     grid = papers.grid("pillar-table-2", dataset="CIFAR-10")
     sweep(grid | {"method": ["pillar", "jl"], "epsilon": [0.1], "seed": 0})
@@ -213,10 +202,10 @@ def test_papers_stand_on_the_page_with_what_cannot_run(
         assert app.run().get("plotly_chart"), "by records that ship, or by a moment of training"
 
 
-def test_the_view_is_part_of_the_link(start: Start, runs: pd.DataFrame) -> None:
+def test_the_view_is_part_of_the_link(start, runs):
     app = start("runs", runs="view:jobs;method:pillar")
     assert "No job was started yet" in words(app)
-    app.segmented_control(key="local-widget.runs-view").set_value("results").run()
+    fill(app, "segmented_control", "local-widget.runs-view", "results")
     assert app.query_params["controls"] == "runs-method:pillar;runs-view:results"
     assert "2 settings, 4 runs" in words(app)
 
@@ -227,9 +216,7 @@ def _keys(grid: dict[str, object]) -> list[str]:
     return [sweep.run_key(cell) for cell in sweep.specs_of(grid)]
 
 
-def test_compare_shows_a_papers_number_where_the_names_match(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compare_shows_a_papers_number_where_the_names_match(start, monkeypatch):
     pillar_alone = {"method": "pillar", "accuracy": [0.5], "seed": 0}
     runs, settings = pd.DataFrame(pillar_alone), Settings(data="digits", epsilon=0.1)
     assert "published" not in comparison._with_published(runs, settings)

@@ -3,7 +3,7 @@ restores it, every view draws."""
 
 import pytest
 
-from page_reading import Start, metric, unexplained, words
+from page_reading import choose, fill, metric, press, unexplained, words
 from pages.parts.public_data.question import EPSILON, SCORE, Choice
 from pages.parts.public_data.ranking import VIEWS
 from pages.parts.public_data.sets import USUAL
@@ -23,9 +23,7 @@ def private(app) -> str:
     return next(item.value for item in app.selectbox if item.label == "Private set")
 
 
-def test_the_first_answer_takes_no_image_through_the_network(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_first_answer_takes_no_image_through_the_network(monkeypatch):
     monkeypatch.setattr(efficientnet_lite0, "network", lambda path: pytest.fail("the network ran"))
     public = tuple(name for name in USUAL if name != "fashion_mnist")
     ask = Choice("fashion_mnist", public, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask(
@@ -38,14 +36,12 @@ def test_the_first_answer_takes_no_image_through_the_network(
     assert (table["epsilon_upper"] <= float(EPSILON)).all()
 
 
-def test_rows_that_a_candidate_shares_with_the_private_set_are_counted() -> None:
+def test_rows_that_a_candidate_shares_with_the_private_set_are_counted():
     assert answers.overlap("mnist", "mnist") == 2500
     assert answers.overlap("mnist", "fashion_mnist") == 0
 
 
-def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_exported(
-    start: Start,
-) -> None:
+def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_exported(start):
     app = start("public_data", screen=QUICK)
     app.session_state["below-screening"] = app.session_state["screen-closer"] = True
     app.run()
@@ -63,19 +59,19 @@ def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_export
     )
     app.session_state["below-screening"] = False
     for view in VIEWS:
-        app.segmented_control(key="local-widget.screen-view").set_value(view).run()
+        fill(app, "segmented_control", "local-widget.screen-view", view)
         assert not app.error
         assert len(app.get("plotly_chart")) == 2
         assert f"screen-view:{view}" in app.query_params["controls"]
 
 
-def test_a_hostile_link_falls_back_to_what_is_allowed(start: Start) -> None:
+def test_a_hostile_link_falls_back_to_what_is_allowed(start):
     hostile = f"m:timm;n:1e9;k:-3;e:x;s:y;v:z;p:stored:{'0' * 32};c:nothing,images:00;x:a+b;;::"
     app = start("public_data", screen=hostile, data="fashion_mnist_2k")
     assert metric(app, "Privacy spent") in ("not private", "ε ≤ 0.3")
 
 
-def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start: Start) -> None:
+def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start):
     app = start("public_data", data="fashion_mnist_2k")
     assert metric(app, "Privacy spent") == "ε ≤ 0.3"
     assert OWN_PART not in candidates(app), (
@@ -122,14 +118,14 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start: Start
         item.options for item in app.button_group if item.label == "Candidates"
     )
     app.switch_page("pages/count.py").run()
-    app.selectbox(key="control.data").set_value("fashion_mnist").run()
+    fill(app, "selectbox", "control.data", "fashion_mnist")
     app.switch_page("pages/public_data.py").run()
     assert private(app) == "fashion_mnist"
     lesson = start("public_data", data="fashion_mnist_2k", lesson="24")
     assert private(lesson) == "fashion_mnist_2k", "a lesson has data of its own"
 
 
-def test_the_page_says_how_many_public_rows_are_enough(start: Start) -> None:
+def test_the_page_says_how_many_public_rows_are_enough(start):
     app = start(
         "public_data", data="fashion_mnist_2k", screen="p:fashion_mnist_2k;c:mnist,drawn_noise"
     )
@@ -142,28 +138,29 @@ def test_the_page_says_how_many_public_rows_are_enough(start: Start) -> None:
     assert "PILLAR on 5,000 private rows of Fashion-MNIST" in app.get("plotly_chart")[-1].proto.spec
 
 
-def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assumed(
-    start: Start,
-) -> None:
+def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assumed(start):
     rows = [
         f"{18 + row % 70 + row / 1000:.3f},{'fm'[row % 2]},{'ill' if row % 70 > 35 else 'well'}"
         for row in range(400)
     ]
     app = start("rows", method="pillar_kalman", view="why")
-    app.file_uploader(key="upload").set_value(
-        [("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")]
-    ).run()
+    fill(
+        app,
+        "file_uploader",
+        "upload",
+        [("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")],
+    )
     next(
         item for item in app.selectbox if item.label.startswith("Which column is the label")
     ).set_value("state").run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
+    choose(app, "upload-public", 1)
     for column, said in (("age", "0, 100"), ("sex", "f, m")):
-        app.text_input(key=f"upload-declared-{column}").set_value(said).run()
-    app.button(key="use-upload").click().run()
+        fill(app, "text_input", f"upload-declared-{column}", said)
+    press(app, "use-upload")
     app.switch_page("pages/curves.py").run()
     assert "declared without looking at private rows" in words(app)
     app.switch_page("pages/public_data.py").run()
-    app.button(key="screen-spend").click().run()
+    press(app, "screen-spend")
     assert not app.error
     assert "made up for ward.csv" in words(app)
     assert (

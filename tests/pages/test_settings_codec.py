@@ -21,7 +21,7 @@ from pillar_core.data import uploads
 names = st.sampled_from([*PARAMS, "v", "surprise"])
 
 
-def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_changes() -> None:
+def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_changes():
     changed = Settings(k=12, epsilon=math.inf, data="digits")
     assert codec.to_query(changed) == {"v": "2", "data": "digits", "k": "12", "epsilon": "inf"}
     frozen = """fashion_mnist_2k part 0.1 auto pillar 0 0.3 1e-05 0 5 auto add_or_remove_one 75 k budgets - - - 0"""
@@ -66,14 +66,14 @@ def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_cha
         hide=st.sampled_from(["", "backbone", "backbone,delta"]),
     )
 )
-def test_link_to_settings_to_link(settings: Settings) -> None:
+def test_link_to_settings_to_link(settings):
     found, notes = codec.from_query(codec.to_query(settings))
     assert notes == []
     assert codec.to_query(found) == codec.to_query(settings)
 
 
 @given(st.dictionaries(names, st.text(max_size=60)))
-def test_whatever_a_link_says_gives_allowed_settings(query: dict[str, str]) -> None:
+def test_whatever_a_link_says_gives_allowed_settings(query):
     found, _ = codec.from_query(query)
     for name, param in PARAMS.items():
         value = getattr(found, name)
@@ -109,7 +109,7 @@ def test_whatever_a_link_says_gives_allowed_settings(query: dict[str, str]) -> N
         ("public", "cifar10_2", "cifar10_1"),
     ],
 )
-def test_hostile_values_are_moved_and_told(name: str, text: str, value: object) -> None:
+def test_hostile_values_are_moved_and_told(name, text, value):
     found, notes = codec.from_query({name: text})
     assert getattr(found, name) == value
     assert len(notes) == 1
@@ -117,7 +117,7 @@ def test_hostile_values_are_moved_and_told(name: str, text: str, value: object) 
         assert f"“{text}”" in notes[0]
 
 
-def test_infinity_is_a_budget_and_other_versions_and_names_are_told() -> None:
+def test_infinity_is_a_budget_and_other_versions_and_names_are_told():
     assert codec.from_query({"epsilon": "inf"}) == (Settings(epsilon=math.inf), [])
     found, notes = codec.from_query({"v": "9", "colour": "red", "k": "12"})
     assert found == Settings(k=12)
@@ -131,7 +131,7 @@ def test_infinity_is_a_budget_and_other_versions_and_names_are_told() -> None:
     assert (found, notes) == (settings, [])
 
 
-def test_three_pins_share_one_parameter_and_each_is_checked() -> None:
+def test_three_pins_share_one_parameter_and_each_is_checked():
     settings = Settings(k=40, epsilon=0.3, data="digits", view="plane")
     a = codec.unpin(codec.pin(settings))
     assert a == dataclasses.replace(settings, view="k")
@@ -149,7 +149,7 @@ def test_three_pins_share_one_parameter_and_each_is_checked() -> None:
     assert (bad.a, len(notes)) == ("", 1)
 
 
-def test_the_command_line_is_understood_and_names_every_setting_of_the_run() -> None:
+def test_the_command_line_is_understood_and_names_every_setting_of_the_run():
     words = shlex.split(
         exports.command_line(
             Settings(k=12, epsilon=math.inf, public="digits", backbone="raw_pixels", seed=7)
@@ -177,9 +177,7 @@ def test_the_command_line_is_understood_and_names_every_setting_of_the_run() -> 
     assert (bare.epsilon, bare.set) == (None, [])  # as the page runs it
 
 
-def test_the_command_of_rows_that_were_brought_names_the_files_that_are_saved(
-    own_cache: object,
-) -> None:
+def test_the_command_of_rows_that_were_brought_names_the_files_that_are_saved(own_cache):
     """It named them by the key of this cache, which no other machine has."""
     rows = np.random.default_rng(0).standard_normal((40, 3))
     private = uploads.keep(pc.features(rows, np.arange(40) % 2), title="my ward.csv")

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
-from page_reading import Start, words
+from page_reading import fill, press, words
 from pages.frame import exports, memory, shares
 from pages.parts.count import noisy_steps
 from pages.parts.playgrounds import theorems
@@ -72,21 +72,19 @@ k beside the slider."""
 
 
 @pytest.fixture
-def public(monkeypatch: pytest.MonkeyPatch) -> None:
+def public(monkeypatch):
     monkeypatch.setenv(mode.DEMO, "1")
     monkeypatch.setattr(shares, "BUCKETS", shares.Buckets())
 
 
 @pytest.fixture
-def visitor(public: None, monkeypatch: pytest.MonkeyPatch) -> str:
+def visitor(public, monkeypatch):
     """The session that asks wherever a test calls something."""
     monkeypatch.setattr(mode._Server, "session", staticmethod(lambda: "a"))
     return "a"
 
 
-def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(shares.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(shares, "CORES", 2)
@@ -107,16 +105,14 @@ def test_a_bucket_is_spent_and_fills_again_and_all_sessions_share_one(
     assert buckets.seconds_left("a") > 1e300
 
 
-def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(
-    visitor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor, monkeypatch):
     """Each asked before it waited: ten tabs computed 30 s each from a share of 60."""
     seconds = threading.local()
     monkeypatch.setattr(shares, "CORES", 1)
     monkeypatch.setattr(shares.time, "thread_time", lambda: getattr(seconds, "now", 0.0))
     inside, at_once, refused = [0], set[int](), list[str]()
 
-    def tab() -> None:
+    def tab():
         try:
             with shares.turn(), shares.turn():
                 inside[0] += 1
@@ -159,20 +155,18 @@ def one_computes() -> Iterator[None]:
         thread.join()
 
 
-def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(
-    visitor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(visitor, monkeypatch):
     """The turn was taken inside a spinner, and Streamlit ended the run as the spinner went: nobody
     ever got that turn again."""
     monkeypatch.setattr(shares, "CORES", 1)
-    outcomes: list[str] = []
+    outcomes = []
 
     @contextlib.contextmanager
-    def spinner(_: str) -> Iterator[None]:
+    def spinner(_):
         yield
         raise StopException
 
-    def wait() -> None:
+    def wait():
         try:
             with shares.turn():
                 outcomes.append("a turn")
@@ -189,7 +183,7 @@ def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(
         waiter.join()
     assert (outcomes, shares._LINE) == (["ended"], []), "as its turn came"
 
-    def left() -> str:
+    def left():
         if waiter in shares._LINE and threading.current_thread() is waiter:
             raise StopException
         return visitor
@@ -204,20 +198,18 @@ def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(
     assert outcomes[2:] == ["a turn"]
 
 
-def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(monkeypatch):
     """It was thrown away as its spinner went: who moved on at once had the same model trained again
     and again."""
-    made: list[int] = []
+    made = []
 
     @contextlib.contextmanager
-    def spinner(_: str) -> Iterator[None]:
+    def spinner(_):
         yield
         raise StopException
 
     @memory.cache(max_entries=4, show_spinner="Training …")
-    def train(k: int) -> int:
+    def train(k):
         made.append(k)
         return k
 
@@ -227,13 +219,11 @@ def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(
     assert (train(3), made) == (3, [3])
 
 
-def test_turns_come_in_the_order_in_which_they_were_asked_for(
-    visitor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_turns_come_in_the_order_in_which_they_were_asked_for(visitor, monkeypatch):
     monkeypatch.setattr(shares, "CORES", 1)
-    order: list[int] = []
+    order = []
 
-    def ask(number: int) -> None:
+    def ask(number):
         with shares.turn():
             order.append(number)
 
@@ -253,22 +243,22 @@ def test_turns_come_in_the_order_in_which_they_were_asked_for(
     [("curves", {}), ("runs", {"runs": "view:plan"}), ("count", {"controls": SOLVED_VIEW})],
 )
 def test_a_run_of_a_page_that_ends_at_any_call_of_streamlit_gives_back_all_that_it_held(
-    public: None, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
-) -> None:
+    public, start, monkeypatch, page, link
+):
     """Each visit ends at a place of the code that asked Streamlit something while the visit had a
     turn, and at which none ended before."""
-    places: set[tuple[str, int]] = set()
+    places = set()
     looks, has_turn, handle = (
         [0],
         shares._has_turn,
         ScriptRunner._maybe_handle_execution_control_request,
     )
 
-    def look(run: threading.Thread, seconds: float) -> bool:
+    def look(run, seconds):
         looks[0] += 1
         return looks[0] > 2 and has_turn(run, seconds)
 
-    def end_once(runner: ScriptRunner) -> None:
+    def end_once(runner):
         handle(runner)
         if runner._execing and threading.current_thread() in shares._LINE:
             frames = (
@@ -299,7 +289,7 @@ def test_a_run_of_a_page_that_ends_at_any_call_of_streamlit_gives_back_all_that_
     assert "session.py" in files, "and meanwhile"
 
 
-def test_pages_hold_locks_by_blocks_alone_and_wait_for_nothing_without_end() -> None:
+def test_pages_hold_locks_by_blocks_alone_and_wait_for_nothing_without_end():
     """What is taken by hand stays taken when Streamlit ends the run before it is given back."""
     assert not {
         f"{path.name}: {found}"
@@ -310,13 +300,11 @@ def test_pages_hold_locks_by_blocks_alone_and_wait_for_nothing_without_end() -> 
     } - {"failures.py: .wait()"}, "an import of torch, which ends"
 
 
-def test_an_operator_learns_of_a_turn_that_no_living_run_has(
-    visitor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_operator_learns_of_a_turn_that_no_living_run_has(visitor, monkeypatch):
     route = shares.ready_route("/ready")
     monkeypatch.setattr(shares, "CORES", 1)
 
-    def ask() -> tuple[int, str]:
+    def ask():
         answer = asyncio.run(route.endpoint(None))
         return answer.status_code, answer.body.decode()
 
@@ -333,24 +321,22 @@ def test_an_operator_learns_of_a_turn_that_no_living_run_has(
     )
 
 
-def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_any_lock(
-    visitor: str,
-) -> None:
+def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_any_lock(visitor):
     @memory.cache(max_entries=4)
-    def inner(x: int) -> int:
+    def inner(x):
         return x
 
     @memory.cache(max_entries=4)
-    def outer(x: int) -> int:
+    def outer(x):
         return inner(x) + inner(x + 1)
 
     @memory.cache(max_entries=4, is_free=True)
-    def rows(x: int) -> int:
+    def rows(x):
         assert threading.current_thread() in shares._LINE
         return x
 
     @memory.cache(max_entries=4, is_free=True)
-    def run(x: int) -> int:
+    def run(x):
         rows(x)
         with shares.turn():
             return x
@@ -365,12 +351,12 @@ def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_a
 
 
 def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_time(
-    visitor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    visitor, monkeypatch
+):
     seconds = [0.0]
     monkeypatch.setattr(shares.time, "thread_time", lambda: seconds[0])
 
-    def make() -> bytes:
+    def make():
         seconds[0] += 61
         return b"figure"
 
@@ -383,9 +369,7 @@ def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_t
     assert exports.page(figure) == exports.page(figure)
 
 
-def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone() -> (
-    None
-):
+def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone():
     """What is free reads or draws, or asks itself (`core.run`)."""
     sources = {path: path.read_text() for path in PAGES.rglob("*.py")}
     made = {
@@ -411,9 +395,7 @@ def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things
     assert not [path for path, source in sources.items() if "st.cache_" in source]
 
 
-def test_a_visitors_link_looks_at_no_set_in_files(
-    public: None, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_visitors_link_looks_at_no_set_in_files(public, start, monkeypatch):
     """A link planned grids on the operator's own sets: the page said how many of their runs are
     there, and asked the disk for each."""
     looked = []
@@ -435,9 +417,7 @@ def test_a_visitors_link_looks_at_no_set_in_files(
         ("rows", {"controls": "paper-set:cifar10"}),
     ],
 )
-def test_visitors_are_offered_no_set_in_files(
-    public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]
-):
+def test_visitors_are_offered_no_set_in_files(public, start, monkeypatch, page, link):
     """Answer, Public data and Rows listed what lies in the operator's data folder, and Answer trained
     with it."""
     monkeypatch.setattr(DatasetCard, "is_here", lambda *_: True)
@@ -461,9 +441,7 @@ def test_visitors_are_offered_no_set_in_files(
     )
 
 
-def test_who_has_spent_the_seconds_still_gets_what_ran_before(
-    public: None, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_has_spent_the_seconds_still_gets_what_ran_before(public, start, monkeypatch):
     app = start("curves", data="digits", k="6")
     assert "Public server: " in words(app)
     assert "2 jobs at a time" in words(app)
@@ -492,22 +470,20 @@ LINKS = [
 ]
 
 
-def test_no_view_computes_for_who_has_nothing_left(
-    public: None, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_view_computes_for_who_has_nothing_left(public, start, monkeypatch):
     """Only Curves asked for what is left to all: other views trained, audited and solved as long
     as a visitor's own share lasted."""
     rows = {"data": "digits", "method": "pillar_kalman", "k": "0"}
     start("curves", **rows)
-    released: list[object] = []
+    released = []
     monkeypatch.setattr(Ledger, "release", lambda *asked, **_: released.append(asked))
     monkeypatch.setattr(shares.Buckets, "seconds_left", lambda *_: -1.0)
     for page, link in LINKS:
         app = start(page, **rows, **link)
         if page == "lessons":
-            app.radio(key="lesson-radio-3").set_value(1).run()
+            fill(app, "radio", "lesson-radio-3", 1)
         for key in {"job-run", "lesson-reveal"} & {button.key for button in app.button}:
-            app.button(key=key).click().run()
+            press(app, key)
         assert not released, (page, link)
         assert ("You have used your" in words(app)) == (link.get("controls") not in FREE_VIEWS), (
             page,
@@ -515,7 +491,7 @@ def test_no_view_computes_for_who_has_nothing_left(
         )
 
 
-def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start: Start) -> None:
+def test_what_is_off_or_not_offered_to_visitors_is_not_there(public, start):
     for page in ("rows", "public_data", "curves", "runs"):
         app = start(page)
         keys = {
@@ -542,12 +518,12 @@ def test_what_is_off_or_not_offered_to_visitors_is_not_there(public: None, start
         ) or "is not on this machine" in words(app), link
 
 
-def test_what_is_forgotten_while_it_is_made_is_made_anew() -> None:
+def test_what_is_forgotten_while_it_is_made_is_made_anew():
     name = uploads.PREFIX + "0" * 32
     begun, told, calls = threading.Event(), threading.Event(), []
 
     @memory.cache(max_entries=4, show_spinner=False)
-    def read(name: str) -> object:
+    def read(name):
         calls.append(name)
         begun.set()
         assert told.wait(60)

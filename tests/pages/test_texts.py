@@ -3,16 +3,13 @@ sentences that are misread."""
 
 import io
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 import streamlit as st
 
 import pillar_core as pc
-from page_reading import Start, linked, words
+from page_reading import fill, linked, press, words
 from pillar_core.data import uploads
 from tickets import BILLING, FOREIGN, HARDWARE
 
@@ -44,28 +41,28 @@ def tickets(n: int = 900) -> bytes:
 
 
 def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
-    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    handed: dict[str, Any] = {}
+    start, monkeypatch, tmp_path
+):
+    handed = {}
     monkeypatch.setattr(
         st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
     )
     app = start("rows", method="pillar", epsilon="0.1", k="8", view="classes")
-    app.file_uploader(key="upload").set_value([("tickets.csv", tickets(), "text/csv")]).run()
+    fill(app, "file_uploader", "upload", [("tickets.csv", tickets(), "text/csv")])
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     files = [(name, "\n".join(texts).encode(), "text/plain") for name, (texts, _) in lines.items()]
-    app.file_uploader(key="upload-candidates").set_value(files).run()
+    fill(app, "file_uploader", "upload-candidates", files)
     next(
         item for item in app.selectbox if item.label.startswith("Which column is the label")
     ).set_value("queue").run()
     assert next(item for item in app.selectbox if "holds texts" in item.label).value == "message"
-    app.button(key="upload-leave-out").click().run()  # the public files hold no id
+    press(app, "upload-leave-out")  # the public files hold no id
     assert [item.value for item in app.multiselect if item.label == "Columns to leave out"] == [
         ["id"]
     ]
     assert "each became 256 numbers" in words(app)
     assert any("text" in table.value for table in app.dataframe)
-    app.button(key="use-upload").click().run()
+    press(app, "use-upload")
     assert not app.error
     assert "These rows were texts: Mean of token vectors" in words(app)
     private = linked(app)["data"]
@@ -84,7 +81,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     assert {text.replace("<br>", " ") for text in hovered} == texts_of["near.txt"]
     app.switch_page("pages/public_data.py").run()
     assert not app.error
-    app.button(key="screen-spend").click().run()
+    press(app, "screen-spend")
     assert "Best choice: near.txt" in words(app)
     assert "hold numbers" not in words(app)
     app.session_state["screen-trim"] = True
@@ -93,7 +90,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     assert [len(texts) for texts in shown] == [8, 8]
     assert set().union(*shown).isdisjoint(texts_of["tickets.csv"])
     assert shown[0] & texts_of["near.txt"]
-    app.button(key="use-kept").click().run()
+    press(app, "use-kept")
     kept = uploads.load(app.session_state["set.public"])
     assert texts_of["near.txt"] & set(kept.texts)
     assert texts_of["tickets.csv"].isdisjoint(kept.texts)
@@ -103,7 +100,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     app.session_state["set.epsilon"] = 3.0  # the noise of a release has no seed
     app.switch_page("pages/answer.py").run()
     assert not app.error
-    app.button(key="answer-train").click().run()
+    press(app, "answer-train")
     (tmp_path / "model.zip").write_bytes(handed["model-file"]())
     model = pc.load_model(tmp_path / "model.zip")
     new, of = said(200, 3, HARDWARE, BILLING)
@@ -123,15 +120,21 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     assert split.facts.n_public == 300
 
 
-def test_a_column_that_does_not_look_like_texts_may_hold_them(start: Start) -> None:
+def test_a_column_that_does_not_look_like_texts_may_hold_them(start):
     app = start("rows")
     lines = [f"{'😀🖨💳📶'[row % 4] * (row // 4 + 1)},{'ab'[row % 2]}" for row in range(80)]
-    app.file_uploader(key="upload").set_value(
-        [("emoji.csv", "\n".join(["message,queue", *lines]).encode(), "text/csv")]
-    ).run()
-    app.file_uploader(key="upload-candidates").set_value(
-        [("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")]
-    ).run()
+    fill(
+        app,
+        "file_uploader",
+        "upload",
+        [("emoji.csv", "\n".join(["message,queue", *lines]).encode(), "text/csv")],
+    )
+    fill(
+        app,
+        "file_uploader",
+        "upload-candidates",
+        [("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")],
+    )
     next(
         item for item in app.selectbox if item.label.startswith("Which column is the label")
     ).set_value("queue").run()

@@ -11,7 +11,7 @@ from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 from streamlit.runtime.scriptrunner import RerunException, StopException
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start, words
+from page_reading import fill, words
 from pages.frame import core, failures, session
 from pillar_core.errors import DataError
 
@@ -19,7 +19,7 @@ VALUE = "3.14159 in /srv/secret.csv"
 
 
 @pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Any:
+def log(caplog):
     streamlit = logging.getLogger("streamlit.error_util")
     streamlit.addHandler(caplog.handler)
     yield caplog
@@ -34,9 +34,7 @@ def _raise(error: BaseException) -> Any:
 
 
 @pytest.mark.parametrize("page", ["curves", "rows"])
-def test_a_page_says_its_own_sentence(
-    start: Start, page: str, monkeypatch: pytest.MonkeyPatch, log: Any
-) -> None:
+def test_a_page_says_its_own_sentence(start, page, monkeypatch, log):
     monkeypatch.setattr(core, "raw" if page == "rows" else "split", _raise(RuntimeError(VALUE)))
     app = start(page)
     assert "an error that nobody foresaw" in words(app)
@@ -45,20 +43,18 @@ def test_a_page_says_its_own_sentence(
     assert "test_unforeseen_errors.py:" in log.text
 
 
-def test_a_callback_leaves_no_message_in_the_log(
-    start: Start, monkeypatch: pytest.MonkeyPatch, log: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_callback_leaves_no_message_in_the_log(start, monkeypatch, log, capfd):
     monkeypatch.setattr(AppTest, "_run", AppTest._run.__wrapped__)  # an exception is wanted
     monkeypatch.setattr(session, "keep_widget", _raise(RuntimeError(VALUE)))
     app = start("curves")
-    app.selectbox(key="control.method").set_value("dp_sgd").run()
+    fill(app, "selectbox", "control.method", "dp_sgd")
     assert app.exception
     assert "3.14159" not in str(app.exception)
     assert "RuntimeError at" in log.text
     assert "3.14159" not in log.text + "".join(capfd.readouterr())
 
 
-def test_a_download_leaves_no_message_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_download_leaves_no_message_in_the_log(caplog):
     with failures.catch_errors():
         pass
     streamlit = logging.getLogger("streamlit.runtime.backend_operation_handler")
@@ -72,25 +68,23 @@ def test_a_download_leaves_no_message_in_the_log(caplog: pytest.LogCaptureFixtur
     assert "3.14159" not in caplog.text + str(answer)
 
 
-def test_refusals_keep_their_words(start: Start, monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
+def test_refusals_keep_their_words(start, monkeypatch, log):
     monkeypatch.setattr(core, "split", _raise(DataError("seven rows are too few")))
     assert "**Choose or mend the rows.**  \nseven rows are too few" in words(start("why"))
     assert "DataError" not in log.text
 
 
 @pytest.mark.parametrize("signal", [StopException(), RerunException(None)])
-def test_signals_pass(signal: BaseException) -> None:
+def test_signals_pass(signal):
     with pytest.raises(type(signal)), failures.catch_errors():
         raise signal
 
 
-def test_a_page_that_meets_torch_half_imported_waits_and_runs_again(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_meets_torch_half_imported_waits_and_runs_again(start, monkeypatch):
     drawn = core.split
-    calls: list[int] = []
+    calls = []
 
-    def half(*arguments: Any, **settings: Any) -> Any:
+    def half(*arguments, **settings):
         calls.append(len(calls))
         if len(calls) == 1:
             raise AttributeError(

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import Start, bring_on_data, linked, widget, words
+from page_reading import Start, bring_on_data, choose, fill, linked, press, widget, words
 from pages.frame import history
 from pages.frame.settings import Settings
 from pillar_core import accounting, store
@@ -48,9 +48,7 @@ def box(app, label: str):
     return next(item for item in app.selectbox if item.label == label)
 
 
-def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_seen(
-    start: Start,
-) -> None:
+def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_seen(start):
     app = start("public_data", screen=SMALL)
     assert box(app, "Private set").value == "digits"
     app.switch_page("pages/rows.py").run()
@@ -67,14 +65,15 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
     assert box(app, "Private set").value == "digits"
 
 
-def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(
-    start: Start,
-) -> None:
+def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(start):
     app = start("public_data", screen="p:digits;c:drawn_noise;e:no;s:class_signal")
-    app.file_uploader(key="upload-candidates").set_value(
-        [("x-rays.npz", npz(n=60), "application/octet-stream")]
-    ).run()
-    app.button(key="use-public").click().run()
+    fill(
+        app,
+        "file_uploader",
+        "upload-candidates",
+        [("x-rays.npz", npz(n=60), "application/octet-stream")],
+    )
+    press(app, "use-public")
     assert not app.error
     assert [upload.getvalue() for upload in app.session_state["upload-candidates"]] == [b""], (
         "Streamlit holds no rows that are kept"
@@ -84,12 +83,12 @@ def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_
     app.switch_page("pages/rows.py").run()
     assert "x-rays.npz" in box(app, "Private data").options
     assert "x-rays.npz" in box(app, "Public data").options
-    app.button(key=f"kept-private-{name.removeprefix('stored:')}").click().run()
+    press(app, f"kept-private-{name.removeprefix('stored:')}")
     assert (linked(app)["data"], linked(app)["public"]) == (name, "part")
     assert "x-rays.npz" in [item.value for item in app.header]
 
 
-def test_every_candidate_that_was_brought_is_weighed(start: Start) -> None:
+def test_every_candidate_that_was_brought_is_weighed(start):
     """Of two, the second was left out: reading had drawn test rows of it, as private rows have
     them."""
     app = start("answer", data="digits")
@@ -97,14 +96,14 @@ def test_every_candidate_that_was_brought_is_weighed(start: Start) -> None:
         (f"{count}.npz", npz(n=count, has_test=False), "application/octet-stream")
         for count in (60, 70)
     ]
-    app.file_uploader(key="upload-candidates").set_value(files).run()
-    app.button(key="use-public").click().run()
+    fill(app, "file_uploader", "upload-candidates", files)
+    press(app, "use-public")
     cards = {upload.name: (upload.n_train, upload.n_test) for upload in uploads.list_uploads()}
     assert sorted(cards.values()) == [(60, 0), (70, 0)]
     assert set(widget(app, "multiselect", "local-widget.answer-public").value) == set(cards)
 
 
-def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(start: Start) -> None:
+def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(start):
     app = start("rows", screen=SMALL)
     bring_on_data(app, NUMBERS.encode(), "cells.csv")
     app.switch_page("pages/public_data.py").run()
@@ -114,7 +113,7 @@ def test_a_table_that_was_brought_is_screened_and_numbers_that_ship_are_not(star
     )
 
 
-def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: Start) -> None:
+def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start):
     app = start("rows", screen=SMALL)
     first = bring_on_data(app, npz(), "x-rays.npz")
     second = bring_on_data(app, npz(12), "x-rays.npz")
@@ -123,7 +122,7 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     assert {"x-rays.npz", "x-rays.npz (2)", "cells.csv"} <= set(offered)
     # Beside numbers of two features there are no images as public rows.
     assert not {"x-rays.npz", "cells.csv"} & set(box(app, "Public data").options)
-    app.button(key=f"kept-forget-{first.removeprefix('stored:')}").click().run()
+    press(app, f"kept-forget-{first.removeprefix('stored:')}")
     assert "x-rays.npz" not in box(app, "Private data").options
     assert not pc.store.default().has("arrays", first.removeprefix("stored:"))
     app.switch_page("pages/public_data.py").run()
@@ -131,16 +130,14 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
         "x-rays.npz (2)"
     }
     app.switch_page("pages/rows.py").run()
-    app.button(key="forget").click().run()
+    press(app, "forget")
     assert linked(app)["data"] == Settings().data
     assert pc.store.default().has("arrays", second.removeprefix("stored:"))
     assert not pc.store.default().has("arrays", numbers.removeprefix("stored:"))
 
 
-def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[tuple[str, weakref.ref[object]]] = []
+def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(start, monkeypatch):
+    made = []
 
     def watched(read, name_of):
         def reading(*given, **named):
@@ -165,7 +162,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(
     public = str(linked(app)["public"])
     assert {name for name, _ in made} == {own, public, "digits", "a table"}
     app.switch_page("pages/rows.py").run()
-    app.button(key="forget").click().run()
+    press(app, "forget")
     gc.collect()
     assert {name for name, kept in made if kept() is not None} - {Settings().data} == {
         public,
@@ -175,9 +172,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(
     assert [name for name, _ in made].count("digits") == 1
 
 
-def test_a_forgotten_sets_title_is_on_no_page(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forgotten_sets_title_is_on_no_page(start, monkeypatch):
     monkeypatch.setattr(api, "ensure", lambda _: None)
     app = start("rows")
     name = bring_on_data(app, NUMBERS.encode(), "cells.csv")
@@ -189,13 +184,13 @@ def test_a_forgotten_sets_title_is_on_no_page(
         }
     )
 
-    def everything_on_runs() -> str:
+    def everything_on_runs():
         app.switch_page("pages/runs.py").run()
         return words(app) + "".join(str(table.value.to_dict()) for table in app.dataframe)
 
     assert "cells.csv" in everything_on_runs()
     app.switch_page("pages/rows.py").run()
-    app.button(key="forget").click().run()
+    press(app, "forget")
     assert "cells.csv" not in everything_on_runs()
 
 
@@ -210,12 +205,10 @@ def rows(n: int, *, seed: int = 0, classes: int = 2) -> bytes:
     return file.getvalue()
 
 
-def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_public_ones(
-    start: Start,
-) -> None:
+def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_public_ones(start):
     app = start("answer")
 
-    def judged(private: bytes, public: bytes) -> str:
+    def judged(private, public):
         """What Answer says of two files before any of them is kept."""
         for key, content in (("upload", private), ("upload-candidates", public)):
             app.file_uploader(key=key).set_value(
@@ -240,23 +233,24 @@ def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_pu
             asked == unequal
         )
     judged(rows(300), rows(300))
-    app.button(key="use-upload").click().run()
+    press(app, "use-upload")
     assert "mine.npz holds the private rows themselves" in words(app)
     assert linked(app)["data"] == "digits"
 
 
-def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start: Start) -> None:
+def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start):
     app = start("answer", epsilon="1")
-    app.file_uploader(key="upload").set_value(
-        [("x-rays.npz", npz(), "application/octet-stream")]
-    ).run()
-    app.file_uploader(key="upload-candidates").set_value(
-        [("near.npz", npz(side=12, n=60), "application/octet-stream")]
-    ).run()
-    app.button(key="use-upload").click().run()
+    fill(app, "file_uploader", "upload", [("x-rays.npz", npz(), "application/octet-stream")])
+    fill(
+        app,
+        "file_uploader",
+        "upload-candidates",
+        [("near.npz", npz(side=12, n=60), "application/octet-stream")],
+    )
+    press(app, "use-upload")
     assert re.search("(?i)expect|no useful prediction", words(app))
-    app.selectbox(key="extract-backbone").set_value("efficientnet_lite0").run()
-    app.button(key="use-backbone").click().run()
+    fill(app, "selectbox", "extract-backbone", "efficientnet_lite0")
+    press(app, "use-backbone")
     assert not app.error
     said = words(app)
     assert "Features through EfficientNet-Lite0" in said
@@ -264,19 +258,20 @@ def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start: Star
     assert "### Use" not in said
 
 
-def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_for(
-    start: Start,
-) -> None:
+def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_for(start):
     app = start("answer", epsilon="1")
-    app.file_uploader(key="upload").set_value(
-        [("scans.npz", npz(side=112, n=60), "application/octet-stream")]
-    ).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
+    fill(
+        app,
+        "file_uploader",
+        "upload",
+        [("scans.npz", npz(side=112, n=60), "application/octet-stream")],
+    )
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
     assert "Features through EfficientNet-Lite0" in words(app)
     assert not app.error
-    app.selectbox(key="extract-backbone").set_value("raw_pixels").run()
-    app.button(key="use-backbone").click().run()
+    fill(app, "selectbox", "extract-backbone", "raw_pixels")
+    press(app, "use-backbone")
     assert linked(app)["backbone"] == "raw_pixels"
     assert re.search("(?i)expect|no useful prediction", words(app))
 
@@ -291,20 +286,21 @@ def of_visits(
 ) -> AppTest:
     """Data with a table of visits that is not kept yet."""
     app = start("rows", **query)
-    return (
-        app.file_uploader(key="upload")
-        .set_value([("visits.csv", "\n".join([header, *rows]).encode(), "text/csv")])
-        .run()
+    return fill(
+        app,
+        "file_uploader",
+        "upload",
+        [("visits.csv", "\n".join([header, *rows]).encode(), "text/csv")],
     )
 
 
-def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> None:
+def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start):
     app = of_visits(start)
     assert box(app, "Which column says whose row it is?").value == "patient"
     said = words(app)
     assert "180 rows of 60 persons" in said
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
     kept, public = (uploads.load(str(linked(app)[role])) for role in ("data", "public"))
     assert len(kept.x_train) + len(kept.x_test) + len(public.x_train) == 60
     assert kept.d == 1
@@ -320,7 +316,7 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     assert "one person added or removed" in sidebar
 
 
-def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start: Start) -> None:
+def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start):
     """Read as numbers, 1.1 and 1.10 were one person: who leaves then brought in another's rows."""
     names = [f"{site}.{number}" for site in range(1, 4) for number in range(1, 21)]
     rows = [
@@ -344,7 +340,7 @@ def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start: 
     assert "180 rows of 60 persons" in words(app)
 
 
-def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start: Start) -> None:
+def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start):
     rows = [
         f"p{index // 3},{index % 2 + 0.01 * index:.2f},{index % 2 * 3},{(index // 3) % 2}"
         for index in range(600)
@@ -352,8 +348,8 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start:
     app = of_visits(start, rows, "patient,a,b,label", epsilon=2.0, method="noisy_gd")
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
     assert "600 rows of 200 persons: the first 2 of each, 400 rows, are used" in words(app)
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
     name = str(linked(app)["data"])
     card = uploads.card(name)
     assert card is not None
@@ -385,18 +381,19 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start:
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_persons_of_a_public_file_are_no_private_persons(
-    start: Start, is_named: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_persons_of_a_public_file_are_no_private_persons(start, is_named, monkeypatch):
     alike = persons._canonical_names
     others = [
         f"P{index // 2},{index % 2 + 0.02 * index:.2f},{(index // 2) % 2}" for index in range(20)
     ]
     app = of_visits(start)
     header = "patient,a,label" if is_named else "nobody,a,label"
-    app.file_uploader(key="upload-candidates").set_value(
-        [("open.csv", "\n".join([header, *others]).encode(), "text/csv")]
-    ).run()
+    fill(
+        app,
+        "file_uploader",
+        "upload-candidates",
+        [("open.csv", "\n".join([header, *others]).encode(), "text/csv")],
+    )
     said = words(app)
     assert ("180 rows of 50 persons" in said) == is_named
     assert ("does not name its persons" in said) != is_named
@@ -406,22 +403,22 @@ def test_persons_of_a_public_file_are_no_private_persons(
     )
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(1).run()
-    app.button(key="use-upload").click().run()
+    press(app, "use-upload")
     assert not read, "names are read once"
     kept, public = (uploads.load(str(linked(app)[role])) for role in ("data", "public"))
     assert len(kept.x_train) + len(kept.x_test) == (50 if is_named else 60)
     assert public.apart_from == ((kept.fingerprint,) if is_named else ())
 
 
-def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start: Start) -> None:
+def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start):
     app = of_visits(start)
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
-    app.text_input(key="upload-declared-a").set_value("0, 3").run()
-    app.selectbox(key="upload-other").set_value("breast_cancer").run()
+    choose(app, "upload-public", 1)
+    fill(app, "text_input", "upload-declared-a", "0, 3")
+    fill(app, "selectbox", "upload-other", "breast_cancer")
     assert "Breast cancer does not name its persons" in words(app)
 
 
-def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start) -> None:
+def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start):
     rows = [
         f"{'Pp'[index % 2]}{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}"
         for index in range(180)
@@ -434,7 +431,7 @@ def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> None:
+def test_one_private_row_decides_no_column(start, is_shared):
     """A column of zeros, but for one row: it was left out or not, so that a model's width told
     whether that person was there."""
     widths = []
@@ -446,13 +443,19 @@ def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> Non
         others = [f"{age % 50},{age * 7 % 90},{age % 2},{'ab'[age % 2]}" for age in range(40)]
         app = start("rows")
         header = "age,pressure,hiv,label"
-        app.file_uploader(key="upload").set_value(
-            [("ward.csv", "\n".join([header, *rows]).encode(), "text/csv")]
-        ).run()
+        fill(
+            app,
+            "file_uploader",
+            "upload",
+            [("ward.csv", "\n".join([header, *rows]).encode(), "text/csv")],
+        )
         if is_shared:
-            app.file_uploader(key="upload-candidates").set_value(
-                [("open.csv", "\n".join([header, *others]).encode(), "text/csv")]
-            ).run()
+            fill(
+                app,
+                "file_uploader",
+                "upload-candidates",
+                [("open.csv", "\n".join([header, *others]).encode(), "text/csv")],
+            )
             widths.append(
                 app.multiselect(
                     key=next(one.key for one in app.multiselect if "left-out" in one.key)
@@ -461,9 +464,7 @@ def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> Non
         else:
             for box in [one for one in app.toggle if "upload-persons" in one.key]:
                 box.set_value(True).run()
-            app.radio(key="upload-public").set_value(
-                app.radio(key="upload-public").options[1]
-            ).run()
+            choose(app, "upload-public", 1)
             app.multiselect[-1].set_value([]).run()
             for box in [one for one in app.text_input if "upload-declared" in one.key]:
                 box.set_value("0, 100").run()
@@ -471,9 +472,7 @@ def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> Non
     assert widths == ([[], []] if is_shared else [True, True])
 
 
-def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
-    start: Start,
-) -> None:
+def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(start):
     text = "a;b;ward;label\n" + "".join(
         f"{row};1.{row:03};{'xy'[row % 2]};{row // 2 % 2}\n" for row in range(10, 70)
     )
@@ -483,14 +482,12 @@ def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
         .set_value([("rows.csv", text.encode(), "text/csv")])
         .run()
     )
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    choose(app, "upload-public", 0)
     assert "semicolons between cells" in words(app)
     assert "stand between thousands" in words(app)
     public = "".join(line.partition(";")[2] + "\n" for line in text.splitlines()[:40])
-    app = (
-        app.file_uploader(key="upload-candidates")
-        .set_value([("public.csv", public.encode(), "text/csv")])
-        .run()
+    app = fill(
+        app, "file_uploader", "upload-candidates", [("public.csv", public.encode(), "text/csv")]
     )
     assert (
         "a (missing in the public file)"
@@ -498,9 +495,7 @@ def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
     )
 
 
-def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_notes(
-    start: Start,
-) -> None:
+def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_notes(start):
     rows = "a,b,label\n" + "".join(
         f"{row % 2 + 0.01 * row:.2f},{row},{row % 2}\n" for row in range(24)
     )
@@ -510,40 +505,40 @@ def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_no
         .set_value([("few.csv", rows.encode(), "text/csv")])
         .run()
     )
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    choose(app, "upload-public", 0)
     assert not app.error
     assert "No rows are named as test rows" in words(app), "the reader's own note"
     assert app.button(key="use-upload").disabled
-    app.button(key="upload-elsewhere").click().run()
+    press(app, "upload-elsewhere")
     assert app.radio(key="upload-public").value == app.radio(key="upload-public").options[1]
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="upload-larger-share").click().run()
-    app.button(key="use-upload").click().run()
+    choose(app, "upload-public", 0)
+    press(app, "upload-larger-share")
+    press(app, "use-upload")
     assert uploads.load(str(linked(app)["data"])).n_classes == 2
 
 
-def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start: Start) -> None:
+def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start):
     app = (
         start("rows")
         .file_uploader(key="upload")
         .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
         .run()
     )
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.toggle(key="upload-coin").set_value(True).run()
-    app.button(key="use-upload").click().run()
+    choose(app, "upload-public", 0)
+    fill(app, "toggle", "upload-coin", True)
+    press(app, "use-upload")
     assert app.session_state["upload"].getvalue() == b"", "Streamlit holds no rows that are kept"
     drawn = uploads.load(str(linked(app)["data"]))
     assert (drawn.test_drawn, len(drawn.x_train) + len(drawn.x_test)) == (BY_COIN, 60)
     app.switch_page("pages/answer.py").run()
-    app.toggle(key=f"local-widget.answer-test-{linked(app)['data']}").set_value(True).run()
+    fill(app, "toggle", f"local-widget.answer-test-{linked(app)['data']}", True)
     assert not [item for item in app.toggle if item.key == "local-widget.answer-test-coin"], (
         "nobody has to state what the app knows"
     )
     assert "together, the larger of the two, as this library drew the test rows" in words(app)
 
 
-def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:
+def test_public_arrays_with_names_go_with_a_private_table(start):
     file = io.BytesIO()
     x = stream(1, "rows").normal(size=(40, 2))
     np.savez(file, x_train=x, y_train=np.arange(40) % 2, names=np.array(["b", "a"]))
@@ -553,15 +548,18 @@ def test_public_arrays_with_names_go_with_a_private_table(start: Start) -> None:
         .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
         .run()
     )
-    app.file_uploader(key="upload-candidates").set_value(
-        [("open.npz", file.getvalue(), "application/zip")]
-    ).run()
+    fill(
+        app,
+        "file_uploader",
+        "upload-candidates",
+        [("open.npz", file.getvalue(), "application/zip")],
+    )
     assert "came in another order" in words(app)
-    app.button(key="use-upload").click().run()
+    press(app, "use-upload")
     assert uploads.load(str(linked(app)["public"])).names == ("b", "a")
 
 
-def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start: Start) -> None:
+def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):
     rows = (f"{100 + 1.5 * index},{(-1) ** index},{index // 2 % 2}" for index in range(40))
     public = "\n".join(["a,b,label", *rows])
     app = (
@@ -570,44 +568,38 @@ def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start: S
         .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
         .run()
     )
-    app.file_uploader(key="upload-candidates").set_value(
-        [("open.csv", public.encode(), "text/csv")]
-    ).run()
-    app.text_input(key="upload-ranges").set_value("a=0:200").run()
+    fill(app, "file_uploader", "upload-candidates", [("open.csv", public.encode(), "text/csv")])
+    fill(app, "text_input", "upload-ranges", "a=0:200")
     assert encoding.MISFITS not in words(app)
-    app.text_input(key="upload-ranges").set_value("a=0:2").run()
+    fill(app, "text_input", "upload-ranges", "a=0:2")
     assert f"{encoding.MISFITS}: 40 of 40 of 'a' (0 to 2)" in words(app)
-    app.text_input(key="upload-ranges").set_value("a=100").run()
+    fill(app, "text_input", "upload-ranges", "a=100")
     assert "COLUMN=LOW:HIGH" in words(app)
-    app.text_input(key="upload-ranges").set_value("a=0:2").run()
-    app.button(key="use-upload").click().run()
+    fill(app, "text_input", "upload-ranges", "a=0:2")
+    press(app, "use-upload")
     assert uploads.load(str(linked(app)["data"])).recipe["columns"][0]["high"] == 2
 
 
-def test_medians_beside_public_ones_are_a_look_at_private_rows(start: Start) -> None:
+def test_medians_beside_public_ones_are_a_look_at_private_rows(start):
     public = "\n".join(
         ["a,b,label", *(f"{10 + index},{(-1) ** index},{index // 2 % 2}" for index in range(40))]
     )
     app = start("data")
-    app.file_uploader(key="upload").set_value([("rows.csv", NUMBERS.encode(), "text/csv")]).run()
-    app.file_uploader(key="upload-candidates").set_value(
-        [("open.csv", public.encode(), "text/csv")]
-    ).run()
-    app.button(key="use-upload").click().run()
+    fill(app, "file_uploader", "upload", [("rows.csv", NUMBERS.encode(), "text/csv")])
+    fill(app, "file_uploader", "upload-candidates", [("open.csv", public.encode(), "text/csv")])
+    press(app, "use-upload")
     app.switch_page("pages/answer.py").run()
     settings = Settings(data=str(linked(app)["data"]))
     assert not app.dataframe
     assert not history.in_sight(settings, [])
-    app.toggle(key="local-widget.answer-look").set_value(True).run()
+    fill(app, "toggle", "local-widget.answer-look", True)
     medians = next(item.value for item in app.dataframe if "private rows" in item.value)
     assert medians.loc["a"].max() == 29.5
     assert medians.loc["a", "private rows"] < 2
     assert history.in_sight(settings, []) == IN_SIGHT
 
 
-def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(
-    start: Start,
-) -> None:
+def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(start):
     rows = [f"{'<0.5' if row == 17 else row / 10},{row % 7},{'ab'[row % 2]}" for row in range(60)]
     app = (
         start("rows")
@@ -615,17 +607,15 @@ def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a
         .set_value([("lab.csv", "\n".join(["crp,x,label", *rows]).encode(), "text/csv")])
         .run()
     )
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    choose(app, "upload-public", 0)
     assert not app.error
     assert "'<0.5' in row 17" in words(app)
-    app.button(key="upload-leave-out").click().run()
-    app.button(key="use-upload").click().run()
+    press(app, "upload-leave-out")
+    press(app, "use-upload")
     assert uploads.load(str(linked(app)["data"])).names == ("x",)
 
 
-def test_another_draw_of_the_private_file_is_weighed_as_public_only_if_somebody_says_so(
-    start: Start,
-) -> None:
+def test_another_draw_of_the_private_file_is_weighed_as_public_only_if_somebody_says_so(start):
     """Both hold the same people: the advice read them as public rows."""
     draw = stream(3, "rows")
     test_rows = ((draw.normal(size=(20, 3)), np.arange(20) % 2),) * 2

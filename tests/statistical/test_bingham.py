@@ -43,9 +43,7 @@ def squares(gap: float, size: int, draws: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("gap", "draws"), [(1.0, 18_000), (5.0, 2_000), (20.0, 2_000)])
 @pytest.mark.parametrize(("size", "exact"), [(2, circle), (3, sphere)])
-def test_moments_are_exact_and_wrong_scales_are_rejected(
-    gap: float, draws: int, size: int, exact
-) -> None:
+def test_moments_are_exact_and_wrong_scales_are_rejected(gap, draws, size, exact):
     found = squares(gap, size, draws)
     error = LEVEL * float(np.std(found)) / math.sqrt(draws)
     assert abs(found.mean() - exact(gap)) < error
@@ -53,7 +51,7 @@ def test_moments_are_exact_and_wrong_scales_are_rejected(
     assert abs(found.mean() - exact(gap / 1.5)) > error
 
 
-def test_no_concentration_is_uniform_and_directions_are_orthonormal_and_charged() -> None:
+def test_no_concentration_is_uniform_and_directions_are_orthonormal_and_charged():
     found = squares(0.0, 8, 4_000)
     assert abs(found.mean() - 1 / 8) < LEVEL * float(np.std(found)) / math.sqrt(len(found))
     ledger = Ledger()
@@ -67,7 +65,7 @@ def test_no_concentration_is_uniform_and_directions_are_orthonormal_and_charged(
     assert abs(found[0, 0]) > 0.9
 
 
-def test_a_mechanism_uses_epsilon_over_clip_squared_by_which_one_row_moves_the_score() -> None:
+def test_a_mechanism_uses_epsilon_over_clip_squared_by_which_one_row_moves_the_score():
     epsilon, clip = 2.0, 0.5
     moment = np.diag([clip**2 * 2.5, 0.0])
     mechanism = BinghamMechanism(epsilon, clip, stream(1, "noise"), Ledger())
@@ -88,6 +86,6 @@ def test_a_mechanism_uses_epsilon_over_clip_squared_by_which_one_row_moves_the_s
 @pytest.mark.parametrize(
     ("epsilon", "clip"), [(0.0, 1.0), (math.nan, 1.0), (math.inf, 1.0), (1.0, 0.0), (1.0, math.nan)]
 )
-def test_bad_settings_are_refused(epsilon: float, clip: float) -> None:
+def test_bad_settings_are_refused(epsilon, clip):
     with pytest.raises(SettingError):
         BinghamMechanism(epsilon, clip, stream(0, "noise"), Ledger())

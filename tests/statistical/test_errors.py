@@ -6,7 +6,7 @@ from pillar_core import rng
 from statistical import errors
 
 
-def test_fewer_than_one_run_in_a_thousand_is_wrong(request: pytest.FixtureRequest) -> None:
+def test_fewer_than_one_run_in_a_thousand_is_wrong(request):
     assert sum(sum(errors.of(item.nodeid) or ()) for item in request.session.items) <= errors.MOST
 
 
@@ -14,8 +14,8 @@ def test_fewer_than_one_run_in_a_thousand_is_wrong(request: pytest.FixtureReques
     "draw", [lambda: rng.stream(None), lambda: rng.Streams(None).secret("noise").random(1)]
 )
 def test_a_test_that_draws_what_no_seed_repeats_is_told_to_state_its_errors(
-    draw, request, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    draw, request, monkeypatch
+):
     monkeypatch.setattr(errors, "of", lambda test: None)
     call = next(
         one

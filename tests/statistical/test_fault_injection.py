@@ -11,7 +11,7 @@ do."""
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-def test_every_fault_is_caught_and_none_is_not(fault: Fault) -> None:
+def test_every_fault_is_caught_and_none_is_not(fault):
     assert fault_injection.audit(
         fault, epsilon=4.0, significance=SIGNIFICANCE, trials=TRIALS
     ).is_caught == (fault is not Fault.NONE)

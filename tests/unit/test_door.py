@@ -19,7 +19,7 @@ HOST = ("host", "127.0.0.1:8501")
 
 
 @pytest.fixture
-def connection() -> Any:
+def connection():
     """The two ends of a connection over the loopback, as the server sees them."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -73,9 +73,7 @@ def status(*asked: Any, **more: Any) -> int:
 
 
 @pytest.mark.parametrize(("demo", "hub"), [("0", ""), ("1", " https://huggingface.co")])
-def test_on_a_hub_a_demo_is_framed_by_the_hub_alone(
-    connection: Any, monkeypatch: pytest.MonkeyPatch, demo: str, hub: str
-) -> None:
+def test_on_a_hub_a_demo_is_framed_by_the_hub_alone(connection, monkeypatch, demo, hub):
     monkeypatch.setenv("SPACE_ID", "you/explorer")
     monkeypatch.setenv(mode.DEMO, demo)
     assert (b"content-security-policy", f"frame-ancestors 'self'{hub}".encode()) in answer(
@@ -83,9 +81,7 @@ def test_on_a_hub_a_demo_is_framed_by_the_hub_alone(
     )[0]["headers"]
 
 
-def test_one_person_at_this_machine_gets_in_by_its_name_and_no_page_of_another_origin(
-    connection: Any,
-) -> None:
+def test_one_person_at_this_machine_gets_in_by_its_name_and_no_page_of_another_origin(connection):
     assert (b"content-security-policy", b"frame-ancestors 'self'") in answer(
         "http", connection, HOST
     )[0]["headers"]
@@ -121,8 +117,8 @@ def test_one_person_at_this_machine_gets_in_by_its_name_and_no_page_of_another_o
 
 
 def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_check(
-    connection: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    connection, monkeypatch, tmp_path
+):
     """The kernel says whose the other end of the connection is; a closed end has no inode, and is
     no root's."""
     own = os.getuid()
@@ -177,9 +173,7 @@ def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_chec
     assert status((("192.0.2.1", 5), ends[1]), HOST) == 403
 
 
-def test_readiness_lies_where_the_app_does(
-    connection: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readiness_lies_where_the_app_does(connection, monkeypatch):
     monkeypatch.setattr(
         st, "get_option", {"server.baseUrlPath": "/pillar/", "server.corsAllowedOrigins": ()}.get
     )
@@ -190,9 +184,7 @@ def test_readiness_lies_where_the_app_does(
     ]
 
 
-def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(monkeypatch):
     monkeypatch.setenv(mode.TOKEN, "open sésame")
     afar, host = (("192.0.2.1", 5), ("192.0.2.2", 8501)), ("host", "lab.example.org:8501")
     assert (
@@ -216,9 +208,7 @@ def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(
     assert status(afar, host, ("cookie", cookie)) == 403
 
 
-def test_a_visitors_browser_sends_what_pages_need_and_reads_no_place_on_the_disk(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_visitors_browser_sends_what_pages_need_and_reads_no_place_on_the_disk(monkeypatch):
     """Streamlit names changed files of the checkout to whoever asks, writes beside the app, and
     says where it lies."""
     monkeypatch.setenv(mode.DEMO, "1")
@@ -244,9 +234,7 @@ def test_a_visitors_browser_sends_what_pages_need_and_reads_no_place_on_the_disk
     ]
 
 
-def test_an_address_that_others_reach_is_for_a_demo_or_bound_with_a_token(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_that_others_reach_is_for_a_demo_or_bound_with_a_token(monkeypatch, capsys):
     for address in mode.LOOPBACK:
         mode.check_server(address)
     monkeypatch.setenv(mode.TOKEN, "x")
@@ -256,7 +244,7 @@ def test_an_address_that_others_reach_is_for_a_demo_or_bound_with_a_token(
     monkeypatch.setenv(mode.BIND, "0.0.0.0")
     mode.check_server("0.0.0.0")
     monkeypatch.delenv(mode.TOKEN)
-    started: list[list[str]] = []
+    started = []
     monkeypatch.setattr(os, "execv", lambda _, words: started.append(words))
     for words in (["--address", "0.0.0.0"], ["--bind", "0.0.0.0"]):
         with pytest.raises(SystemExit) as ended:

@@ -14,10 +14,10 @@ from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Streams
 
 
-def test_an_entry_is_made_once_by_many_threads_and_others_do_not_wait() -> None:
+def test_an_entry_is_made_once_by_many_threads_and_others_do_not_wait():
     memo, made, gate = Memo(), [], threading.Event()
 
-    def slow() -> str:
+    def slow():
         made.append(1)
         gate.wait(5)
         return "slow"
@@ -37,7 +37,7 @@ def test_an_entry_is_made_once_by_many_threads_and_others_do_not_wait() -> None:
     assert memo.get("a", lambda: "other") == "slow"
 
 
-def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept() -> None:
+def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept():
     memo = Memo(slots=2)
     for key in ("a", "b"):
         memo.get(key, lambda: 1)
@@ -48,7 +48,7 @@ def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept() 
     assert memo.peek("a") is None
     memo = Memo()
 
-    def fails() -> int:
+    def fails():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):

@@ -9,35 +9,22 @@ from pathlib import Path
 import pytest
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.errors import PluginError
 from plugin_package import NAMES, install, site
+from users import run_command
 
 __all__ = ["site"]
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def test_items_of_an_installed_package_are_listed_and_run(
-    site: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_items_of_an_installed_package_are_listed_and_run(site, capsys):
     install(site)
-    assert main(["list"]) == 0
+    assert run_command("list") == 0
     parts = {part.partition(":")[0]: part for part in capsys.readouterr().out.split("\n\n")}
     for registry, name in NAMES.items():
         assert parts[registry].splitlines()[-1].startswith(f"{name} ")  # after the library's own
-    asked = [
-        "--dataset",
-        "tiny_data",
-        "--method",
-        "tiny_learner",
-        "--public-fraction",
-        "0.2",
-        "--epsilon",
-        "1",
-        "--set",
-        "k=4",
-    ]
-    assert main(["run", *asked]) == 0
+    asked = "--dataset tiny_data --method tiny_learner --public-fraction 0.2 --epsilon 1 --set k=4"
+    assert run_command(f"run {asked}") == 0
     assert "ε ≤" in capsys.readouterr().out
     split = pc.split(pc.load_dataset("tiny_data"), public_fraction=0.2)
     assert (
@@ -48,7 +35,7 @@ def test_items_of_an_installed_package_are_listed_and_run(
 
 
 @pytest.mark.slow
-def test_fresh_processes_and_their_workers_know_them_too(tmp_path: Path) -> None:
+def test_fresh_processes_and_their_workers_know_them_too(tmp_path):
     install(tmp_path)
     code = """
 import pillar_core as pc
@@ -90,9 +77,7 @@ if __name__ == "__main__":
         ("leaving:LEARNER", "SystemExit: 3"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_package_and_cause(
-    site: Path, value: str, cause: str
-) -> None:
+def test_what_cannot_be_used_is_refused_with_its_package_and_cause(site, value, cause):
     install(site, f"[pillar_explorer.methods]\nbroken = {value}\n")
     (site / "leaving.py").write_text("raise SystemExit(3)", encoding="utf-8")
     assert "digits" in pc.DATASETS

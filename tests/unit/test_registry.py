@@ -33,7 +33,7 @@ def _registry() -> tuple[Registry[_Item], list[str]]:
     return registry, built
 
 
-def test_a_family_answers_for_names_that_nobody_registered() -> None:
+def test_a_family_answers_for_names_that_nobody_registered():
     registry, built = _registry()
     assert registry["hub:a:b?c=1"] == _Item("hub:a:b?c=1", "HUB:A:B?C=1")
     assert registry["hub:a:b?c=1"] is registry["hub:a:b?c=1"]
@@ -43,7 +43,7 @@ def test_a_family_answers_for_names_that_nobody_registered() -> None:
     assert registry.families == ("hub",)
 
 
-def test_only_registered_items_are_listed_and_near_misses_named() -> None:
+def test_only_registered_items_are_listed_and_near_misses_named():
     registry, _ = _registry()
     assert registry["hub:more"].name == "hub:more"
     assert list(registry) == ["plain", "hub:known"]
@@ -55,7 +55,7 @@ def test_only_registered_items_are_listed_and_near_misses_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["hub", "hub:", "other:x", "hub:nothing", "plane", 3])
-def test_what_no_family_can_build_is_unknown(name: object) -> None:
+def test_what_no_family_can_build_is_unknown(name):
     registry, built = _registry()
     assert name not in registry
     with pytest.raises(UnknownNameError):
@@ -64,7 +64,7 @@ def test_what_no_family_can_build_is_unknown(name: object) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["hub", "", "a:b"])
-def test_a_prefix_belongs_to_one_family(prefix: str) -> None:
+def test_a_prefix_belongs_to_one_family(prefix):
     registry, _ = _registry()
     with pytest.raises(ValueError, match="family"):
         registry.register_family(prefix, lambda name: _Item(name, name))
@@ -72,8 +72,8 @@ def test_a_prefix_belongs_to_one_family(prefix: str) -> None:
 
 def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(
     tmp_path, monkeypatch
-) -> None:
-    registry: Registry[_Item] = Registry("thing", home="home_of_things")
+):
+    registry = Registry("thing", home="home_of_things")
     meeting = types.ModuleType("meeting_of_things")
     meeting.__dict__.update(
         register=registry.register, item=_Item, half=threading.Event(), go=threading.Event()
@@ -85,7 +85,7 @@ def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(
     )
     (tmp_path / "home_of_things.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    seen: list[list[str]] = []
+    seen = []
     readers = [threading.Thread(target=lambda: seen.append(list(registry))) for _ in range(3)]
     readers[0].start()
     meeting.half.wait()
@@ -99,12 +99,12 @@ def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(
     assert seen == [["one", "two"]] * 3
 
 
-def test_what_the_import_of_a_home_raises_every_reading_raises(tmp_path, monkeypatch) -> None:
+def test_what_the_import_of_a_home_raises_every_reading_raises(tmp_path, monkeypatch):
     (tmp_path / "broken_home.py").write_text(
         "raise ZeroDivisionError('in the home')", encoding="utf-8"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    registry: Registry[_Item] = Registry("thing", home="broken_home")
+    registry = Registry("thing", home="broken_home")
     for read in (
         len,
         list,

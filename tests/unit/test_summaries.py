@@ -35,7 +35,7 @@ def features() -> FeatureSet:
 
 
 @pytest.mark.parametrize("show", [str, repr])
-def test_a_data_set_shows_names_and_shapes(show) -> None:
+def test_a_data_set_shows_names_and_shapes(show):
     text = show(dataset())
     assert str(ROW) not in text
     assert str(LABEL) not in text
@@ -52,7 +52,7 @@ def test_a_data_set_shows_names_and_shapes(show) -> None:
 
 
 @pytest.mark.parametrize("show", [str, repr])
-def test_features_and_split_show_shapes_and_counts(show) -> None:
+def test_features_and_split_show_shapes_and_counts(show):
     text = show(features())
     assert all(
         word in text
@@ -75,7 +75,7 @@ def test_features_and_split_show_shapes_and_counts(show) -> None:
 
 
 @pytest.mark.parametrize("show", [str, repr])
-def test_a_record_shows_what_was_promised_and_measured(show) -> None:
+def test_a_record_shows_what_was_promised_and_measured(show):
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
     record = pc.run("pillar", split, epsilon=1.0, k=8)
     text = show(dataclasses.replace(record, diagnostics={"clipped": (ROW, Provenance.NON_PRIVATE)}))

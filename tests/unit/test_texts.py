@@ -14,7 +14,7 @@ from pillar_core.errors import DataError
 ODD = ["", None, float("nan"), "\x00\x01 \u200b", "<br/><b></b>"]
 
 
-def test_a_text_has_the_same_bits_beside_any_others() -> None:
+def test_a_text_has_the_same_bits_beside_any_others():
     said = [
         f"Ticket {number}: the printer on floor {number % 7} shows a paper jam."
         for number in range(2 * texts.AT_ONCE + 3)
@@ -27,7 +27,7 @@ def test_a_text_has_the_same_bits_beside_any_others() -> None:
     assert (texts.encode(said[::-1])[::-1] == together).all()
 
 
-def test_no_text_is_zero_odd_ones_finite_and_near_ones_near() -> None:
+def test_no_text_is_zero_odd_ones_finite_and_near_ones_near():
     assert not texts.encode(ODD).any()
     assert texts.encode([]).shape == (0, texts.WIDTH)
     rows = texts.encode(
@@ -66,7 +66,7 @@ def test_no_text_is_zero_odd_ones_finite_and_near_ones_near() -> None:
     assert min(near[0, 1], near[2, 3]) > max(near[0, 2], near[0, 3], near[1, 2], near[1, 3])
 
 
-def test_the_backbone_is_the_same_and_takes_no_images_or_numbers() -> None:
+def test_the_backbone_is_the_same_and_takes_no_images_or_numbers():
     encode = BACKBONES[texts.NAME].open(texts.NAME, Work()).encode
     assert (encode(["a b c"]) == texts.encode(["a b c"])).all()
     for name in ("digits", "breast_cancer"):
@@ -74,7 +74,7 @@ def test_the_backbone_is_the_same_and_takes_no_images_or_numbers() -> None:
             extract(load_dataset(name), backbone=texts.NAME)
 
 
-def test_vectors_and_tokenizer_are_those_of_wordllama_bit_by_bit() -> None:
+def test_vectors_and_tokenizer_are_those_of_wordllama_bit_by_bit():
     """The fingerprint is in cached features, recipes and exported models; both files are what the
     package wordllama 0.4 held."""
     tokenizer = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"

@@ -1,21 +1,19 @@
 """Features by name: stored images, the job, the command line, and the version of weights in the
 keys of records."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.backbones import extraction, revision
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, StoreError
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting, sweep
 from pillar_core.types import Dataset
+from users import run_command
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -32,7 +30,7 @@ def _images(n: int = 60) -> Dataset:
     )
 
 
-def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() -> None:
+def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten():
     data = _images()
     name = uploads.keep(data)
     found = uploads.load_rows(name)
@@ -58,14 +56,14 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() ->
     assert not pc.store.default().ls("arrays")
 
 
-def test_the_job_extracts_what_the_pages_then_find() -> None:
+def test_the_job_extracts_what_the_pages_then_find():
     name = uploads.keep(_images())
     task = {
         key: value
         for key, value in jobs_extraction.specification(name, "scattering").items()
         if key != "kind"
     } | {"batch_size": 32}
-    told: list[tuple[int, int]] = []
+    told = []
     answer = pc.jobs.JOB_KINDS["extract"].run(
         task, lambda done, total, message="": told.append((done, total)), lambda: False
     )
@@ -79,9 +77,7 @@ def test_the_job_extracts_what_the_pages_then_find() -> None:
         )
 
 
-def test_the_command_extracts_a_file_and_writes_features(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_extracts_a_file_and_writes_features(tmp_path, capsys):
     data = _images()
     np.savez(
         tmp_path / "blots.npz",
@@ -90,43 +86,25 @@ def test_the_command_extracts_a_file_and_writes_features(
         x_test=data.x_test,
         y_test=data.y_test,
     )
-    arguments = [
-        "extract",
-        "--dataset",
-        str(tmp_path / "blots.npz"),
-        "--backbone",
-        "scattering",
-        "--output",
-        str(tmp_path / "out.npz"),
-    ]
-    assert main(arguments) == 0
+    arguments = f"extract --dataset {tmp_path / 'blots.npz'} --backbone scattering --output {tmp_path / 'out.npz'}"
+    assert run_command(arguments) == 0
     told = capsys.readouterr()
     assert "60 train and 20 test rows, 729 numbers each" in told.out
     assert "80 of 80 rows" in told.err
     written = pc.load_features(tmp_path / "out.npz")
     np.testing.assert_array_equal(written.x_train, pc.load_features(data, "scattering").x_train)
-    assert (
-        main(["extract", "--dataset", str(tmp_path / "out.npz"), "--backbone", "scattering"]) == 2
-    )
+    assert run_command(f"extract --dataset {tmp_path / 'out.npz'} --backbone scattering") == 2
     assert "nothing to extract" in capsys.readouterr().err
     assert (
-        main(
-            [
-                "extract",
-                "--dataset",
-                "digits",
-                "--backbone",
-                "timm:resnet50.tv_in1k",
-                "--weights",
-                "/no/such.safetensors",
-            ]
+        run_command(
+            "extract --dataset digits --backbone timm:resnet50.tv_in1k --weights /no/such.safetensors"
         )
         == 2
     )
     assert "there is no /no/such.safetensors" in capsys.readouterr().err
 
 
-def test_other_weights_under_the_same_name_make_other_records_and_jobs(tmp_path: Path) -> None:
+def test_other_weights_under_the_same_name_make_other_records_and_jobs(tmp_path):
     path = tmp_path / "weights.safetensors"
     name = f"resnet50:byol?weights={path}"
     assert revision("raw_pixels") == 1

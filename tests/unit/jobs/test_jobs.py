@@ -50,7 +50,7 @@ def point_at(cache: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def submitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[list[str]]]]:
+def submitted(tmp_path_factory):
     """A cache folder whose jobs process lives through this module's tests and leaves no process
     behind; two programs submit the same jobs to it at once, which starts it. The folder and the
     names that each program was told.
@@ -78,15 +78,13 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
 
 
 @pytest.fixture
-def warm(
-    submitted: tuple[Path, list[list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def warm(submitted, tmp_path, monkeypatch):
     point_at(submitted[0], monkeypatch)
     return tmp_path
 
 
 @pytest.fixture
-def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cold(tmp_path, monkeypatch):
     """A folder for traces beside a cache folder of its own, whose processes are ended."""
     point_at(tmp_path / "cache", monkeypatch)
     yield tmp_path
@@ -166,12 +164,12 @@ def put(cache: Path, state: Any, spec: dict[str, Any] | None = None, **more: Any
 
 
 @pytest.fixture
-def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def still(tmp_path, monkeypatch):
     """A cache folder for tests that need no process; starting one fails the test. What serves in
     one gives SIGTERM back."""
     point_at(tmp_path / "cache", monkeypatch)
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_):
         pytest.fail("a jobs process was started")
 
     monkeypatch.setattr(jobs, "_start", refuse)
@@ -203,24 +201,20 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("spec", "error", "words"), WRONG, ids=str)
-def test_specifications_that_cannot_be_are_refused(
-    still: Path, spec: Any, error: type[Exception], words: str
-) -> None:
+def test_specifications_that_cannot_be_are_refused(still, spec, error, words):
     with pytest.raises(error, match=words):
         jobs.submit(spec)
     assert jobs.status() == ()
 
 
 @pytest.mark.parametrize("job_id", ["0" * 32, "../../etc", "", "a/b"])
-def test_unknown_jobs_are_refused_everywhere(still: Path, job_id: str) -> None:
+def test_unknown_jobs_are_refused_everywhere(still, job_id):
     for call in (jobs.status, jobs.cancel, jobs.result, jobs.retry, jobs.spec):
         with pytest.raises(JobError):
             call(job_id)
 
 
-def test_a_fully_cached_job_is_answered_without_a_process_and_an_unreadable_state_is_failed(
-    still: Path,
-) -> None:
+def test_a_fully_cached_job_is_answered_without_a_process_and_an_unreadable_state_is_failed(still):
     job_id = jobs.submit({"kind": "test_cached", "n": 4})
     assert jobs.status(job_id).state == "done"
     assert jobs.result(job_id) == [0, 2, 4, 6]
@@ -230,7 +224,7 @@ def test_a_fully_cached_job_is_answered_without_a_process_and_an_unreadable_stat
     assert "unreadable" in jobs.status("a" * 32).cause
 
 
-def test_results_of_unfinished_failed_and_cancelled_jobs_say_why(still: Path) -> None:
+def test_results_of_unfinished_failed_and_cancelled_jobs_say_why(still):
     put(still, "failed", cause="SettingError: k is 0.", advice="Raise k.")
     with pytest.raises(JobError, match=r"failed: SettingError: k is 0\. Raise k\."):
         jobs.result("a" * 32)
@@ -240,7 +234,7 @@ def test_results_of_unfinished_failed_and_cancelled_jobs_say_why(still: Path) ->
     assert jobs.result("a" * 32, partial=True) is None
 
 
-def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
+def test_strays_in_the_queue_hold_no_job(still):
     job = put(still, "cancelled")
     (still / "jobs" / "queue" / ".DS_Store").touch()
     (still / "jobs" / "untitled folder of the same size").mkdir()
@@ -284,8 +278,8 @@ class _Workers:
     ],
 )
 def test_damaged_files_and_outcomes_end_a_job_and_not_the_process(
-    still: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, outcome: bytes
-) -> None:
+    still, monkeypatch, name, content, outcome
+):
     monkeypatch.setattr(jobs_server, "Engine", _Workers)
     monkeypatch.setattr(_Workers, "outcome", outcome)
     job = put(still, "queued", SWEEP)
@@ -294,7 +288,7 @@ def test_damaged_files_and_outcomes_end_a_job_and_not_the_process(
     assert jobs.status(job.job_id).state == "failed"
 
 
-def test_a_lost_result_has_its_task_run_again(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_result_has_its_task_run_again(still, monkeypatch):
     outcomes = iter([None, b'{"square": 1}'])
     monkeypatch.setattr(jobs_server, "Engine", _Workers)
     monkeypatch.setattr(_Workers, "outcome", property(lambda _: next(outcomes)))
@@ -305,10 +299,8 @@ def test_a_lost_result_has_its_task_run_again(still: Path, monkeypatch: pytest.M
     assert jobs.result(job.job_id) == {"square": 1}
 
 
-def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fill(*_: object) -> None:
+def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(still, monkeypatch):
+    def fill(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(jobs_server, "Engine", _Workers)
@@ -331,13 +323,11 @@ def loop_a_little(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server.loop()
 
 
-def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(still, monkeypatch):
     class Left(_Workers):
         alive = False
 
-        def close(self) -> None:
+        def close(self):
             raise TimeoutError("its workers do not end")
 
     kinds = iter([Left, _Workers])
@@ -349,10 +339,8 @@ def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(
 
 
 @pytest.mark.parametrize(("end", "rests"), [(RuntimeError, True), (SystemExit, False)])
-def test_a_process_that_ends_with_an_error_is_counted_as_crashed(
-    still: Path, monkeypatch: pytest.MonkeyPatch, end: type[BaseException], rests: bool
-) -> None:
-    def fall(_: object) -> None:
+def test_a_process_that_ends_with_an_error_is_counted_as_crashed(still, monkeypatch, end, rests):
+    def fall(_):
         raise end
 
     monkeypatch.setattr(jobs_server._Server, "_recover", fall)
@@ -382,7 +370,7 @@ def test_a_process_that_ends_with_an_error_is_counted_as_crashed(
         ),
     ],
 )
-def test_the_advice_follows_the_cause(still: Path, error: Exception, advice: str) -> None:
+def test_the_advice_follows_the_cause(still, error, advice):
     job = put(still, "running")
     active = ActiveJob(job, JobStatus(job.job_id, "test_square", "running", 0.0), "test_square")
     active.fail(error, "")
@@ -390,7 +378,7 @@ def test_the_advice_follows_the_cause(still: Path, error: Exception, advice: str
     assert jobs.status(job.job_id).advice == advice
 
 
-def test_a_torn_line_of_a_killed_process_does_not_count(still: Path) -> None:
+def test_a_torn_line_of_a_killed_process_does_not_count(still):
     job = put(still, "cancelled")
     job.append_part(0, b"1")
     with (job.folder / "parts.jsonl").open("ab") as file:
@@ -400,7 +388,7 @@ def test_a_torn_line_of_a_killed_process_does_not_count(still: Path) -> None:
     assert job.parts() == {0: 1, 2: 3}
 
 
-def test_time_left_follows_the_pace() -> None:
+def test_time_left_follows_the_pace():
     status = JobStatus(
         "a",
         "k",
@@ -425,7 +413,7 @@ def test_time_left_follows_the_pace() -> None:
     ) == pytest.approx(27.5, rel=0.01)  # 0.4 leave 1.1
 
 
-def test_what_a_job_waited_for_its_first_progress_is_no_pace(still: Path) -> None:
+def test_what_a_job_waited_for_its_first_progress_is_no_pace(still):
     job, found = put(still, "running"), []
     active = ActiveJob(job, job.status(), "mark", tasks=[{}] * 10)
     for active.done in (0, 2, 9):
@@ -436,8 +424,8 @@ def test_what_a_job_waited_for_its_first_progress_is_no_pace(still: Path) -> Non
 
 
 def test_a_job_without_process_is_cancelled_and_one_that_crashes_again_and_again_left_to_rest(
-    still: Path,
-) -> None:
+    still,
+):
     job = put(still, "queued")
     (still / "jobs" / "server.json").write_text(
         json.dumps({"pid": 1, "started": time.time(), "unclean": 3})
@@ -451,7 +439,7 @@ def test_a_job_without_process_is_cancelled_and_one_that_crashes_again_and_again
 
 
 @pytest.mark.slow
-def test_the_same_specification_is_the_same_job(warm: Path) -> None:
+def test_the_same_specification_is_the_same_job(warm):
     job_id = jobs.submit({"kind": "test_square", "x": 7})
     assert jobs.submit({"x": 7, "kind": "test_square"}) == job_id
     assert jobs.wait(job_id, timeout=SECONDS).state == "done"
@@ -471,7 +459,7 @@ def test_the_same_specification_is_the_same_job(warm: Path) -> None:
 
 
 @pytest.mark.slow
-def test_tasks_come_back_in_order_each_run_once_on_one_thread(warm: Path) -> None:
+def test_tasks_come_back_in_order_each_run_once_on_one_thread(warm):
     job_id = jobs.submit(trace_spec(warm, 40))
     final = jobs.wait(job_id, timeout=SECONDS)
     assert (final.state, final.done, final.total, final.fraction) == ("done", 40, 40, 1.0)
@@ -486,7 +474,7 @@ def test_tasks_come_back_in_order_each_run_once_on_one_thread(warm: Path) -> Non
 @pytest.mark.parametrize(
     ("how", "words"), [("nan", "NaN cannot be stored"), ("raise", "ZeroDivisionError: by design")]
 )
-def test_a_failing_job_tells_cause_and_advice(warm: Path, how: str, words: str) -> None:
+def test_a_failing_job_tells_cause_and_advice(warm, how, words):
     job_id = jobs.submit({"kind": "test_misbehave", "how": how})
     final = jobs.wait(job_id, timeout=SECONDS)
     assert final.state == "failed"
@@ -497,7 +485,7 @@ def test_a_failing_job_tells_cause_and_advice(warm: Path, how: str, words: str) 
 
 
 @pytest.mark.slow
-def test_failing_jobs_and_resources_that_no_worker_has_tell_their_cause(warm: Path) -> None:
+def test_failing_jobs_and_resources_that_no_worker_has_tell_their_cause(warm):
     final = jobs.wait(jobs.submit({"kind": "test_bad_split"}), timeout=SECONDS)
     assert (final.state, final.cause) == ("failed", "SettingError: the grid is empty.")
     final = jobs.wait(
@@ -509,7 +497,7 @@ def test_failing_jobs_and_resources_that_no_worker_has_tell_their_cause(warm: Pa
 
 
 @pytest.mark.slow
-def test_a_failed_task_leaves_the_others_and_retry_runs_it_alone(warm: Path) -> None:
+def test_a_failed_task_leaves_the_others_and_retry_runs_it_alone(warm):
     job_id = jobs.submit(trace_spec(warm, 6, fail=[4]))
     final = jobs.wait(job_id, timeout=SECONDS)
     assert (final.state, final.done, final.failed) == ("failed", 5, 1)
@@ -527,7 +515,7 @@ def test_a_failed_task_leaves_the_others_and_retry_runs_it_alone(warm: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deaf", [False, True])
-def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm: Path, deaf: bool) -> None:
+def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm, deaf):
     spec = (
         trace_spec(warm, 6, seconds=0.6, deaf=deaf)
         if not deaf
@@ -555,7 +543,7 @@ def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm: Path, deaf: 
 
 
 @pytest.mark.slow
-def test_a_short_job_ends_before_six_long_ones_that_were_there_first(warm: Path) -> None:
+def test_a_short_job_ends_before_six_long_ones_that_were_there_first(warm):
     """A screening waited until one of four grids had ended."""
     long = [jobs.submit(trace_spec(warm, 8, seconds=0.3, tag=tag)) for tag in range(6)]
     short = jobs.wait(jobs.submit(trace_spec(warm, 1, seconds=0.3, tag=6)), timeout=SECONDS)
@@ -565,7 +553,7 @@ def test_a_short_job_ends_before_six_long_ones_that_were_there_first(warm: Path)
 
 
 @pytest.mark.slow
-def test_a_killed_worker_costs_no_task_and_changes_no_result(warm: Path) -> None:
+def test_a_killed_worker_costs_no_task_and_changes_no_result(warm):
     job_id = jobs.submit(trace_spec(warm, 12, seconds=0.05, die_once=[3, 8]))
     assert jobs.wait(job_id, timeout=SECONDS).state == "done"
     assert jobs.result(job_id) == [number * 10 for number in range(12)]
@@ -575,7 +563,7 @@ def test_a_killed_worker_costs_no_task_and_changes_no_result(warm: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_killed_jobs_process_is_replaced_and_the_job_goes_on(cold: Path) -> None:
+def test_a_killed_jobs_process_is_replaced_and_the_job_goes_on(cold):
     job_id = jobs.submit(trace_spec(cold, 12, seconds=0.3))
     until(lambda: jobs.status(job_id).done >= 3)
     family = processes_of(cold / "cache")
@@ -592,24 +580,20 @@ def test_a_killed_jobs_process_is_replaced_and_the_job_goes_on(cold: Path) -> No
 
 
 @pytest.mark.slow
-def test_one_process_serves_many_submitters(
-    warm: Path, submitted: tuple[Path, list[list[str]]]
-) -> None:
+def test_one_process_serves_many_submitters(warm, submitted):
     one, other = submitted[1]
     assert one == other
     assert [jobs.wait(job_id, timeout=SECONDS).state for job_id in one] == ["done"] * 5
     assert not jobs_server.serve()
 
 
-def test_the_jobs_process_ends_when_idle(still: Path) -> None:
+def test_the_jobs_process_ends_when_idle(still):
     assert jobs_server.serve(idle_minutes=0.0)
     assert not (still / "jobs" / "server.json").exists()
 
 
-def test_workers_that_do_not_end_in_time_hold_no_lock(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def close(_: object) -> None:
+def test_workers_that_do_not_end_in_time_hold_no_lock(still, monkeypatch):
+    def close(_):
         raise TimeoutError("timed out after 5 s.")
 
     monkeypatch.setattr(jobs_server._Server, "close", close)
@@ -621,10 +605,8 @@ def test_workers_that_do_not_end_in_time_hold_no_lock(
     os.close(lock)
 
 
-def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def write(*_: object) -> None:
+def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(still, monkeypatch):
+    def write(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     job = put(still, "queued")
@@ -636,9 +618,7 @@ def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(
     os.close(lock)
 
 
-def test_another_scheduler_is_refused_while_the_jobs_process_lives(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_scheduler_is_refused_while_the_jobs_process_lives(still, monkeypatch):
     monkeypatch.setenv("PILLAR_SCHEDULER", "")
     put(still, "done")
     lock = Folder(still).try_lock()
@@ -652,16 +632,14 @@ def test_another_scheduler_is_refused_while_the_jobs_process_lives(
     assert os.environ["PILLAR_SCHEDULER"] == "tcp://there:1"
 
 
-def test_a_scheduler_that_does_not_answer_is_told(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scheduler_that_does_not_answer_is_told(still, monkeypatch):
     monkeypatch.setenv("PILLAR_SCHEDULER", "tcp://127.0.0.1:1")
     monkeypatch.setattr(workers, "_CONNECT_SECONDS", 0.5)
     with pytest.raises(JobError, match="PILLAR_SCHEDULER"):
         workers.Engine(still)
 
 
-def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> None:
+def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still):
     grid = {
         "dataset": "digits",
         "method": "pillar",
@@ -689,9 +667,7 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> N
         sweeps.records(jobs.result(job_id))
 
 
-def test_a_done_job_whose_results_have_left_the_store_starts_over(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_done_job_whose_results_have_left_the_store_starts_over(still, monkeypatch):
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
     grid = {
         "dataset": "digits",
@@ -714,7 +690,7 @@ def test_a_done_job_whose_results_have_left_the_store_starts_over(
     assert jobs.result(job_id, partial=True) == []
 
 
-def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) -> None:
+def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still):
     grid = {
         "dataset": "digits",
         "method": "pillar",
@@ -732,9 +708,7 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     assert [record["cell"] for record in records] == tasks[0]["cells"]
 
 
-def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still, monkeypatch):
     """The environment of whoever began the jobs process decided for all jobs: the operator's were
     stopped, or strangers' were not."""
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
@@ -745,7 +719,7 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(
     grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 7, "epsilon": 1.0}
     server = jobs_server._Server(Folder(still), -1, 60.0)
 
-    def advanced(job_id: str) -> None:
+    def advanced(job_id):
         job = Folder(still).job(job_id)
         status = job.status()
         assert status is not None
@@ -764,9 +738,7 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(
         advanced(job_id)
 
 
-def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still, monkeypatch):
     """Whoever once asked for the same work, and stopped it, could stop it and forget it when the
     operator did."""
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
@@ -794,7 +766,7 @@ def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(
 
 
 @pytest.mark.slow
-def test_a_sweep_as_a_job_gives_what_it_gives_here(warm: Path) -> None:
+def test_a_sweep_as_a_job_gives_what_it_gives_here(warm):
     grid = {
         "dataset": "digits",
         "method": "pillar",
@@ -819,9 +791,7 @@ def test_a_sweep_as_a_job_gives_what_it_gives_here(warm: Path) -> None:
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
-def test_a_worker_with_another_cache_is_refused(
-    still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
-) -> None:
+def test_a_worker_with_another_cache_is_refused(still, tmp_path, monkeypatch, elsewhere):
     folder = Folder(still)
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
@@ -829,9 +799,7 @@ def test_a_worker_with_another_cache_is_refused(
         workers.run_task(((), str(still), ""), "b" * 32, 0, "separators", {"x": 1}, {})
 
 
-def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(
-    still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still, tmp_path, monkeypatch):
     place = (), str(still), versions.made_with()["source"]
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     grid = {"dataset": "digits", "public": "spiked_features", "method": "pillar", "epsilon": 1.0}
@@ -845,8 +813,8 @@ def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(
 
 @pytest.mark.slow
 def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive(
-    still: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    still, monkeypatch
+):
     pytest.importorskip("cryptography", reason="without it the loopback port has no TLS")
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one worker is enough
     engine = workers.Engine(still)
@@ -905,9 +873,7 @@ def scheduler_at(folder: Path) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 @pytest.mark.slow
-def test_workers_with_caches_of_their_own_give_what_one_machine_gives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path, monkeypatch):
     """Rows that only the machine of the job has; one of two workers killed while it trains, with
     the features in its memory."""
     point_at(tmp_path / "cache", monkeypatch)
@@ -970,7 +936,7 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(
     assert len(alike) == len(there) - 8
 
 
-def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch):
     monkeypatch.setenv("PILLAR_CACHE", "/dev/null/x")
     assert jobs.status() == ()
     assert jobs.find(SWEEP) is None

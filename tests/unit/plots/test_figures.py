@@ -76,7 +76,7 @@ def traces(figure: Any, **wanted: Any) -> list[Any]:
     ]
 
 
-def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free() -> None:
+def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free():
     figure = plots.accuracy_against_k(runs())
     lines = traces(figure, mode="lines+markers")
     assert [line.name for line in lines] == ["ε = 0.1", "ε = 1"]
@@ -100,7 +100,7 @@ def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free() -> No
     assert places == {int(ks[0]): 0, int(ks[-1]): -70}
 
 
-def test_the_band_is_the_t_interval_and_one_seed_draws_none() -> None:
+def test_the_band_is_the_t_interval_and_one_seed_draws_none():
     band = traces(plots.accuracy_against_k(runs()), fill="toself")[1]
     # Three seeds at −0.01, 0, +0.01 have standard deviation 0.01; k = 2 of ε = 0.1 has mean 0.6.
     half = stats.t.ppf(0.975, 2) * 0.01 / math.sqrt(3)
@@ -113,7 +113,7 @@ def test_the_band_is_the_t_interval_and_one_seed_draws_none() -> None:
     assert [trace.marker.symbol for trace in figure.data] == ["star"]
 
 
-def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost() -> None:
+def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost():
     table = runs()
     table.loc[(table["method"] == "dp_sgd") & (table["epsilon"] == 1.0), "accuracy"] += 0.1
     texts = [
@@ -138,7 +138,7 @@ def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost() -> None:
     assert not traces(accuracy.accuracy_curves(runs(), **style), name="class names alone")
 
 
-def test_each_pin_has_its_colour_on_every_figure() -> None:
+def test_each_pin_has_its_colour_on_every_figure():
     table = runs()
     pins = pd.concat(
         [
@@ -178,7 +178,7 @@ def test_each_pin_has_its_colour_on_every_figure() -> None:
     )
 
 
-def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
+def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain():
     table = runs()
     table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
@@ -220,7 +220,7 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain() -> None:
 
 
 @pytest.mark.parametrize("advantage", [0.0, 0.107, 1.0])
-def test_odds_dots_add_up(advantage: float) -> None:
+def test_odds_dots_add_up(advantage):
     figure = plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
     counts = [len(trace.x) for trace in figure.data]
     assert sum(counts) == 400
@@ -228,7 +228,7 @@ def test_odds_dots_add_up(advantage: float) -> None:
 
 
 @pytest.mark.parametrize("advantage", [-0.1, 1.1, math.nan])
-def test_odds_refuse_what_is_no_advantage(advantage: float) -> None:
+def test_odds_refuse_what_is_no_advantage(advantage):
     with pytest.raises(ValueError, match="advantage"):
         plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
 
@@ -244,11 +244,11 @@ def test_odds_refuse_what_is_no_advantage(advantage: float) -> None:
         (0.0, "Not one."),
     ],
 )
-def test_odds_in_words(share: float, words: str) -> None:
+def test_odds_in_words(share, words):
     assert plots.one_in(share) == words
 
 
-def test_classes_run_from_worst_to_best_with_wilson_intervals() -> None:
+def test_classes_run_from_worst_to_best_with_wilson_intervals():
     figure = plots.per_class(classes())
     points = figure.data[0]
     assert list(points.y) == ["c1", "c2", "c0"]
@@ -257,7 +257,7 @@ def test_classes_run_from_worst_to_best_with_wilson_intervals() -> None:
     assert points.error_x.arrayminus[0] == pytest.approx(13.355, abs=2e-3)
 
 
-def test_intervals_of_classes_hold_seeds_and_rows() -> None:
+def test_intervals_of_classes_hold_seeds_and_rows():
     """One seed's interval over rows missed every other seed."""
     table = pd.concat(
         [classes().assign(seed=seed, recall=[0.9, 0.5 + 0.2 * seed, 0.7]) for seed in range(3)]
@@ -271,7 +271,7 @@ def test_intervals_of_classes_hold_seeds_and_rows() -> None:
     )  # Student's t of 50, 70, 90 percent is 49.7 points wide; without spread Wilson's stays
 
 
-def test_wilson_stays_inside_and_right_guesses_are_rounded_up() -> None:
+def test_wilson_stays_inside_and_right_guesses_are_rounded_up():
     assert plots.wilson(1.0, 10)[1] == pytest.approx(1.0, abs=1e-12)
     assert plots.wilson(0.0, 0) == (0.0, 1.0)
     low, high = plots.wilson(0.5, 50)
@@ -288,7 +288,7 @@ def test_wilson_stays_inside_and_right_guesses_are_rounded_up() -> None:
     assert "At k = 2: 85.7 % of the energy" in figure.layout.meta["caption"]
 
 
-def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_alike() -> None:
+def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_alike():
     table = pd.DataFrame(
         {"x": range(120), "y": range(120), "class": [str(i % 15) for i in range(120)]}
     )
@@ -321,7 +321,7 @@ def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_al
     assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
 
 
-def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed() -> None:
+def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed():
     table = runs()
     figure = plots.comparison(
         table[(table["epsilon"] != 0.1) & (table["k"].isna() | (table["k"] == 8))]
@@ -348,7 +348,7 @@ def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed
     } == {0.8265}
 
 
-def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are() -> None:
+def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are():
     figure = training_in_steps(**steps())
     assert [frame.name for frame in figure.frames] == ["1", "2"]
     assert all(0 not in frame.traces for frame in figure.frames)
@@ -426,7 +426,7 @@ CURVE = TradeOff("gaussian", mu=0.9)
 SETTING = GaussianSetting(2.0, 1.0, 4, 1e-5, "add_or_remove_one")
 
 
-def test_accountants_agree_on_full_batches_below_the_ceiling_that_lies_above_the_coin() -> None:
+def test_accountants_agree_on_full_batches_below_the_ceiling_that_lies_above_the_coin():
     table = privacy_tables.trade_off(CURVE)
     assert (table["true_positive_rate"] >= table["false_positive_rate"] - 1e-12).all()
     # For a Gaussian curve the gap is widest at Φ(−μ/2) = 0.326; the grid is 0.006 fine.
@@ -438,7 +438,7 @@ def test_accountants_agree_on_full_batches_below_the_ceiling_that_lies_above_the
     assert not table.loc["gdp", "is_bound"]
 
 
-def test_choices_cost_and_what_has_no_bound_says_so() -> None:
+def test_choices_cost_and_what_has_no_bound_says_so():
     table = privacy_tables.composed_epsilons(SETTING, selection=0.1, trials=5)
     assert table["epsilon"].is_monotonic_increasing
     sampled = GaussianSetting(2.0, 0.1, 4, 1e-5, "replace_one")
@@ -449,7 +449,7 @@ def test_choices_cost_and_what_has_no_bound_says_so() -> None:
     assert price["epsilon"].is_monotonic_decreasing
 
 
-def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms_lie() -> None:
+def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms_lie():
     draws, least = rng.stream(0, "attack"), FEWEST_ALARMS / 400
     attack = Attack("an attack", 0.2 + draws.standard_normal(300), draws.standard_normal(400))
     sizes = {"members": 300, "non_members": 400, "least": least}
@@ -474,9 +474,7 @@ def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms
         ([0.1, 0.6, 0.8, 1.0], "Half of the rows reveal 70 % or more of the ε stated for all"),
     ],
 )
-def test_the_headline_of_individual_losses_follows_the_numbers(
-    values: list[float], said: str
-) -> None:
+def test_the_headline_of_individual_losses_follows_the_numbers(values, said):
     figure = plots.individual_losses(pd.DataFrame({"epsilon": values}), stated=1.0, delta=1e-5)
     assert said in figure.layout.title.text
 
@@ -485,7 +483,7 @@ RUNS = pd.DataFrame({"k": [1, 1, 10, 10], "seed": [0, 1, 0, 1], "accuracy": [0.2
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_control_s_value_wears_the_star(mode: plots.Mode) -> None:
+def test_the_control_s_value_wears_the_star(mode):
     figure = plots.accuracy_by(RUNS, x="k", label="k", title="t", present=10, mode=mode)
     star = figure.data[-1]
     assert list(star.x) == [10]
@@ -494,7 +492,7 @@ def test_the_control_s_value_wears_the_star(mode: plots.Mode) -> None:
     assert "2 seeds" in figure.layout.meta["caption"]
 
 
-def test_names_are_bars_in_the_order_given() -> None:
+def test_names_are_bars_in_the_order_given():
     table = RUNS.assign(source=["b", "b", "a", "a"]).drop(columns="k")
     words = {"b": "bees", "a": "ants"}
     figure = plots.accuracy_by(
@@ -505,7 +503,7 @@ def test_names_are_bars_in_the_order_given() -> None:
     assert by_name == {"ants": pytest.approx(85.0), "bees": pytest.approx(30.0)}
 
 
-def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_value() -> None:
+def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_value():
     table = lessons.releases((1, 10), epsilon=1.0).set_index("releases")
     # A Gaussian release of (1, 1e-5) has μ = 0.2684; ten compose to μ = 0.8487, which is (3.619,
     # 1e-5): δ(ε; μ) in closed form.
@@ -528,7 +526,7 @@ def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_v
     assert private.facts.n_public == parts.facts.n_public
 
 
-def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
+def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale():
     table = pd.DataFrame({"epsilon": [1.0, 8.0], "certified": [0.0, 2.4], "limit": [1.0, 8.0]})
     shared = {
         "x": "epsilon",
@@ -547,7 +545,7 @@ def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
     assert figure.layout.meta["caption"] == "c", "nothing was repeated over seeds"
 
 
-def test_settings_that_reach_the_same_stand_on_an_axis_that_can_be_read() -> None:
+def test_settings_that_reach_the_same_stand_on_an_axis_that_can_be_read():
     """Two equal runs had ticks from 96.46017699115 to 96.4601769912: their means differed in the
     last bit."""
     lines = pd.DataFrame(

@@ -1,7 +1,6 @@
 """Screening's figures and command: what they say in words follows from the table."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -31,7 +30,7 @@ TABLE = pd.DataFrame(
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_ranking_names_its_winner_and_how_sure_it_is(mode: plots.Mode) -> None:
+def test_the_ranking_names_its_winner_and_how_sure_it_is(mode):
     clear = plots.ranking(TABLE, mode=mode, random_subspaces=0.99)
     assert clear.layout.title.text == "near lies nearest to the private set"
     assert "without noise" in clear.layout.meta["caption"]
@@ -44,7 +43,7 @@ def test_the_ranking_names_its_winner_and_how_sure_it_is(mode: plots.Mode) -> No
     assert "no interval" in single.layout.meta["caption"]
 
 
-def test_public_rows_are_drawn_by_nearness_beside_theorys_mark() -> None:
+def test_public_rows_are_drawn_by_nearness_beside_theorys_mark():
     table = benefit.curves("mnist")
     figure = plots.public_rows(table, titles={"mnist": "MNIST", "fashion_mnist": "Fashion"})
     assert {trace.line.dash for trace in figure.data if trace.name.startswith("MNIST")} == {"solid"}
@@ -54,7 +53,7 @@ def test_public_rows_are_drawn_by_nearness_beside_theorys_mark() -> None:
     assert "MNIST, ε = 1: 50 % with 5 and 79 % with 1,000" in figure.layout.meta["alt"]
 
 
-def test_what_is_said_of_public_rows_is_in_the_kept_curves() -> None:
+def test_what_is_said_of_public_rows_is_in_the_kept_curves():
     assert benefit.curves("never measured")["private"].unique().tolist() == ["fashion_mnist"]
     assert benefit.curves("mnist")["private"].unique().tolist() == ["mnist"]
     for private, classes in (("fashion_mnist", 10), ("mnist", 10), ("pneumonia_mnist", 2)):
@@ -69,9 +68,7 @@ def test_what_is_said_of_public_rows_is_in_the_kept_curves() -> None:
             assert near[50] > foreign.max()
 
 
-def test_neither_the_yardstick_nor_noise_is_named_nearest_and_alike_sets_stand_side_by_side() -> (
-    None
-):
+def test_neither_the_yardstick_nor_noise_is_named_nearest_and_alike_sets_stand_side_by_side():
     table = TABLE.assign(public=["own_half", "far"])
     figure = plots.ranking(table, yardstick="own_half", titles={"far": "Far"})
     assert figure.layout.title.text.startswith("Far ")
@@ -89,17 +86,12 @@ def test_neither_the_yardstick_nor_noise_is_named_nearest_and_alike_sets_stand_s
     assert abs(order.index("a") - order.index("c")) == 1
 
 
-def test_the_command_answers_from_the_cache_like_the_page(
-    own_cache: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_answers_from_the_cache_like_the_page(own_cache, monkeypatch, tmp_path, capsys):
     made = answers.answer(
         Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60)
     )
 
-    def refuse(*arguments: object, **settings: object) -> pd.DataFrame:
+    def refuse(*arguments, **settings):
         raise AssertionError("computed again")
 
     monkeypatch.setattr(
@@ -132,9 +124,7 @@ def test_the_command_answers_from_the_cache_like_the_page(
             main([*words, *more])
 
 
-def test_the_command_ranks_by_class_signal_and_releases(
-    own_cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_ranks_by_class_signal_and_releases(own_cache, capsys):
     asked = [
         "screen",
         "--private",

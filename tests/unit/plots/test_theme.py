@@ -31,7 +31,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_method_lines_stand_out_from_the_page(mode: theme.Mode) -> None:
+def test_method_lines_stand_out_from_the_page(mode):
     for name, style in theme.METHOD_STYLES.items():
         assert contrast(style.colour(mode), theme.INK[mode].surface) >= READABLE_CONTRAST - 0.25 * (
             mode == "light"
@@ -39,7 +39,7 @@ def test_method_lines_stand_out_from_the_page(mode: theme.Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_budget_colours_stand_out_from_the_page(mode: theme.Mode) -> None:
+def test_budget_colours_stand_out_from_the_page(mode):
     for epsilon in (0.1, 0.3, 1.0, 3.0, 8.0, 1e6, math.inf):
         assert (
             contrast(theme.epsilon_colour(epsilon, mode), theme.INK[mode].surface)
@@ -48,7 +48,7 @@ def test_budget_colours_stand_out_from_the_page(mode: theme.Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_two_methods_have_colours_that_an_eye_tells_apart(mode: theme.Mode) -> None:
+def test_every_two_methods_have_colours_that_an_eye_tells_apart(mode):
     """In OKLab (Ottosson 2020), black and white are 1 apart and a difference of 0.02 is just
     noticeable."""
     to_cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
@@ -69,7 +69,7 @@ def test_every_two_methods_have_colours_that_an_eye_tells_apart(mode: theme.Mode
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(compared, 2)) > 0.1
 
 
-def test_no_two_methods_look_alike_and_a_style_depends_on_the_name_alone() -> None:
+def test_no_two_methods_look_alike_and_a_style_depends_on_the_name_alone():
     looks = [(style.light, style.dash, style.symbol) for style in theme.METHOD_STYLES.values()]
     assert len(set(looks)) == len(looks)
     assert len({style.order for style in theme.METHOD_STYLES.values()}) == len(looks)
@@ -88,7 +88,7 @@ def test_no_two_methods_look_alike_and_a_style_depends_on_the_name_alone() -> No
     assert theme.epsilon_colour(100.0, "light") == colours[-1]
 
 
-def test_labels_are_moved_apart_and_a_figure_without_words_is_refused() -> None:
+def test_labels_are_moved_apart_and_a_figure_without_words_is_refused():
     moved = theme.spread([5.0, 1.0, 1.5, 9.0], sizes=[2.0] * 4)
     assert (moved[0], moved[3]) == (5.0, 9.0), "what meets no neighbour stays"
     assert moved[1] + moved[2] == 1.0 + 1.5, "two that meet give way alike"
@@ -102,7 +102,7 @@ def test_labels_are_moved_apart_and_a_figure_without_words_is_refused() -> None:
     assert all(contrast(looks[mode]["primaryColor"], "#FFFFFF") >= 4.5 for mode in MODES)
 
 
-def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart() -> None:
+def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart():
     figure = go.Figure(go.Scatter(x=[1, 10, 100], y=[1, 2, 3])).update_xaxes(
         type="log", tickvals=[1, 3, 10, 30, 100]
     )

@@ -2,7 +2,6 @@
 
 import copy
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,16 +16,15 @@ GRID: dict[str, Any] = {"dataset": "digits", "method": "noisy_gd", "epsilon": 1.
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def own(tmp_path, monkeypatch):
     """A record of this machine, the only one in the cache."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     pc.sweep(GRID)
     (item,) = store.default().ls("record")
-    found: dict[str, Any] = store.default().get_json("record", item.key)
-    return found
+    return store.default().get_json("record", item.key)
 
 
-def test_exports_run_nothing_of_a_record(own: dict[str, Any], tmp_path: Path) -> None:
+def test_exports_run_nothing_of_a_record(own, tmp_path):
     forged = copy.deepcopy(own)
     mark = tmp_path / "ran"
     forged["versions"] = {"numpy": f"1\ntouch {mark}\r\ntouch {mark}\u2028#"}

@@ -29,6 +29,7 @@ from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.runs.splitting import public_features
 from pillar_core.types import Dataset
+from users import run_command
 
 RELEASE = {"epsilon": 20.0, "seed": None}
 
@@ -283,7 +284,7 @@ def test_gaps_that_were_filled_and_numbers_out_of_range_are_counted(tables, caps
     """A column in months under a model of years gave labels without a word."""
     folder, path, new, *_ = tables
     new.assign(age=(new["age"] * 12).round(3)).to_csv(folder / "months.csv", index=False)
-    assert main(["predict", str(path), str(folder / "months.csv")]) == 0
+    assert run_command(f"predict {path} {folder / 'months.csv'}") == 0
     done = alone(path, folder / "months.csv", folder=folder)
     for said in (capsys.readouterr().err, done.stderr):
         assert f"took the model's value for gaps: {new['age'].isna().sum()} of 'age'" in said
@@ -326,15 +327,7 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch, capsys):
     assert max(map(len, model.blocks(folder / "many.csv"))) == use.AT_ONCE
     np.testing.assert_allclose(model.predict_proba(folder / "many.csv"), whole, atol=1e-6)
     assert (
-        main(
-            [
-                "predict",
-                str(path),
-                str(folder / "many.csv"),
-                "--output",
-                str(folder / "many-labels.csv"),
-            ]
-        )
+        run_command(f"predict {path} {folder / 'many.csv'} --output {folder / 'many-labels.csv'}")
         == 0
     )
     assert "11,400 of 11,400 rows" in capsys.readouterr().err
@@ -377,7 +370,7 @@ def test_features_in_files(tmp_path, capsys):
     for name in ("rows.npz", "rows.npy", "rows.csv"):
         agree(path, tmp_path / name, tmp_path, capsys)
     for option in ("--threshold=0.5", "--positive=0"):
-        assert main(["predict", str(path), str(tmp_path / "rows.npz"), option]) == 2
+        assert run_command(f"predict {path} {tmp_path / 'rows.npz'} {option}") == 2
     for wrong in (
         x[:, :4],
         x.astype(complex),
@@ -387,10 +380,10 @@ def test_features_in_files(tmp_path, capsys):
         x[0],
     ):
         np.savez(tmp_path / "rows.npz", x=wrong)
-        assert main(["predict", str(path), str(tmp_path / "rows.npz")]) == 2
+        assert run_command(f"predict {path} {tmp_path / 'rows.npz'}") == 2
         done = alone(path, tmp_path / "rows.npz", folder=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
-    assert main(["predict", str(tmp_path / "gone.zip"), str(tmp_path / "rows.npz")]) == 2
+    assert run_command(f"predict {tmp_path / 'gone.zip'} {tmp_path / 'rows.npz'}") == 2
     assert "there is no file" in capsys.readouterr().err
 
 

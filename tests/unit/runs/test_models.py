@@ -21,6 +21,7 @@ from pillar_core.errors import DataError, PillarError, UnsupportedError
 from pillar_core.runs.models import FORMAT, model_bytes
 from pillar_core.runs.statement import IN_SIGHT, in_sight
 from pillar_core.types import Dataset, SemiPrivateSplit
+from users import run_command
 
 
 @pytest.mark.parametrize("method", ["pillar", "dp_sgd", "jl"])
@@ -165,12 +166,12 @@ def test_a_damaged_model_is_refused_or_predicts_rows_of_its_own_width(tmp_path):
 
 def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):
     model, rows, labels = tmp_path / "m.zip", tmp_path / "rows.npz", tmp_path / "labels.csv"
-    arguments = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "2"]
-    assert main([*arguments, "--export", str(model)]) == 2
+    arguments = "run --dataset digits --public-fraction 0.1 --epsilon 2"
+    assert run_command(f"{arguments} --export {model}") == 2
     assert "known seed" in capsys.readouterr().err
-    assert main([*arguments, "--release", "--export", str(model)]) == 0
+    assert run_command(f"{arguments} --release --export {model}") == 0
     np.savez(rows, x=split.features.x_test[:7])
-    assert main(["predict", str(model), str(rows), "--output", str(labels)]) == 0
+    assert run_command(f"predict {model} {rows} --output {labels}") == 0
     assert len(labels.read_text().splitlines()) == 8
 
 

@@ -21,17 +21,17 @@ ASK: dict[str, Any] = {"method": "pillar", "epsilon": 1.0, "k": 10, "steps": 2}
 
 
 @pytest.fixture(scope="module")
-def features() -> pc.types.FeatureSet:
+def features():
     return pc.load_dataset("digits")
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[np.ndarray]]:
+def drawn(monkeypatch):
     """The first normals of every secret stream that is opened, by purpose."""
-    found: dict[str, list[np.ndarray]] = {}
+    found = {}
     real = Streams.secret
 
-    def secret(self: Streams, purpose: str, *, device: str = "cpu") -> Any:
+    def secret(self, purpose, *, device="cpu"):
         stream = real(self, purpose, device=device)
         found.setdefault(purpose, []).append(copy.deepcopy(stream).standard_normal(N_NORMALS))
         return stream
@@ -40,7 +40,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[np.ndarray]]:
     return found
 
 
-def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.types.FeatureSet) -> None:
+def test_a_sum_cannot_be_solved_for_from_two_budgets(features):
     split = pc.split(features, public_fraction=0.1)
     releases, scales = [], []
     for epsilon in (0.5, 2.0, np.inf):
@@ -64,9 +64,7 @@ def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.types.FeatureS
         {"public_fraction": 0.2},
     ],
 )
-def test_asks_that_differ_share_no_normals(
-    features: pc.types.FeatureSet, drawn: dict[str, Any], change: dict[str, Any]
-) -> None:
+def test_asks_that_differ_share_no_normals(features, drawn, change):
     for ask in (ASK, ASK | change, ASK):
         ask = {"public_fraction": 0.1} | ask
         split = pc.split(features, public_fraction=ask.pop("public_fraction"))
@@ -76,9 +74,7 @@ def test_asks_that_differ_share_no_normals(
     assert not np.isclose(first, other).any()
 
 
-def test_other_asks_share_samples_by_seed_and_no_normals(
-    features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]]
-) -> None:
+def test_other_asks_share_samples_by_seed_and_no_normals(features, drawn):
     split = pc.split(features, public_fraction=0.1)
     for epsilon in (0.5, 2.0, 0.5):
         noise = noise_multiplier(epsilon)

@@ -55,9 +55,7 @@ def _older(registry: Registry[Any], name: str) -> Callable[[Patch], None]:
     ],
     ids=["engine", "learner", "data", "backbone", "accountant"],
 )
-def test_records_of_another_version_answer_nothing_and_enter_no_mean(
-    age: Callable[[Patch], None], monkeypatch: Patch
-) -> None:
+def test_records_of_another_version_answer_nothing_and_enter_no_mean(age, monkeypatch):
     with monkeypatch.context() as older:
         age(older)
         for cell in sweep.specs_of(GRID):
@@ -78,7 +76,7 @@ def test_records_of_another_version_answer_nothing_and_enter_no_mean(
     assert line["mean"] == pytest.approx(answers["accuracy"].mean())
 
 
-def test_entries_in_another_form_are_missing(monkeypatch: Patch) -> None:
+def test_entries_in_another_form_are_missing(monkeypatch):
     with monkeypatch.context() as older:
         older.setattr(entry, "_MAGIC", "pillar-store-0")
         store.default().put_json("record", "a" * 32, {"accuracy": 0.001})
@@ -89,7 +87,7 @@ def test_entries_in_another_form_are_missing(monkeypatch: Patch) -> None:
     assert store.default().get_json("record", "a" * 32) == {"accuracy": 0.9}
 
 
-def test_a_calibration_of_another_version_is_checked_before_it_is_used() -> None:
+def test_a_calibration_of_another_version_is_checked_before_it_is_used():
     split = pc.split(pc.load_dataset("digits"))
     before = pc.run("noisy_gd", split, epsilon=1.37)
     for item in store.default().ls("calibration"):
@@ -102,7 +100,7 @@ def test_a_calibration_of_another_version_is_checked_before_it_is_used() -> None
 
 
 @pytest.mark.parametrize("form", ["fewer fields", "more fields"])
-def test_jobs_of_another_version_are_read_or_failed(form: str, monkeypatch: Patch) -> None:
+def test_jobs_of_another_version_are_read_or_failed(form, monkeypatch):
     monkeypatch.setattr("pillar_core.jobs.api._start", lambda *_: None)
     spec = {"kind": "sweep", "grid": GRID | {"seed": [7]}}
     with monkeypatch.context() as older:

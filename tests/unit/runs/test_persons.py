@@ -20,6 +20,7 @@ from pillar_core.studies import tuning as selection
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import Ask, _every, answer
 from pillar_core.types import Dataset, Persons, RunSpec
+from users import run_command
 
 ROWS, PERSONS = 600, 150
 
@@ -113,7 +114,6 @@ def test_statement_and_store_keep_a_run_a_persons(own_cache):
 
 
 def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
-    from pillar_core.__main__ import main
 
     data, persons = _brought()
     rows = {
@@ -124,10 +124,10 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
     }
     np.savez(tmp_path / "rows.npz", **rows)
     np.savez(tmp_path / "visits.npz", **rows, persons=persons, rows_per_person=2)
-    asked = ["run", "--method", "noisy_gd", "--epsilon", "1", "--json", "--dataset"]
-    assert main([*asked, str(tmp_path / "visits.npz"), "--rows-per-person", "2"]) == 0
+    asked = "run --method noisy_gd --epsilon 1 --json --dataset"
+    assert run_command(f"{asked} {tmp_path / 'visits.npz'} --rows-per-person 2") == 0
     assert '"privacy_unit": "person with up to 2 rows"' in capsys.readouterr().out
-    assert main([*asked, str(tmp_path / "rows.npz"), "--rows-per-person", "3"]) != 0
+    assert run_command(f"{asked} {tmp_path / 'rows.npz'} --rows-per-person 3") != 0
     assert "no row has a person" in capsys.readouterr().err
 
 

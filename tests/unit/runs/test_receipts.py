@@ -22,6 +22,7 @@ from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.store import Store
+from users import run_command
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -105,19 +106,11 @@ def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tm
         persons=persons,
         rows_per_person=2,
     )
-    asked = [
-        command,
-        "--dataset",
-        str(tmp_path / "ward.npz"),
-        "--public-fraction",
-        "0.2",
-        "--epsilon",
-        "1",
-    ]
-    assert main([*asked]) == 0
+    asked = f"{command} --dataset {tmp_path / 'ward.npz'} --public-fraction 0.2 --epsilon 1"
+    assert run_command(f"{asked}") == 0
     assert "spent ε" not in capsys.readouterr().out
     for place, delta in ((1, "10⁻⁵"), (2, "2 × 10⁻⁵")):
-        assert main([*asked, "--release", "--export", str(tmp_path / "model.zip")]) == 0
+        assert run_command(f"{asked} --release --export {tmp_path / 'model.zip'}") == 0
         said = capsys.readouterr().out
         assert "of which no person has more than 2." in said
         assert f"Sum for these rows so far: ε = {place}, δ = {delta} in {place} training" in said
@@ -126,24 +119,14 @@ def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tm
 
 def test_a_training_that_could_not_be_written_down_is_not_begun(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(store.Store, "put_json", lambda *_: False)
-    asked = [
-        "run",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--epsilon",
-        "1",
-        "--release",
-        "--export",
-    ]
-    assert main([*asked, str(tmp_path / "model.zip")]) != 0
+    asked = "run --dataset digits --public-fraction 0.1 --epsilon 1 --release --export"
+    assert run_command(f"{asked} {tmp_path / 'model.zip'}") != 0
     assert not (tmp_path / "model.zip").exists()
     assert "another training" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
-def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
+def test_the_training_counts_every_ranking_before_it(relation):
     paid = [Ranking(("near", "far"), 10.0, False), Ranking(("near",), 20.0, True)]
     account = Account("mine")
     for one in paid:
@@ -176,13 +159,13 @@ def test_the_training_counts_every_ranking_before_it(relation: str) -> None:
     assert LOW_BITS not in exactly.guarantee.assumptions
 
 
-def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch):
     monkeypatch.setattr(Store, "put_json", lambda *_: False)
     with pytest.raises(StoreError, match="nothing was shown"):
         Account("mine").keep(Ranking(("near",), 10.0, False))
 
 
-def test_files_of_earlier_versions_still_count() -> None:
+def test_files_of_earlier_versions_still_count():
     """Their keys and content, written out: a later module that spells them otherwise would forget
     what was charged."""
     training = {"learner": "PILLAR", "data": "ward", "rows": 9, "epsilon": 1.0, "delta": 1e-5}
@@ -204,7 +187,7 @@ def test_files_of_earlier_versions_still_count() -> None:
     assert account.sight == IN_SIGHT
 
 
-def test_a_look_is_not_forgotten_to_make_room() -> None:
+def test_a_look_is_not_forgotten_to_make_room():
     """Its mark was a record like others: a small cache removed it, and the next model said that
     nobody had looked."""
     Account("mine").look(is_ranking=True)
@@ -216,9 +199,7 @@ def test_a_look_is_not_forgotten_to_make_room() -> None:
     assert not Account("others").sight
 
 
-def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(
-    tmp_path, capsys
-) -> None:
+def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_path, capsys):
     """Its model's ε left the ranking out, and its statement said that nobody had looked."""
     path, rows = tmp_path / "digits.npz", features()
     np.savez(path, x_train=rows.x_train, y_train=rows.y_train)
@@ -226,7 +207,7 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(
     asked = ["run", "--dataset", str(path), "--public-fraction", "0.2", "--epsilon", "1"]
     asked += ["--release", "--export", str(tmp_path / "model.zip")]
 
-    def promise(*options: str) -> dict:
+    def promise(*options):
         assert main([*asked, *options]) == 0
         with zipfile.ZipFile(tmp_path / "model.zip") as archive:
             return json.loads(archive.read("model.json"))["guarantee"]
@@ -258,7 +239,7 @@ def _keep_tests(rows: str) -> None:
         kept += 1
 
 
-def test_two_processes_that_write_at_once_lose_nothing() -> None:
+def test_two_processes_that_write_at_once_lose_nothing():
     processes = [
         multiprocessing.get_context("spawn").Process(target=_keep_tests, args=("rows",))
         for _ in range(2)

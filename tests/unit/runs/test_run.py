@@ -9,6 +9,7 @@ import pillar_core as pc
 from pillar_core import accounting, errors, rng, store
 from pillar_core.runs import run as running
 from pillar_core.types import FeatureSet, PublicUse
+from users import is_noted
 
 PRIVATE = [
     name
@@ -129,8 +130,8 @@ def test_seeds_repeat_and_every_epsilon_assumes_that_no_scale_is_private(split):
     release, second = (pc.run("pillar", split, epsilon=1.0, seed=None) for _ in range(2))
     assert not np.array_equal(release.classifier.weights, second.classifier.weights)
     assert any("operating system" in line for line in release.guarantee.assumptions)
-    assert any("not for release" in note for note in first.notes)
-    assert not any("not for release" in note for note in release.notes)
+    assert is_noted(first.notes, "not for release")
+    assert not is_noted(release.notes, "not for release")
     # A scaler fitted on all rows before they were brought is not seen here, and one row moves the
     # features of all others through it.
     (form,) = (
@@ -209,7 +210,7 @@ def test_records_tell_rules_large_deltas_and_fractions(split):
     ]
     assert ["embeddings of class names" in str(one) for one in said] == [True, False]
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.2)
-    assert any("1/n" in note for note in pc.run("dp_sgd", split, epsilon=1.0, delta=0.01).notes)
+    assert is_noted(pc.run("dp_sgd", split, epsilon=1.0, delta=0.01).notes, "1/n")
     generator = rng.stream(0, "no test rows")
     x, y = generator.standard_normal((80, 5)).astype(np.float32), np.arange(80) % 2
     record = pc.run("dp_sgd", pc.split(FeatureSet(x, y, None, None, ("a", "b"))), epsilon=1.0)

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -323,9 +322,7 @@ BOMB = "a0: &a0 [1, 1]\n" + "".join(
 )
 
 
-def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_refused(
-    tmp_path: Path,
-) -> None:
+def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_refused(tmp_path):
     (tmp_path / "grid.yaml").write_text(BOMB)
     with pytest.raises(DataError, match="alias"):
         read_grids(str(tmp_path / "grid.yaml"))

@@ -25,6 +25,7 @@ from pillar_core import store as stores
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import Store, codec, entry, files, index
+from users import is_noted
 
 KEY = fingerprint("one")
 OTHER = fingerprint("other")
@@ -38,7 +39,7 @@ JSON = st.recursive(
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Store:
+def cache(tmp_path):
     return Store(tmp_path / "cache")
 
 
@@ -48,7 +49,7 @@ def place(cache: Store, kind: str, key: str) -> Path:
 
 @given(JSON)
 @example([math.inf, -math.inf, "$inf", "$", "$$", "inf", {"$inf": ["$-inf"]}])
-def test_json_comes_back_as_it_went(value: Any) -> None:
+def test_json_comes_back_as_it_went(value):
     back = codec.decode_json(codec.encode_json(value))
     assert back == value
     assert type(back) is type(value)
@@ -57,19 +58,19 @@ def test_json_comes_back_as_it_went(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [math.nan, [np.float64("nan")], {1: 2}, object(), b"bytes", np.zeros(2)]
 )
-def test_what_json_lacks_is_refused(cache: Store, value: Any) -> None:
+def test_what_json_lacks_is_refused(cache, value):
     with pytest.raises(StoreError):
         cache.put_json("record", KEY, value)
     assert not cache.has("record", KEY)
 
 
 @pytest.mark.parametrize("payload", [b"NaN", b"[Infinity]", b'"$nan"', b"\xff", b"{"])
-def test_json_that_is_not_ours_is_an_error_for_the_store_to_catch(payload: bytes) -> None:
+def test_json_that_is_not_ours_is_an_error_for_the_store_to_catch(payload):
     with pytest.raises(ValueError, match=r".+"):
         codec.decode_json(payload)
 
 
-def test_records_come_back_and_the_first_writer_wins(cache: Store) -> None:
+def test_records_come_back_and_the_first_writer_wins(cache):
     assert cache.get_json("record", KEY) is None
     assert cache.put_json("record", KEY, {"accuracy": 0.5, "epsilon": math.inf})
     assert not cache.put_json("record", KEY, {"accuracy": 0.9})
@@ -81,7 +82,7 @@ def test_records_come_back_and_the_first_writer_wins(cache: Store) -> None:
 
 
 @pytest.mark.parametrize("mmap", [True, False])
-def test_arrays_come_back_aligned_and_typed(cache: Store, mmap: bool) -> None:
+def test_arrays_come_back_aligned_and_typed(cache, mmap):
     arrays = {
         "x": np.arange(15, dtype=np.float32).reshape(5, 3),
         "y": np.array([[1, 2], [3, 4]], order="F"),
@@ -104,9 +105,7 @@ def test_arrays_come_back_aligned_and_typed(cache: Store, mmap: bool) -> None:
     assert isinstance(back["x"], np.memmap) == mmap
 
 
-def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_header(
-    cache: Store,
-) -> None:
+def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_header(cache):
     cache.put_arrays(KEY, x=np.zeros(4))
     first = cache.get_arrays(KEY, mmap=True)
     assert first is not None
@@ -120,7 +119,7 @@ def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_hea
             np.testing.assert_array_equal(archive["x"], np.zeros(4))
 
 
-def test_arrays_of_objects_and_odd_names_are_refused(cache: Store) -> None:
+def test_arrays_of_objects_and_odd_names_are_refused(cache):
     with pytest.raises(StoreError, match="Python objects"):
         cache.put_arrays(KEY, x=np.array([{}, []], dtype=object))
     with pytest.raises(StoreError, match="identifiers"):
@@ -129,7 +128,7 @@ def test_arrays_of_objects_and_odd_names_are_refused(cache: Store) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "../x", "A", "a/b", ".a", "a" * 97, "a.json", None, 3])
-def test_keys_that_are_no_file_names_are_refused(cache: Store, key: Any) -> None:
+def test_keys_that_are_no_file_names_are_refused(cache, key):
     with pytest.raises(StoreError, match="key"):
         cache.get_json("record", key)
     with pytest.raises(StoreError, match="kind"):
@@ -140,9 +139,7 @@ def test_keys_that_are_no_file_names_are_refused(cache: Store, key: Any) -> None
 @pytest.mark.parametrize(
     "fault", ["flip", "truncate", "append", "empty", "foreign", "header", "directory"]
 )
-def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(
-    cache: Store, kind: str, fault: str
-) -> None:
+def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(cache, kind, fault):
     write, read = {
         "record": (
             lambda: cache.put_json("record", KEY, {"value": 1.25}),
@@ -189,7 +186,7 @@ def damage(path: Path, fault: str) -> None:
     path.write_bytes(bytes(content))
 
 
-def test_keys_of_other_names_and_nested_json_are_a_miss(cache: Store) -> None:
+def test_keys_of_other_names_and_nested_json_are_a_miss(cache):
     cache.put_json("record", KEY, 1)
     cache.put_json("record", OTHER, 2)
     place(cache, "record", OTHER).write_bytes(place(cache, "record", KEY).read_bytes())
@@ -201,7 +198,7 @@ def test_keys_of_other_names_and_nested_json_are_a_miss(cache: Store) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"not a zip", b"", pickle.dumps({"x": 1})])
-def test_a_well_summed_entry_that_is_no_npz_is_a_miss(cache: Store, payload: bytes) -> None:
+def test_a_well_summed_entry_that_is_no_npz_is_a_miss(cache, payload):
     entry.write_entry(cache.root, "arrays", KEY, lambda out: out.write(payload))
     assert cache.get_arrays(KEY) is None
     assert len(cache.notes()) == 1
@@ -217,11 +214,11 @@ class Planted:
         return os.mkdir, (str(self.target),)
 
 
-def test_a_pickle_in_an_npz_does_not_run(cache: Store, tmp_path: Path) -> None:
+def test_a_pickle_in_an_npz_does_not_run(cache, tmp_path):
     target = tmp_path / "ran"
     evil = np.array([Planted(target)], dtype=object)
 
-    def fill(out: Any) -> None:
+    def fill(out):
         np.savez(out, allow_pickle=True, x=evil)
 
     entry.write_entry(cache.root, "arrays", KEY, fill)
@@ -231,9 +228,7 @@ def test_a_pickle_in_an_npz_does_not_run(cache: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place_of_pickle", ["key", "value", "file"])
-def test_a_pickle_in_the_index_does_not_run(
-    cache: Store, tmp_path: Path, place_of_pickle: str
-) -> None:
+def test_a_pickle_in_the_index_does_not_run(cache, tmp_path, place_of_pickle):
     cache.put_json("record", KEY, 1)
     cache.flush()
     target = tmp_path / "ran"
@@ -260,10 +255,10 @@ def test_a_pickle_in_the_index_does_not_run(
     again.prune(0)
     assert not target.exists()
     assert outside.exists()
-    assert any("index" in note for note in again.notes())
+    assert is_noted(again.notes(), "index")
 
 
-def test_no_line_of_diskcache_that_reads_a_pickle_is_reachable() -> None:
+def test_no_line_of_diskcache_that_reads_a_pickle_is_reachable():
     """CVE-2025-69872: each function of diskcache that unpickles is a method of `Disk` which the
     store's own class replaces."""
     tree = ast.parse(Path(diskcache.core.__file__).read_text(encoding="utf-8"))
@@ -286,7 +281,7 @@ def test_no_line_of_diskcache_that_reads_a_pickle_is_reachable() -> None:
     )
 
 
-def test_the_store_opens_no_cache_of_diskcache_with_another_disk() -> None:
+def test_the_store_opens_no_cache_of_diskcache_with_another_disk():
     library = Path(index.__file__).parents[1]
     sources = {path: path.read_text(encoding="utf-8") for path in library.rglob("*.py")}
     (opened,) = [
@@ -303,13 +298,13 @@ def test_the_store_opens_no_cache_of_diskcache_with_another_disk() -> None:
     ] == ["index.py"]
 
 
-def test_the_planted_pickle_would_have_run(tmp_path: Path) -> None:
+def test_the_planted_pickle_would_have_run(tmp_path):
     pickle.loads(pickle.dumps(Planted(tmp_path / "ran")))
     assert (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("fault", [b"", b"not a database" * 100])
-def test_a_damaged_index_loses_no_entry(cache: Store, fault: bytes) -> None:
+def test_a_damaged_index_loses_no_entry(cache, fault):
     cache.put_json("record", KEY, 1)
     cache.flush()
     for file in (cache.root / "index").iterdir():
@@ -322,7 +317,7 @@ def test_a_damaged_index_loses_no_entry(cache: Store, fault: bytes) -> None:
     assert {item.key for item in again.ls()} == {KEY, OTHER}
 
 
-def test_an_index_that_cannot_be_opened_is_kept(cache: Store) -> None:
+def test_an_index_that_cannot_be_opened_is_kept(cache):
     cache.put_json("record", KEY, 1)
     cache.flush()
     database = cache.root / "index" / "cache.db"
@@ -333,9 +328,7 @@ def test_an_index_that_cannot_be_opened_is_kept(cache: Store) -> None:
     assert (database / "mark").exists()
 
 
-def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(
-    cache: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(cache, monkeypatch):
     previous = os.umask(0)
     try:
         cache.put_json("record", KEY, 1)
@@ -356,10 +349,8 @@ def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(
 
 
 @pytest.mark.parametrize("step", ["write", "fsync"])
-def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(
-    cache: Store, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    def full(*_: Any) -> None:
+def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(cache, monkeypatch, step):
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     (
@@ -374,10 +365,8 @@ def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(
     assert cache.put_json("record", KEY, 1)
 
 
-def test_a_disk_without_hard_links_still_keeps_the_first_entry(
-    cache: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_links(*_: Any) -> None:
+def test_a_disk_without_hard_links_still_keeps_the_first_entry(cache, monkeypatch):
+    def no_links(*_):
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", no_links)
@@ -386,7 +375,7 @@ def test_a_disk_without_hard_links_still_keeps_the_first_entry(
     assert cache.get_json("record", KEY) == 1
 
 
-def test_own_entries_and_the_starter_hide_each_others_damage(tmp_path: Path) -> None:
+def test_own_entries_and_the_starter_hide_each_others_damage(tmp_path):
     Store(tmp_path / "starter").put_json("record", KEY, "starter")
     cache = Store(tmp_path / "cache", starter=tmp_path / "starter")
     assert cache.has("record", KEY)
@@ -406,7 +395,7 @@ def test_own_entries_and_the_starter_hide_each_others_damage(tmp_path: Path) -> 
     assert len(cache.notes()) == 1
 
 
-def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache: Store) -> None:
+def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache):
     keys = [fingerprint(number) for number in range(4)]
     for age, key in enumerate(keys):
         cache.put_arrays(key, x=np.zeros(1000))
@@ -428,7 +417,7 @@ def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache: Store) -
         fresh.prune(math.nan)  # type: ignore[arg-type]  # that it is refused is the point
 
 
-def test_reading_counts_as_use_and_notes_are_bounded(cache: Store) -> None:
+def test_reading_counts_as_use_and_notes_are_bounded(cache):
     cache.put_json("record", KEY, 1)
     os.utime(place(cache, "record", KEY), (1e9, 1e9))
     cache._index.forget([f"record/{KEY}"])
@@ -441,7 +430,7 @@ def test_reading_counts_as_use_and_notes_are_bounded(cache: Store) -> None:
     assert cache.notes() == tuple(f"note {number}" for number in range(30, 80))
 
 
-def test_the_size_limit_holds_after_each_array_and_counts_what_others_write(tmp_path: Path) -> None:
+def test_the_size_limit_holds_after_each_array_and_counts_what_others_write(tmp_path):
     cache = Store(tmp_path / "cache", max_bytes=30_000)
     cache.put_json("record", KEY, 1)
     for number in range(10):
@@ -463,7 +452,7 @@ def test_the_size_limit_holds_after_each_array_and_counts_what_others_write(tmp_
     assert sum(item.size for item in own.ls()) <= 30_000
 
 
-def test_prune_sweeps_what_a_killed_writer_left(cache: Store) -> None:
+def test_prune_sweeps_what_a_killed_writer_left(cache):
     cache.put_json("record", KEY, 1)
     left = place(cache, "record", KEY).with_name(files.TEMPORARY + "1-dead")
     left.write_bytes(b"half")
@@ -476,7 +465,7 @@ def test_prune_sweeps_what_a_killed_writer_left(cache: Store) -> None:
     assert not left.exists()
 
 
-def test_verify_removes_when_asked(cache: Store) -> None:
+def test_verify_removes_when_asked(cache):
     cache.put_json("record", KEY, 1)
     cache.put_json("record", OTHER, 2)
     damage(place(cache, "record", KEY), "flip")
@@ -486,15 +475,13 @@ def test_verify_removes_when_asked(cache: Store) -> None:
     assert cache.verify().damaged == ()
 
 
-def test_export_carries_records_only_and_imports_them_elsewhere(
-    cache: Store, tmp_path: Path
-) -> None:
+def test_export_carries_records_only_and_imports_them_elsewhere(cache, tmp_path):
     cache.put_json("record", KEY, {"epsilon": math.inf})
     cache.put_json("record", OTHER, 2)
     cache.put_arrays(KEY, x=np.arange(3))
     damage(place(cache, "record", OTHER), "flip")
     assert cache.export(tmp_path / "runs.zip") == 1
-    assert any("left out" in note for note in cache.notes())
+    assert is_noted(cache.notes(), "left out")
 
     elsewhere = Store(tmp_path / "elsewhere")
     assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(
@@ -508,7 +495,7 @@ def test_export_carries_records_only_and_imports_them_elsewhere(
     assert elsewhere.export(tmp_path / "again.zip") == 1
 
 
-def test_a_record_of_ones_own_stays(cache: Store, tmp_path: Path) -> None:
+def test_a_record_of_ones_own_stays(cache, tmp_path):
     cache.put_json("record", KEY, 1)
     cache.export(tmp_path / "runs.zip")
     elsewhere = Store(tmp_path / "elsewhere")
@@ -519,7 +506,7 @@ def test_a_record_of_ones_own_stays(cache: Store, tmp_path: Path) -> None:
     assert elsewhere.get_json("record", KEY) == 2
 
 
-def test_features_travel_where_the_export_is_asked_for_them(cache: Store, tmp_path: Path) -> None:
+def test_features_travel_where_the_export_is_asked_for_them(cache, tmp_path):
     cache.put_arrays(KEY, x=np.arange(3))
     cache.put_json("record", KEY, 1)
     assert cache.export(tmp_path / "all.zip", kinds=("record", "arrays"), keys=[KEY]) == 2
@@ -530,7 +517,7 @@ def test_features_travel_where_the_export_is_asked_for_them(cache: Store, tmp_pa
     np.testing.assert_array_equal(back["x"], np.arange(3))
 
 
-def test_damaged_and_foreign_members_are_refused_one_by_one(cache: Store, tmp_path: Path) -> None:
+def test_damaged_and_foreign_members_are_refused_one_by_one(cache, tmp_path):
     cache.put_json("record", KEY, 1)
     cache.export(tmp_path / "runs.zip")
     good = place(cache, "record", KEY).read_bytes()
@@ -550,7 +537,7 @@ def test_damaged_and_foreign_members_are_refused_one_by_one(cache: Store, tmp_pa
     assert list(elsewhere.root.rglob(files.TEMPORARY + "*")) == []
 
 
-def test_files_that_are_no_export_are_refused(cache: Store, tmp_path: Path) -> None:
+def test_files_that_are_no_export_are_refused(cache, tmp_path):
     (tmp_path / "text").write_text("no zip")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("a", "b")
@@ -566,9 +553,7 @@ def test_files_that_are_no_export_are_refused(cache: Store, tmp_path: Path) -> N
         cache.export(tmp_path / "x.zip", kinds=("shell",))
 
 
-def test_the_default_store_follows_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_store_follows_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "mine"))
     assert stores.default().root == tmp_path / "mine"
     assert stores.default() is stores.default()
@@ -580,10 +565,10 @@ def test_the_default_store_follows_the_environment(
         stores.default()
 
 
-def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: Path) -> None:
+def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path):
     keys, barrier = [fingerprint(number) for number in range(60)], threading.Barrier(3)
 
-    def write(number: int) -> tuple[list[bool], list[int], tuple[str, ...]]:
+    def write(number):
         cache = Store(tmp_path / "cache")
         barrier.wait()
         wins = [
@@ -608,9 +593,7 @@ def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: P
 @pytest.mark.parametrize(
     "text", ["[" * 150_000, "[a," * 60_000, "- " * 90_000, "? " * 90_000, "{a: " * 50_000]
 )
-def test_yaml_that_opens_and_never_closes_is_refused_early(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_yaml_that_opens_and_never_closes_is_refused_early(text, monkeypatch):
     read, seen = codec.yaml.scan, []
     monkeypatch.setattr(
         codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text))
@@ -630,6 +613,6 @@ def test_yaml_that_opens_and_never_closes_is_refused_early(
         "a: !!float _",
     ],
 )
-def test_yaml_values_that_are_not_of_the_kind_they_say_are_no_yaml(text: str) -> None:
+def test_yaml_values_that_are_not_of_the_kind_they_say_are_no_yaml(text):
     with pytest.raises(ValueError, match="this is no YAML"):
         codec.decode_yaml(text)

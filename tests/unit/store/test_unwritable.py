@@ -2,7 +2,6 @@
 with our own error."""
 
 import errno
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,17 @@ from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs.kinds import sweep as kind
 from pillar_core.runs import receipts
 from pillar_core.types import FeatureSet
+from users import run_command
 
 GRID: dict[str, Any] = {"dataset": "digits", "method": "noisy_gd", "epsilon": 1.37, "seed": [0, 1]}
 
 
 @pytest.fixture(params=["full", "read-only"])
-def unwritable(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> store.Store:
+def unwritable(request, tmp_path, monkeypatch):
     """The default store, each of whose writes fails as on a full disk or in a read-only folder."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
 
-    def refuse(*_: Any, **__: Any) -> None:
+    def refuse(*_, **__):
         raise (
             OSError(errno.ENOSPC, "No space left on device")
             if request.param == "full"
@@ -45,7 +43,7 @@ def unwritable(
     return store.default()
 
 
-def test_a_sweep_runs_from_memory_and_says_so_once(unwritable: store.Store) -> None:
+def test_a_sweep_runs_from_memory_and_says_so_once(unwritable):
     table = pc.sweep(GRID)
     assert table["error_message"].isna().all()
     assert len(table) == 2
@@ -54,9 +52,7 @@ def test_a_sweep_runs_from_memory_and_says_so_once(unwritable: store.Store) -> N
     assert not list(unwritable.root.rglob("*.json"))
 
 
-def test_what_memory_holds_is_found_again_and_bounded(
-    unwritable: store.Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_memory_holds_is_found_again_and_bounded(unwritable, monkeypatch):
     monkeypatch.setattr(store, "MEMORY_BYTES", 20)
     for number in range(10):
         unwritable.remember_json("calibration", f"k{number}", float(number))
@@ -65,12 +61,10 @@ def test_what_memory_holds_is_found_again_and_bounded(
     assert not unwritable.has("calibration", "k9")  # another process would not find it
 
 
-def test_a_disk_that_takes_writes_again_ends_the_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_takes_writes_again_ends_the_warning(tmp_path, monkeypatch):
     cache = store.Store(tmp_path / "cache")
 
-    def full(_: object) -> None:
+    def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -81,25 +75,8 @@ def test_a_disk_that_takes_writes_again_ends_the_warning(
     assert not cache.unkept
 
 
-def test_the_command_line_warns_once_and_pages_and_jobs_go_on(
-    unwritable: store.Store, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (
-        main(
-            [
-                "run",
-                "--method",
-                "noisy_gd",
-                "--dataset",
-                "digits",
-                "--epsilon",
-                "1.37",
-                "--seed",
-                "0",
-            ]
-        )
-        == 0
-    )
+def test_the_command_line_warns_once_and_pages_and_jobs_go_on(unwritable, capsys):
+    assert run_command("run --method noisy_gd --dataset digits --epsilon 1.37 --seed 0") == 0
     assert capsys.readouterr().err.count("only in memory") == 1
     assert pc.jobs.status() == ()
     assert pc.jobs.find({"kind": "sweep", "grid": GRID}) is None
@@ -108,7 +85,7 @@ def test_the_command_line_warns_once_and_pages_and_jobs_go_on(
     assert all(record["accuracy"] for record in sweeps.records([answers]))
 
 
-def test_what_must_be_kept_fails_with_our_own_error(unwritable: store.Store) -> None:
+def test_what_must_be_kept_fails_with_our_own_error(unwritable):
     rows = FeatureSet(
         x_train=np.eye(4, dtype=np.float32),
         y_train=np.array([0, 1, 0, 1]),
@@ -149,12 +126,8 @@ RELEASES = {
 @pytest.mark.parametrize("command", RELEASES)
 @pytest.mark.parametrize("what", ["no folder", "a folder", "full", "cache"])
 def test_a_release_that_could_not_be_written_down_spends_nothing(
-    command: str,
-    what: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    command, what, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     (tmp_path / "taken").touch()
     path = tmp_path / {"no folder": "taken/model.zip", "a folder": ""}.get(what, "model.zip")
@@ -163,7 +136,7 @@ def test_a_release_that_could_not_be_written_down_spends_nothing(
     if what == "full":
         monkeypatch.setattr("shutil.disk_usage", lambda place: type("Usage", (), {"free": 1000}))
 
-    def trained(*_: Any, **__: Any) -> None:
+    def trained(*_, **__):
         raise AssertionError("something was spent")
 
     monkeypatch.setattr("pillar_core.commands.run.run_declared", trained)
@@ -176,9 +149,7 @@ def test_a_release_that_could_not_be_written_down_spends_nothing(
     assert not (tmp_path / "model.zip").exists()
 
 
-def test_a_model_that_could_not_be_written_leaves_no_receipt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_could_not_be_written_leaves_no_receipt(tmp_path, monkeypatch):
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
     record = pc.run("pillar_one_shot", split, epsilon=2.0, seed=None)

@@ -12,16 +12,16 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import rng
-from pillar_core.__main__ import main
 from pillar_core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from pillar_core.runs.evidence import evidence_page
 from pillar_core.studies.advice import choice as choice_module
 from pillar_core.studies.advice import free, prediction, simulation
 from pillar_core.types import FeatureSet
+from users import run_command
 
 
 @pytest.fixture(scope="module")
-def digits() -> FeatureSet:
+def digits():
     return pc.load_features(pc.load_dataset("digits"))
 
 
@@ -479,22 +479,8 @@ def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path, capsys):
             y_test=rows.y_test,
         )
     model = tmp_path / "model.zip"
-    asked = [
-        "choose",
-        "--dataset",
-        str(tmp_path / "rows.npz"),
-        "--candidates",
-        str(tmp_path / "other.npz"),
-        "--epsilon",
-        "1",
-        "--json",
-    ]
-    assert (
-        main(
-            [*asked, "--backbones", "raw_pixels", "scattering", "--release", "--export", str(model)]
-        )
-        == 0
-    )
+    asked = f"choose --dataset {tmp_path / 'rows.npz'} --candidates {tmp_path / 'other.npz'} --epsilon 1 --json"
+    assert run_command(f"{asked} --backbones raw_pixels scattering --release --export {model}") == 0
     backbone = json.loads(capsys.readouterr().out.partition("\nmodel written")[0])["backbone"]
     assert backbone in ("raw_pixels", "scattering")
     assert backbone in json.dumps(pc.load_model(model).card)
@@ -502,18 +488,8 @@ def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path, capsys):
 
 def test_the_command_chooses_and_hands_out_a_release(tmp_path, capsys):
     model = tmp_path / "model.zip"
-    asked = [
-        "choose",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--candidates",
-        "drawn_digits",
-        "--epsilon",
-        "1",
-    ]
-    assert main([*asked, "--release", "--export", str(model)]) == 0
+    asked = "choose --dataset digits --public-fraction 0.1 --candidates drawn_digits --epsilon 1"
+    assert run_command(f"{asked} --release --export {model}") == 0
     assert "covers the choice and this training" in capsys.readouterr().out
     assert (
         pc.load_model(model)
@@ -532,5 +508,5 @@ def test_the_command_chooses_and_hands_out_a_release(tmp_path, capsys):
     card = pc.load_model(model).card["guarantee"]
     assert card["epsilon"] <= 1.0
     assert "was chosen on private rows" in card["paid_choice"]
-    assert main([*asked, "--json"]) == 0
+    assert run_command(f"{asked} --json") == 0
     assert json.loads(capsys.readouterr().out)["public"] == "own"

@@ -8,13 +8,13 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import errors, plots
-from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.runs import sweep
 from pillar_core.splits import rarest, thin_classes
 from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
+from users import run_command
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -77,16 +77,8 @@ def test_every_applicable_learner_runs_at_one_budget():
 
 def test_the_command_compares(capsys, tmp_path):
     output = tmp_path / "runs.csv"
-    arguments = [
-        "compare",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--methods",
-        "pillar,dp_sgd,non_private",
-    ]
-    assert main([*arguments, "--epsilon", "0.5,2", "--seeds", "2", "--output", str(output)]) == 0
+    arguments = "compare --dataset digits --public-fraction 0.1 --methods pillar,dp_sgd,non_private"
+    assert run_command(f"{arguments} --epsilon 0.5,2 --seeds 2 --output {output}") == 0
     assert "pillar" in capsys.readouterr().out
     assert len(pd.read_csv(output)) == 2 * 2 * 2 + 2
 
@@ -149,9 +141,7 @@ def test_the_badge_of_public_data_follows_the_settings(method, settings, words):
         ({"pillar": [0.9, 0.9], "only_public": [0.8, 0.8]}, ""),
     ],
 )
-def test_the_verdict_counts_ties_among_learners_and_not_references(
-    accuracies: dict[str, list[float]], said: str
-) -> None:
+def test_the_verdict_counts_ties_among_learners_and_not_references(accuracies, said):
     rows = [
         (method, seed, value)
         for method, values in accuracies.items()
@@ -391,34 +381,16 @@ def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_
     capsys, tmp_path
 ):
     output = tmp_path / "runs.csv"
-    base = [
-        "compare",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--epsilon",
-        "1",
-        "--seeds",
-        "1",
-    ]
-    assert main([*base, "--view", "few_rows", "--output", str(output)]) == 0
+    base = "compare --dataset digits --public-fraction 0.1 --epsilon 1 --seeds 1"
+    assert run_command(f"{base} --view few_rows --output {output}") == 0
     assert "DP-SGD" in capsys.readouterr().out
     assert pd.read_csv(output)["validation_fraction"].nunique() == 5
-    assert main([*base, "--view", "shift"]) == 2
+    assert run_command(f"{base} --view shift") == 2
     assert "another data set" in capsys.readouterr().err
-    assert main([*base, "--view", "noise", "--methods", "pillar"]) == 2
-    assert main([*base, "--epsilon", "some"]) == 2
-    arguments = [
-        "compare",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--methods",
-        "pillar,only_public",
-        "--set",
-        "k=5",
-    ]
-    assert main([*arguments, "--epsilon", "1", "--seeds", "1", "--output", str(output)]) == 0
+    assert run_command(f"{base} --view noise --methods pillar") == 2
+    assert run_command(f"{base} --epsilon some") == 2
+    arguments = (
+        "compare --dataset digits --public-fraction 0.1 --methods pillar,only_public --set k=5"
+    )
+    assert run_command(f"{arguments} --epsilon 1 --seeds 1 --output {output}") == 0
     assert pd.read_csv(output).set_index("method")["k"]["pillar"] == 5

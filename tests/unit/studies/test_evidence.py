@@ -20,15 +20,15 @@ from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import one_run, verdict
 from pillar_core.studies.evidence.attacks import Attack, CanaryAudit, rates_under
 from pillar_core.studies.evidence.one_run import OneRunAudit
-from pillar_core.types import RunSpec, SemiPrivateSplit
+from pillar_core.types import RunSpec
 
 
 @pytest.fixture(scope="module")
-def split() -> SemiPrivateSplit:
+def split():
     return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
 
 
-def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivateSplit) -> None:
+def test_a_model_without_privacy_leaks_more_than_a_private_one(split):
     attacks = {
         epsilon: evidence.shadow_attacks(
             RunSpec.of("noisy_gd", epsilon=epsilon), split, count=24, targets=16, pool=400
@@ -47,7 +47,7 @@ def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivat
     }
 
 
-def test_the_loss_attack_and_stated_losses_are_of_the_rows(split: SemiPrivateSplit) -> None:
+def test_the_loss_attack_and_stated_losses_are_of_the_rows(split):
     attack = evidence.loss_attack(pc.run("pillar", split, epsilon=1.0), split)
     assert (len(attack.members), len(attack.others)) == (
         split.facts.n_private,
@@ -67,9 +67,7 @@ def test_the_loss_attack_and_stated_losses_are_of_the_rows(split: SemiPrivateSpl
     "settings",
     [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}],
 )
-def test_adamix_rows_realise_what_its_projection_keeps(
-    split: SemiPrivateSplit, settings: dict[str, object]
-) -> None:
+def test_adamix_rows_realise_what_its_projection_keeps(split, settings):
     losses = one_run.individuals(RunSpec.of("adamix", epsilon=2.0, steps=5, **settings), split)
     one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
     assert losses.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
@@ -83,7 +81,7 @@ def test_adamix_rows_realise_what_its_projection_keeps(
     assert (losses.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
 
 
-def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
+def test_a_kept_norm_is_that_of_the_gradient_written_out():
     draws = rng.stream(0, "rows")
     rows = Rows.of(draws.standard_normal((9, 6)), np.arange(9) % 3)
     state = torch.from_numpy(draws.standard_normal((3, 6))).float()
@@ -102,9 +100,7 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
 
 
 @pytest.mark.slow
-def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(
-    split: SemiPrivateSplit,
-) -> None:
+def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split):
     audit = evidence.canary_audit(
         RunSpec.of("pillar", epsilon=4.0, steps=4), split, trials=100, significance=1e-7
     )
@@ -113,7 +109,7 @@ def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(
     assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
 
 
-def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:
+def test_learners_whose_steps_cannot_be_had_again_are_refused(split):
     with pytest.raises(UnsupportedError, match="descent"):
         one_run.individuals(RunSpec.of("pillar_one_shot", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="full batches"):
@@ -129,7 +125,7 @@ def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivate
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
 
 
-def test_the_drawn_number_of_trials_follows_its_law() -> None:
+def test_the_drawn_number_of_trials_follows_its_law():
     """20,000 draws: the mean within 6.5 standard errors of the declared one."""
     secret = rng.stream(0, "law")
     draws = np.array([tuning._trials(6.0, secret) for _ in range(20_000)])
@@ -140,9 +136,7 @@ def test_the_drawn_number_of_trials_follows_its_law() -> None:
     assert abs((draws == 1).mean() - least) < 6.5 * math.sqrt(least / len(draws))
 
 
-def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(
-    split: SemiPrivateSplit,
-) -> None:
+def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(split):
     tuned = tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0), split, GRID, mean_trials=4.0)
     assert tuned.guarantee.epsilon.upper <= 2.0
     assert tuned.trial_epsilon < 2.0
@@ -150,17 +144,13 @@ def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_tria
     assert tuning.LOSERS in tuned.record.guarantee.assumptions
 
 
-def test_more_trials_than_were_drawn_give_no_guarantee(
-    split: SemiPrivateSplit, monkeypatch
-) -> None:
+def test_more_trials_than_were_drawn_give_no_guarantee(split, monkeypatch):
     monkeypatch.setattr(tuning, "range", lambda count: list(range(2 * count)), raising=False)
     with pytest.raises(LedgerError, match="another number of trials"):
         tuning.tune(RunSpec.of("noisy_gd", epsilon=2.0), split, GRID, mean_trials=3.0)
 
 
-def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(
-    split: SemiPrivateSplit,
-) -> None:
+def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(split):
     each = [tuning.trial_epsilon(2.0, delta=1e-5, mean_trials=mean) for mean in (2.0, 20.0)]
     assert 2.0 > each[0] > each[1] > 0
     bare = dataclasses.replace(split, public_y=None)
@@ -190,7 +180,7 @@ def attack(found: int) -> Attack:
     return Attack("a", np.where(np.arange(2000) < found, 2.0, threshold / 2), others)
 
 
-def test_no_claim_is_cleared_before_trials_ran_and_the_ceiling_is_read_at_the_named_rate() -> None:
+def test_no_claim_is_cleared_before_trials_ran_and_the_ceiling_is_read_at_the_named_rate():
     many = CanaryAudit(
         Finding("canary", Counts(3, 2, 100), 0.0, 0.4, np.zeros(1), np.zeros(1)),
         CEILING,

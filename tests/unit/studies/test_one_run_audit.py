@@ -16,18 +16,16 @@ from pillar_core.engine import HeadPlan
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.studies.evidence.attacks import canary_audit
 from pillar_core.studies.evidence.one_run import one_run_audit
-from pillar_core.types import RunSpec, SemiPrivateSplit
+from pillar_core.types import RunSpec
 
 
 @pytest.fixture(scope="module")
-def split() -> SemiPrivateSplit:
+def split():
     return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
 
 
 @pytest.mark.parametrize("method", ["pillar", "noisy_gd"])
-def test_honest_runs_are_not_rejected_and_large_budgets_show(
-    split: SemiPrivateSplit, method: str
-) -> None:
+def test_honest_runs_are_not_rejected_and_large_budgets_show(split, method):
     honest = [
         one_run_audit(RunSpec.of(method, epsilon=2.0, seed=seed), split, significance=1e-7)
         for seed in range(6)
@@ -43,7 +41,7 @@ def test_honest_runs_are_not_rejected_and_large_budgets_show(
     assert all(one.certified[1] >= one.certified[0] for one in loud)
 
 
-def test_a_claim_for_persons_is_tested_on_persons() -> None:
+def test_a_claim_for_persons_is_tested_on_persons():
     """Canaries of one row would move the sums by a third of what is claimed: 176 of 200 coins were
     called rightly, and 0.07 proved."""
     data = pc.load_features(pc.load_dataset("digits"))
@@ -61,8 +59,8 @@ def test_a_claim_for_persons_is_tested_on_persons() -> None:
 
 
 def test_the_number_of_guesses_comes_from_the_claim_alone_and_what_cannot_be_audited_is_refused(
-    split: SemiPrivateSplit,
-) -> None:
+    split,
+):
     first, second = (
         one_run_audit(RunSpec.of("pillar", epsilon=4.0, seed=seed), split) for seed in (0, 1)
     )
@@ -82,7 +80,7 @@ def test_the_number_of_guesses_comes_from_the_claim_alone_and_what_cannot_be_aud
         one_run_audit(RunSpec.of("noisy_gd", epsilon=math.inf), split)
 
 
-def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
+def test_single_clipped_gradients_add_up_to_the_engines_sum():
     draws = rng.stream(0, "rows")
     rows = Rows.of(draws.standard_normal((9, 5)), np.arange(9) % 3)
     for bias in (False, True):
@@ -102,9 +100,7 @@ def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_the_curve_bound_holds_where_one_draw_decides_how_well_all_coins_are_seen(
-    epsilon: float,
-) -> None:
+def test_the_curve_bound_holds_where_one_draw_decides_how_well_all_coins_are_seen(epsilon):
     """Each coin's curve is the claimed one given all others, but their losses are equal: a bound
     for independent ones fails."""
     canaries, mu = 1000, mu_of(epsilon, 1e-5)
@@ -112,7 +108,7 @@ def test_the_curve_bound_holds_where_one_draw_decides_how_well_all_coins_are_see
     weight = np.exp(-z * z / 2) / np.exp(-z * z / 2).sum()
     right = expit(np.abs(mu * z + mu * mu / 2))
 
-    def passed(cut: int) -> float:
+    def passed(cut):
         return float(weight @ binom.sf(cut - 1, canaries, right))
 
     low, high = canaries // 2, canaries

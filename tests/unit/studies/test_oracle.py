@@ -37,7 +37,7 @@ def test_candidates_gather_the_noise_they_name_and_neighbours_keep_rank_and_step
 
 
 def test_the_oracle_climbs_out_of_its_grid_and_is_reported_under_new_noise(monkeypatch):
-    seen: list[int] = []
+    seen = []
 
     def accuracies(rows, epsilon, seed, candidates):
         seen.append(seed)

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,11 +11,11 @@ import served_files
 
 import pillar_core as pc
 from pages.frame.navigation import PAGES
-from pillar_core.__main__ import main
 from pillar_core.data import downloading
 from pillar_core.errors import SettingError
 from pillar_core.runs import sweep
 from pillar_core.studies import papers
+from users import run_command
 
 RUNNABLE = [(name, dataset) for name, table in papers.TABLES.items() for dataset in table.datasets]
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture
-def features(tmp_path: Path) -> str:
+def features(tmp_path):
     """A file of easy features with ten classes."""
     generator = np.random.Generator(np.random.PCG64(7))
     labels = np.arange(1200) % 10
@@ -37,7 +36,7 @@ def features(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_catalogue_has_every_table_under_names_that_we_have() -> None:
+def test_the_catalogue_has_every_table_under_names_that_we_have():
     facts = papers.facts()
     assert len(facts) > 300
     assert facts["published"].between(0, 1).all()
@@ -72,7 +71,7 @@ def test_the_catalogue_has_every_table_under_names_that_we_have() -> None:
         assert not papers.numbers(paper, item).empty
 
 
-def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list(shared: Path) -> None:
+def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list(shared):
     listed = json.loads((shared / "papers" / "paper_tables.json").read_text())
     names = {
         "000_PILLAR": "pillar",
@@ -95,7 +94,7 @@ def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list(shared: Pat
     assert wanted - set(zip(items["paper"], items["item"], strict=True)) == set()
 
 
-def test_known_numbers_are_found_and_other_public_rows_get_none() -> None:
+def test_known_numbers_are_found_and_other_public_rows_get_none():
     table = papers.published("pillar-table-2", dataset="CIFAR-10").set_index(["method", "epsilon"])[
         "published"
     ]
@@ -127,7 +126,7 @@ def test_known_numbers_are_found_and_other_public_rows_get_none() -> None:
 
 
 @pytest.mark.parametrize(("name", "dataset"), RUNNABLE)
-def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
+def test_every_grid_is_one_that_a_sweep_takes(name, dataset):
     grid = papers.grid(name, dataset=dataset)
     cells = sweep.specs_of(grid)
     assert {cell.method for cell in cells} == set(grid["method"])
@@ -138,7 +137,7 @@ def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
     )
 
 
-def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features: str) -> None:
+def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features):
     table = papers.run("pillar-table-4", dataset="CIFAR-10", data=features, seeds=1)
     assert len(table) == 6
     assert (table["seeds"] == 1).all()
@@ -156,7 +155,7 @@ def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features
     assert math.isnan(table["measured"][2048])
 
 
-def test_an_order_is_told_apart_by_paired_seeds() -> None:
+def test_an_order_is_told_apart_by_paired_seeds():
     """Student's 97.5 % quantile at two degrees of freedom is 4.303: GEP's difference is 0.02 ±
     0.0124."""
     published = pd.DataFrame(
@@ -189,15 +188,13 @@ def test_an_order_is_told_apart_by_paired_seeds() -> None:
     assert papers.order_words(table.assign(order=""), rows="MNIST") == ""
 
 
-def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(tmp_path, monkeypatch, capsys):
     """From the table's name as the paper prints it: a dry run, then an OpenML table from the
     loopback, laid beside the paper's numbers."""
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     served_files.without_proxies(monkeypatch)
-    assert main(["papers", "run", "pillar:table-ii", "--get", "--dry-run"]) == 0
+    assert run_command("papers run pillar:table-ii --get --dry-run") == 0
     told = capsys.readouterr().err
     assert re.search(
         r"CIFAR-10, ResNet-50 SL: torchvision:cifar10 to fetch, .* MB; .*60000 images through"
@@ -214,7 +211,7 @@ def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(
     arff = (head + "\n".join(lines) + "\n").encode()
     with served_files.serving(served_files.openml(41161, "riccardo", arff)) as server:
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, server.address)
-        assert main(["papers", "run", "pillar:table-viii-left", "--get", "--seeds", "1"]) == 0
+        assert run_command("papers run pillar:table-viii-left --get --seeds 1") == 0
     told = capsys.readouterr()
     assert "openml:riccardo to fetch" in told.err
     assert "measured" in told.out
@@ -229,9 +226,7 @@ def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(
         ("CIFAR-100", "resnet50", "CIFAR-100"),
     ],
 )
-def test_published_values_are_found_by_data_set_and_backbone(
-    features_name: str, backbone: str | None, dataset: str
-) -> None:
+def test_published_values_are_found_by_data_set_and_backbone(features_name, backbone, dataset):
     table = papers.published_for(features_name, backbone)
     assert set(table["dataset"]) == {dataset}
     assert not table.duplicated(["method", "epsilon"]).any()
@@ -240,31 +235,21 @@ def test_published_values_are_found_by_data_set_and_backbone(
 @pytest.mark.parametrize(
     ("features_name", "backbone"), [("cifar10", "inception"), ("digits", "resnet50"), ("", None)]
 )
-def test_other_features_have_no_published_values(features_name: str, backbone: str | None) -> None:
+def test_other_features_have_no_published_values(features_name, backbone):
     assert papers.published_for(features_name, backbone).empty
 
 
-def test_the_commands(features: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["papers", "list"]) == 0
+def test_the_commands(features, tmp_path, capsys):
+    assert run_command("papers list") == 0
     assert "pillar-table-2" in capsys.readouterr().out
-    assert main(["papers", "show", "pillar-table-4"]) == 0
+    assert run_command("papers show pillar-table-4") == 0
     assert "81.21" in capsys.readouterr().out
-    assert main(["papers", "show", "pillar-figure-4"]) == 0
-    assert main(["papers", "show", "gsd, Table 1"]) == 0
+    assert run_command("papers show pillar-figure-4") == 0
+    assert run_command("papers show 'gsd, Table 1'") == 0
     assert "68.93" in capsys.readouterr().out
     output = tmp_path / "out.csv"
-    arguments = [
-        "papers",
-        "run",
-        "pillar-table-4",
-        "--data",
-        f"CIFAR-10={features}",
-        "--seeds",
-        "1",
-        "--output",
-        str(output),
-    ]
-    assert main(arguments) == 0
+    arguments = f"papers run pillar-table-4 --data CIFAR-10={features} --seeds 1 --output {output}"
+    assert run_command(arguments) == 0
     assert set(pd.read_csv(output)["rows"]) == {"CIFAR-10"}
-    assert main(["papers", "run", "pillar-table-4", "--data", "CIFAR-10"]) == 2
+    assert run_command("papers run pillar-table-4 --data CIFAR-10") == 2
     assert "DATASET=NAME" in capsys.readouterr().err

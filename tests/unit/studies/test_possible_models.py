@@ -15,7 +15,7 @@ from pillar_core.studies import one_training
 from pillar_core.types import RunSpec
 
 
-def test_possible_models_differ_by_noise_alone_and_each_is_one_dot() -> None:
+def test_possible_models_differ_by_noise_alone_and_each_is_one_dot():
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
     spec = RunSpec.of("pillar", epsilon=1.0, k=8)
     models = one_training.possible_models(spec, split, (0.1, math.inf), 4)
@@ -46,7 +46,7 @@ def test_possible_models_differ_by_noise_alone_and_each_is_one_dot() -> None:
     assert "<script" not in figure.to_json()
 
 
-def test_a_drawing_is_read_as_the_row_whose_pixels_it_has_and_anything_else_is_refused() -> None:
+def test_a_drawing_is_read_as_the_row_whose_pixels_it_has_and_anything_else_is_refused():
     images, rows = (
         pc.load_dataset("digits").x_test,
         pc.load_features(pc.load_dataset("digits")).x_test,

@@ -14,7 +14,6 @@ from scipy.stats import binom, chisquare
 
 import pillar_core as pc
 from pillar_core import rng
-from pillar_core.__main__ import main
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
@@ -23,6 +22,7 @@ from pillar_core.runs import private_tests, receipts
 from pillar_core.splits import Transform
 from pillar_core.studies.private_test import roc
 from pillar_core.types import Persons
+from users import run_command
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.7])
@@ -171,12 +171,12 @@ def test_a_released_model_is_tested_by_name_on_the_command_line(tmp_path, capsys
     released = pc.run("dp_sgd", split, epsilon=2.0, seed=None)
     zipped = pc.save_model(released, tmp_path / "model.zip", classes=("0", "1"))
     np.savez(tmp_path / "rows.npz", x_train=split.features.x_test, y_train=split.features.y_test)
-    arguments = ["private-test", str(zipped), str(tmp_path / "rows.npz"), "--epsilon", "1"]
-    assert main([*arguments, "--json"]) == 0
+    arguments = f"private-test {zipped} {tmp_path / 'rows.npz'} --epsilon 1"
+    assert run_command(f"{arguments} --json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["low"] <= found["value"] <= found["high"]
     assert found["epsilon"] <= 1
-    assert main([*arguments, "--seed", "3"]) == 0
+    assert run_command(f"{arguments} --seed 3") == 0
     assert "NOT FOR RELEASE" in capsys.readouterr().out
 
 

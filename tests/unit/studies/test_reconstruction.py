@@ -12,25 +12,22 @@ from pillar_core.auditing import noise
 from pillar_core.errors import DataError
 from pillar_core.runs.splitting import load_named_features
 from pillar_core.studies.evidence import reconstruction
-from pillar_core.studies.evidence.reconstruction import Reconstruction, reconstruct
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.studies.evidence.reconstruction import reconstruct
 
 EPSILONS = (math.inf, 10.0, 1.0, 0.1)
 
 
 @pytest.fixture(scope="module")
-def split() -> SemiPrivateSplit:
+def split():
     return pc.split(load_named_features("digits", "raw_pixels"), public_fraction=0.1, seed=0)
 
 
 @pytest.fixture(scope="module")
-def seen(split: SemiPrivateSplit) -> Reconstruction:
+def seen(split):
     return reconstruct(split, EPSILONS, row=3)
 
 
-def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(
-    split: SemiPrivateSplit, seen: Reconstruction
-) -> None:
+def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(split, seen):
     assert np.abs(seen.left[0] - seen.clipped).max() < 1e-6
     assert np.linalg.norm(seen.clipped) == pytest.approx(1, abs=1e-6)
     assert np.array_equal(seen.image.ravel(), split.features.x_train[split.private[3]])
@@ -46,8 +43,8 @@ def test_what_is_left_is_the_row_and_the_mechanism_s_own_noise(
 
 
 def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_refused(
-    split: SemiPrivateSplit, monkeypatch
-) -> None:
+    split, monkeypatch
+):
     monkeypatch.setattr(reconstruction, "DRAWS", 100)  # of picks, which are not looked at here
     correlations = [
         reconstruct(split, [0.1], row=row, seed=row).table["correlation"][0] for row in range(20)
@@ -68,7 +65,7 @@ def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_
 
 
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
-def test_no_pick_beats_the_bound(split: SemiPrivateSplit, relation: str) -> None:
+def test_no_pick_beats_the_bound(split, relation):
     table = reconstruct(split, EPSILONS, relation=relation).table
     assert (table["right"] <= table["allowed"] + 6 * np.sqrt(table["allowed"] / 50_000)).all()
     assert table["right"].iloc[0] == 1

@@ -16,7 +16,7 @@ from pillar_core.studies.evidence import score_leak
 from pillar_core.subspace import projection_distance, top_directions
 
 
-def test_a_batchs_distance_is_that_of_its_directions_and_shows_a_row_in_the_digits() -> None:
+def test_a_batchs_distance_is_that_of_its_directions_and_shows_a_row_in_the_digits():
     draws = rng.stream(0, "gradients")
     pool, basis = draws.standard_normal((40, 90)), np.linalg.qr(draws.standard_normal((90, 5)))[0]
     distance = attacks.BatchDistance(pool @ pool.T, pool @ basis)
@@ -40,7 +40,7 @@ def test_a_batchs_distance_is_that_of_its_directions_and_shows_a_row_in_the_digi
     assert 0.5 <= wide.low < wide.value < wide.high <= 1
 
 
-def test_the_whole_batch_gives_the_librarys_score() -> None:
+def test_the_whole_batch_gives_the_librarys_score():
     """Same rows in the same order, same labels, same start: the score of `screening.gsd`."""
     data = pc.load_dataset("digits")
     numbers = np.asarray(data.x_train, dtype=np.float32).reshape(len(data.x_train), -1)
@@ -57,7 +57,7 @@ def test_the_whole_batch_gives_the_librarys_score() -> None:
     assert distance(np.arange(200)) == pytest.approx(expected, abs=1e-5)
 
 
-def test_who_knows_a_part_finds_a_row_that_moves_the_score_and_no_other() -> None:
+def test_who_knows_a_part_finds_a_row_that_moves_the_score_and_no_other():
     """400 batches, one row that moves the score by four deviations, or none that does: 5 standard
     errors around the truth."""
     stream = rng.stream(0, "batches")
@@ -73,7 +73,7 @@ def test_who_knows_a_part_finds_a_row_that_moves_the_score_and_no_other() -> Non
     assert told.low > 0.5
 
 
-def test_the_attack_on_real_rows_says_what_each_attacker_gains() -> None:
+def test_the_attack_on_real_rows_says_what_each_attacker_gains():
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.3)
     rows = split.features.x_train[split.private]
     found = score_leak.score_leak(rows, split.public_x, k=8, batch=100, batches=32, candidates=20)

@@ -39,7 +39,7 @@ def mine(n: int = 60) -> Dataset:
 @pytest.mark.parametrize(
     "changes", [{}, {"repeats": 1}, {"epsilon": 2.0}, {"score": "gsd_pure", "epsilon": 2.0}]
 )
-def test_what_was_computed_comes_back_as_it_was(changes) -> None:
+def test_what_was_computed_comes_back_as_it_was(changes):
     ask = dataclasses.replace(ASK, **changes)
     assert screening_kept.stored_answer(ask) is None
     made = screening_kept.answer(ask)
@@ -50,9 +50,7 @@ def test_what_was_computed_comes_back_as_it_was(changes) -> None:
     assert list(made.attrs["notes"]) == again.attrs["notes"]
 
 
-def test_an_answer_is_found_by_every_part_of_its_question_and_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_answer_is_found_by_every_part_of_its_question_and_version(monkeypatch):
     others = {
         "what": "angles",
         "private": "drawn_shapes",
@@ -83,7 +81,7 @@ def test_an_answer_is_found_by_every_part_of_its_question_and_version(
     assert other.key == unchanged
 
 
-def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone() -> None:
+def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone():
     ask = Ask(
         "ranking",
         "mnist",
@@ -120,9 +118,7 @@ def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone
     ("private", "public"),
     [("mnist", "mnist"), ("mnist", "mnist+drawn_noise"), ("fashion_mnist_2k", "fashion_mnist")],
 )
-def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(
-    score: str, private: str, public: str
-) -> None:
+def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(score, private, public):
     """Read a second time it was another object: the command and jobs ranked it, and its rows stood
     without noise in what is public."""
     with pytest.raises(DataError, match="rows of the private set itself"):
@@ -140,7 +136,7 @@ def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(
         )
 
 
-def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -> None:
+def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon():
     private, public = screening_kept.sets_of(
         dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"))
     )
@@ -159,7 +155,7 @@ def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -
         )
 
 
-def test_brought_images_are_screened_mixed_and_forgotten() -> None:
+def test_brought_images_are_screened_mixed_and_forgotten():
     name = uploads.keep(mine())
     found = screening_kept.images_of(name)
     np.testing.assert_array_equal(found.x_train, mine().x_train)
@@ -187,7 +183,7 @@ def test_brought_images_are_screened_mixed_and_forgotten() -> None:
         )
 
 
-def test_accuracy_carries_the_line_without_public_data() -> None:
+def test_accuracy_carries_the_line_without_public_data():
     table = screening_kept.answer(
         Ask("accuracy", "digits", ("drawn_digits",), epsilon=8.0, n_examples=60)
     )
@@ -196,13 +192,13 @@ def test_accuracy_carries_the_line_without_public_data() -> None:
     assert not math.isnan(table["accuracy"].mean())
 
 
-def test_a_job_computes_what_the_page_will_find_and_stops_when_told() -> None:
+def test_a_job_computes_what_the_page_will_find_and_stops_when_told():
     kind = JOB_KINDS["screening"]
     assert kind.cached is not None
     assert kind.cached(ASK.payload) is None
     with pytest.raises(Cancelled):
         kind.run(ASK.payload, lambda done, total, message="": None, lambda: True)
-    seen: list[int] = []
+    seen = []
     assert (
         kind.run(ASK.payload, lambda done, total, message="": seen.append(done), lambda: False)
         == ASK.key
@@ -212,9 +208,7 @@ def test_a_job_computes_what_the_page_will_find_and_stops_when_told() -> None:
     assert screening_kept.stored_answer(ASK) is not None
 
 
-def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(
-    tmp_path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(tmp_path, monkeypatch):
     state = ["old"]
     monkeypatch.setattr(
         screening_kept.splitting, "state", lambda name: state[-1] if name == "mnist" else ""

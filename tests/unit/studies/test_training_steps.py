@@ -14,7 +14,7 @@ def seen(split: SemiPrivateSplit, *, k: int = 20, epsilon: float = 1.0) -> Train
     return training_steps(RunSpec.of("pillar", epsilon=epsilon, seed=0, k=k), split)
 
 
-def test_steps_are_those_that_a_run_takes(split: SemiPrivateSplit) -> None:
+def test_steps_are_those_that_a_run_takes(split):
     found, record = seen(split), pc.run("pillar", split, epsilon=1.0, seed=0, k=20)
     assert np.array_equal(found.heads[-1], record.classifier.weights[:2].T)
     assert len(found.heads) == len(found.pushes) == record.settings["steps"]
@@ -40,7 +40,7 @@ def test_steps_are_those_that_a_run_takes(split: SemiPrivateSplit) -> None:
         training_steps(RunSpec.of("pillar", epsilon=1.0, seed=0, batch_size=64), split)
 
 
-def test_a_class_without_private_rows_is_not_the_one_that_is_shown() -> None:
+def test_a_class_without_private_rows_is_not_the_one_that_is_shown():
     """With two classes both heads are pushed alike, and the first one has no row to open."""
     generator = np.random.default_rng(0)
     public = FeatureSet(generator.standard_normal((50, 8)).astype(np.float32), None, None, None, ())

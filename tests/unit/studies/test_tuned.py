@@ -12,18 +12,16 @@ from pillar_core.errors import UnsupportedError
 from pillar_core.runs.models import model_bytes
 from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import Choosing
-from pillar_core.types import RunSpec, SemiPrivateSplit
+from pillar_core.types import RunSpec
 
 
 @pytest.fixture(scope="module")
-def split() -> SemiPrivateSplit:
+def split():
     return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
 
 
 @pytest.mark.parametrize("choosing", list(Choosing))
-def test_every_way_stays_within_the_budget_and_names_its_price(
-    split: SemiPrivateSplit, choosing: Choosing
-) -> None:
+def test_every_way_stays_within_the_budget_and_names_its_price(split, choosing):
     found = tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing)
     assert found.record is not None
     assert found.guarantee.epsilon.upper <= 1.0
@@ -37,9 +35,7 @@ def test_every_way_stays_within_the_budget_and_names_its_price(
     assert (tuned.UNPAID in found.record.guarantee.assumptions) == (choosing is Choosing.PAPERS)
 
 
-def test_what_pays_leaves_less_and_the_unpaid_choice_is_the_best_on_test_rows(
-    split: SemiPrivateSplit,
-) -> None:
+def test_what_pays_leaves_less_and_the_unpaid_choice_is_the_best_on_test_rows(split):
     noise = {
         choosing: (
             tuned.tune_step_size(
@@ -63,9 +59,7 @@ def test_what_pays_leaves_less_and_the_unpaid_choice_is_the_best_on_test_rows(
     assert papers.record.accuracy >= rules.record.accuracy
 
 
-def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(
-    split: SemiPrivateSplit,
-) -> None:
+def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(split):
     found = tuned.tune_step_size(
         RunSpec.of("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS
     )
@@ -76,7 +70,7 @@ def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(
     assert (found.guarantee.relation, found.guarantee.accountant) == ("replace_one", "rdp")
 
 
-def test_ways_that_cannot_be_are_refused_with_the_reason(split: SemiPrivateSplit) -> None:
+def test_ways_that_cannot_be_are_refused_with_the_reason(split):
     bare = dataclasses.replace(split, public_y=None)
     assert "public labels" in tuned.supports(RunSpec("pillar"), bare, choosing=Choosing.STOPPING)
     assert "removing" in tuned.supports(

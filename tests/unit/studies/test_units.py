@@ -15,6 +15,7 @@ from pillar_core.data.recipes import ranges_of
 from pillar_core.errors import DataError
 from pillar_core.screening.class_signal import ClassSums
 from pillar_core.screening.elsewhere import column_elsewhere
+from users import run_command
 
 
 def visits(n: int, seed: int) -> pd.DataFrame:
@@ -67,8 +68,8 @@ def test_a_paid_choice_says_nothing_of_an_unharmed_table():
 def test_the_command_names_the_column_that_lies_elsewhere(tmp_path, capsys):
     PRIVATE.to_csv(tmp_path / "ward.csv", index=False)
     harmed(PUBLIC)["tenfold"].to_csv(tmp_path / "public.csv", index=False)
-    asked = ["choose", "--dataset", str(tmp_path / "ward.csv"), "--epsilon", "1", "--json"]
-    assert main([*asked, "--candidates", str(tmp_path / "public.csv")]) == 0
+    asked = f"choose --dataset {tmp_path / 'ward.csv'} --epsilon 1 --json"
+    assert run_command(f"{asked} --candidates {tmp_path / 'public.csv'}") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["public"] == "none"
     assert "lies elsewhere" in said["reasons"][0]

@@ -2,7 +2,6 @@
 scores are judged as they should."""
 
 import functools
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,13 @@ from pages.parts.public_data import ranking
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
 from pillar_core.types import FeatureSet
-from yardstick import PUBLIC, TASKS, Task, Yardstick
+from yardstick import PUBLIC, TASKS, Yardstick
 
 HERE = [task for task in TASKS if task.source not in yardstick.LENT]
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[Yardstick]:
+def made():
     """The yardstick with every fourth pixel of a 28 × 28 image in place of the network's features;
     a question is asked once."""
 
@@ -46,7 +45,7 @@ def made() -> Iterator[Yardstick]:
 
 
 @pytest.mark.parametrize("task", HERE, ids=lambda task: task.name)
-def test_candidates_hold_no_private_row_and_labels_of_the_task(made: Yardstick, task: Task) -> None:
+def test_candidates_hold_no_private_row_and_labels_of_the_task(made, task):
     private, candidates = made.private(task), made.candidates(task)
     assert len(private.x_train) == task.n_private
     assert (
@@ -66,7 +65,7 @@ def test_candidates_hold_no_private_row_and_labels_of_the_task(made: Yardstick, 
         assert np.isfinite(one.x_train).all()
 
 
-def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out() -> None:
+def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out():
     sides = {
         task.source: {other.confirms for other in TASKS if other.source == task.source}
         for task in TASKS
@@ -81,9 +80,7 @@ def test_no_source_lies_on_both_sides_and_cells_without_signal_are_left_out() ->
     assert "nothing was tested" in ranking.yardstick_sentence(9.0, 0.1)
 
 
-def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and_blind_scores() -> (
-    None
-):
+def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and_blind_scores():
     kept = judged.kept()
     assert kept["accuracy"].between(0, 1).all()
     pillar = kept[kept["learner"] == "pillar"]
@@ -133,7 +130,7 @@ def test_kept_accuracies_cover_every_task_and_judging_knows_perfect_reversed_and
     assert not marks["best"]["confirms"]
 
 
-def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:
+def test_the_ceiling_falls_with_the_noise_of_seeds():
     generator = stream(0, "seeds")
     truth = np.linspace(0.3, 0.9, 40)[:, None]
     ceilings = []
@@ -149,7 +146,7 @@ def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:
     assert ceilings[0] > ceilings[1] > ceilings[2]
 
 
-def test_every_score_ranks_the_own_rows_before_noise(made: Yardstick) -> None:
+def test_every_score_ranks_the_own_rows_before_noise(made):
     task = next(task for task in HERE if task.name == "MNIST, 10 classes")
     asked = judged.Question(made, task)
     few = {name: asked.candidates[name] for name in ("own", "drawn_noise")}
@@ -161,7 +158,7 @@ def test_every_score_ranks_the_own_rows_before_noise(made: Yardstick) -> None:
     )
 
 
-def test_the_default_is_the_score_of_the_table_within_one_budget(made: Yardstick) -> None:
+def test_the_default_is_the_score_of_the_table_within_one_budget(made):
     task = next(task for task in HERE if task.name == "X-rays, pneumonia or not")
     private, candidates = made.private(task), made.candidates(task)
     table = class_signal.ranking(private, candidates, epsilon=None).set_index("public")["value"]
