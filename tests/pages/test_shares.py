@@ -396,7 +396,7 @@ def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things
     free = [
         (path.stem, name)
         for path, source in sources.items()
-        for name in re.findall(r"is_free=True\)(?:\ndef |\()([\w.]+)", source)
+        for name in re.findall(r"is_free=True,?\s*\)(?:\ndef |\()\s*([\w.]+)", source)
     ]
     assert sorted(free) == [(module, name) for module in sorted(FREE) for name in FREE[module]]
     assert not [path for path, source in sources.items() if "st.cache_" in source]
