@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pillar_core import mode, store, texts
@@ -173,8 +174,8 @@ def card(name: str) -> Upload | None:
 
 
 def title_of(name: str) -> str:
-    """What people call a set: a registered one's short title, the title of what was brought, else
-    the name itself."""
+    """What people call a set: a registered one's short title, the title of what was brought, the
+    last part of a path on this machine, which is nobody else's business, else the name itself."""
     if name in DATASETS:
         return DATASETS[name].short_title
     upload = card(name)
@@ -183,6 +184,8 @@ def title_of(name: str) -> str:
         if upload is not None
         else "an upload that is not here"
         if is_name(name)
+        else Path(name).name
+        if Path(name).is_absolute()
         else name
     )
 

@@ -32,7 +32,7 @@ from pillar_core.data import raw, uploads
 from pillar_core.data.encoding import misfits
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import Ledger, compose
+from pillar_core.ledger import Ledger, compose, describe
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
@@ -111,7 +111,7 @@ class Choice(Predicted):
         """The choice in one sentence."""
         upper = round_up(self.guarantee.epsilon.upper)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(
-            self.public, f"*{self.public}* as public data"
+            self.public, f"*{uploads.title_of(self.public)}* as public data"
         )
         return (
             f"Use {public}, {METHODS[self.method].title}; {self.expected.words}. ε ≤ {upper} covers"
@@ -187,12 +187,16 @@ def choose(
     )
     name, is_near, why = _choose_set(sides, noise_multiplier, Streams(seed, identity))
     record = run_many([trainings[name]], sides[name])[0]
-    spent = compose(
-        events.of_person(events.gaussian(noise_multiplier), most), events.gaussian(factor / rest)
-    )
+    asked = events.of_person(events.gaussian(noise_multiplier), most)
+    trained = events.gaussian(factor / rest)
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
     guarantee = guarantee_of(
-        spent, delta, "auto", assumptions, alone.rows_per_person, budget.relation
+        compose(asked, trained),
+        delta,
+        "auto",
+        assumptions,
+        alone.rows_per_person,
+        budget.relation,
     )
     title = METHODS[record.method].title
     public_choice = (
@@ -200,7 +204,8 @@ def choose(
     )
     named_choice = (
         f"the public set {uploads.title_of(name)!r} was chosen on private rows, {public_choice}"
-        " from public rows alone"
+        f" from public rows alone; the choice is charged as {describe(asked)[0]}, all releases of"
+        f" the training together as {describe(trained)[0]}"
     )
     record = dataclasses.replace(
         record, guarantee=dataclasses.replace(guarantee, paid_choice=named_choice)
@@ -216,9 +221,16 @@ def choose(
         f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among"
         f" {len(sides)}, the rest into training"
     )
-    left_out = (f"{candidate} is left out: {reason}" for candidate, reason in refused.items())
+    left_out = (
+        f"{uploads.title_of(candidate)} is left out: {reason}"
+        for candidate, reason in refused.items()
+    )
     reasons = (
-        *(f"{side}: {note}" for side, rows in sides.items() for note in misfits(rows.notes)),
+        *(
+            f"{uploads.title_of(side)}: {note}"
+            for side, rows in sides.items()
+            for note in misfits(rows.notes)
+        ),
         *why,
         *rehearsal,
         *first.narrower,
@@ -500,12 +512,13 @@ def _choose_set(
         f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's"
         " noise"
     )
+    title = uploads.title_of(best)
     kept = f"{share:.0%}, the most" if share <= 1 else "the most, around a mean like theirs"
     if clear < CLEAR:
         return (
             best,
             best == OWN,
-            (*said, f"{strength}, too little to do without directions: {best} keeps the most"),
+            (*said, f"{strength}, too little to do without directions: {title} keeps the most"),
         )
     if best != OWN and share < NEAR:
         return (
@@ -513,11 +526,11 @@ def _choose_set(
             False,
             (
                 *said,
-                f"{strength}, and {best}, the best set, keeps {share:.0%} of it: all features keep"
+                f"{strength}, and {title}, the best set, keeps {share:.0%} of it: all features keep"
                 " more",
             ),
         )
-    return best, True, (*said, f"{strength}, of which {best} keeps {kept}")
+    return best, True, (*said, f"{strength}, of which {title} keeps {kept}")
 
 
 def _coordinates(public: Mapping[str, Array], rows: FeatureSet) -> tuple[Array, Array | None]:

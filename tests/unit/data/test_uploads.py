@@ -91,6 +91,7 @@ def test_sets_live_side_by_side_and_those_that_left_the_cache_are_not_offered():
     )
     uploads.keep(numbers(2.0), title=" other\nfile.csv ")
     assert uploads.title_of(names[1]) == "other file.csv"
+    assert uploads.title_of("/home/me/public.csv") == "public.csv"
 
 
 def test_forgetting_removes_rows_card_and_all_that_was_made_from_them():

@@ -327,6 +327,8 @@ def test_private_rows_choose_the_near_set_within_the_whole_budget(sets, relation
         "public set 'near' was chosen on private rows, the learner"
         f" {pc.METHODS[choice.method].title} from public rows" in said.text
     )
+    charged = set(re.findall(r"charged as (.*?), all .* together as (.*?)\. All", said.text)[0])
+    assert charged == set(choice.guarantee.events)
     assert f"Expected before training: {choice.expected.range_words}" in said.text
     exact = pc.accounting.mu_of(choice.guarantee.epsilon.upper, choice.guarantee.delta)
     assert said.fields["gaussian_mu"] == pytest.approx(exact, rel=1e-6)
