@@ -113,21 +113,15 @@ class Answers:
         frame, carved = encoding.split_off_public(frame, self.label, self.share, person=self.person)
         return frame, [(lambda: carved, brought.PART_OF.format(Path(self.private.name).name))]
 
-    def rows(
-        self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe
-    ) -> tuple[FeatureSet, FeatureMakers]:
+    def rows(self, tables: Tables, recipe: Recipe) -> tuple[FeatureSet, FeatureMakers]:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
-        n_categories = encoding.width(
-            [column for column in columns if column.kind != encoding.TEXT], recipe
-        )
+        others = tuple(column for column in recipe.columns if column.kind != encoding.TEXT)
+        n_categories = encoding.width(dataclasses.replace(recipe, columns=others))
         room.check_memory(
             "One number for each category takes", 8 * len(frame) * n_categories, room.memory_limit()
         )
-        used = tuple(column for column in columns if column.name not in recipe.left_out)
-        recipe = dataclasses.replace(
-            recipe, columns=used, person=self.person, rows_per_person=self.most
-        )
+        recipe = dataclasses.replace(recipe, person=self.person, rows_per_person=self.most)
         key = fingerprint(
             self.private.key,
             [file.key for file in self.public],
@@ -203,7 +197,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         brought.list_lines(problems)
         return
     try:
-        rows, makers = answers.rows((frame, sources), columns, recipe)
+        rows, makers = answers.rows((frame, sources), recipe)
     except Cancelled as stopped:
         brought.verdict(reports.refusal_report(stopped))
         st.button(**local.element("upload-check"), on_click=memory.forget, args=(memory.FILES,))
@@ -262,7 +256,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     brought.list_notes(notes)
     brought.use_button(
         _keep,
-        (answers, columns, recipe, public_name or PART),
+        (answers, recipe, public_name or PART),
         is_ready=bool(sources or public_name),
     )
     brought.preview(rows, report)
@@ -289,9 +283,9 @@ def has_questions(private: File) -> bool:
     return persons.person_column(frame) is not None or not is_plain
 
 
-def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
+def _keep(answers: Answers, recipe: Recipe, public: str) -> None:
     with failures.note_refusal("The rows could not be stored"):
-        rows, makers = answers.rows(answers.tables(), columns, recipe)
+        rows, makers = answers.rows(answers.tables(), recipe)
         made_up = (
             functools.partial(raw.made_up, rows),
             brought.MADE_UP_FOR.format(Path(answers.private.name).name),
@@ -477,8 +471,9 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
     categories: dict[str, tuple[str, ...]] = {}
     fills: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
-    for column in columns:
-        if column.name in left_out or column.kind in (encoding.TEXT, *encoding.ADVICE):
+    used = tuple(column for column in columns if column.name not in left_out)
+    for column in used:
+        if column.kind in (encoding.TEXT, *encoding.ADVICE):
             continue
         if column.kind in encoding.OF_WORDS:
             words = _answer(column.name, "its words, with commas between them", "word, other word")
@@ -495,7 +490,7 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
             ranges[column.name] = (numbers[0], numbers[1])
         if len(numbers) == 3:
             fills[column.name] = numbers[2]
-    return Recipe(label, tuple(left_out), categories, fills, ranges)
+    return Recipe(label, tuple(left_out), categories, fills, ranges, used)
 
 
 def _answer(name: str, hint: str, example: str) -> str:
