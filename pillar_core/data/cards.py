@@ -202,6 +202,12 @@ def card_of(
     )
 
 
+def listed_members(family: str) -> list[str]:
+    """The members of a family of which `sets/facts.toml` says something."""
+    names = (name.split(":", 1) for name in toml_tables(FACTS) if name.startswith(f"{family}:"))
+    return [member for _, member in names if member != "*"]
+
+
 DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard, home="pillar_core.data")
 
 

@@ -99,9 +99,9 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     for name in (roles.label, roles.person, roles.text, *roles.leave_out):
         if name is not None and name not in frame.columns:
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
-    notes = [] if not roles and not public_tables else [*frames.notes_of(frame), *found]
     if not roles and not public_tables:
         return plain_features(frame, name=Path(title).stem, encoder=roles.encoder or texts.NAME)
+    notes = [*frames.notes_of(frame), *found]
     if written is None:
         recipe, more = learnt_recipe(frame, roles, public_tables[0] if public_tables else None)
         notes += more
@@ -469,10 +469,7 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
     words = [
-        name
-        for name in names
-        if tables.is_text(frame[name])
-        and all(isinstance(cell, str) for cell in frame[name].dropna())
+        name for name in names if pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
     ]
     of_words = encoding.columns_of(frame[words], "")
     found = [column.name for column in of_words if column.kind == encoding.TEXT]
@@ -553,12 +550,8 @@ def _table(source: Any, *names: str | None) -> tuple[pd.DataFrame, str]:
         frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(
             drop=True
         )
-        notes: list[str] = []
-        notes += (
-            []
-            if pd.api.types.is_integer_dtype(source.index) and source.index.name is None
-            else [frames.INDEX_LEFT_OUT]
-        )
+        is_plain = pd.api.types.is_integer_dtype(source.index) and source.index.name is None
+        notes = [] if is_plain else [frames.INDEX_LEFT_OUT]
         frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
         frame.attrs["notes"] = notes
         return frame, "table"
