@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.backbones.cards import Encoder
+from pillar_core.backbones.cards import Encoder, Work
+from pillar_core.backbones.names import address
 from pillar_core.backbones.preparing import Preparing
+from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, SettingError
 from pillar_core.threads import asked_threads, idle_cores, usable_cores
@@ -85,6 +87,20 @@ def encoder(
             )
 
     return Encoder(encode, notes, (ready, preparing))
+
+
+def filled(
+    name: str, work: Work, network: "torch.nn.Module", preparing: Preparing, *, title: str
+) -> Encoder:
+    """The encoder of a network with the weights and the precision that the backbone `name` has.
+
+    Raises SettingError: no weights. DataError: weights of another network than `title` says.
+    """
+    if work.weights is None:
+        raise SettingError(f"the backbone {name} needs its weights.")
+    notes = fill(network, work.weights, title=title)
+    precision = address(name).precision
+    return encoder(network, preparing, device=work.device, precision=precision, notes=notes)
 
 
 def pool(answer: Any, *, n: int) -> Array:

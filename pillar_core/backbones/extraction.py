@@ -34,7 +34,7 @@ from pillar_core.store.codec import UNREADABLE
 from pillar_core.store.entry import make_private
 from pillar_core.store.files import try_lock, waiting_for, writable, write_whole
 from pillar_core.threads import using
-from pillar_core.types import Dataset, Progress, StopRequested
+from pillar_core.types import Dataset, Progress, StopRequested, ignore_progress
 
 ABANDONED_SECONDS = 14 * 86_400.0
 _BATCH = "{:012}.npy"
@@ -134,9 +134,10 @@ class _Plan:
     dataset: Dataset
     backbone: Backbone
     work: Work
+    device: str
     batch_size: int
-    progress: Progress
-    cancelled: StopRequested
+    progress: Progress = ignore_progress
+    cancelled: StopRequested = lambda: False
     notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -154,6 +155,13 @@ class _Plan:
             parts.append(self.dataset.x_test[max(0, start - n_train) : stop - n_train])
         batch: Array = np.concatenate(parts) if len(parts) > 1 else parts[0]
         return batch
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Those whose features will do: the one asked for, or with "auto" any, so that a GPU's
+        features serve elsewhere."""
+        others = DEVICES if self.device == "auto" else ()
+        return tuple(dict.fromkeys((self.work.device, *others)))
 
     def key(self, device: str) -> str:
         """The name of the features of this device in the store; it begins with that of the
@@ -192,7 +200,7 @@ def extract(
     if not plan.backbone.is_kept:
         encode, x_test = plan.backbone.open(plan.backbone.name, plan.work).encode, dataset.x_test
         return encode(dataset.x_train), None if x_test is None else encode(x_test), ()
-    stored = _load_stored(plan, device)
+    stored = _load_stored(plan)
     if stored is not None:
         return stored
     root, key = store.default().root, plan.key(plan.work.device)
@@ -204,7 +212,7 @@ def extract(
         plan.progress(n_done, plan.total, "another process extracts these features")
 
     with lock_folder(root, key, wait=wait) as folder:
-        return _load_stored(plan, device) or _extract_missing(plan, key, Journal(folder))
+        return _load_stored(plan) or _extract_missing(plan, key, Journal(folder))
 
 
 def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
@@ -220,7 +228,7 @@ def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
     return (
         not plan.backbone.is_kept
         or ships
-        or any(cache.has("arrays", plan.key(name)) for name in _acceptable(plan, device))
+        or any(cache.has("arrays", plan.key(name)) for name in plan.devices)
     )
 
 
@@ -236,9 +244,7 @@ def to_ship(
     plan.progress = progress or plan.progress
     key = plan.key(plan.work.device)
     with lock_folder(store.default().root, key, wait=lambda done: None) as folder:
-        features = _load_stored(plan, "cpu", ships=False) or _extract_missing(
-            plan, key, Journal(folder)
-        )
+        features = _load_stored(plan, ships=False) or _extract_missing(plan, key, Journal(folder))
     return plan.key(shipped.DEVICE), shipped.pack_features(
         np.concatenate([part for part in features[:2] if part is not None])
     )
@@ -275,23 +281,11 @@ def _plan_of(
             f" Choose {advice}."
         )
     work = Work(file, chosen_device(kind))
-    return _Plan(
-        dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False
-    )
-
-
-def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
-    """Devices whose features will do: the one asked for, or with "auto" any, so that a GPU's
-    features serve elsewhere."""
-    return (
-        (plan.work.device, *(name for name in DEVICES if name != plan.work.device))
-        if device == "auto"
-        else (plan.work.device,)
-    )
+    return _Plan(dataset, chosen, work, kind, int(size or 1))
 
 
 def _load_stored(
-    plan: _Plan, device: str, *, ships: bool = True
+    plan: _Plan, *, ships: bool = True
 ) -> tuple[Array, Array | None, tuple[str, ...]] | None:
     payload = store.default().get_bytes(plan.key(shipped.DEVICE)) if ships else None
     if payload is not None:
@@ -301,7 +295,7 @@ def _load_stored(
             None if plan.dataset.x_test is None else rows[n_train:],
             (shipped.NOTE,),
         )
-    for kind in _acceptable(plan, device):
+    for kind in plan.devices:
         arrays = store.default().get_arrays(plan.key(kind), mmap=True)
         if arrays is not None:
             train = np.array(arrays["x_train"], dtype=np.float32)

@@ -8,7 +8,6 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import (
     BACKBONES,
     Backbone,
@@ -17,7 +16,7 @@ from pillar_core.backbones.cards import (
     card_of,
     card_with_options,
 )
-from pillar_core.backbones.devices import encoder
+from pillar_core.backbones.devices import filled
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.backbones.weights import hub_file
@@ -32,14 +31,12 @@ _MEAN, _STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27
 
 
 def _open(name: str, work: Work) -> Encoder:
-    if work.weights is None:
-        raise SettingError(f"the backbone {name} needs its weights.")
     spot = address(name)
-    network = _open_clip().create_model(spot.model).visual
-    notes = files.fill(network, work.weights, title=f"the image half of {spot.base}")
-    return encoder(
-        network, _preparing(name), device=work.device, precision=spot.precision, notes=notes
+    network, title = (
+        _open_clip().create_model(spot.model).visual,
+        f"the image half of {spot.base}",
     )
+    return filled(name, work, network, _preparing(name), title=title)
 
 
 def _preparing(name: str) -> Preparing:

@@ -106,11 +106,7 @@ def _mirror_padding(
     """`images` continued by their mirror image, the border pixel repeated, however small they
     are."""
     rows, columns = (
-        torch.from_numpy(
-            np.abs(
-                (np.arange(-before, extent + after) + 0.5 + extent) % (2 * extent) - extent
-            ).astype(np.int64)
-        )
+        torch.from_numpy(np.pad(np.arange(extent), (before, after), mode="symmetric"))
         for before, extent, after in (
             (top, images.shape[-2], bottom),
             (left, images.shape[-1], right),

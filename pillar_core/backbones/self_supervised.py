@@ -6,7 +6,6 @@ their tensors alone; what wraps them is found and taken off, and every tensor of
 there (`weights.fill`).
 """
 
-from pillar_core.backbones import timm_models
 from pillar_core.backbones.cards import (
     BACKBONES,
     Backbone,
@@ -15,26 +14,19 @@ from pillar_core.backbones.cards import (
     card_of,
     card_with_options,
 )
-from pillar_core.backbones.devices import encoder
+from pillar_core.backbones.devices import filled
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import IMAGENET
+from pillar_core.backbones.timm_models import build_model
 from pillar_core.errors import SettingError, UnknownNameError
 
-FAMILY, ARCHITECTURE = "resnet50", "timm:resnet50"
+FAMILY = "resnet50"
+"""And timm's name of the architecture."""
 
 
 def _open(name: str, work: Work) -> Encoder:
-    if work.weights is None:
-        raise SettingError(f"the backbone {name} needs its weights.")
-    network, notes = timm_models.network(ARCHITECTURE, work.weights)
-    spot = address(name)
-    return encoder(
-        network,
-        IMAGENET.with_options(spot.options),
-        device=work.device,
-        precision=spot.precision,
-        notes=notes,
-    )
+    preparing = IMAGENET.with_options(address(name).options)
+    return filled(name, work, build_model(FAMILY, {}), preparing, title=f"timm:{FAMILY}")
 
 
 def _card(name: str) -> Backbone:

@@ -8,11 +8,9 @@ needs a network once. Options of the name prepare images or are arguments of the
 
 import functools
 import inspect
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import (
     BACKBONES,
     FACTS,
@@ -22,7 +20,7 @@ from pillar_core.backbones.cards import (
     card_of,
     card_with_options,
 )
-from pillar_core.backbones.devices import encoder
+from pillar_core.backbones.devices import filled
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.backbones.weights import hub_file
@@ -44,32 +42,6 @@ LINKABLE = (
 """Arguments of models that are numbers or words of timm, whoever says them."""
 
 
-def network(name: str, path: Path) -> "tuple[torch.nn.Module, tuple[str, ...]]":
-    """(the model that `name` says, without its classifier, its weights from `path`; what was
-    decided, in words).
-
-    Raises UnknownNameError: timm has no such model. SettingError: an argument that the model does
-    not take. DataError: weights of another model. MissingDependencyError: timm is not installed.
-    """
-    spot = address(name)
-    model = build_model(spot.model, spot.arguments)
-    return model, files.fill(model, path, title=spot.base)
-
-
-def check_arguments(names: Iterable[str]) -> None:
-    """Refuses what timm would load from: arguments of `create_model` itself, such as
-    checkpoint_path, and not of the model.
-
-    Raises SettingError: one of them.
-    """
-    refused = set(names) & (set(inspect.signature(_timm().create_model).parameters) - {"kwargs"})
-    if refused:
-        raise SettingError(
-            f"{', '.join(sorted(refused))} is no argument of a model; a file of weights is"
-            " weights=FILE."
-        )
-
-
 def preparing_of(name: str) -> Preparing:
     """How timm prepares images for the model, with the changes that the name asks for."""
     spot = address(name)
@@ -89,22 +61,25 @@ def preparing_of(name: str) -> Preparing:
 
 
 def _open(name: str, work: Work) -> Encoder:
-    if work.weights is None:
-        raise SettingError(f"the backbone {name} needs its weights.")
-    model, notes = network(name, work.weights)
-    return encoder(
-        model,
-        preparing_of(name),
-        device=work.device,
-        precision=address(name).precision,
-        notes=notes,
-    )
+    spot = address(name)
+    model = build_model(spot.model, spot.arguments)
+    return filled(name, work, model, preparing_of(name), title=spot.base)
 
 
 def build_model(model: str, arguments: Mapping[str, Any], *, num_classes: int = 0) -> Any:
-    """timm's model with random weights. Raises as `network`, but for the weights."""
+    """timm's model with random weights, without its classifier unless `num_classes` says so.
+
+    Raises UnknownNameError: timm has no such model. SettingError: an argument that the model does
+    not take. MissingDependencyError: timm is not installed.
+    """
     _facts(model)
-    check_arguments(arguments)
+    # Arguments of `create_model` itself, such as checkpoint_path, name files that it would load.
+    parameters = inspect.signature(_timm().create_model).parameters
+    if refused := set(arguments) & (set(parameters) - {"kwargs"}):
+        raise SettingError(
+            f"{', '.join(sorted(refused))} is no argument of a model; a file of weights is"
+            " weights=FILE."
+        )
     try:
         return _timm().create_model(model, pretrained=False, num_classes=num_classes, **arguments)
     except (TypeError, ValueError, RuntimeError, KeyError, AssertionError) as error:

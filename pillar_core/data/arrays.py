@@ -158,7 +158,7 @@ def decode_text(value: Any) -> Any:
 
 
 def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
-    values = [decode_text(value) for value in array.tolist()]
+    values = np.fromiter(map(decode_text, array.tolist()), dtype=object)
     missing = np.array(
         [
             value is None or value == "" or (isinstance(value, float) and np.isnan(value))
@@ -166,30 +166,16 @@ def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
         ],
         dtype=bool,
     )
-    present = [value for value, gap in zip(values, missing, strict=True) if not gap]
+    present = values[~missing]
     if all(isinstance(value, str) for value in present):
-        return (
-            Plain(
-                np.array(
-                    ["" if gap else value for value, gap in zip(values, missing, strict=True)],
-                    dtype=str,
-                ),
-                missing,
-            ),
-            [],
-        )
+        return Plain(np.where(missing, "", values).astype(str), missing), []
     if all(isinstance(value, int | float | np.number) for value in present):
-        small = [
+        numbers = np.full(len(values), np.nan)
+        numbers[~missing] = [
             np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value
-            for value in values
+            for value in present
         ]
-        return _from_floats(
-            np.array(
-                [np.nan if gap else value for value, gap in zip(small, missing, strict=True)],
-                dtype=float,
-            ),
-            name,
-        )
+        return _from_floats(numbers, name)
     kinds = sorted({type(value).__name__ for value in present})
     return None, [f"{name} must hold words or numbers, not both; got {', '.join(kinds)}."]
 
@@ -219,20 +205,6 @@ def features(
 
     Raises DataError: everything that is wrong, one line each, with row numbers.
     """
-    return check(x_train, y_train, x_test, y_test, classes)
-
-
-def check(
-    x_train: Any,
-    y_train: Any,
-    x_test: Any = None,
-    y_test: Any = None,
-    classes: Sequence[Any] | None = None,
-    *,
-    is_divided_later: bool = False,
-) -> FeatureSet:
-    """As `features`. is_divided_later: the caller sets test rows apart, so that absent ones are no
-    note."""
     train, problems = matrix(x_train, "x_train")
     test, more = (None, []) if x_test is None else matrix(x_test, "x_test")
     problems += more
@@ -250,7 +222,7 @@ def check(
     problems += more
     if not all(is_text(name) for name in names):
         problems.append("a class name holds half a sign (a lone surrogate); write it as text.")
-    if x_test is None and not is_divided_later:
+    if x_test is None:
         notes.append(NO_TEST)
     if problems or train is None:
         raise DataError(*problems)

@@ -106,6 +106,11 @@ class Recipe:
     encoder: Mapping[str, Any] = dataclasses.field(default_factory=lambda: texts.IDENTITY)
     centres: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
+    @property
+    def text(self) -> str | None:
+        """The column of texts."""
+        return next((column.name for column in self.columns if column.kind == TEXT), None)
+
 
 def columns_of(
     frame: pd.DataFrame, label: str, *, public: pd.DataFrame | None = None, text: str | None = None
@@ -141,19 +146,12 @@ def columns_of(
 def learn_recipe(
     public: pd.DataFrame, columns: Sequence[Column], *, label: str, left_out: Sequence[str]
 ) -> Recipe:
-    """The recipe that public rows give: their words are the categories, their medians fill gaps and
-    are taken off large numbers.
+    """The recipe that public rows with these columns give: their words are the categories, their
+    medians fill gaps and are taken off large numbers.
 
-    Raises DataError: the public rows lack a column, or hold cells that are no numbers in one of
-    numbers.
+    Raises DataError: the public rows hold cells that are no numbers in a column of numbers.
     """
     used = _used_columns(columns, left_out)
-    absent = [column.name for column in used if column.name not in public.columns]
-    if absent:
-        raise DataError(
-            f"the public rows lack the columns {join(absent)}: bring them with the same columns, or"
-            " leave these out."
-        )
     words = {
         column.name: tuple(sorted(set(_words(public[column.name])) - {""}))
         for column in used
@@ -174,7 +172,7 @@ def learn_recipe(
         for name, median in medians.items()
         if np.nanmax(np.abs(numbers[name]), initial=0) > cells.LARGEST_APART
     }
-    return Recipe(label, tuple(left_out), words, medians, centres=large)
+    return Recipe(label, tuple(left_out), words, medians, columns=used, centres=large)
 
 
 def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
@@ -210,21 +208,20 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
     return problems
 
 
-def width(columns: Sequence[Column], recipe: Recipe) -> int:
+def width(recipe: Recipe) -> int:
     """How many columns of numbers `encode_columns` makes."""
-    used = _used_columns(columns, recipe.left_out)
     return sum(
         (
             texts.width_of(recipe.encoder)
             if column.kind == TEXT
             else len(recipe.categories.get(column.name, [column]))
         )
-        for column in used
+        for column in recipe.columns
     )
 
 
 def encode_columns(
-    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, *, is_trained_on: bool = False
+    frame: pd.DataFrame, recipe: Recipe, *, is_trained_on: bool = False
 ) -> tuple[Array, tuple[str, ...]]:
     """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, less their
     centre, words as one column a category, a text as what `texts.blocks` makes of it alone.
@@ -236,7 +233,7 @@ def encode_columns(
     """
     parts: list[Array] = []
     names = []
-    for column in _used_columns(columns, recipe.left_out):
+    for column in recipe.columns:
         name = column.name
         if name not in frame.columns:
             raise DataError(
@@ -324,47 +321,40 @@ def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, 
     )
 
 
-def private_parts(
-    frame: pd.DataFrame,
-    columns: Sequence[Column],
-    recipe: Recipe,
-    *,
-    person: str | None = None,
-    most: int = 1,
-    by_coin: bool = False,
-) -> Parts:
+def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False) -> Parts:
     """The private table through a recipe; without a column split, a stratified fifth becomes the
     test rows.
 
-    person: the column that says whose the rows are, where `first_rows` kept up to `most` of each.
+    Of each person, where the recipe names their column, `first_rows` kept as many rows as it says.
     Names are replaced by numbers. by_coin: see `tables.partition`.
 
     Raises DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
-    x, names = encode_columns(frame, columns, recipe, is_trained_on=True)
+    x, names = encode_columns(frame, recipe, is_trained_on=True)
     notes = [
         f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.",
-        *unknown_word_notes(frame, columns, recipe),
+        *unknown_word_notes(frame, recipe),
     ]
-    centred = [
-        name for name in recipe.centres if name in frame.columns and name not in recipe.left_out
-    ]
+    centred = [column.name for column in recipe.columns if column.name in recipe.centres]
     notes += (
         [f"{CENTRED}: {join(f'{recipe.centres[name]:.15g} from {name!r}' for name in centred)}."]
         if centred
         else []
     )
-    beginnings = text_beginnings(frame, columns, recipe)
-    notes += text_notes(frame, columns, recipe, beginnings)
+    beginnings = text_beginnings(frame, recipe)
+    notes += text_notes(frame, recipe, beginnings)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
     classes = None if y is None else _classes(y, recipe)
-    of, side = None if person is None else frame[person].to_numpy(), find_column(frame, ("split",))
+    of = None if recipe.person is None else frame[recipe.person].to_numpy()
+    side = find_column(frame, ("split",))
     is_drawn = side is None or bool(frame.attrs.get("is_drawn"))
     by_coin = by_coin and is_drawn
     if by_coin and classes is None and y is not None:  # coins may leave a class without train rows
         classes, y = tuple(map(str, np.unique(y))), y.astype(str)
     train, test = partition(frame, side, y, notes, persons=of, by_coin=by_coin)
-    persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
+    persons = (
+        None if of is None else persons_of(of[train], recipe.rows_per_person, n_rows=len(train))
+    )
     x_train, x_test = (scratch.take_rows(x, rows) if len(rows) else None for rows in (train, test))
     sides = (
         x_train,
@@ -385,18 +375,18 @@ def private_parts(
     return Parts(*sides, classes, tuple(notes), **more)
 
 
-def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> Parts:
+def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Parts:
     """A public table through the same recipe: all its rows, labelled where it has the label column.
 
     Raises DataError: as `encode_columns`; labels that are none.
     """
-    x, names = encode_columns(frame, columns, recipe)
+    x, names = encode_columns(frame, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    beginnings = text_beginnings(frame, columns, recipe)
+    beginnings = text_beginnings(frame, recipe)
     notes = (
-        *misfit_notes(frame, columns, recipe),
-        *unknown_word_notes(frame, columns, recipe),
-        *text_notes(frame, columns, recipe, beginnings),
+        *misfit_notes(frame, recipe),
+        *unknown_word_notes(frame, recipe),
+        *text_notes(frame, recipe, beginnings),
     )
     return Parts(
         x,
@@ -404,13 +394,6 @@ def public_parts(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe)
         notes=notes,
         names=names,
         texts=beginnings,
-    )
-
-
-def text_column(columns: Sequence[Column], left_out: Sequence[str] = ()) -> str | None:
-    """The column of texts that is used."""
-    return next(
-        (column.name for column in _used_columns(columns, left_out) if column.kind == TEXT), None
     )
 
 
@@ -438,23 +421,19 @@ def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
     return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 
-def text_beginnings(
-    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe
-) -> tuple[str, ...]:
+def text_beginnings(frame: pd.DataFrame, recipe: Recipe) -> tuple[str, ...]:
     """How the text of each row begins; () without texts."""
-    name = text_column(columns, recipe.left_out)
-    return () if name is None else tuple(texts.clean(text)[:BEGINNING] for text in frame[name])
+    cells = () if recipe.text is None else frame[recipe.text]
+    return tuple(texts.clean(text)[:BEGINNING] for text in cells)
 
 
-def text_notes(
-    frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe, beginnings: Sequence[str]
-) -> list[str]:
+def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -> list[str]:
     """How a text became numbers, and how many texts are empty or too long to be read whole."""
-    if (name := text_column(columns, recipe.left_out)) is None:
+    if (name := recipe.text) is None:
         return []
     made = f"{texts.width_of(recipe.encoder)} numbers through {recipe.encoder['name']}"
     notes = [f"Column {name!r} holds texts: each became {made}, from its own words alone."]
-    if len(_used_columns(columns, recipe.left_out)) > 1:
+    if len(recipe.columns) > 1:
         notes.append(
             "The numbers of a text share one scale: together they count as much as all other"
             " columns."
@@ -502,9 +481,9 @@ def split_off_public(
     All rows of one person, whom the column `person` names, are on one side.
     Raises DataError: labels that are none.
     """
-    y = labels_of(frame[label])
+    y, split = labels_of(frame[label]), find_column(frame, ("split",))
     of = None if person is None else frame[person].to_numpy()
-    train, test = partition(frame, find_column(frame, ("split",)), y, [], persons=of)
+    train, test = partition(frame, split, y, [], persons=of)
     persons = None if of is None else of[train]
     private, public = stratify(
         np.unique(y[train], return_inverse=True)[1],
@@ -516,10 +495,8 @@ def split_off_public(
     sides = np.full(len(frame), "train")
     sides[test] = "test"
     rows = np.sort(np.concatenate([train[private], test]))
-    named = frame.drop(columns=[name for name in [find_column(frame, ("split",))] if name]).assign(
-        split=sides
-    )
-    named.attrs["is_drawn"] = find_column(frame, ("split",)) is None
+    named = (frame if split is None else frame.drop(columns=split)).assign(split=sides)
+    named.attrs["is_drawn"] = split is None
     return named.iloc[rows].reset_index(drop=True), named.iloc[train[public]].drop(
         columns="split"
     ).reset_index(drop=True)
@@ -556,24 +533,22 @@ def identifier_notes(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     )
 
 
-def unknown_word_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+def unknown_word_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
     """A note that counts, by column, the cells with words that are no category."""
     counts = {}
-    for column in _used_columns(columns, recipe.left_out):
-        if column.name in recipe.categories:
-            words = _words(frame[column.name], recipe.categories[column.name])
-            counts[column.name] = int(
-                (~np.isin(words, ("", *recipe.categories[column.name]))).sum()
-            )
+    for name in (column.name for column in recipe.columns):
+        if categories := recipe.categories.get(name):
+            words = _words(frame[name], categories)
+            counts[name] = int((~np.isin(words, ("", *categories))).sum())
     cells = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
     return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
 
 
-def misfit_notes(frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+def misfit_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
     """A note on the columns of public rows that do not fit the ranges that were stated, of which
     more than `MISFIT` of the numbers lie outside."""
     said = []
-    for name in (column.name for column in columns if column.name in recipe.ranges):
+    for name in (column.name for column in recipe.columns if column.name in recipe.ranges):
         low, high = recipe.ranges[name]
         values = _numbers(frame[name])
         values = values[np.isfinite(values)]
@@ -613,9 +588,9 @@ def replaced_cell_notes(
     return [f"{note}: {join(some)}." for note, some in cells.items() if some]
 
 
-def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:
+def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> tuple[Column, ...]:
     without = frozenset(left_out)
-    return [column for column in columns if column.name not in without]
+    return tuple(column for column in columns if column.name not in without)
 
 
 def _kind(name: str, column: pd.Series) -> str:

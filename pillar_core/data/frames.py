@@ -241,9 +241,7 @@ def _names_columns(lines: list[str], separator: str) -> bool:
 def _lines_of(content: io.BytesIO | Path, how: dict[str, Any]) -> Iterator[Iterator[pd.DataFrame]]:
     """The lines of a file in which nothing stands between cells, a text each, some thousand at a
     time."""
-    stream: Any = (
-        content.open("rb") if isinstance(content, Path) else io.BytesIO(content.getvalue())
-    )
+    stream = _open(content, is_packed=False)
     with io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace") as text:
         lines = itertools.islice(text, how["skiprows"], None)
         pieces = iter(lambda: [line.strip() or None for line in itertools.islice(lines, PIECE)], [])
@@ -266,15 +264,17 @@ def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
     return content
 
 
+def _open(content: io.BytesIO | Path, *, is_packed: bool) -> Any:
+    """The bytes of a text from its start on, unpacked."""
+    source = content if isinstance(content, Path) else io.BytesIO(content.getvalue())
+    if is_packed:
+        return gzip.open(source)
+    return source.open("rb") if isinstance(source, Path) else source
+
+
 def _start(content: io.BytesIO | Path, ending: str) -> bytes:
     """The first bytes of a text, unpacked: `SAMPLE`, or as many times that as two lines take."""
-    with contextlib.ExitStack() as stack:
-        stream: Any = (
-            stack.enter_context(content.open("rb"))
-            if isinstance(content, Path)
-            else _rewound(content)
-        )
-        stream = gzip.GzipFile(fileobj=stream) if ending.endswith(".gz") else stream
+    with _open(content, is_packed=ending.endswith(".gz")) as stream:
         start = more = bytes(stream.read(SAMPLE))
         while len(more) >= SAMPLE and len(start.splitlines()) < FEWEST_LINES:
             start += (more := stream.read(len(start)))
@@ -355,14 +355,8 @@ def _has_header(rows: list[list[str]]) -> bool:
 
 def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
     """How to read a text whose rows have empty cells beyond the header."""
-    with contextlib.ExitStack() as stack:
-        stream: Any = (
-            stack.enter_context(content.open("rb"))
-            if isinstance(content, Path)
-            else _rewound(content)
-        )
-        stream = gzip.GzipFile(fileobj=stream) if how["compression"] else stream
-        text = io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace", newline="")
+    stream = _open(content, is_packed=how["compression"] is not None)
+    with io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace", newline="") as text:
         lines = csv.reader(text, delimiter=how["sep"], skipinitialspace=True)
         rows = (row for row in itertools.islice(lines, how["skiprows"], None) if row)
         header = how["names"] or next(rows, [])
@@ -371,8 +365,6 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
             widest = max(widest, len(row))
             if any(cell.strip() for cell in row[len(header) :]):
                 unnamed.append(number)
-        if isinstance(content, io.BytesIO) and not how["compression"]:
-            text.detach()
     if unnamed:
         raise DataError(
             f"{len(unnamed):,} rows have more cells than the header has names, {len(header)} (rows"

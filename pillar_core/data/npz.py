@@ -222,16 +222,10 @@ def _sparse(content: io.BytesIO | Path) -> Array:
     """(n, d) float32 rows of what scipy's `save_npz` wrote."""
     from scipy.sparse import load_npz
 
-    if isinstance(content, io.BytesIO):
-        content.seek(0)
-    try:
+    with _open_archive(content):
+        if isinstance(content, io.BytesIO):
+            content.seek(0)
         return as_array(load_npz(content))
-    except UNREADABLE as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(
-            f"the sparse matrix cannot be read ({error}): save it again with scipy.sparse.save_npz."
-        ) from error
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:

@@ -10,13 +10,15 @@ import numpy as np
 
 from pillar_core.data import arrays, files
 from pillar_core.data.images import loading as images
-from pillar_core.data.images.loading import checked_images
 from pillar_core.data.partition import SET_APART, with_drawn_test
 from pillar_core.data.parts import Parts, open_source, place_of
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset, FeatureSet, Progress, ignore_progress
 
+WITHOUT_LABELS = (
+    "A .npy file holds rows without labels. Give a pair (rows.npy, labels.npy) for both."
+)
 TEXT = "text"
 """What the column of a list of texts is called."""
 KINDS = (
@@ -90,25 +92,13 @@ def read_object(source: Any) -> Any:
         classes=_class_names(classes, y),
         names=tuple(map(str, names)) if is_named else None,
     )
+    return _checked(parts, name="images" if parts.holds_images else "rows")
+
+
+def _checked(parts: Parts, *, name: str) -> Dataset | FeatureSet:
     if parts.holds_images:
-        return checked_images(parts, name="images")
-    return with_drawn_test(files.checked_features(parts, name="rows"))
-
-
-def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
-    """The rows of a .npy file, which holds no labels. Raises DataError: no array, or one that holds
-    Python objects."""
-    parts = Parts(
-        array_of(content),
-        notes=(
-            "A .npy file holds rows without labels. Give a pair (rows.npy, arrays.npy) for both.",
-        ),
-    )
-    return (
-        checked_images(parts, name=name)
-        if parts.holds_images
-        else files.checked_features(parts, name=name)
-    )
+        return images.checked_images(parts, name=name)
+    return with_drawn_test(files.checked_features(parts, name=name))
 
 
 def array_of(values: Any) -> Any:
@@ -155,18 +145,16 @@ def read(
         return source
     place = source if isinstance(source, bytes) else place_of(source)
     name = Path(filename) if isinstance(place, bytes) else place
-    ending, dataset = name.suffix.lower(), None
+    ending = name.suffix.lower()
+    rows: Dataset | FeatureSet
     if ending == ".zip" or (isinstance(place, Path) and place.is_dir()):
-        dataset = images.read_images(place, filename=filename, progress=progress)
+        rows = images.read_images(place, filename=filename, progress=progress)
     elif ending == ".npz":
-        parts = files.read_parts(place, filename=filename, keys=keys)
-        if not parts.holds_images:
-            return with_drawn_test(files.checked_features(parts, name=name.stem))
-        dataset = images.checked_images(parts, name=name.stem)
-    if dataset is not None:
-        return dataclasses.replace(
-            dataset, test_drawn=dataset.test_drawn or SET_APART in dataset.notes
+        rows = _checked(files.read_parts(place, filename=filename, keys=keys), name=name.stem)
+    elif ending == ".npy":
+        rows = _checked(
+            Parts(array_of(open_source(place)), notes=(WITHOUT_LABELS,)), name=name.stem
         )
-    if ending == ".npy":
-        return read_array(open_source(place), name=name.stem)
-    return files.read_features(place, filename=filename)
+    else:
+        return files.read_features(place, filename=filename)
+    return dataclasses.replace(rows, test_drawn=rows.test_drawn or SET_APART in rows.notes)

@@ -18,6 +18,7 @@ Rows = TypeVar("Rows", bound=FeatureSet | Dataset)
 SET_APART = (
     "No rows are named as test rows: a stratified fifth became them (the same fifth every time)."
 )
+SOURCE_HAS_NONE = "The source has no test rows: a stratified fifth was set apart."
 BY_COIN_NOTE = (
     "No rows are named as test rows: a secret coin of each row, or of each person, made about a"
     " fifth of them test rows."
@@ -104,17 +105,13 @@ def _sides_of(data: FeatureSet | Dataset, train: Array, test: Array) -> dict[str
 def with_drawn_test(data: FeatureSet) -> FeatureSet:
     """`data` with a stratified fifth of its train rows as test rows, the same every time, where it
     has labels and no test rows."""
-    if data.y_train is None or data.x_test is not None:
+    divided = with_test_rows(data, seed=0, name="table", note=SET_APART)
+    x_test, y = divided.x_test, divided.y_train
+    if divided is data or x_test is None or y is None:
         return data
-    persons = data.persons
-    train, test = stratify(
-        data.y_train, seed=0, name="table", persons=None if persons is None else persons.of
-    )
-    if not len(test) or len(np.unique(data.y_train[train])) < data.n_classes:
+    if not len(x_test) or len(np.unique(y)) < data.n_classes:
         return data
-    notes = tuple(note for note in data.notes if note != NO_TEST)
-    rows = _sides_of(data, train, test) | {"persons": persons and persons.at(train)}
-    return dataclasses.replace(data, **rows, notes=(*notes, SET_APART), test_drawn=True)
+    return dataclasses.replace(divided, test_drawn=True)
 
 
 def without_drawn_test(data: Rows) -> Rows:
@@ -138,13 +135,18 @@ def without_drawn_test(data: Rows) -> Rows:
     )
 
 
-def with_test_rows(data: Dataset, *, seed: int) -> Dataset:
-    """`data` with a stratified fifth of its train rows as its test rows, and a note that says so.
-
-    Raises DataError: the rows have no labels.
-    """
-    if data.y_train is None:
-        raise DataError(f"the table {data.name} has no labels.")
-    train, test = stratify(data.y_train, seed=seed, name=data.name)
-    notes = (*data.notes, "The source has no test rows: a stratified fifth was set apart.")
-    return dataclasses.replace(data, **_sides_of(data, train, test), notes=notes)
+def with_test_rows(data: Rows, *, seed: int, name: str = "", note: str = SOURCE_HAS_NONE) -> Rows:
+    """`data` with a stratified fifth of its train rows as its test rows, and a note that says so,
+    where it has labels and no test rows. seed, name: see `stratify` (default: the data's name)."""
+    if data.y_train is None or data.x_test is not None:
+        return data
+    persons = data.persons
+    train, test = stratify(
+        data.y_train,
+        seed=seed,
+        name=name or data.name,
+        persons=None if persons is None else persons.of,
+    )
+    notes = (*(other for other in data.notes if other != NO_TEST), note)
+    sides = _sides_of(data, train, test) | {"persons": persons and persons.at(train)}
+    return dataclasses.replace(data, **sides, notes=notes)

@@ -90,7 +90,7 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     """
     written = None if roles.recipe is None else recipes.recipe_of(roles.recipe)
     person = roles.person or (written.person if written else None)
-    text = roles.text or (encoding.text_column(written.columns) if written else None)
+    text = roles.text or (written.text if written else None)
     frame, title = _table(source, person, text)
     roles, found = (roles, []) if written else _with_text(frame, roles)
     if found:
@@ -100,9 +100,9 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     for name in (roles.label, roles.person, roles.text, *roles.leave_out):
         if name is not None and name not in frame.columns:
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
-    notes = [] if not roles and not public_tables else [*frames.notes_of(frame), *found]
     if not roles and not public_tables:
         return plain_features(frame, name=Path(title).stem, encoder=roles.encoder or texts.NAME)
+    notes = [*frames.notes_of(frame), *found]
     if written is None:
         recipe, more = learnt_recipe(frame, roles, public_tables[0] if public_tables else None)
         notes += more
@@ -112,7 +112,7 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
                 f"the recipe's label is {written.label!r}; got {roles.label!r}. Write a recipe for"
                 " each label."
             )
-        if roles.text not in (None, encoding.text_column(written.columns)):
+        if roles.text not in (None, written.text):
             raise DataError(
                 f"the recipe reads no texts from the column {roles.text!r}: write a recipe with"
                 f" --text {roles.text}."
@@ -162,9 +162,8 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     Raises DataError: a table that cannot be read, or lacks a column.
     """
     recipe = recipes.recipe_of(private.recipe or {})
-    text = encoding.text_column(recipe.columns)
-    frame, title = _table(source, recipe.person, text)
-    frame = encoding.with_text_column(frame, text)
+    frame, title = _table(source, recipe.person, recipe.text)
+    frame = encoding.with_text_column(frame, recipe.text)
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
     return public_features(
         frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ()
@@ -237,7 +236,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or
     words among numbers.
     """
-    text, names = encoding.text_column(recipe.columns), [column.name for column in recipe.columns]
+    text, names = recipe.text, [column.name for column in recipe.columns]
     frame = encoding.with_text_column(_table(source, text)[0], text)
     if absent := [name for name in names if name not in frame.columns]:
         raise DataError(
@@ -259,7 +258,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
         for column in columns
         if column.gaps and column.name not in recipe.categories and column.name not in recipe.fills
     ]
-    x, _ = encoding.encode_columns(frame, columns, recipe)
+    x, _ = encoding.encode_columns(frame, recipe)
     if unfilled:
         columns_text = join(f"{column.name} ({column.gaps:,})" for column in unfilled)
         raise DataError(
@@ -267,7 +266,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
             " there: fill them."
         )
     replaced = encoding.replaced_cell_notes(frame, columns, recipe)
-    return x, (*notes, *encoding.unknown_word_notes(frame, columns, recipe), *replaced)
+    return x, (*notes, *encoding.unknown_word_notes(frame, recipe), *replaced)
 
 
 def learnt_recipe(
@@ -332,7 +331,6 @@ def learnt_recipe(
             else []
         )
         raise DataError(*problems, *way_on)
-    used = tuple(column for column in columns if column.name not in left_out)
     notes += (
         [
             "Left out, as public rows show them:"
@@ -341,7 +339,7 @@ def learnt_recipe(
         if aside
         else []
     )
-    return dataclasses.replace(recipe, columns=used, person=roles.person), notes
+    return dataclasses.replace(recipe, person=roles.person), notes
 
 
 def template(
@@ -413,9 +411,7 @@ def private_features(
     columns = encoding.count_gaps(frame, recipe.columns)
     if problems := encoding.problems_of(columns, recipe, is_scaled=True):
         raise DataError(*problems, WAYS)
-    parts = encoding.private_parts(
-        frame, columns, recipe, person=recipe.person, most=recipe.rows_per_person, by_coin=by_coin
-    )
+    parts = encoding.private_parts(frame, recipe, by_coin=by_coin)
     features = files.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
     return dataclasses.replace(features, recipe=form)
@@ -426,7 +422,7 @@ def public_features(
 ) -> FeatureSet:
     """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises
     DataError: as `encoding.public_parts`."""
-    parts = encoding.public_parts(_without_gaps(frame, recipe), recipe.columns, recipe)
+    parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = files.checked_features(parts, name=name)
     names = {column.name: column for column in recipe.columns}
     is_ordered = [name for name in frame.columns if name in names] == list(names)
@@ -476,10 +472,7 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
     words = [
-        name
-        for name in names
-        if tables.is_text(frame[name])
-        and all(isinstance(cell, str) for cell in frame[name].dropna())
+        name for name in names if pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
     ]
     of_words = encoding.columns_of(frame[words], "")
     found = [column.name for column in of_words if column.kind == encoding.TEXT]
@@ -560,12 +553,8 @@ def _table(source: Any, *names: str | None) -> tuple[pd.DataFrame, str]:
         frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(
             drop=True
         )
-        notes: list[str] = []
-        notes += (
-            []
-            if pd.api.types.is_integer_dtype(source.index) and source.index.name is None
-            else [frames.INDEX_LEFT_OUT]
-        )
+        is_plain = pd.api.types.is_integer_dtype(source.index) and source.index.name is None
+        notes = [] if is_plain else [frames.INDEX_LEFT_OUT]
         frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
         frame.attrs["notes"] = notes
         return frame, "table"

@@ -35,11 +35,27 @@ _READY: list[subprocess.Popen[bytes]] = []
 """The process that will read the next file: its imports take longer than most files."""
 
 
-class Reading:
+class Task:
+    """What a thread makes. `share` of it is done, as `said`; `is_stopped` where somebody stopped
+    it."""
+
+    def __init__(self, said: str, make: Callable[[], Any]) -> None:
+        self.share, self.is_stopped, self.said = 0.0, False, said
+        self._outcome = _in_thread(make)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it ended within so many seconds."""
+        return bool(wait([self._outcome], seconds).done)
+
+    def stop(self) -> None:
+        """Ends it as soon as it looks; there are then no rows."""
+        self.is_stopped = True
+
+
+class Reading(Task):
     """A file that a process reads, or has read: an upload's bytes, or what lies at the path `name`.
 
     as_written: columns of a table that stay text. keys: of rows and labels in a npz.
-    `share` of it is read, as `said`; `is_stopped` where somebody stopped it.
     """
 
     def __init__(
@@ -50,23 +66,17 @@ class Reading:
         as_written: tuple[str, ...] = (),
         keys: tuple[str, str | None] | None = None,
     ) -> None:
-        self.share, self.is_stopped, self.said = 0.0, False, f"Reading {Path(name).name} …"
         self._title, self._ending, self._process = (
             Path(name).name,
             frames.ending_of(name),
             _take_process(),
         )
-        self._outcome = _in_thread(
-            lambda: self._read(content, {"name": name, "as_written": as_written, "keys": keys})
-        )
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Whether it ended within so many seconds."""
-        return bool(wait([self._outcome], seconds).done)
+        request = {"name": name, "as_written": as_written, "keys": keys}
+        super().__init__(f"Reading {self._title} …", lambda: self._read(content, request))
 
     def stop(self) -> None:
         """Ends it; its rows are then refused."""
-        self.is_stopped = True
+        super().stop()
         self._process.kill()
 
     @property
@@ -139,26 +149,17 @@ class Reading:
             return _table(place.name) if answer["kind"] == "table" else _rows(place.name)
 
 
-class Encoding:
-    """The features of a table of texts, which a thread makes; its progress and its end are those of
-    `Reading`."""
+class Encoding(Task):
+    """The features of a table of texts, which a thread makes."""
 
     def __init__(self, make: Callable[[], FeatureSet]) -> None:
-        self.share, self.is_stopped, self.said = 0.0, False, "Reading the rows …"
-        self._made: Future[FeatureSet] = _in_thread(lambda: self._run(make))
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Whether it ended within so many seconds."""
-        return bool(wait([self._made], seconds).done)
-
-    def stop(self) -> None:
-        """Ends it at the next texts; there are then no rows."""
-        self.is_stopped = True
+        super().__init__("Reading the rows …", lambda: self._run(make))
 
     @property
     def rows(self) -> FeatureSet:
         """The rows. Raises Cancelled: it was stopped. DataError: why they cannot be used."""
-        return self._made.result()
+        rows: FeatureSet = self._outcome.result()
+        return rows
 
     def _run(self, make: Callable[[], FeatureSet]) -> FeatureSet:
         with report_progress(lambda: self._tell):

@@ -70,18 +70,16 @@ def parts_of(frame: pd.DataFrame) -> Parts:
     if not len(train):
         raise DataError("the split column must call at least one row train; got none.")
     x_test = x[test] if len(test) else None
-    names, drawn = tuple(inputs), split is None and x_test is not None
-    if y is None:
-        return Parts(x[train], None, x_test, None, None, tuple(notes), names=names)
+    y_train, y_test = (None if y is None else y[rows] for rows in (train, test))
     return Parts(
         x[train],
-        y[train],
+        y_train,
         x_test,
-        y[test] if len(test) else None,
+        y_test if len(test) else None,
         None,
         tuple(notes),
-        names=names,
-        test_drawn=drawn,
+        names=tuple(inputs),
+        test_drawn=split is None and x_test is not None,
     )
 
 

@@ -93,7 +93,7 @@ class Model:
     def _streamed(self, place: Path) -> Iterator[Array]:
         if _reads_texts(self.card["input"]):
             recipe = recipes.recipe_of(self.card["input"]["recipe"])
-            text, names = str(encoding.text_column(recipe.columns)), None
+            text, names = str(recipe.text), None
             for piece in frames.pieces_of(place, frames.ending_of(place), as_written=(text,)):
                 names = names or dict(
                     zip(piece.columns, encoding.with_text_column(piece, text).columns, strict=True)
@@ -324,6 +324,5 @@ def _reads_texts(form: Form) -> bool:
 def _width(form: Form) -> int:
     """How many numbers a row has, by the card."""
     if form["kind"] == "table":
-        recipe = recipes.recipe_of(form["recipe"])
-        return encoding.width(recipe.columns, recipe)
+        return encoding.width(recipes.recipe_of(form["recipe"]))
     return int(np.prod(form["shape"]) if form["kind"] == "pixels" else form["dims"])

@@ -260,7 +260,7 @@ def _input(record: RunRecord, features: FeatureSet | None) -> Form:
         if features.recipe
         else named
     )
-    if encoding.width(recipe.columns, recipe) != record.facts.d:
+    if encoding.width(recipe) != record.facts.d:
         return plain
     return {"kind": "table", "recipe": recipes.form_of(recipe)}
 
@@ -398,7 +398,7 @@ def _alone(card: Form, no_onnx: str) -> str:
     form, shape = card["input"], card["input"].get("shape")
     if any(column["kind"] == TEXT for column in form.get("recipe", {"columns": ()})["columns"]):
         words = _TEXTS["desk"] + _TEXTS["use"] + _TEXTS["texts"] + _TEXTS["lines"]
-        column = encoding.text_column(recipes.recipe_of(form["recipe"]).columns)
+        column = recipes.recipe_of(form["recipe"]).text
         return words.format(column=column, lines=use.FEATURES.format(rows="new.csv"))
     if shape is None:
         return _TEXTS["use"] + _TEXTS["numbers"]

@@ -1,6 +1,7 @@
 """From own files to a model: a hospital's table, x-rays with three public image sets, tickets in
 sentences."""
 
+import dataclasses
 import io
 import re
 import subprocess
@@ -144,7 +145,7 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page, address, tmp_pa
     columns = encoding.columns_of(frame.drop(columns="patient id"), "diagnosis")
     whole, public = encoding.split_off_public(frame, "diagnosis", 0.1, person="patient id")
     recipe = encoding.learn_recipe(public, columns, label="diagnosis", left_out=[])
-    test = encoding.private_parts(whole, columns, recipe, person="patient id", most=1)
+    test = encoding.private_parts(whole, dataclasses.replace(recipe, person="patient id"))
     accuracy = (np.array(model.classes)[model.predict(test.x_test)] == test.y_test).mean()
     assert low - 0.05 <= accuracy <= high + 0.05
     new = frame.drop(columns=["diagnosis", "patient id"])

@@ -18,7 +18,7 @@ from pages.parts.rows.overview import show_rows
 from pillar_core import data
 from pillar_core.data import Report, raw, reports, uploads, visitors
 from pillar_core.data.partition import without_drawn_test
-from pillar_core.data.reader import Encoding, Reading
+from pillar_core.data.reader import Reading, Task
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Dataset, FeatureSet
@@ -98,7 +98,7 @@ class File:
         return reports.describe_rows(rows, rows.notes, public_fraction)
 
 
-def wait_for(read: Reading | Encoding, key: str) -> None:
+def wait_for(read: Task, key: str) -> None:
     """Waits until it has ended; the page says how far it is, and offers to stop it."""
     if read.wait(AT_ONCE):
         return
@@ -120,7 +120,7 @@ def wait_for(read: Reading | Encoding, key: str) -> None:
     place.empty()
 
 
-def _stop(read: weakref.ref[Reading | Encoding]) -> None:
+def _stop(read: weakref.ref[Task]) -> None:
     """Streamlit holds what a button is given as long as the session lasts: here no rows."""
     if (reading := read()) is not None:
         reading.stop()

@@ -113,21 +113,15 @@ class Answers:
         frame, carved = encoding.split_off_public(frame, self.label, self.share, person=self.person)
         return frame, [(lambda: carved, brought.PART_OF.format(Path(self.private.name).name))]
 
-    def rows(
-        self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe
-    ) -> tuple[FeatureSet, FeatureMakers]:
+    def rows(self, tables: Tables, recipe: Recipe) -> tuple[FeatureSet, FeatureMakers]:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
-        n_categories = encoding.width(
-            [column for column in columns if column.kind != encoding.TEXT], recipe
-        )
+        others = tuple(column for column in recipe.columns if column.kind != encoding.TEXT)
+        n_categories = encoding.width(dataclasses.replace(recipe, columns=others))
         room.check_memory(
             "One number for each category takes", 8 * len(frame) * n_categories, room.memory_limit()
         )
-        used = tuple(column for column in columns if column.name not in recipe.left_out)
-        recipe = dataclasses.replace(
-            recipe, columns=used, person=self.person, rows_per_person=self.most
-        )
+        recipe = dataclasses.replace(recipe, person=self.person, rows_per_person=self.most)
         key = fingerprint(
             self.private.key,
             [file.key for file in self.public],
@@ -199,13 +193,13 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     )
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if public and any(column.kind == encoding.NUMBERS for column in columns):
-        recipe = _with_ranges(recipe, columns, problems)
+        recipe = _with_ranges(recipe, problems)
     if problems:
         st.info("**Still to say:**", icon=":material/help:")
         brought.list_lines(problems)
         return
     try:
-        rows, makers = answers.rows((frame, sources), columns, recipe)
+        rows, makers = answers.rows((frame, sources), recipe)
     except Cancelled as stopped:
         brought.verdict(reports.refusal_report(stopped))
         brought.check_again()
@@ -266,7 +260,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     brought.list_notes(notes)
     brought.use_button(
         _keep,
-        (answers, columns, recipe, public_name or PART),
+        (answers, recipe, public_name or PART),
         is_ready=bool(sources or public_name),
     )
     brought.preview(rows, report)
@@ -293,9 +287,9 @@ def has_questions(private: File) -> bool:
     return persons.person_column(frame) is not None or not is_plain
 
 
-def _keep(answers: Answers, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
+def _keep(answers: Answers, recipe: Recipe, public: str) -> None:
     with failures.note_refusal("The rows could not be stored"):
-        rows, makers = answers.rows(answers.tables(), columns, recipe)
+        rows, makers = answers.rows(answers.tables(), recipe)
         made_up = (
             functools.partial(raw.made_up, rows),
             brought.MADE_UP_FOR.format(Path(answers.private.name).name),
@@ -523,8 +517,9 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
     categories: dict[str, tuple[str, ...]] = {}
     fills: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
-    for column in columns:
-        if column.name in left_out or column.kind in (encoding.TEXT, *encoding.ADVICE):
+    used = tuple(column for column in columns if column.name not in left_out)
+    for column in used:
+        if column.kind in (encoding.TEXT, *encoding.ADVICE):
             continue
         if column.kind in encoding.OF_WORDS:
             words = _answer(column.name, "its words, with commas between them", "word, other word")
@@ -541,10 +536,10 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
             ranges[column.name] = (numbers[0], numbers[1])
         if len(numbers) == 3:
             fills[column.name] = numbers[2]
-    return Recipe(label, tuple(left_out), categories, fills, ranges)
+    return Recipe(label, tuple(left_out), categories, fills, ranges, used)
 
 
-def _with_ranges(recipe: Recipe, columns: tuple[Column, ...], problems: list[str]) -> Recipe:
+def _with_ranges(recipe: Recipe, problems: list[str]) -> Recipe:
     """The recipe with ranges that somebody states though public rows scale the columns; what is
     wrong with them joins the problems."""
     ranges = str(
@@ -557,11 +552,8 @@ def _with_ranges(recipe: Recipe, columns: tuple[Column, ...], problems: list[str
         )
         or ""
     )
-    used = tuple(column for column in columns if column.name not in recipe.left_out)
     try:
-        return recipes.with_ranges(
-            dataclasses.replace(recipe, columns=used), recipes.ranges_of(ranges)
-        )
+        return recipes.with_ranges(recipe, recipes.ranges_of(ranges))
     except DataError as error:
         problems += error.problems
     return recipe

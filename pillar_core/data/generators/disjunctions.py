@@ -63,28 +63,22 @@ def _read(settings: DisjunctionsSettings, seed: int, download: bool) -> Dataset:
     if not k <= d - 2:
         raise SettingError(f"k must be at most d − 2 = {d - 2}; got {k}.")
     members = np.sort(rng.stream(seed, "disjunctions", "members").permutation(d)[:k])
-    x_train, y_train = _rows(
-        settings.n, d, members, settings.p, rng.stream(seed, "disjunctions", "train")
+    (x_train, y_train), (x_test, y_test) = (
+        _rows(n, d, members, settings.p, rng.stream(seed, "disjunctions", side))
+        for side, n in (("train", settings.n), ("test", settings.n_test))
     )
-    x_test, y_test = _rows(
-        settings.n_test, d, members, settings.p, rng.stream(seed, "disjunctions", "test")
+    active, co_active = (
+        {label: probability(size, p=settings.p) for label, size in ((1, k), (0, d - k))}
+        for probability in (active_probability, co_active_probability)
     )
     known = {
         "members": members,
         "p": settings.p,
         "bayes_accuracy": 1.0,
         "components": 2,
-        "active_probability": {
-            1: active_probability(k, p=settings.p),
-            0: active_probability(d - k, p=settings.p),
-        },
-        "co_active_probability": {
-            1: co_active_probability(k, p=settings.p),
-            0: co_active_probability(d - k, p=settings.p),
-        },
-        "p_min": min(
-            co_active_probability(k, p=settings.p), co_active_probability(d - k, p=settings.p)
-        ),
+        "active_probability": active,
+        "co_active_probability": co_active,
+        "p_min": min(co_active.values()),
     }
     return Dataset(
         "disjunctions", x_train, y_train, x_test, y_test, classes=("false", "true"), known=known

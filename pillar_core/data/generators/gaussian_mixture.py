@@ -87,11 +87,9 @@ def _read(settings: GaussianMixtureSettings, seed: int, download: bool) -> Datas
     frame = rng.stream(seed, "gaussian_mixture", "directions").standard_normal((settings.d, 2))
     directions, _ = np.linalg.qr(frame)
     mu, nuisance = directions[:, 0], directions[:, 1]
-    x_train, y_train = _rows(
-        settings.n, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "train")
-    )
-    x_test, y_test = _rows(
-        settings.n_test, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "test")
+    (x_train, y_train), (x_test, y_test) = (
+        _rows(n, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", side))
+        for side, n in (("train", settings.n), ("test", settings.n_test))
     )
     values = eigenvalues(settings.d, theta=theta, sigma=sigma)
     known = {

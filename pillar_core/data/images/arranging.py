@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from pillar_core.data.frames import frame_of
-from pillar_core.data.images.decoding import UNREADABLE_SHARE
-from pillar_core.data.images.folders import Layout, Member
+from pillar_core.data.images.folders import UNREADABLE_SHARE, Layout, Member
 from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.data.tables import LABEL_NAMES, find_column
 from pillar_core.data.wording import join

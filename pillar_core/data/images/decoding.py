@@ -23,6 +23,7 @@ import numpy as np
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import room, scratch
+from pillar_core.data.images.folders import UNREADABLE_SHARE, Member
 from pillar_core.data.parts import COLOUR_SEEN, RANGE_SEEN, SIZE_SEEN
 from pillar_core.data.wording import join
 from pillar_core.deferred import torch
@@ -31,8 +32,9 @@ from pillar_core.types import Dataset, Progress, ignore_progress
 
 VERSION = 3
 SHORTER_SIDE = 256
-UNREADABLE_SHARE, UNREADABLE_FILES = 0.01, 3
-"""Of many images this share, of few this number may be broken; such files are skipped and named."""
+UNREADABLE_FILES = 3
+"""Of few images this number may be broken, of many `UNREADABLE_SHARE`; such files are skipped and
+named."""
 ORIENTATION, SIDEWAYS = 0x0112, (5, 6, 7, 8)
 """The Exif tag that says how a camera was held, and its values that exchange height and width."""
 THREADS, AT_ONCE = min(4, os.cpu_count() or 1), 256
@@ -50,15 +52,6 @@ UNREADABLE = (
 GREY, DEEP_GREY = ("1", "L", "LA"), ("I;16", "I;16B", "I;16L", "I", "F")
 ENDS = (1, 255, 4095, 65535)
 """Where the range of deep grey may end: shares, and pixels of 8, 12 and 16 bits."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Picture:
-    """One image: its path for people, and what opens it (a lazily decoded Pillow image, or one of
-    `UNREADABLE`)."""
-
-    path: PurePosixPath
-    open: Callable[[], contextlib.AbstractContextManager[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +91,7 @@ class Decoded:
     stored: tuple[str, ...]
 
 
-def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
+def pixel_formats(pictures: Sequence[Member]) -> list[PixelFormat | None]:
     """What the headers say; None for a file that is no image, or damaged.
 
     Raises DataError: too many of the files are; the rest is not opened. Or one image takes more
@@ -173,7 +166,7 @@ def _range(readable: Sequence[PixelFormat]) -> tuple[float, float]:
 
 
 def decode(
-    parts: Sequence[Sequence[Picture]],
+    parts: Sequence[Sequence[Member]],
     pixel_format: PixelFormat,
     *,
     key: str | None,
@@ -192,7 +185,7 @@ def decode(
     n = sum(map(len, parts))
     count = itertools.count(1)
     is_large = scratch.is_large((n, *pixel_format.shape))
-    name = None if key is None or not is_large else key
+    name = key if is_large else None
     pairs = None if name is None else _load_decoded(name, len(parts))
     is_new = pairs is None
     pairs = pairs or [
@@ -224,7 +217,7 @@ def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
         )
 
 
-def format_of(picture: Picture) -> PixelFormat | None:
+def format_of(picture: Member) -> PixelFormat | None:
     """What the header says, and of deep grey its values; None for a file that is no image, or
     damaged."""
     try:
@@ -242,7 +235,7 @@ def format_of(picture: Picture) -> PixelFormat | None:
         return None
 
 
-def pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
+def pixels(picture: Member, pixel_format: PixelFormat) -> Array | None:
     """(h, w[, 3]) uint8 pixels in this format, turned as the camera was held, on white; None where
     the file does not decode."""
     from PIL import Image, ImageOps
@@ -274,7 +267,7 @@ def _is_sideways(image: Any) -> bool:
 
 
 def _decode_part(
-    part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool, tell: Callable[[], None]
+    part: Sequence[Member], pixel_format: PixelFormat, is_large: bool, tell: Callable[[], None]
 ) -> tuple[Array, Array]:
     keep = np.zeros(len(part), dtype=bool)
     if is_large:
@@ -289,7 +282,7 @@ def _decode_part(
 
 
 def _good(
-    part: Sequence[Picture], pixel_format: PixelFormat, keep: Array, tell: Callable[[], None]
+    part: Sequence[Member], pixel_format: PixelFormat, keep: Array, tell: Callable[[], None]
 ) -> Iterator[Array]:
     """The rows that decode, in order; sets `keep` where one does. A few threads, a few hundred
     images in memory."""

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from pillar_core.data.images.decoding import UNREADABLE_SHARE, Picture
 from pillar_core.data.parts import IMAGE_ENDINGS, open_source, place_of
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 
+UNREADABLE_SHARE = 0.01
+"""Of many images that a list or a folder names, so many may be absent or broken."""
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another
 program."""
@@ -40,18 +41,14 @@ class Member:
         """Whether its name ends like that of an image."""
         return self.path.suffix.lower() in IMAGE_ENDINGS
 
-    @property
-    def picture(self) -> Picture:
-        """The file as an image to decode."""
-        return Picture(self.path, self._image)
-
     def read(self) -> bytes:
         """All its bytes."""
         with self.stream() as file:
             return file.read()
 
     @contextlib.contextmanager
-    def _image(self) -> Iterator[Any]:
+    def open(self) -> Iterator[Any]:
+        """The image in it, lazily decoded by Pillow, or one of `decoding.UNREADABLE`."""
         from PIL import Image
 
         Image.MAX_IMAGE_PIXELS = None  # `room` says how large an image may be

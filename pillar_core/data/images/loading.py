@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import arrays, scratch
+from pillar_core.data import arrays
 from pillar_core.data.images import arranging, decoding, folders, layouts
-from pillar_core.data.images.folders import Layout
+from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.npz import read_npz
-from pillar_core.data.partition import SET_APART, stratify
+from pillar_core.data.partition import SET_APART, stratify, with_test_rows
 from pillar_core.data.parts import Parts, open_source, place_of
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import join
@@ -78,19 +78,14 @@ def assemble(
     """
     if not layout.members:
         raise DataError("there are no images with a label.")
-    formats = decoding.pixel_formats([member.picture for member in layout.members])
+    formats = decoding.pixel_formats(layout.members)
     good = np.array([pixel_format is not None for pixel_format in formats], dtype=bool)
     members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
     bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
     train, test, notes = _sides(members, seed, is_of_persons=layout.rows_per_person is not None)
     pixel_format, more, caveats = decoding.common(formats)
     key = folders.content_key([*train, *test], f"{pixel_format} {decoding.VERSION}")
-    decoded = decoding.decode(
-        [[member.picture for member in part] for part in (train, test)],
-        pixel_format,
-        key=key,
-        progress=progress,
-    )
+    decoded = decoding.decode([train, test], pixel_format, key=key, progress=progress)
     skipped = sorted([*bad, *decoded.skipped])
     if skipped:
         notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {join(skipped)}.")
@@ -113,7 +108,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
 
     Raises DataError: shapes or types that are no images, or labels that `features` would refuse.
     """
-    train, test, notes = parts.x_train, parts.x_test, list(parts.all_notes)
+    train, test = parts.x_train, parts.x_test
     for title, rows in (("x_train", train), ("x_test", test)):
         if rows is not None:
             _check_shape(rows, title)
@@ -127,44 +122,21 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
         None if rows is None else np.zeros((len(rows), 1), dtype=np.float32)
         for rows in (train, test)
     ]
-    divides = divide and test is None and parts.y_train is not None
-    labels = arrays.check(
-        stand_in[0],
-        parts.y_train,
-        stand_in[1],
-        parts.y_test,
-        parts.classes,
-        is_divided_later=divides,
-    )
-    y_train, y_test, persons = labels.y_train, labels.y_test, parts.persons
-    if divides and y_train is not None:
-        rest, held_out = stratify(
-            y_train, seed=seed, name="images", persons=None if persons is None else persons.of
-        )
-        train, test, y_train, y_test = (
-            scratch.take_rows(train, rest),
-            scratch.take_rows(train, held_out),
-            y_train[rest],
-            y_train[held_out],
-        )
-        persons = persons and persons.at(rest)
-        notes.append(SET_APART)
-    notes += labels.notes
-    x_test = None if test is None else _tidy(test)
-    rows = (_tidy(train), y_train, x_test, y_test)
-    data = Dataset(
-        name,
-        *rows,
-        labels.classes,
-        title=name,
-        notes=tuple(notes),
-        stored_rows=parts.stored_rows,
-        persons=persons,
-    )
-    return dataclasses.replace(data, caveats=parts.caveats, test_drawn=parts.test_drawn)
+    labels = arrays.features(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes)
+    said = {
+        field: getattr(parts, field)
+        for field in ("stored_rows", "persons", "caveats", "test_drawn")
+    }
+    rows = (train, labels.y_train, test, labels.y_test)
+    notes = parts.all_notes + labels.notes
+    data = Dataset(name, *rows, labels.classes, title=name, notes=notes, **said)
+    if divide:
+        data = with_test_rows(data, seed=seed, name="images", note=SET_APART)
+    x_test = None if data.x_test is None else _tidy(data.x_test)
+    return dataclasses.replace(data, x_train=_tidy(data.x_train), x_test=x_test)
 
 
-def _member_fields(part: list[folders.Member], keep: Array, field: str) -> Array:
+def _member_fields(part: list[Member], keep: Array, field: str) -> Array:
     return np.array(
         [getattr(member, field) for member, is_good in zip(part, keep, strict=True) if is_good],
         dtype=str,
@@ -172,8 +144,8 @@ def _member_fields(part: list[folders.Member], keep: Array, field: str) -> Array
 
 
 def _sides(
-    members: list[folders.Member], seed: int, *, is_of_persons: bool
-) -> tuple[list[folders.Member], list[folders.Member], tuple[str, ...]]:
+    members: list[Member], seed: int, *, is_of_persons: bool
+) -> tuple[list[Member], list[Member], tuple[str, ...]]:
     """(train, test, notes): the sides that the layout names, else a stratified fifth as test
     rows."""
     train, test = (
@@ -263,7 +235,7 @@ def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, t
     of the others.
     """
     with folders.listing(source, filename=source.name) as members:
-        pictures = [member.picture for member in members if member.is_image]
+        pictures = [member for member in members if member.is_image]
         if not pictures:
             raise DataError(f"{source} holds no images.")
         shared, notes, _ = decoding.common(decoding.pixel_formats(pictures))
@@ -281,30 +253,21 @@ def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, t
 def _npz_images(source: str | Path) -> Parts | None:
     try:
         parts = read_npz(open_source(source))
+        _check_shape(parts.x_train, "x_train")
     except DataError:
         return None
-    rows = np.asarray(parts.x_train)
-    if (
-        rows.dtype != np.uint8
-        or not (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3))
-        or not len(rows)
-    ):
-        return None
-    return Parts(rows, notes=("Taken without labels.",), persons=parts.persons)
+    return Parts(_tidy(parts.x_train), notes=("Taken without labels.",), persons=parts.persons)
 
 
 def _loose_images(source: str | Path) -> Parts | None:
     """Every readable image of a folder or zip, wherever it lies."""
     with folders.listing(source, filename=str(source)) as members:
-        good: list[decoding.Picture] = []
-        broken: list[decoding.Picture] = []
-        for picture in (member.picture for member in members if member.is_image):
-            pixel_format = decoding.format_of(picture)
-            (
-                good
-                if pixel_format and decoding.pixels(picture, pixel_format) is not None
-                else broken
-            ).append(picture)
+        good: list[Member] = []
+        broken: list[Member] = []
+        for member in (member for member in members if member.is_image):
+            found = decoding.format_of(member)
+            is_good = found and decoding.pixels(member, found) is not None
+            (good if is_good else broken).append(member)
         if len(good) < FEWEST or len(broken) > len(good):
             return None
         shared, notes, caveats = decoding.common(decoding.pixel_formats(good))
@@ -313,7 +276,7 @@ def _loose_images(source: str | Path) -> Parts | None:
         (
             (
                 f"{len(broken)} files do not decode and were skipped:"
-                f" {join([picture.path for picture in broken])}."
+                f" {join([member.path for member in broken])}."
             ),
         )
         if broken

@@ -11,7 +11,7 @@ own units, which differ by four orders of magnitude: standardise.
 import dataclasses
 import functools
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,17 +33,11 @@ NAMES = (*PARTS, "fashion_mnist", "pneumonia_mnist", "mnist")
 TEXTS = ("scipy_docs", "library_docs", "python_docs")
 
 
-def _reader(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
+def _images(name: str, _: NoSettings, seed: int, download: bool) -> Dataset:
     file, n_train = PARTS.get(name, (name, None))
-
-    def read(settings: NoSettings, seed: int, download: bool) -> Dataset:
-        rows = read_npz(FOLDER / f"{file}.npz")
-        labels = None if rows.y_train is None else rows.y_train[:n_train]
-        return checked_images(
-            dataclasses.replace(rows, x_train=rows.x_train[:n_train], y_train=labels), name=name
-        )
-
-    return read
+    rows = read_npz(FOLDER / f"{file}.npz")
+    first = {"x_train": rows.x_train[:n_train], "y_train": rows.y_train[:n_train]}
+    return checked_images(dataclasses.replace(rows, **first), name=name)
 
 
 def whole_of(name: str) -> str:
@@ -58,7 +52,7 @@ def whole_of(name: str) -> str:
 
 
 for _name in NAMES:
-    DATASETS.register(card_of(_name, _reader(_name), settings=NoSettings))
+    DATASETS.register(card_of(_name, functools.partial(_images, _name), settings=NoSettings))
 
 
 @functools.cache
@@ -105,21 +99,22 @@ def _encoded(name: str) -> Dataset:
             file["texts"].tobytes().decode().split("\n"),
             file["classes"][file["labels"]],
         )
-    columns = (Column(objects.TEXT, TEXT, 0),)
-    rows = raw.public_features(
-        objects.table_of_texts(texts, labels), Recipe("label", columns=columns), name=name
-    )
+    return dataclasses.replace(encode_texts(name, texts, labels), notes=())
+
+
+def encode_texts(name: str, texts: Sequence[str], labels: Sequence[str] | Array) -> Dataset:
+    """Texts as rows of numbers with labels, all of them train rows."""
+    recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
+    rows = raw.public_features(objects.table_of_texts(texts, labels), recipe, name=name)
+    fields = ("classes", "texts", "recipe", "names", "notes")
     return Dataset(
-        name,
-        rows.x_train,
-        rows.y_train,
-        **{field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names")},
+        name, rows.x_train, rows.y_train, **{field: getattr(rows, field) for field in fields}
     )
 
 
-def _reader_of_texts(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
-    return lambda settings, seed, download: with_test_rows(_encoded(name), seed=seed)
+def _texts(name: str, _: NoSettings, seed: int, download: bool) -> Dataset:
+    return with_test_rows(_encoded(name), seed=seed)
 
 
 for _name in TEXTS:
-    DATASETS.register(card_of(_name, _reader_of_texts(_name), settings=NoSettings))
+    DATASETS.register(card_of(_name, functools.partial(_texts, _name), settings=NoSettings))

@@ -328,22 +328,15 @@ def _table(
     train_labels, names = _words(train, column)
     x = [numbers_of(frame, list(map(str, frame.columns))) for frame in frames]
     labels = None if test is None else _words(test, column)[0]
-    checked = arrays.check(
-        x[0],
-        train_labels,
-        x[1] if len(x) > 1 else None,
-        labels,
-        names or None,
-        is_divided_later=True,
+    checked = arrays.features(
+        x[0], train_labels, x[1] if len(x) > 1 else None, labels, names or None
     )
     rows = (checked.x_train, checked.y_train, checked.x_test, checked.y_test)
     notes = (*notes, *notes_of(frames[0]), *checked.notes)
     data = Dataset(
         repository, *rows, checked.classes, notes=notes, names=tuple(map(str, frames[0].columns))
     )
-    return (
-        data if data.x_test is not None or data.y_train is None else with_test_rows(data, seed=seed)
-    )
+    return with_test_rows(data, seed=seed)
 
 
 def _family(name: str) -> DatasetCard:

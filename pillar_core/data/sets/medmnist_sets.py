@@ -12,21 +12,17 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import downloading, places
-from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of, listed_members
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts
 from pillar_core.data.sets.listed_sets import FINDINGS, Findings, FindingsSettings
 from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.registry import toml_tables, unknown_name
+from pillar_core.registry import unknown_name
 from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
-NAMES = [
-    name.removeprefix(f"{PREFIX}:")
-    for name in toml_tables(FACTS)
-    if name.startswith(f"{PREFIX}:") and not name.endswith("*")
-]
+NAMES = listed_members(PREFIX)
 
 
 def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:

@@ -5,15 +5,16 @@ A post is what follows its headers, which name the group. Quotes and signatures 
 name people.
 """
 
+import dataclasses
 import tarfile
 from pathlib import PurePosixPath
 
 import numpy as np
 
-from pillar_core.data import downloading, objects, places, raw
+from pillar_core.data import downloading, places
 from pillar_core.data.cards import DATASETS, card_of
-from pillar_core.data.encoding import TEXT, Column, Recipe
 from pillar_core.data.places import RootSettings
+from pillar_core.data.sets.embedded import encode_texts
 from pillar_core.data.sets.listed_sets import FILES
 from pillar_core.errors import DataError
 from pillar_core.registry import toml_tables
@@ -50,17 +51,12 @@ def _read(settings: RootSettings, seed: int, download: bool) -> Dataset:
             f"{path} holds no posts below folders of train and test rows: it is another file."
         )
     posts = sides["train"] + sides["test"]
-    recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
-    rows = raw.public_features(
-        objects.table_of_texts([text for _, text in posts], [group for group, _ in posts]),
-        recipe,
-        name=NAME,
+    groups, texts = zip(*posts, strict=True)
+    rows, n_train = encode_texts(NAME, texts, groups), len(sides["train"])
+    x, y = rows.x_train, np.asarray(rows.y_train)
+    return dataclasses.replace(
+        rows, x_train=x[:n_train], y_train=y[:n_train], x_test=x[n_train:], y_test=y[n_train:]
     )
-    x, y, n_train = rows.x_train, np.asarray(rows.y_train), len(sides["train"])
-    fields = {
-        field: getattr(rows, field) for field in ("classes", "texts", "recipe", "names", "notes")
-    }
-    return Dataset(NAME, x[:n_train], y[:n_train], x[n_train:], y[n_train:], **fields)
 
 
 DATASETS.register(card_of(NAME, _read))

@@ -57,7 +57,7 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
             number = _cached_number(place, table)
         with places.readable(place):
             x, y, notes = _from_frame(_fetch(place, table if number is None else str(number)))
-    checked = arrays.check(x, y, is_divided_later=True)
+    checked = arrays.features(x, y)
     data = Dataset(
         table,
         checked.x_train,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pillar_core.data import downloading, places
-from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of
+from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of, listed_members
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
 from pillar_core.data.images.loading import build, load_images
@@ -20,11 +20,7 @@ from pillar_core.registry import toml_tables, unknown_name
 from pillar_core.types import Dataset
 
 PREFIX = "torchvision"
-NAMES = [
-    name.removeprefix(f"{PREFIX}:")
-    for name in toml_tables(FACTS)
-    if name.startswith(f"{PREFIX}:") and not name.endswith("*")
-]
+NAMES = listed_members(PREFIX)
 
 
 def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], Dataset]:

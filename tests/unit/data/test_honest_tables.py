@@ -118,7 +118,7 @@ def test_a_cell_that_is_no_number_is_named_and_never_filled():
         encoding.learn_recipe(frame, columns, label="label", left_out=())
     recipe = encoding.learn_recipe(frame[:20], columns, label="label", left_out=())
     with pytest.raises(DataError, match=r"row 20.*about 900"):
-        encoding.encode_columns(frame, columns, recipe)
+        encoding.encode_columns(frame, recipe)
     assert not pd.api.types.is_numeric_dtype(read("v,label\n" + "12 %,a\n7,b\n" * 4)["v"])
 
 

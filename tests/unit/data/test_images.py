@@ -122,13 +122,13 @@ def test_bad_image_arrays_are_refused(arrays, message, tmp_path):
 
 def test_of_many_broken_files_few_are_opened(monkeypatch):
     opened = []
-    whole = folders.Member._image
+    whole = folders.Member.open
 
     def counted(self):
         opened.append(self.path)
         return whole(self)
 
-    monkeypatch.setattr(folders.Member, "_image", counted)
+    monkeypatch.setattr(folders.Member, "open", counted)
     content = zipped(
         {
             f"{animal}/{number:04}.png": b"no image"

@@ -57,10 +57,9 @@ def _brought(most, *, names):
     )
     columns = encoding.columns_of(frame.drop(columns="patient"), "label", public=known)
     recipe = encoding.learn_recipe(known, columns, label="label", left_out=[])
-    private = files.checked_features(
-        encoding.private_parts(frame, columns, recipe, person="patient", most=most), name="visits"
-    )
-    public = files.checked_features(encoding.public_parts(known, columns, recipe), name="open")
+    recipe = dataclasses.replace(recipe, person="patient", rows_per_person=most)
+    private = files.checked_features(encoding.private_parts(frame, recipe), name="visits")
+    public = files.checked_features(encoding.public_parts(known, recipe), name="open")
     return private, (
         dataclasses.replace(public, apart_from=(private.fingerprint,)) if is_whole else public
     )
