@@ -39,7 +39,7 @@ else:
 
     from pages.frame import browser, door, navigation, shares
 
-    door.check()
+    door.end_if_refused()
     routes = [
         browser.plotly_route(),
         shares.ready_route(door.place(door.READY)),

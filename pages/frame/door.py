@@ -48,7 +48,7 @@ READY = "ready"
 _WAY = "Set PILLAR_TOKEN for the server, and open the address with ?token=... that it then prints."
 
 
-def check() -> None:
+def end_if_refused() -> None:
     """Ends a server that the mode does not allow, and prints the address with its token where it
     has one."""
     address = st.get_option("server.address")

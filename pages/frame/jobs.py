@@ -9,11 +9,12 @@ import dataclasses
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, local, plain, session, shares
+from pages.frame import failures, plain, session, shares
 from pillar_core import mode
 from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
@@ -81,10 +82,15 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         in_cache = f" {work.cached} of {work.total} are in the cache." if work.cached else ""
         amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'}."
         line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
-        style = local.element(
-            "run", key=f"{key}-run", label="Run the rest" if work.cached else work.button
+        place.button(
+            "Run the rest" if work.cached else work.button,
+            key=f"{key}-run",
+            help="Runs in the background and survives reload; you can go on meanwhile.",
+            icon=":material/play_arrow:",
+            type="primary",
+            on_click=submit,
+            args=([dict(spec) for spec in specs],),
         )
-        place.button(**style, on_click=submit, args=([dict(spec) for spec in specs],))
 
 
 def sweeps(
@@ -156,7 +162,7 @@ def _running(job_ids: str, title: str, when_drawn: tuple[int, int], key: str) ->
         now = f" · {live[0].message}" if live and live[0].message and not waiting else ""
         bar.progress(share, text=plain.text(f"{title}: {share:.0%}{waiting}{left}{now}"))
         if ids := " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id)):
-            button.button(**local.element("stop", key=f"{key}-stop"), on_click=stop, args=(ids,))
+            offer_stop(button, ids, key=f"{key}-stop")
 
 
 def _waiting(live: Sequence[JobStatus]) -> str:
@@ -178,8 +184,19 @@ def submit(specs: Sequence[Spec]) -> None:
             pc.jobs.submit(spec)
 
 
-def stop(job_ids: str) -> None:
-    """A callback: stops jobs, blanks between their ids."""
+def offer_stop(place: Any, job_ids: str, *, key: str) -> None:
+    """Draws a button that stops jobs, blanks between their ids."""
+    place.button(
+        "Stop",
+        key=key,
+        help="Stops within three seconds and keeps what is finished.",
+        icon=":material/stop:",
+        on_click=_stop,
+        args=(job_ids,),
+    )
+
+
+def _stop(job_ids: str) -> None:
     for job_id in job_ids.split():
         with failures.note_refusal("The job was not stopped"):
             pc.jobs.cancel(job_id)

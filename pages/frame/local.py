@@ -4,11 +4,10 @@ numbers.
 What a control says stands where it is made, as keywords: `label`, `help` where a word needs one,
 `form` or `title` for the words of an option, `are_many` where a list shall open, `sets` for the
 setting of every page that takes the value, too. Links carry each control, unless `unlinked` has a
-reason not to. `local.toml` has what several places say alike.
+reason not to.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -17,7 +16,6 @@ from pages.frame import plain, session
 from pages.frame import settings as codec
 from pillar_core.arrays import Json
 from pillar_core.params import Param
-from pillar_core.registry import toml_tables
 
 Option = Any
 """A text, a number or an object of the library among which a control lets choose."""
@@ -26,7 +24,6 @@ Options = Sequence[Option] | Mapping[Option, str]
 Title = Callable[[Option], Option]
 T = TypeVar("T")
 _WIDGET, _UNLINKED, _SEPARATOR = "local-widget.", "unlinked.", ","
-_CONTROLS = toml_tables(Path(__file__).with_suffix(".toml"))
 
 
 def value(name: str, default: T) -> T:
@@ -55,19 +52,6 @@ def unlinked_key(key: str, why: str) -> str:
     """The key of a widget that links do not carry, with the reason."""
     st.session_state[_UNLINKED + key] = why
     return key
-
-
-def element(name: str, *, of: str = "", **overrides: Json) -> dict[str, Json]:
-    """Label, help, key and looks, as the table says, of a button or of a widget whose value no
-    other run of the page needs.
-
-    of: what a further one of this name is for, the end of its key; overrides: entries in the
-    table's place.
-    """
-    style: dict[str, Json] = {"key": f"{name}-{of}" if of else name} | _CONTROLS[name] | overrides
-    if why := style.pop("unlinked", ""):
-        unlinked_key(style["key"], why)
-    return style
 
 
 def choice(
@@ -148,9 +132,8 @@ def choices(
     return current
 
 
-def toggle(name: str, default: bool = False, *, of: str = "", **overrides: Json) -> bool:
+def toggle(name: str, default: bool = False, *, of: str = "", **entry: Json) -> bool:
     """A switch. of: what a further one of this name is for."""
-    entry = _CONTROLS.get(name, {}) | overrides
     name = f"{name}-{of}" if of else name
     is_on = bool(_current(name, [False, True], default, entry))
     _draw(st.toggle, name, is_on, entry)

@@ -26,7 +26,7 @@ from pillar_core.runs.receipts import Account, Training, account_of
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
 
-_AGAIN, TEST = "train-again", "answer-test"
+TEST = "answer-test"
 _TRAINS = "Training with secret noise …"
 Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]]
 """Trains a model, with what private rows chose for it: `words` and the `settings` that follow; {}
@@ -57,9 +57,20 @@ def offer(
     """
     place, features = len(account(settings).trainings), core.features(settings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle(
-        "with-onnx", of=key
+        f"with-onnx-{key}",
+        label="Add model.onnx",
+        help="Images in, probabilities out, with the backbone inside: other programs run it without"
+        " this library. It takes some seconds and about as many megabytes as the backbone. It needs"
+        " the extra onnx; else the file's README says how to get it.",
+        unlinked="It belongs to a model that is here for this visit alone.",
     )
-    is_ready = not place or local.toggle(_AGAIN, of=f"{key}-{place}")
+    is_ready = not place or local.toggle(
+        f"train-again-{key}-{place}",
+        label="Spend again on the same rows",
+        help="A new training is charged, with equal settings too: its loss adds to the sum below."
+        " Earlier models can be downloaded again for nothing.",
+        unlinked="A link spends no ε of whoever opens it.",
+    )
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
     request = (settings, training, prepare, has_onnx, place, features)
     st.button(
@@ -104,8 +115,16 @@ def show(settings: Settings) -> None:
                 st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
             if place in files:
                 name = f"model-epsilon-{training.epsilon:g}.zip"
-                style, model = local.element("model-file", of=_key_of(place, files)), files[place]
-                st.download_button(**style, data=functools.partial(_content, model), file_name=name)
+                st.download_button(
+                    "Download the model",
+                    key=f"model-file-{_key_of(place, files)}",
+                    help="The file of this training. Downloading it again spends nothing.",
+                    icon=":material/download:",
+                    mime="application/zip",
+                    on_click="ignore",
+                    data=functools.partial(_content, files[place]),
+                    file_name=name,
+                )
                 _offer_evidence(settings, files, place)
 
 
@@ -133,7 +152,13 @@ def _offer_evidence(
         return evidence_page(io.BytesIO(file), attacks=attacks, spent=spent).encode()
 
     st.download_button(
-        **local.element("model-evidence", of=_key_of(place, files)),
+        "Evidence for your data protection officer",
+        key=f"model-evidence-{_key_of(place, files)}",
+        help="One page on this model, to read in five minutes or to print: unit, ε in odds, ledger,"
+        " assumptions.",
+        icon=":material/verified_user:",
+        mime="text/html",
+        on_click="ignore",
         data=page,
         file_name="evidence.html",
     )

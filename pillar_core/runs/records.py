@@ -250,7 +250,7 @@ def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """The table as a spreadsheet opens it without computing anything, column names too."""
 
     def plain(value: Any) -> Any:
-        return use.cell(value) if isinstance(value, str) else value
+        return use.without_formula(value) if isinstance(value, str) else value
 
     return table.map(plain).rename(columns=plain)
 

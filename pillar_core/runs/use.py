@@ -205,12 +205,12 @@ def write(
     place = positive_place(classes, threshold=threshold, positive=positive)
     least = 0.5 if threshold is None else threshold
     writer = csv.writer(out, lineterminator="\n")
-    names, row = [cell(name) for name in classes], itertools.count()
+    names, row = [without_formula(name) for name in classes], itertools.count()
     for number, p in enumerate(
         blocks
     ):  # the header after the first block: what is refused at once writes nothing
         if not number:
-            writer.writerow(["row", "label", *(cell(f"p_{name}") for name in classes)])
+            writer.writerow(["row", "label", *(without_formula(f"p_{name}") for name in classes)])
         labels = (
             p.argmax(axis=1) if place is None else np.where(p[:, place] >= least, place, 1 - place)
         )
@@ -220,7 +220,7 @@ def write(
         )
 
 
-def cell(text: str) -> str:
+def without_formula(text: str) -> str:
     """A text that no spreadsheet runs as a formula."""
     return FORMULA.sub(r"\1'", text).replace(
         "\r", "\n"

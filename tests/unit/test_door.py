@@ -253,12 +253,12 @@ def test_an_address_that_others_reach_is_for_a_demo_or_bound_with_a_token(monkey
         assert "--demo" in capsys.readouterr().err
     monkeypatch.setattr(st, "get_option", {"server.address": "0.0.0.0", "server.port": 8501}.get)
     with pytest.raises(SystemExit) as ended:
-        door.check()
+        door.end_if_refused()
     assert ended.value.code == 2
     monkeypatch.setenv(mode.TOKEN, "a b")
     explorer.main(["--bind", "0.0.0.0"])
     assert "--server.headless=true" in started[0]
-    door.check()
+    door.end_if_refused()
     assert "http://localhost:8501/?token=a%20b" in capsys.readouterr().out
     monkeypatch.setenv(mode.DEMO, "1")
     monkeypatch.delenv(mode.TOKEN)

@@ -188,7 +188,14 @@ def test_panel(settings: Settings, advice: Advice) -> None:
     if mode.binds() or data.y_test is None:
         return
     with st.container(border=True, key="private-test"):
-        if not local.toggle(receipts.TEST, of=settings.data):
+        if not local.toggle(
+            receipts.TEST,
+            of=settings.data,
+            label="Test it privately",
+            help="Spends an ε on the test rows for a figure that may be shown and signed. Until"
+            " then no exact figure of these rows is shown here.",
+            unlinked="A link spends no ε of whoever opens it.",
+        ):
             st.caption("Test rows are people, too: a noisy figure of them may be shown and signed.")
             return
         epsilon, metric = controls(data.n_classes)

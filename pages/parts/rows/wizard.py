@@ -159,7 +159,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     edges = () if label is None else _edges(frame[label])
     if label is None or edges is None:
         return
-    is_joined = not edges and _is_joined(frame[label])
+    is_joined = not edges and _ask_to_join(frame[label])
     person, most = _person(frame, label)
     text = _text(private, label, person)
     answers, n_rows = (
@@ -343,7 +343,7 @@ def _edges(labels: pd.Series) -> tuple[float, ...] | None:
     return edges if edges and all(low < high for low, high in itertools.pairwise(edges)) else None
 
 
-def _is_joined(labels: pd.Series) -> bool:
+def _ask_to_join(labels: pd.Series) -> bool:
     """Whether labels that differ by case and blanks alone are taken as one, once somebody says
     so."""
     groups = alike_labels(labels)

@@ -179,11 +179,7 @@ def _list(statuses: tuple[JobStatus, ...]) -> None:
             with line:
                 _state(status)
             if status.state in UNFINISHED:
-                button.button(
-                    **local.element("stop", of=status.job_id),
-                    on_click=jobs.stop,
-                    args=(status.job_id,),
-                )
+                jobs.offer_stop(button, status.job_id, key=f"stop-{status.job_id}")
             elif status.state in ("failed", "cancelled"):
                 with contextlib.suppress(
                     PillarError
