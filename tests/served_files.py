@@ -318,13 +318,13 @@ ARFF = (
 )
 
 
-def openml(number: int, name: str) -> dict[str, bytes]:
+def openml(number: int, name: str, rows: bytes = ARFF) -> dict[str, bytes]:
     """What openml.org answers about a table, by path."""
-    rows = f"/data/v1/download/{number}/{name}.arff"
+    place = f"/data/v1/download/{number}/{name}.arff"
     features = [("V1", "numeric"), ("V2", "numeric"), ("class", "nominal")]
     about = {
         "id": str(number), "name": name, "version": "1", "format": "ARFF", "status": "active", "file_id": str(number),
-        "default_target_attribute": "class", "md5_checksum": md5(ARFF), "description": "tiny", "url": f"https://openml.org{rows}",
+        "default_target_attribute": "class", "md5_checksum": md5(rows), "description": "tiny", "url": f"https://openml.org{place}",
     }  # fmt: skip
     plain = {"number_of_missing_values": "0", "is_ignore": "false", "is_row_identifier": "false"}
     listed = [
@@ -349,4 +349,4 @@ def openml(number: int, name: str) -> dict[str, bytes]:
     }
     return {
         f"/api/v1/json/data/{path}": json.dumps(answer).encode() for path, answer in answers.items()
-    } | {rows: ARFF}
+    } | {place: rows}

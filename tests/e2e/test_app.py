@@ -168,11 +168,11 @@ def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_
     page.get_by_role("link", name="My data").click()
     page.wait_for_selector("text=What is private")
     expect_in_link(page, "k=5")
-    expect(page).to_have_url(re.compile(r"/data\?"))
+    expect(page).to_have_url(re.compile(r"/rows\?"))
     settled(page)
     page.go_back()
     page.wait_for_selector("text=Which k, and which privacy budget ε?")
-    expect(page).to_have_url(re.compile(r"/explore\?"))
+    expect(page).to_have_url(re.compile(r"/curves\?"))
     expect(metric(page, "Directions")).to_have_text("5")
 
 

@@ -70,7 +70,7 @@ def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_s
     page.get_by_role("link", name="Try it live in the explorer").click()
     page.wait_for_selector("text=Step 1.")
     expect_in_link(page, "data=digits")
-    expect(page).to_have_url(re.compile(r"/explore\?"))
+    expect(page).to_have_url(re.compile(r"/curves\?"))
     page.get_by_role("link", name="Back to the lesson").click()
     page.wait_for_selector("text=Step 1 of 6")
     expect(page.locator(".st-key-places a")).to_have_count(7)

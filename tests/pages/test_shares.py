@@ -64,7 +64,7 @@ FREE = {
     "panels": ["_figure"],
     "projection": ["_complete", "rows"],
     "lesson": ["_figure"],
-    "receipts": ["contents"],
+    "receipts": ["account"],
     "results": ["_lines"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the

@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, bring_on_data, choose, fill, linked, press, widget, words
-from pages.frame import history
 from pages.frame.settings import Settings
 from pillar_core import accounting, store
 from pillar_core.data import encoding, persons, reader, uploads
@@ -22,6 +21,7 @@ from pillar_core.jobs import api
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
+from pillar_core.runs.receipts import Account
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, PublicFacts
 
@@ -563,7 +563,7 @@ def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):
     rows = (f"{100 + 1.5 * index},{(-1) ** index},{index // 2 % 2}" for index in range(40))
     public = "\n".join(["a,b,label", *rows])
     app = (
-        start("data")
+        start("rows")
         .file_uploader(key="upload")
         .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
         .run()
@@ -584,19 +584,19 @@ def test_medians_beside_public_ones_are_a_look_at_private_rows(start):
     public = "\n".join(
         ["a,b,label", *(f"{10 + index},{(-1) ** index},{index // 2 % 2}" for index in range(40))]
     )
-    app = start("data")
+    app = start("rows")
     fill(app, "file_uploader", "upload", [("rows.csv", NUMBERS.encode(), "text/csv")])
     fill(app, "file_uploader", "upload-candidates", [("open.csv", public.encode(), "text/csv")])
     press(app, "use-upload")
     app.switch_page("pages/answer.py").run()
     settings = Settings(data=str(linked(app)["data"]))
     assert not app.dataframe
-    assert not history.in_sight(settings, [])
+    assert not Account(settings.data).sight
     fill(app, "toggle", "local-widget.answer-look", True)
     medians = next(item.value for item in app.dataframe if "private rows" in item.value)
     assert medians.loc["a"].max() == 29.5
     assert medians.loc["a", "private rows"] < 2
-    assert history.in_sight(settings, []) == IN_SIGHT
+    assert Account(settings.data).sight == IN_SIGHT
 
 
 def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(start):

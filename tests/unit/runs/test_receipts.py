@@ -222,10 +222,11 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
     assert counted["epsilon"] > alone["epsilon"]
     assert counted["chosen_in_sight"]
     assert not promise("--chosen-beforehand")["chosen_in_sight"]
-    n_trainings = len(account_of(rows).trainings)
+    theirs = account_of(pc.load_features(path))
+    n_trainings = len(theirs.trainings)
     assert main([*asked, "--delta", "0"]) == 2
     assert "give --delta" in capsys.readouterr().err
-    assert len(account_of(rows).trainings) == n_trainings == 3, "a refusal spends nothing"
+    assert len(theirs.trainings) == n_trainings == 3, "a refusal spends nothing"
 
 
 def _keep_tests(rows: str) -> None:
