@@ -117,7 +117,7 @@ def show(settings: Settings) -> None:
                 name = f"model-epsilon-{training.epsilon:g}.zip"
                 st.download_button(
                     "Download the model",
-                    key=f"model-file-{_key_of(place, files)}",
+                    key=_key_of("model-file", place, files),
                     help="The file of this training. Downloading it again spends nothing.",
                     icon=":material/download:",
                     mime="application/zip",
@@ -153,7 +153,7 @@ def _offer_evidence(
 
     st.download_button(
         "Evidence for your data protection officer",
-        key=f"model-evidence-{_key_of(place, files)}",
+        key=_key_of("model-evidence", place, files),
         help="One page on this model, to read in five minutes or to print: unit, ε in odds, ledger,"
         " assumptions.",
         icon=":material/verified_user:",
@@ -184,9 +184,9 @@ def _files(settings: Settings, trainings: Sequence[Training]) -> dict[int, str]:
     return {place: name for place, name in names.items() if store.default().has("blob", name)}
 
 
-def _key_of(place: int, files: Mapping[int, str]) -> str:
-    """The end of the keys of a file's buttons: nothing for the last one's."""
-    return "" if place == max(files) else str(place)
+def _key_of(name: str, place: int, files: Mapping[int, str]) -> str:
+    """The key of a file's button: the last one's is its name alone."""
+    return name if place == max(files) else f"{name}-{place}"
 
 
 def _content(model: str) -> bytes:
