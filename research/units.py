@@ -7,7 +7,9 @@ Four tables: made-up visits of a ward, made-up blood counts with skewed columns 
 scikit-learn's breast cancer, and its diabetes (above the median or not), in raw units. Each draw
 has private, test and public rows of its own. A public table is right, or one column of it is
 harmed: times ten, plus a hundred, or swapped with another column. It is the only candidate
-(*alone*), or stands beside another right one (*beside*). Measuring goes on where the file ends.
+(*alone*), or stands beside another right one (*beside*). *Free* is the advice of a split whose
+public rows it is, stated to be alike, with the range of each column over the whole table stated,
+too; the learner that it names is then trained. Measuring goes on where the file ends.
 """
 
 import json
@@ -61,7 +63,7 @@ def table(name: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 def harmed(x: pd.DataFrame, harm: str, draw: np.random.Generator) -> pd.DataFrame:
     """The rows with one drawn column in another unit."""
-    first, second = draw.choice([name for name in x if x[name].nunique() > 2], 2, replace=False)
+    first, second = draw.choice([name for name in x if is_many(x[name])], 2, replace=False)
     if harm == "swapped":
         return x.rename(columns={first: second, second: first})[list(x)]
     return x.assign(**{first: x[first] * 10 if harm == "times ten" else x[first] + 100})
@@ -74,8 +76,9 @@ def cases() -> Iterator[tuple[str, str, str, float, int]]:
             for seed in SEEDS:
                 for harm in HARMS:
                     yield from (
-                        (name, harm, beside, epsilon, seed) for beside in ("alone", "beside")
+                        (name, harm, how, epsilon, seed) for how in ("alone", "beside", "free")
                     )
+                yield (name, "right", "free", epsilon, seed)
             yield from ((name, "right", "alone", epsilon, seed) for seed in range(UNHARMED))
 
 
@@ -88,6 +91,9 @@ def measure(path: Path) -> None:
         x, y = table(name, seed)
         m, classes = PUBLIC[name], ("no", "yes")
         bad = x[:m] if harm == "right" else harmed(x[:m], harm, rng.stream(seed, "harm", name))
+        if beside == "free":
+            write(path, advised(case, x, y, bad))
+            continue
         sides = {harm: features(bad, y[:m], classes)}
         if beside == "beside":
             sides["another"] = features(x[m : 2 * m], y[m : 2 * m], classes)
@@ -105,8 +111,41 @@ def measure(path: Path) -> None:
             "range": choice.expected_accuracy,
             "reached": choice.record.metrics[choice.metric],
         }
-        with path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        write(path, line)
+
+
+def advised(
+    case: tuple[str, str, str, float, int], x: pd.DataFrame, y: np.ndarray, bad: pd.DataFrame
+) -> dict[str, object]:
+    """What the free advice says of the case, and what its learner reaches."""
+    _, harm, _, epsilon, seed = case
+    ranges = {name: (float(x[name].min()), float(x[name].max())) for name in x if is_many(x[name])}
+    public = bad.assign(label=y[: len(bad)])
+    private = x[2 * len(bad) :].assign(label=y[2 * len(bad) :])
+    rows = pc.load_features(private, public=public, label="label", ranges=ranges)
+    split = pc.split(rows, public=public, allow_overlap=True)
+    advice = pc.advise(split, alike=["own"], epsilon=epsilon)
+    trained = split if advice.public == "own" else pc.split(rows)
+    record = pc.run(advice.method, trained, epsilon=epsilon, seed=seed)
+    return {
+        "case": case,
+        "public": {"own": harm}.get(str(advice.public), advice.public),
+        "is_named": any("Left out" in reason for reason in advice.reasons),
+        "is_other_named": False,
+        "range": advice.expected_accuracy,
+        "reached": record.metrics[advice.expected.metric],
+    }
+
+
+def is_many(column: pd.Series) -> bool:
+    """Whether the column is no flag."""
+    return column.nunique() > 2
+
+
+def write(path: Path, line: dict[str, object]) -> None:
+    """Adds the line to the file."""
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def features(x: pd.DataFrame, y: np.ndarray, classes: tuple[str, ...]) -> FeatureSet:

@@ -382,9 +382,9 @@ def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Parts:
     """
     x, names = encode_columns(frame, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    beginnings = text_beginnings(frame, recipe)
+    beginnings, outside = text_beginnings(frame, recipe), columns_outside(frame, recipe)
     notes = (
-        *misfit_notes(frame, recipe),
+        *([f"{MISFITS}: {join(outside.values())}."] if outside else []),
         *unknown_word_notes(frame, recipe),
         *text_notes(frame, recipe, beginnings),
     )
@@ -544,23 +544,29 @@ def unknown_word_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
     return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
 
 
-def misfit_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
-    """A note on the columns of public rows that do not fit the ranges that were stated, of which
-    more than `MISFIT` of the numbers lie outside."""
-    said = []
+def columns_outside(frame: pd.DataFrame, recipe: Recipe) -> dict[str, str]:
+    """Of the columns of public rows that do not fit the ranges that were stated, as more than
+    `MISFIT` of the numbers lie outside: how many, by name."""
+    said = {}
     for name in (column.name for column in recipe.columns if column.name in recipe.ranges):
         low, high = recipe.ranges[name]
         values = _numbers(frame[name])
         values = values[np.isfinite(values)]
         outside = int(((values < low) | (values > high)).sum())
         if outside > MISFIT * len(values):
-            said.append(f"{outside:,} of {len(values):,} of {name!r} ({low:g} to {high:g})")
-    return [f"{MISFITS}: {join(said)}."] if said else []
+            said[name] = f"{outside:,} of {len(values):,} of {name!r} ({low:g} to {high:g})"
+    return said
 
 
 def misfits(notes: Iterable[str]) -> tuple[str, ...]:
-    """Of the notes on public rows, what `misfit_notes` says."""
+    """Of the notes on public rows, those on `columns_outside`."""
     return tuple(note for note in notes if note.startswith(MISFITS))
+
+
+def refuse_misfits(notes: Iterable[str]) -> None:
+    """Raises DataError: notes on public rows that do not fit the ranges that were stated."""
+    if found := misfits(notes):
+        raise DataError(*found)
 
 
 def replaced_cell_notes(

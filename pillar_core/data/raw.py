@@ -127,8 +127,10 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
         if roles.encoder in (None, texts.NAME)
         else texts.identity_of(roles.encoder, network=True)
     )
+    recipe, misfits = recipes.with_ranges(recipe, roles.ranges, next(iter(public_tables), None))
+    notes += misfits
     recipe = dataclasses.replace(
-        recipes.with_ranges(recipe, roles.ranges),
+        recipe,
         rows_per_person=roles.rows_per_person or recipe.rows_per_person,
         encoder=encoder,
     )

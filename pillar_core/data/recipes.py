@@ -7,14 +7,26 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pillar_core import texts
-from pillar_core.data.encoding import NUMBERS, OF_WORDS, TEXT, WORDS, Column, Recipe
+from pillar_core.data.encoding import (
+    MISFITS,
+    NUMBERS,
+    OF_WORDS,
+    TEXT,
+    WORDS,
+    Column,
+    Recipe,
+    columns_outside,
+)
 from pillar_core.data.parts import place_of
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import MOST_ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = "pillar-recipe-1"
 
@@ -77,9 +89,15 @@ def ranges_of(text: str) -> dict[str, tuple[float, float]]:
     return ranges
 
 
-def with_ranges(recipe: Recipe, ranges: Mapping[str, tuple[float, float]]) -> Recipe:
-    """The recipe with the ranges that somebody states of its columns of numbers. Raises DataError:
-    another column, or a range whose ends are no two numbers, the smaller first."""
+def with_ranges(
+    recipe: Recipe, ranges: Mapping[str, tuple[float, float]], public: "pd.DataFrame | None"
+) -> tuple[Recipe, list[str]]:
+    """The recipe with the ranges that somebody states of its columns of numbers, without those that
+    the public table does not fit, which may be in another unit; and notes on these.
+
+    Raises DataError: another column, a range whose ends are no two numbers, the smaller first, or
+    no column that fits.
+    """
     numbers = [
         column.name
         for column in recipe.columns
@@ -95,7 +113,20 @@ def with_ranges(recipe: Recipe, ranges: Mapping[str, tuple[float, float]]) -> Re
             raise DataError(
                 f"the range of column {name!r} must be two numbers, the smaller first; got {ends}."
             )
-    return dataclasses.replace(recipe, ranges={**recipe.ranges, **ranges})
+    stated = dataclasses.replace(recipe, ranges={**recipe.ranges, **ranges})
+    misfits = {} if public is None or not ranges else columns_outside(public, stated)
+    if not misfits:
+        return stated, []
+    said = f"{MISFITS}: {join(misfits.values())}."
+    columns = tuple(column for column in recipe.columns if column.name not in misfits)
+    if not columns:
+        raise DataError(f"{said} Convert these columns, or correct their ranges.")
+    fitting = {name: ends for name, ends in stated.ranges.items() if name not in misfits}
+    without = (*recipe.left_out, *misfits)
+    return (
+        dataclasses.replace(stated, columns=columns, ranges=fitting, left_out=without),
+        [f"{said} Left out; convert these columns, or correct their ranges, to use them."],
+    )
 
 
 def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:

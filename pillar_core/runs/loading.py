@@ -67,8 +67,8 @@ def load_features(
             is to learn from or `backbone` names an encoder of texts); a list of texts, or a pair
             (texts, labels), needs no name.
         ranges: (low, high) of columns of numbers of a table, as anybody may know them, in their
-            unit: numbers outside count as the nearest end, and public rows that do not fit have
-            a note.
+            unit: numbers outside count as the nearest end; a column that `public` does not fit
+            is left out, with a note.
 
     Raises DataError: a file or rows that cannot be used, every reason with row numbers; or weights
     of another network. SettingError: a backbone for what is features already, or a device, batch

@@ -577,7 +577,9 @@ def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):
     assert "COLUMN=LOW:HIGH" in words(app)
     fill(app, "text_input", "upload-ranges", "a=0:2")
     press(app, "use-upload")
-    assert uploads.load(str(linked(app)["data"])).recipe["columns"][0]["high"] == 2
+    recipe = uploads.load(str(linked(app)["data"])).recipe
+    assert [column["name"] for column in recipe["columns"]] == ["b"]
+    assert "a" in recipe["left_out"]
 
 
 def test_medians_beside_public_ones_are_a_look_at_private_rows(start):

@@ -192,8 +192,9 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         else encoding.learn_recipe(known, columns, label=label, left_out=left_out)
     )
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
+    misfits: list[str] = []
     if public and any(column.kind == encoding.NUMBERS for column in columns):
-        recipe = _with_ranges(recipe, problems)
+        recipe, misfits = _with_ranges(recipe, known, problems)
     if problems:
         st.info("**Still to say:**", icon=":material/help:")
         brought.list_lines(problems)
@@ -251,6 +252,7 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     notes += [
         *notes_of(_table(private)),
         *rows.notes,
+        *misfits,
         *public_notes,
         *(_UNNAMED.format(Path(name).name) for name in unnamed),
     ]
@@ -539,24 +541,26 @@ def _declare_recipe(columns: tuple[Column, ...], label: str, left_out: list[str]
     return Recipe(label, tuple(left_out), categories, fills, ranges, used)
 
 
-def _with_ranges(recipe: Recipe, problems: list[str]) -> Recipe:
-    """The recipe with ranges that somebody states though public rows scale the columns; what is
-    wrong with them joins the problems."""
+def _with_ranges(
+    recipe: Recipe, public: pd.DataFrame | None, problems: list[str]
+) -> tuple[Recipe, list[str]]:
+    """The recipe with ranges that somebody states though public rows scale the columns, and notes
+    on columns that do not fit; what is wrong with the ranges joins the problems."""
     ranges = str(
         st.text_input(
             "What can columns of numbers hold, in your unit?",
             help="From what anybody may know, not from the rows. Public rows are compared with it:"
-            " another unit shows. Numbers outside count as the nearest end.",
+            " a column in another unit is left out. Numbers outside count as the nearest end.",
             placeholder="optional: age=0:120, hb=5:20",
             key=local.unlinked_key("upload-ranges", FILE),
         )
         or ""
     )
     try:
-        return recipes.with_ranges(recipe, recipes.ranges_of(ranges))
+        return recipes.with_ranges(recipe, recipes.ranges_of(ranges), public)
     except DataError as error:
         problems += error.problems
-    return recipe
+    return recipe, []
 
 
 def _answer(name: str, hint: str, example: str) -> str:

@@ -29,7 +29,7 @@ from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import identity_of
 from pillar_core.data import raw, uploads
-from pillar_core.data.encoding import misfits
+from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger, compose, describe
@@ -226,11 +226,7 @@ def choose(
         for candidate, reason in refused.items()
     )
     reasons = (
-        *(
-            f"{uploads.title_of(side)}: {note}"
-            for side, rows in sides.items()
-            for note in misfits(rows.notes)
-        ),
+        *misfits(alone.features.notes),
         *why,
         *rehearsal,
         *first.narrower,
@@ -296,6 +292,7 @@ def _sides(
         # the choice
         try:
             public = data if isinstance(data, FeatureSet) else _features(data, backbone, rows)
+            refuse_misfits(public.notes)
             blind(alone, match_private(public, rows)[0])
         except DataError as problem:
             refused[name] = str(problem)

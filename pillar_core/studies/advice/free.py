@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import checks
-from pillar_core.data.encoding import misfits
+from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
@@ -249,25 +249,26 @@ def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
 
 def _sides(
     split: SemiPrivateSplit, candidates: Mapping[str, Any] | None
-) -> tuple[dict[str, SemiPrivateSplit], dict[str, str], list[str]]:
+) -> tuple[dict[str, SemiPrivateSplit], dict[str, str], tuple[str, ...]]:
     """By name, the split without its rows beside each candidate, and beside none; why others do not
-    fit; and where those that do miss ranges that were stated."""
+    fit; and which columns were left out for the ranges that were stated."""
     blind = simulation.blind(split)
-    nothing = {NONE: beside(blind, None)}
+    nothing, said = {NONE: beside(blind, None)}, misfits(split.features.notes)
     if not candidates:
-        own = {OWN: blind} | nothing if len(split.public_x) else nothing
-        return own, {}, list(misfits(split.notes))
+        unfit = misfits(split.notes)
+        own = {OWN: blind} if len(split.public_x) and not unfit else {}
+        return own | nothing, ({OWN: unfit[0]} if unfit else {}), said
     if NONE in candidates:
         raise SettingError(
             f"a candidate cannot be named {NONE!r}, which stands for no public rows; give it"
             " another name."
         )
-    sides, refused, said = {}, {}, []
+    sides, refused = {}, {}
     for name, data in candidates.items():
         try:
             public = public_features(data, split.features)
+            refuse_misfits(public.notes)
             sides[name] = simulation.blind(split, match_private(public, split.features)[0])
-            said += [f"{name}: {note}" for note in misfits(public.notes)]
         except DataError as problem:
             refused[name] = str(problem)
     if not sides:

@@ -13,6 +13,7 @@ from pillar_core.__main__ import main
 from pillar_core.data.encoding import MISFITS
 from pillar_core.data.recipes import ranges_of
 from pillar_core.errors import DataError
+from pillar_core.runs.splitting import public_features
 from pillar_core.screening.class_signal import ClassSums
 from pillar_core.screening.elsewhere import column_elsewhere
 from users import run_command
@@ -99,32 +100,49 @@ def test_rows_of_one_kind_are_hardly_ever_said_to_lie_elsewhere(is_labelled):
     assert named <= 13
 
 
-RANGES = {"age": (0.0, 120.0), "hb": (5.0, 20.0)}
+HB = {"hb": (5.0, 20.0)}
+RANGES = {"age": (0.0, 120.0), **HB}
+UNFIT = "300 of 300 of 'hb' (5 to 20)"
 
 
-def test_public_rows_are_compared_with_the_ranges_that_were_stated():
-    bad = harmed(PUBLIC)["tenfold"]
-    said = {}
-    for name, public in (("right", PUBLIC), ("tenfold", bad)):
-        private = pc.load_features(PRIVATE, public=public, ranges=RANGES)
-        split = pc.split(private, public=public)
-        said[name] = [note for note in split.notes if MISFITS in note]
-        reasons = pc.advise(split, alike=["own"]).reasons
-        assert [reason for reason in reasons if MISFITS in reason] == said[name]
-        chosen = pc.choose(private, {name: public}, epsilon=1.0, methods=["pillar", "dp_raft"])
-        told = [reason for reason in chosen.reasons if MISFITS in reason]
-        assert told == [f"{name}: {note}" for note in said[name]]
-    assert said["right"] == []
-    assert said["tenfold"] == [f"{MISFITS}: 300 of 300 of 'hb' (5 to 20)."]
-
-
-def test_a_stated_range_keeps_the_advice_of_a_harmed_table_within_its_own():
+def test_a_public_column_outside_its_stated_range_is_left_out_of_both_sides():
     bad = harmed(PUBLIC)["tenfold"]
     split = pc.split(pc.load_features(PRIVATE, public=bad, ranges=RANGES), public=bad)
+    assert split.features.names == ("age", "crp", "bmi")
+    assert any(note.startswith(f"{MISFITS}: {UNFIT}. Left out") for note in split.features.notes)
     advice = pc.advise(split, alike=["own"])
     low, high = advice.expected_accuracy
     record = pc.run(advice.method, split, epsilon=1.0)
+    assert advice.public == "own"
     assert low <= record.accuracy <= high
+    right = pc.load_features(PRIVATE, public=PUBLIC, ranges=RANGES)
+    assert right.names == tuple(PUBLIC.columns[:4])
+    assert MISFITS not in " ".join(right.notes)
+
+
+def test_no_column_within_its_range_is_refused_with_a_way_on():
+    with pytest.raises(DataError, match="Convert these columns, or correct their ranges"):
+        pc.load_features(
+            PRIVATE[["hb", "sick"]], public=harmed(PUBLIC)["tenfold"][["hb", "sick"]], ranges=HB
+        )
+
+
+def test_a_candidate_outside_a_stated_range_is_taken_by_neither_advice_nor_choice():
+    private = pc.load_features(PRIVATE, public=PUBLIC, ranges=RANGES)
+    sets = {"right": PUBLIC, "tenfold": harmed(PUBLIC)["tenfold"]}
+    features = {name: public_features(rows, private) for name, rows in sets.items()}
+    advice = pc.advise(pc.split(private), candidates=features, alike=[*sets])
+    choice = pc.choose(private, sets, epsilon=1.0, methods=["pillar", "dp_raft"])
+    for answer in (advice, choice):
+        assert answer.public == "right"
+        assert [why for why in answer.reasons if MISFITS in why] == [
+            f"tenfold is left out: {MISFITS}: {UNFIT}."
+        ]
+    with pytest.raises(DataError, match="tenfold: Public numbers do not fit"):
+        pc.choose(private, {"tenfold": sets["tenfold"]}, epsilon=1.0)
+    brought = pc.split(private, public=sets["tenfold"])
+    assert f"{MISFITS}: {UNFIT}." in brought.notes
+    assert pc.advise(brought, alike=["own"]).public == "none"
 
 
 @pytest.mark.parametrize(
@@ -159,8 +177,9 @@ def test_a_command_says_what_does_not_fit_before_anything_is_spent(
         monkeypatch.setattr(commands.advise, "choose", Mock(side_effect=DataError("spent")))
     main(asked)
     printed = capsys.readouterr()
-    said = f"{MISFITS}: 300 of 300 of 'hb' (5 to 20)."
-    assert (said in (printed.out if command == "advise" else printed.err)) == (harm == "tenfold")
+    assert (f"{MISFITS}: {UNFIT}." in (printed.out if command == "advise" else printed.err)) == (
+        harm == "tenfold"
+    )
 
 
 @pytest.mark.parametrize("text", ["hb", "hb=5", "hb=5:x", "=", "hb=5:20:3"])
