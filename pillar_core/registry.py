@@ -56,6 +56,9 @@ class Registry(Mapping[str, T]):
     fills it. kind: the class of the items that other packages add, for a registry that has a group
     in PLUGIN_GROUPS. Reading such a registry raises PluginError while an entry point of its group
     cannot be used.
+
+    >>> pc.METHODS["pillar"].title, "adamix" in pc.METHODS
+    ('PILLAR', True)
     """
 
     _is_loading: ClassVar[bool] = False

@@ -1,4 +1,9 @@
-"""Accounting: from what a run spent to ε, from ε to noise, and from either to odds."""
+"""Accounting: from what a run spent to ε, from ε to noise, and from either to odds.
+
+>>> mu = pc.accounting.mu_of(1.0, 1e-5)
+>>> round(pc.accounting.epsilon_of_mu(mu, 1e-5), 6)
+1.0
+"""
 
 from pillar_core import checks
 from pillar_core.accounting import auto, basic, gaussian_dp, pillar, pld, rdp

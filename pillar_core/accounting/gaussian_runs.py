@@ -74,6 +74,10 @@ def epsilon_of_gaussian(
     Guarantee: `upper` holds for the relation named, with a public number of rows, Poisson samples
     and secret noise. Raises SettingError for a number outside its range, NaN included. Raises
     UnsupportedError where the accountant has no sound bound for these settings.
+
+    >>> bounds = pc.epsilon(1.1, sampling_probability=0.01, steps=1_000, delta=1e-5)
+    >>> round(bounds.lower, 2), round(bounds.upper, 2)
+    (1.51, 1.52)
     """
     noise, probability, count = (
         NOISE.number(noise_multiplier),
@@ -98,6 +102,10 @@ def noise_multiplier(
 
     Raises BudgetError for ε not above 0. Raises SettingError for another number outside its range.
     Raises UnsupportedError where the accountant gives no bound.
+
+    >>> sigma = pc.noise_multiplier(2.0, sampling_probability=0.01, steps=1_000)
+    >>> pc.epsilon(sigma, sampling_probability=0.01, steps=1_000).upper <= 2.0
+    True
     """
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
 

@@ -1,5 +1,10 @@
 """Attacks, audits and individual privacy: what evidence can show about a guarantee, and what it
-cannot."""
+cannot.
+
+>>> rate = pc.auditing.clopper_pearson(90, 100)
+>>> rate.low < 0.9 < rate.high
+True
+"""
 
 from pillar_core import checks
 from pillar_core.auditing import (

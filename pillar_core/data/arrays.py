@@ -204,6 +204,10 @@ def features(
         classes: names in the order of the codes; with words as labels, the words themselves.
 
     Raises DataError: everything that is wrong, one line each, with row numbers.
+
+    >>> rows = pc.features([[0.0, 1.0], [2.0, 0.5], [1.0, 1.0]], ["cat", "dog", "cat"])
+    >>> rows.classes, rows.y_train.tolist()
+    (('cat', 'dog'), [0, 1, 0])
     """
     train, problems = matrix(x_train, "x_train")
     test, more = (None, []) if x_test is None else matrix(x_test, "x_test")

@@ -217,6 +217,9 @@ def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings
     Raises UnknownNameError: no such dataset. SettingError: a setting that the dataset does not
     have, or one out of range. DataError: files that are not here, damaged, or cannot be fetched;
     the message says what to do.
+
+    >>> pc.load_dataset("gaussian_mixture", n=100, d=20).x_train.shape[1]
+    20
     """
     card = DATASETS[name]
     chosen = {

@@ -2,6 +2,10 @@
 labels is non-private.
 
 Nothing here trains with privacy; whatever compares with measured accuracy gets it from `studies`.
+
+>>> digits = pc.load_features(pc.load_dataset("digits"))
+>>> pc.geometry.smallest(pc.margins(digits, [5, 20]))["k"].tolist()
+[5, 20]
 """
 
 from pillar_core import checks

@@ -1,5 +1,9 @@
 """Work outside the browser session: submit, status, cancel, result, retry. State lies on disk;
-anybody may look and stop it."""
+anybody may look and stop it.
+
+>>> list(pc.jobs.JOB_KINDS)
+['extract', 'fetch', 'separators', 'screening', 'sweep']
+"""
 
 from pillar_core import checks
 from pillar_core.jobs.api import (

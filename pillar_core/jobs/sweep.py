@@ -31,6 +31,10 @@ def sweep(
     `pc.jobs`. A run that cannot be (an infeasible budget, say) is a row with `error_message` and no
     metrics, cached like the others. Raises SettingError: an axis that no method in the grid knows.
     JobError: the job failed or was cancelled, or a jobs process with another scheduler is at work.
+
+    >>> grid = {"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "k": [10, 20]}
+    >>> pc.sweep({**grid, "epsilon": 2.0})["k"].tolist()
+    [10, 20]
     """
     if scheduler is None:
         return sweeps.sweep(grid, progress=progress)

@@ -148,7 +148,11 @@ def group_runs(*names: str, per_seed: bool = False) -> Callable[[FitGroup[S]], F
 @final
 class MethodRegistry(Registry[Method[Any]]):
     """The learners by name; a type checker holds each one's functions against its own settings
-    class where it registers."""
+    class where it registers.
+
+    >>> pc.METHODS["pillar"].title, "adamix" in pc.METHODS
+    ('PILLAR', True)
+    """
 
     def register(self, item: Method[S]) -> Method[S]:
         return super().register(item)

@@ -2,6 +2,9 @@
 
 Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours, dashes and order
 come from `theme`.
+
+>>> pc.plots.epsilon_label(2.0)
+'ε = 2'
 """
 
 from pillar_core import checks

@@ -201,6 +201,14 @@ def load_model(path: Any) -> Model:
     """The model in the file that `save_model` or the app's download made.
 
     Raises DataError: not such a file, damaged, or of another format.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> record = pc.run("pillar", split, epsilon=2.0, seed=None)
+    >>> with TemporaryDirectory() as folder:
+    ...     model = pc.load_model(pc.save_model(record, f"{folder}/model.zip"))
+    >>> model.predict(split.features.x_test[:2]).shape
+    (2,)
     """
     from safetensors.numpy import load
 

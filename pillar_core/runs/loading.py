@@ -74,6 +74,11 @@ def load_features(
     of another network. SettingError: a backbone for what is features already, or a device, batch
     size or weights out of range. UnknownNameError: no such backbone. StoreError: a disk that
     refuses; what was extracted is kept.
+
+    >>> table = pd.DataFrame({"height": [1.6, 1.8] * 5, "label": ["a", "b"] * 5})
+    >>> rows = pc.load_features(table)
+    >>> rows.names, rows.classes, len(rows.x_train), len(rows.x_test)
+    (('height',), ('a', 'b'), 8, 2)
     """
     if backbone is not None and not isinstance(backbone, str):
         source, backbone = (source, backbone), None

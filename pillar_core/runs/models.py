@@ -140,6 +140,13 @@ def save_model(
 
     Raises UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that
     cannot be, or not be written; or the cache.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> record = pc.run("only_public", split)
+    >>> with TemporaryDirectory() as folder:
+    ...     pc.save_model(record, f"{folder}/model.zip").name
+    'model.zip'
     """
     if split is None and classes is None:
         split = split_of(record.classifier)

@@ -125,6 +125,11 @@ def run(
 
     Raises SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what
     would do.
+
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> record = pc.run("pillar", split, epsilon=2.0, k=20)
+    >>> record.guarantee.epsilon.upper <= 2.0, record.settings["k"]
+    (True, 20)
     """
     return run_declared(
         RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings),

@@ -67,6 +67,10 @@ def split(
     Raises SettingError, DataError: see `split_features`; also where a public row that is not
     boolean is, bit by bit, a private one: of rows of at most 32 numbers, which are equal by chance,
     more than one in twenty.
+
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=1)
+    >>> len(split.private), len(split.public_x)
+    (1295, 143)
     """
     checks.within(seed=(seed, SEED), public_per_class=(public_per_class, COUNT))
     private = load_features(

@@ -105,6 +105,11 @@ def statement(record: RunRecord) -> Statement:
 
     Guarantee: says what the record's guarantee says and nothing beyond; an experiment with a known
     seed is called one.
+
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> words = pc.statement(pc.run("pillar", split, epsilon=2.0)).text
+    >>> "Privacy loss: ε ≤ 2 at δ = 10⁻⁵" in words
+    True
     """
     guarantee, learner = record.guarantee, METHODS[record.method]
     upper, relation = guarantee.epsilon.upper, NeighboringRelation.of(guarantee.relation)

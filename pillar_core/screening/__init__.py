@@ -1,5 +1,10 @@
 """Screening public data: how near are candidate sets to a private one, what does finding out cost,
-and how sure is it?"""
+and how sure is it?
+
+>>> sets = [pc.load_dataset("drawn_digits"), pc.load_dataset("drawn_shapes")]
+>>> len(pc.screening.mixture(sets, name="both", size=10).x_train) > 0
+True
+"""
 
 from pillar_core import checks
 from pillar_core.screening.batches import mixture

@@ -63,6 +63,10 @@ def gsd(
     `n_examples` rows. A non-private diagnostic. Raises SettingError: k or n_examples out of range.
     DataError: fewer rows than k, gradients that span fewer than k directions, numbers where the
     model takes images. UnknownNameError: no such model.
+
+    >>> digits = pc.load_dataset("digits")
+    >>> pc.gsd(digits, digits, k=4, n_examples=100)
+    0.0
     """
     checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     chosen = model_of(model)

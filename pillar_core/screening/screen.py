@@ -56,6 +56,11 @@ def screen(
     Raises SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too
     few rows, public rows that are private rows (unless allow_overlap), the private set itself or no
     named classes under ε. UnsupportedError: ε for a score without a private form.
+
+    >>> digits, shapes = pc.load_dataset("digits"), pc.load_dataset("drawn_digits")
+    >>> table = pc.screen(digits, {"drawn": shapes}, k=4, n_examples=100, repeats=1)
+    >>> table[["public", "score", "rank"]].to_dict("records")
+    [{'public': 'drawn', 'score': 'gsd', 'rank': 1}]
     """
     checks.within(
         k=(k, K),

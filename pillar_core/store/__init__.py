@@ -4,6 +4,14 @@ An entry has a kind and a key (the fingerprint of what made it). "record" and "c
 JSON, "arrays" npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss
 with a note, never an error and never wrong data. The checksum guards against damage, not against
 somebody who can write to the cache.
+
+>>> from tempfile import TemporaryDirectory
+>>> with TemporaryDirectory() as folder:
+...     store = pc.store.Store(folder)
+...     is_written = store.put_json("record", "a-key", {"accuracy": 0.9})
+...     found = store.get_json("record", "a-key")
+>>> is_written, found
+(True, {'accuracy': 0.9})
 """
 
 import atexit

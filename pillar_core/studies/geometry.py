@@ -39,6 +39,10 @@ def xi(
     else on the train rows. classes: all pairs for None, those among some classes (names or
     numbers), or "one_versus_rest" (class_b is then "rest"). Raises SettingError: a k above the rank
     of those rows, unknown classes. DataError: no labels, a class without rows.
+
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> pc.xi(split, [5, 20], classes=[0, 1]).round(2)["xi"].tolist()
+    [0.15, 0.04]
     """
     rows, basis = _rows_and_basis(data)
     ks = geometry.checked_ks(k, most=basis.rank, why=basis.limit)
@@ -57,6 +61,11 @@ def margins(
     side. Directions as for `xi`; distances in the features' own units. `geometry.smallest` takes
     the minimum over classes. Raises SettingError: a k above the rank, quantile outside [0, 1).
     DataError: no labels, one class.
+
+    >>> digits = pc.load_features(pc.load_dataset("digits"))
+    >>> table = pc.margins(digits, [5, 20])
+    >>> len(table), set(table["k"])
+    (20, {20, 5})
     """
     geometry.QUANTILE.check(quantile)
     rows, basis = _rows_and_basis(data)

@@ -111,6 +111,12 @@ def private_test(
         to be shown.
     Raises DataError: rows without labels, of other classes or another width. SettingError: an
     argument out of range, persons without `rows_per_person`, or auc with more than two classes.
+
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> record = pc.run("pillar", split, epsilon=2.0)
+    >>> told = pc.private_test(record, pc.load_dataset("digits"), epsilon=1.0)
+    >>> told.low <= told.value <= told.high
+    True
     """
     checks.within(epsilon=(epsilon, EPSILON))
     checks.one_of(METRICS, metric=metric)

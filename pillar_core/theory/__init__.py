@@ -1,5 +1,9 @@
 """Formulas only: calculators of the papers' theorems, and playgrounds whose truth is known in
-closed form."""
+closed form.
+
+>>> round(pc.theory.fewest_rows(gap=0.1, beta=2.0))
+6400
+"""
 
 from pillar_core import checks
 from pillar_core.theory import adamix, lemmas, mixture, pillar_shift, rates, semi_private

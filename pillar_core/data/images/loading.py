@@ -32,6 +32,14 @@ def load_images(path: str | Path) -> Dataset:
 
     Raises DataError: unreadable archive, too many files that do not decode, images that are not
     uint8, one class.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> images = {"x_train": np.zeros((4, 8, 8), np.uint8), "y_train": np.array([0, 1, 0, 1])}
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/photos.npz", **images)
+    ...     photos = pc.load_images(f"{folder}/photos.npz")
+    >>> photos.x_train.shape[1:]
+    (8, 8)
     """
     return read_images(path)
 

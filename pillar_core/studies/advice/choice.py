@@ -145,6 +145,11 @@ def choose(
     SettingError: a budget, relation or name that cannot be, or weights that are not here.
     UnsupportedError: ε = ∞, backbones for rows that are no images, or a learner that is no full
     Gaussian run.
+
+    >>> digits = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> choice = pc.choose(digits, {}, epsilon=2.0)
+    >>> choice.public, choice.guarantee.epsilon.upper <= 2.0
+    ('own', True)
     """
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):

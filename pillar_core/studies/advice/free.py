@@ -101,6 +101,11 @@ def advise(
     data sets (docs/public_data.md), and right for rows like the public ones. Raises DataError: no
     candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be, or an
     unknown name.
+
+    >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    >>> advice = pc.advise(split, epsilon=1.0)
+    >>> advice.public, advice.method
+    ('own', 'adamix')
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))

@@ -91,6 +91,11 @@ def check_run(
     `counted` that meets the `conditions`. A script is a source of numbers and no evidence: that it
     is such a run is the caller's claim. Raises SettingError: a number outside its range, both steps
     and epochs, or both noise_multiplier and epsilon.
+
+    >>> run = {"n": 60_000, "batch_size": 600, "steps": 1_000, "noise_multiplier": 1.1}
+    >>> check = pc.check_run(**run, delta=1e-5, l2_clip_norm=1.0)
+    >>> round(check.epsilon["add_or_remove_one"].upper, 2)
+    1.52
     """
     if None not in (steps, epochs) or None not in (noise_multiplier, epsilon):
         raise SettingError("give steps or epochs, and noise_multiplier or epsilon, not both.")

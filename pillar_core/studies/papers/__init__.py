@@ -6,6 +6,10 @@ public rows (words, or a share of the private set's own rows, or a count of each
 the method (or the paper's where we have none), ε, metric. A grid follows the paper's split, budgets
 and learners with our own default settings. Where its data are not at hand, generated features stand
 in at a reduced size: then only the order of the methods may be compared, and every result says so.
+
+>>> table = pc.papers.published("pillar-table-2")
+>>> table["paper"].unique().tolist()
+['pillar']
 """
 
 import dataclasses
