@@ -113,7 +113,7 @@ def comparison(
         hover="%{y}: %{x:.1f} %",
         text=[_text(row) for row in means.itertuples()],
         textfont={"size": 13, "color": INK[mode].text},
-        error_x=marks.reach(means, INK[mode].text, thickness=1.4, width=4),
+        error_x=marks.reach(means, INK[mode].text),
         marker_line_width=1.5,
         name="measured",
     )
@@ -122,16 +122,13 @@ def comparison(
         100 * means["mean"],
         labels,
         colours,
-        size=11,
         edge=(1.5, INK[mode].surface),
         symbol=[style.symbol for style in styles],
         showlegend=False,
     )
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
         ink = INK[mode].muted
-        figure.add_vline(
-            x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below"
-        )
+        marks.rule(figure, ink, x=100 * level, layer="below")
         marks.note(
             figure,
             100 * level,
@@ -151,7 +148,6 @@ def comparison(
             100 * published,
             labels,
             INK[mode].text,
-            size=12,
             symbol="diamond-open",
             name="published",
             hover=hover,
@@ -201,21 +197,16 @@ def expected(
         100 * table["mean"],
         table["name"],
         colours,
-        size=12,
         hover="%{y}: %{x:.1f} %",
         mode="markers+text",
         text=[f"{100 * value:.0f}" for value in table["mean"]],
         textposition="top center",
-        error_x=marks.reach(table, INK[mode].muted, thickness=1.6, width=5),
+        error_x=marks.reach(table, INK[mode].muted),
         cliponaxis=False,
     )
     marks.names_axis(figure, list(table["name"]))
     if level is not None:
-        figure.add_vline(
-            x=100 * level,
-            line={"color": INK[mode].muted, "dash": "dot", "width": 1.4},
-            layer="below",
-        )
+        marks.rule(figure, INK[mode].muted, x=100 * level, layer="below")
     ends = zip(table["name"], table["low"], table["high"], strict=True)
     words = "; ".join(
         f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends
@@ -228,7 +219,7 @@ def expected(
         mode=mode,
         height=190 + 46 * len(table),
         line=38,
-        x={"title_text": "expected, %"},
+        x="expected, %",
         showlegend=False,
     )
 
@@ -244,19 +235,18 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
         list(dict.fromkeys(table["row"])),
         list(dict.fromkeys(table["series"])),
     )
-    figure.add_vline(x=0, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
+    marks.rule(figure, INK[mode].muted, x=0)
     for place, (series, colour, symbol) in enumerate(told_apart(names, mode)):
         part = table[table["series"] == series]
         heights = [
             rows.index(row) + 0.6 * ((place + 0.5) / len(names) - 0.5) for row in part["row"]
         ]
-        reach = marks.reach(part, fade(colour, 0.7), scale=1, thickness=1.6, width=4)
+        reach = marks.reach(part, fade(colour, 0.7), scale=1)
         marks.dots(
             figure,
             part["mean"],
             heights,
             colour,
-            size=10,
             hover="%{text}, %{fullData.name}: %{x:+.1f} points",
             symbol=symbol,
             name=series,
@@ -308,7 +298,6 @@ def overlay(
             [100 * line["mean"]],
             [name],
             colour,
-            size=13,
             symbol="diamond",
             edge=(1, INK[mode].text),
             hover="%{x:.1f} %<extra>mean</extra>",
@@ -335,7 +324,7 @@ def overlay(
         ),
         mode=mode,
         height=130 + 44 * len(lines),
-        x={"title_text": "test accuracy, %"},
+        x="test accuracy, %",
         y={"autorange": "reversed", "automargin": True},
         showlegend=False,
     )

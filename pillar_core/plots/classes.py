@@ -61,7 +61,7 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         mode=mode,
         line=60,
         x={"type": "category", "title_text": "class", "showgrid": False},
-        y={"title_text": "rows"},
+        y="rows",
         barmode="stack",
         bargap=0.25,
         legend={"yref": "container", "y": 0, "yanchor": "bottom"},
@@ -129,10 +129,9 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         100 * private["mean"],
         names,
         ink.accent,
-        size=10,
         hover="%{y}: %{x:.1f} %<extra>private model</extra>",
         name="private, mean",
-        error_x=marks.reach(private, ink.accent, thickness=1.6, width=0),
+        error_x=marks.reach(private, ink.accent),
     )
     is_few = len(names) <= _MANY
     figure.update_yaxes(
@@ -239,7 +238,7 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         hover = (
             f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
         )
-        marks.dots(figure, x, y, colour, size=9, hover=hover, showlegend=False, meta=place)
+        marks.dots(figure, x, y, colour, hover=hover, showlegend=False, meta=place)
     across, up = [-0.6, max(len(names), 3) - 0.4], [-0.6, len(budgets) - 0.4]
     figure.update_xaxes(
         tickvals=list(range(len(names))),

@@ -68,7 +68,6 @@ def effect(
             printed["x"],
             scale * printed["published"],
             INK[mode].text,
-            size=13,
             name="published",
             symbol="diamond-open",
             text=printed["series"],
@@ -235,7 +234,6 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
             table["releases"],
             table[name],
             colour,
-            width=2.5,
             dash=dash,
             name=label,
             hover=words,
@@ -258,7 +256,7 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
         ),
         alt=f"ε of repeated releases: {words}.",
         mode=mode,
-        x={"title_text": "models released, each at the same ε"},
+        x="models released, each at the same ε",
         y={"title_text": "ε of all of them together", "rangemode": "tozero"},
     )
 
@@ -274,7 +272,6 @@ def _answer_line(
         means[x],
         means["mean"],
         INK[mode].accent,
-        width=2.5,
         mode="lines+markers",
         hover=hover,
         showlegend=False,

@@ -89,7 +89,6 @@ def membership_roc(
             name=str(name),
             legendgroup=str(name),
             dash=DASHES[place % 4],
-            width=2,
         )
     attacks = ", ".join(map(str, roc["attack"].unique()))
     start = math.log10(least)
@@ -150,7 +149,7 @@ def individual_losses(
         ),
         mode=mode,
         x={"title_text": "individual ε of a row", "rangemode": "tozero"},
-        y={"title_text": "private rows"},
+        y="private rows",
         showlegend=False,
         bargap=0,
     )
@@ -185,11 +184,10 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
         drawn["median"],
         names,
         colour,
-        size=10,
         error_x=reach,
         hover="%{y}: median ε %{x:.2f}",
     )
-    figure.add_vline(x=stated, line={"color": marks.MARKED[mode], "width": 2})
+    marks.rule(figure, marks.MARKED[mode], x=stated, dash="solid")
     note = (
         ""
         if len(spread) == len(drawn)
@@ -246,7 +244,7 @@ def two_worlds(
     ):
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
         marks.line(figure, grid, curve, ink.text, width=1.6, dash=dash, name=name)
-    figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
+    marks.rule(figure, ink.muted, x=threshold, dash="dash")
     return finish(
         figure,
         title=title,
@@ -260,7 +258,7 @@ def two_worlds(
             "standard deviations."
         ),
         mode=mode,
-        x={"title_text": "score of a trial, in standard deviations of the claimed noise"},
+        x="score of a trial, in standard deviations of the claimed noise",
         y={"title_text": "density", "showticklabels": False},
         barmode="overlay",
         bargap=0,
@@ -281,7 +279,6 @@ def audit_power(
             rows["epsilon"],
             100 * rows["power"],
             colour,
-            width=2.4,
             dash=dash,
             name=f"{trials:,} trials",
             hover="%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %",
@@ -306,7 +303,7 @@ def audit_power(
         ),
         alt="Chance to notice against the true epsilon, for several numbers of trials.",
         mode=mode,
-        x={"title_text": "ε that the code would truly spend"},
+        x="ε that the code would truly spend",
         y={"title_text": "chance to notice, %", "range": [0, 103]},
     )
 
@@ -350,7 +347,7 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
             "below the diagonal."
         ),
         mode=mode,
-        x={"title_text": "true ε"},
+        x="true ε",
         y={"title_text": "ε certified at best", "rangemode": "tozero"},
     )
 
@@ -375,9 +372,9 @@ def right_guesses(
         opacity=0.75,
         hover=hover,
         text=[f"{100 * value:.1f} %" for value in table["success"]],
-        error_x=marks.reach(table, ink.text, value="success", thickness=1.4),
+        error_x=marks.reach(table, ink.text, value="success"),
     )
-    figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
+    marks.rule(figure, ink.muted, x=50, dash="dash")
     _mark(
         figure,
         100 * published,
@@ -469,7 +466,7 @@ def reconstruction_strip(
         ),
         mode=mode,
         height=300,
-        x={"title_text": "ε of the release"},
+        x="ε of the release",
     )
 
 

@@ -52,9 +52,7 @@ def xi_against_k(
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
         hover = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
-        marks.line(
-            figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=hover
-        )
+        marks.line(figure, rows["k"], rows["mean"], colour, dash=dash, name=label, hover=hover)
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
         points = rows.iloc[sorted({0, len(rows) // 2, len(rows) - 1})].to_dict("records")
         summary.append(
@@ -177,7 +175,6 @@ def spectrum_and_gaps(
             table["component"],
             y,
             ink,
-            width=2.4,
             hover=hover,
             mode="lines" if place < 3 else "markers",
             marker={"size": 4, "color": fade(ink, 0.7)},
@@ -195,7 +192,7 @@ def spectrum_and_gaps(
     figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)")
     summary = ""
     if k is not None and 1 <= k <= len(table):
-        figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
+        marks.rule(figure, marks.MARKED[mode], x=k)
         line = table.iloc[k - 1]
         summary = (
             f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
@@ -233,7 +230,7 @@ def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: Mode) -> No
 def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
     if k is None:
         return
-    figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
+    marks.rule(figure, marks.MARKED[mode], x=k)
     marks.note(
         figure,
         math.log10(k),
@@ -273,7 +270,6 @@ def by_direction(
             order["direction"],
             order[column],
             colour,
-            width=2.4,
             dash=dash,
             hover=hover,
             name=label,

@@ -117,7 +117,7 @@ def learning_hero(
             f"percent at k = {top['k']:g}{gain}{fall}."
         ),
         mode=mode,
-        y={"title_text": "test accuracy, %"},
+        y="test accuracy, %",
         showlegend=False,
         margin_r=228,
     )

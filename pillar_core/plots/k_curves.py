@@ -42,7 +42,7 @@ def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Js
         looks: marks.Looks = {
             "width": 1.4,
             "name": "no noise",
-            "error_y": marks.reach(curve, muted, thickness=1, width=0),
+            "error_y": marks.reach(curve, muted),
         }
         hover = "k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>"
         marks.line(figure, curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))

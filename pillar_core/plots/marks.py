@@ -31,7 +31,7 @@ def line(
     colour: str,
     *,
     hover: str = "",
-    width: float = 2.2,
+    width: float = 2.4,
     dash: str | None = None,
     **style: Json,
 ) -> None:
@@ -48,7 +48,7 @@ def dots(
     y: Values,
     colour: str | Sequence[str] | None,
     *,
-    size: float,
+    size: float = 11,
     hover: str = "",
     symbol: str | Sequence[str] | None = None,
     edge: tuple[float, str | None] | None = None,
@@ -172,8 +172,8 @@ def reach(
     *,
     value: str = "mean",
     scale: float = 100,
-    thickness: float = 1.2,
-    width: float | None = None,
+    thickness: float = 1.4,
+    width: float = 4,
 ) -> Looks:
     """Bars from `low` to `high` of each row around its `value`; none where an end is unknown."""
     ends = {"array": rows["high"] - rows[value], "arrayminus": rows[value] - rows["low"]}
@@ -188,6 +188,27 @@ def reach(
         "thickness": thickness,
         "width": width,
     }
+
+
+def rule(
+    figure: go.Figure,
+    colour: str,
+    *,
+    x: float | None = None,
+    y: float | None = None,
+    dash: str = "dot",
+    words: str = "",
+    **place: object,
+) -> None:
+    """A line through the whole picture at x or at y, perhaps with words (on axes that are not
+    logarithmic)."""
+    line = {"color": colour, "width": 1.4, "dash": dash}
+    if words:
+        place |= {"annotation_text": words, "annotation_font": {"size": 13, "color": colour}}
+    if y is None:
+        figure.add_vline(x=x, line=line, **place)
+    else:
+        figure.add_hline(y=y, line=line, **place)
 
 
 def note(

@@ -41,7 +41,6 @@ def odds_dots(
             columns,
             rows,
             colour,
-            size=10,
             symbol="circle",
             name=f"{name}: {count}",
             hover=name,

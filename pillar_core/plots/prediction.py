@@ -46,16 +46,15 @@ def projection_gains(
             rows["ratio"],
             rows["gain"],
             colour,
-            size=10,
             hover=f"{name}, %{{text}}: %{{y:+.1f}}",
             symbol=symbol,
             name=name,
             text=rows["epsilon"].map(epsilon_label),
-            error_y=marks.reach(rows, fade(colour, 0.5), value="gain", scale=1, width=0),
+            error_y=marks.reach(rows, fade(colour, 0.5), value="gain", scale=1),
         )
-    figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
+    marks.rule(figure, ink.muted, y=0, dash="solid")
     if present is not None:
-        figure.add_vline(x=present, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
+        marks.rule(figure, marks.MARKED[mode], x=present, dash="dash")
         marks.note(
             figure,
             math.log10(present),
@@ -91,7 +90,7 @@ def projection_gains(
         ),
         mode=mode,
         height=520,
-        y={"title_text": "accuracy gained by PILLAR over DP-SGD, points"},
+        y="accuracy gained by PILLAR over DP-SGD, points",
         legend_y=-0.28,
     )
 
@@ -165,11 +164,10 @@ def predicted_accuracy(
             means["k"],
             100 * means["mean"],
             ink.surface,
-            size=10,
             hover=hover,
             edge=(2.4, ink.text),
             name="measured",
-            error_y=marks.reach(means, ink.text, width=4),
+            error_y=marks.reach(means, ink.text),
         )
         top = best(means)
         marks.ring(
@@ -191,7 +189,7 @@ def predicted_accuracy(
     floor = max(0.0, low - 6)
     _areas(figure, rows, clean, noisy, floor, mode)
     if k is not None:
-        figure.add_vline(x=k, line={"color": ink.muted, "width": 1.2, "dash": "dot"})
+        marks.rule(figure, ink.muted, x=k)
     first, last = float(rows["k"].iloc[0]), float(rows["k"].iloc[-1])
     figure.update_xaxes(
         marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)")
@@ -209,7 +207,7 @@ def predicted_accuracy(
         ),
         mode=mode,
         height=500,
-        y={"title_text": "rows right, %"},
+        y="rows right, %",
     )
 
 
@@ -233,7 +231,6 @@ def best_k_against_epsilon(
         line["epsilon"],
         line["k"],
         colour,
-        width=2.8,
         shape="hv",
         name="predicted",
         hover=hover,
@@ -250,11 +247,10 @@ def best_k_against_epsilon(
             points["epsilon"],
             points["k"],
             colours,
-            size=11,
             edge=(2, ink.surface),
             name="measured",
             hover="ε = %{x}: best k = %{y}<extra>measured</extra>",
-            error_y=marks.reach(points, ink.muted, value="k", scale=1, thickness=1.6, width=5),
+            error_y=marks.reach(points, ink.muted, value="k", scale=1),
         )
         summary += ". Measured: " + "; ".join(
             f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples()
@@ -298,7 +294,6 @@ def _draw_prediction(
         x,
         y,
         colour,
-        width=2.8,
         dash=dash,
         name=name,
         hover=f"{name}: %{{y:.1f}} % at k = %{{x}}",

@@ -35,7 +35,7 @@ def epsilon_against_steps(
             name=str(name),
             hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )
-    figure.add_vline(x=present, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
+    marks.rule(figure, INK[mode].muted, x=present, dash="dash")
     most = table["steps"].max()
     last = table[table["steps"] == most]
     ticks = (
@@ -78,7 +78,6 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
         table["epsilon"],
         table["delta"],
         colour,
-        width=2.6,
         hover=hover,
         text=words,
         fill="tozeroy",
@@ -117,11 +116,9 @@ def trade_off_curve(
     x, y = table["false_positive_rate"], table["true_positive_rate"]
     marks.ruled_out(figure, [*x, 0], [*y, 1], mode, name="ruled out for every attacker")
     hover = "finds %{y:.1%} of members at %{x:.1%} false alarms"
-    marks.line(
-        figure, x, y, marks.MARKED[mode], width=2.6, name="best possible attacker", hover=hover
-    )
+    marks.line(figure, x, y, marks.MARKED[mode], name="best possible attacker", hover=hover)
     marks.line(figure, [0, 1], [0, 1], ink.muted, width=1.2, dash="dash", name="coin flip")
-    marks.line(figure, [best, best], [best, best + advantage], ink.text, width=2, showlegend=False)
+    marks.line(figure, [best, best], [best, best + advantage], ink.text, showlegend=False)
     marks.note(
         figure,
         best,
@@ -164,7 +161,6 @@ def noise_against_epsilon(
         table["epsilon"],
         table["noise_multiplier"],
         categorical(1, mode)[0],
-        width=2.6,
         hover="ε = %{x:.3g} needs σ = %{y:.3g}",
     )
     marks.dots(
@@ -172,7 +168,6 @@ def noise_against_epsilon(
         [present[0]],
         [present[1]],
         categorical(2, mode)[1],
-        size=13,
         edge=(2, INK[mode].surface),
         mode="markers+text",
         text=[f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"],

@@ -87,9 +87,7 @@ def ranking(
         looks: marks.Looks = (
             {"size": 15, "symbol": "diamond"} if is_first else {"size": 12, "symbol": "circle"}
         )
-        looks["error_x"] = marks.reach(
-            rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5
-        )
+        looks["error_x"] = marks.reach(rows.loc[[name]], ink.text, value="value", scale=1)
         hover = (
             f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank"
             f" {row['rank']:.0f}"
@@ -111,7 +109,7 @@ def ranking(
     if score is not None and score.is_on_unit_axis:
         figure.update_xaxes(range=[0, 1.09])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
-        figure.add_vline(x=random_subspaces, line={"color": ink.muted, "width": 1.5, "dash": "dot"})
+        marks.rule(figure, ink.muted, x=random_subspaces)
         marks.note(
             figure,
             random_subspaces,
@@ -186,7 +184,7 @@ def angles(
         ),
         mode=mode,
         line=70,
-        x={"title_text": "direction, smallest angle first"},
+        x="direction, smallest angle first",
         y={"title_text": "angle, degrees", "range": [0, 93], "dtick": 30},
     )
 
@@ -205,7 +203,7 @@ def gradient_spectra(
         positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words
     )
     if k is not None:
-        figure.add_vline(x=k, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
+        marks.rule(figure, INK[mode].muted, x=k)
     marked = f"; dotted: k = {k}" if k else ""
     return finish(
         figure,
@@ -300,20 +298,15 @@ def score_against_accuracy(
             [row["value"]],
             [100 * float(measured["mean"].iloc[0])],
             colour,
-            size=13,
             hover=hover,
             symbol=symbol,
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",
-            error_y=marks.reach(measured, fade(colour, 0.7), thickness=1.5),
+            error_y=marks.reach(measured, fade(colour, 0.7)),
         )
     if baseline is not None:
-        figure.add_hline(
-            y=100 * baseline,
-            line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"},
-            annotation_text="no public data",
-        )
+        marks.rule(figure, INK[mode].muted, y=100 * baseline, words="no public data")
     span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
     figure.update_xaxes(
         range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span]
@@ -376,9 +369,7 @@ def public_rows(
             )
         )
         if public == private:
-            figure.add_vline(
-                x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"}
-            )
+            marks.rule(figure, colour, x=n_private * epsilon, dash="dash")
     figure.update_xaxes(
         marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=",")
     )
@@ -393,7 +384,7 @@ def public_rows(
         alt=f"PILLAR on {n_private:,} private rows of {private}. {'; '.join(summary)}.",
         mode=mode,
         height=480,
-        y={"title_text": "test accuracy, %"},
+        y="test accuracy, %",
     )
 
 
@@ -459,7 +450,6 @@ def lines_of_sets(
             rows[x],
             rows[y],
             colour,
-            width=2,
             name=label,
             hover=f"{label}, {hover}",
             mode="lines+markers" if len(rows) <= 24 else "lines",
@@ -509,7 +499,7 @@ def order_over_training(
         ),
         mode=mode,
         line=70,
-        x={"title_text": "step of SGD without noise"},
+        x="step of SGD without noise",
         y={"title_text": "gradient subspace distance", "range": [0, 1.02]},
     )
 
@@ -537,7 +527,7 @@ def captured_gradients(
         ),
         mode=mode,
         line=70,
-        x={"title_text": "step of AdaMix"},
+        x="step of AdaMix",
         y={"title_text": "share of the private gradient missed", "range": [0, 1.02]},
     )
 
@@ -614,7 +604,6 @@ def _by_step(
             random["step"],
             random[value],
             INK[mode].muted,
-            width=2,
             dash="dot",
             name=RANDOM,
             hover=words,

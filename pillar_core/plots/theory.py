@@ -59,7 +59,7 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
     )
     end_labels(figure, ends, low=low, high=high, height=360)
     if present is not None:
-        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        marks.rule(figure, INK[mode].muted, x=present)
     figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
     return finish(
         figure,
@@ -107,7 +107,6 @@ def mixture_errors(
             line["n_private"],
             100 * line["predicted"],
             colour,
-            width=2.8,
             dash=dash,
             name=f"{title}, predicted",
             hover="predicted %{y:.2f} % at %{x:,} rows",
@@ -118,9 +117,8 @@ def mixture_errors(
             means["n_private"],
             100 * means["mean"],
             colour,
-            size=10,
             edge=(1.6, INK[mode].surface),
-            error_y=marks.reach(means, colour, thickness=1.4, width=4),
+            error_y=marks.reach(means, colour),
             name=f"{title}, measured",
             hover="measured %{y:.2f} % at %{x:,} rows",
         )
@@ -137,9 +135,7 @@ def mixture_errors(
             )
         )
     if floor is not None:
-        figure.add_hline(
-            y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"}
-        )
+        marks.rule(figure, INK[mode].muted, y=100 * floor)
         marks.note(
             figure,
             0,
@@ -209,7 +205,7 @@ def rows_against_dimension(
             height=290,
         )
     if present is not None:
-        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        marks.rule(figure, INK[mode].muted, x=present)
     figure.update_xaxes(
         marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d")
     )
@@ -255,7 +251,6 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             rows["n_private"],
             100 * rows["mean"],
             colour,
-            width=2.6,
             hover=hover,
             **keywords,
         )
@@ -333,7 +328,6 @@ def component_graph(
             places[rows, 0],
             places[rows, 1],
             colour,
-            size=11,
             symbol=symbol,
             edge=(1.4, ink.surface if is_named else ink.muted),
             hover="%{text}",

@@ -11,8 +11,8 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, local, plain, receipts, theme
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame import badges, core, failures, local, plain, receipts
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import question
 from pillar_core import mode, plots
@@ -372,10 +372,8 @@ def _results(
             st.caption(plain.text(test.rare))
         if test.metric == "auc":
             table = roc(test)
-            show_figure(
-                private_roc(table, mode=theme.mode()),
-                table,
-                FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]),
+            draw_figure(
+                private_roc, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE])
             )
     if (named := receipts.with_tests(settings, record)) is None:
         return

@@ -9,8 +9,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, local, memory, navigation, odds, plain, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame import badges, core, local, memory, navigation, odds, plain, words
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
 from pages.parts.curves import result
 from pillar_core import accounting, plots
@@ -76,10 +76,13 @@ def leak(settings: Settings) -> None:
         ),
     )
     title = "Without noise, the score gives away one row to anyone who knows the rest"
-    figure = plots.right_guesses(
-        study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title
+    draw_figure(
+        plots.right_guesses,
+        study.table,
+        FigureInfo("score_leak", settings),
+        published=score_leak.PUBLISHED,
+        title=title,
     )
-    show_figure(figure, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
         "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000"
@@ -176,15 +179,15 @@ def image(settings: Settings) -> None:
             ),
         ),
     )
-    drawn = plots.reconstruction_strip(
+    draw_figure(
+        plots.reconstruction_strip,
         seen.table,
+        FigureInfo("reconstruction", pixels),
         seen.image,
         seen.pictures,
         candidates=seen.candidates,
         present=epsilon,
-        mode=theme.mode(),
     )
-    show_figure(drawn, seen.table, FigureInfo("reconstruction", pixels))
     st.caption(
         "Clipping takes the image's brightness, so pictures have an average one. A learner of"
         " several steps releases more, within its ε."
@@ -212,8 +215,9 @@ def attack(settings: Settings) -> None:
         "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks),
     }
     shared |= {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
-    figure = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared)
-    show_figure(figure, roc, FigureInfo("membership", settings))
+    draw_figure(
+        plots.membership_roc, roc, FigureInfo("membership", settings), bands, bound, **shared
+    )
     if reason := evidence.supports(settings.method):
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
     elif len(attacks) == 1:
@@ -283,16 +287,21 @@ def exposed_rows(settings: Settings) -> None:
             "Rows that the model never gets right keep their full gradient.",
         ),
     )
-    figure = plots.individual_losses(
-        losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta
+    draw_figure(
+        plots.individual_losses,
+        losses.table,
+        FigureInfo("individual_privacy", settings),
+        stated=losses.stated_epsilon,
+        delta=losses.delta,
     )
-    show_figure(figure, losses.table, FigureInfo("individual_privacy", settings))
     left, right = st.columns([1.2, 1])
     with left:
-        figure = plots.individual_by_class(
-            losses.table, mode=theme.mode(), stated=losses.stated_epsilon
+        draw_figure(
+            plots.individual_by_class,
+            losses.table,
+            FigureInfo("individual_privacy_by_class", settings),
+            stated=losses.stated_epsilon,
         )
-        show_figure(figure, losses.table, FigureInfo("individual_privacy_by_class", settings))
     with right:
         _most_exposed(losses, settings)
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, local, memory, odds, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.numerics import number_words, round_up
@@ -229,10 +229,13 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     has_slow = local.value("accounting-slow", 0) == 1
     slow = privacy_tables.SLOW if has_slow else ()
     table = _lines(setting, (*_LINES, *slow))
-    drawn = plots.epsilon_against_steps(
-        table, mode=theme.mode(), delta=setting.delta, present=setting.steps
+    draw_figure(
+        plots.epsilon_against_steps,
+        table,
+        FigureInfo("epsilon_steps", settings, [badges.THEORY]),
+        delta=setting.delta,
+        present=setting.steps,
     )
-    show_figure(drawn, table, FigureInfo("epsilon_steps", settings, [badges.THEORY]))
     side_by_side = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
     st.dataframe(
@@ -257,16 +260,20 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
     table, pairs = privacy_tables.trade_off(curve), _profile(setting)
     left, right = st.columns(2)
     with left:
-        drawn = plots.trade_off_curve(
+        draw_figure(
+            plots.trade_off_curve,
             table,
-            mode=theme.mode(),
+            FigureInfo("trade_off", settings, [badges.THEORY]),
             advantage=accounting.advantage(curve),
             best=privacy_tables.widest(table),
         )
-        show_figure(drawn, table, FigureInfo("trade_off", settings, [badges.THEORY]))
     with right:
-        drawn = plots.epsilon_against_delta(pairs, mode=theme.mode(), delta=setting.delta)
-        show_figure(drawn, pairs, FigureInfo("profile", settings, [badges.THEORY]))
+        draw_figure(
+            plots.epsilon_against_delta,
+            pairs,
+            FigureInfo("profile", settings, [badges.THEORY]),
+            delta=setting.delta,
+        )
     for column, odd, icon in zip(
         st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True
     ):
@@ -284,10 +291,12 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
 def noise(setting: GaussianSetting, settings: Settings) -> None:
     """σ for every ε."""
     table = _noise_curve(dataclasses.replace(setting, noise_multiplier=1.0))
-    drawn = plots.noise_against_epsilon(
-        table, mode=theme.mode(), present=(_epsilon(setting).upper, setting.noise_multiplier)
+    draw_figure(
+        plots.noise_against_epsilon,
+        table,
+        FigureInfo("noise", settings, [badges.THEORY]),
+        present=(_epsilon(setting).upper, setting.noise_multiplier),
     )
-    show_figure(drawn, table, FigureInfo("noise", settings, [badges.THEORY]))
 
 
 def rules(setting: GaussianSetting, settings: Settings) -> None:
@@ -298,10 +307,13 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
         f" {100 * setting.sampling_probability:g} %"
     )
     caption = f"{noise}, δ = {number_words(setting.delta)}. Upper ends."
-    drawn = plots.bars_of_epsilon(
-        table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption
+    draw_figure(
+        plots.bars_of_epsilon,
+        table,
+        FigureInfo("samplers", settings, [badges.THEORY]),
+        title="The same noise, other rules, another ε",
+        caption=caption,
     )
-    show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
     st.warning(
         "**Shuffled but accounted as Poisson** is the most common privacy bug: most training loops"
         " shuffle, and quote the first bar. Here the mechanism draws its own batches: Poisson"
@@ -360,8 +372,13 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
         "Best of a random number of runs (Papernot & Steinke 2022, logarithmic law), each a"
         " full-batch Gaussian run."
     )
-    drawn = plots.bars_of_epsilon(price, mode=theme.mode(), title=title, caption=caption)
-    show_figure(drawn, price, FigureInfo("tuning_price", settings, [badges.THEORY]))
+    draw_figure(
+        plots.bars_of_epsilon,
+        price,
+        FigureInfo("tuning_price", settings, [badges.THEORY]),
+        title=title,
+        caption=caption,
+    )
     st.caption(
         "Papers tune on test rows and pay nothing. The rules of every learner here read public"
         " facts alone, which costs nothing."

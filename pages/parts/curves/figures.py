@@ -22,7 +22,7 @@ from pages.frame import (
     words,
 )
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_answer, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.curves import panels, result
 from pages.parts.curves.grid import Curves, method_of, read
@@ -111,15 +111,6 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             if metric in record.metrics and math.isfinite(settings.epsilon)
             else None
         )
-        figure = budget_curve(
-            known,
-            curve,
-            _DRAWN,
-            band=band,
-            present=star,
-            measure=metric.replace("_", " "),
-            mode=theme.mode(),
-        )
         seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
         info = FigureInfo(
             "accuracy_over_epsilon",
@@ -127,7 +118,17 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])],
             seeds,
         )
-        show_figure(figure, known, info, takes=["epsilon"])
+        draw_figure(
+            budget_curve,
+            known,
+            info,
+            curve,
+            _DRAWN,
+            takes=["epsilon"],
+            band=band,
+            present=star,
+            measure=metric.replace("_", " "),
+        )
         ends = (
             f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far"
             " more."
@@ -182,8 +183,12 @@ def _why_it_works(settings: Settings) -> None:
             badges.EXPERIMENT,
         ]
         with column:
-            figure = plots.by_direction(table, **style, mode=theme.mode())
-            show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
+            draw_figure(
+                plots.by_direction,
+                table,
+                FigureInfo(f"kalman_{name}", settings, provenance),
+                **style,
+            )
     st.caption(
         "All three are computed from what this run released anyway and from public rows; they cost"
         " no further ε. What each part is worth on average is in research/kalman.md, under “Part by"
@@ -348,9 +353,10 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
         return
     k = record.settings.get("k")
     star = (int(k), settings.epsilon) if k else None
-    figure = plots.accuracy_heatmap(runs, mode=theme.mode(), method=method, present=star)
     info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds)
-    show_figure(figure, runs, info, takes=["k", "epsilon"])
+    draw_figure(
+        plots.accuracy_heatmap, runs, info, takes=["k", "epsilon"], method=method, present=star
+    )
     st.caption("Click a cell, or choose a line of its table, to take its k and ε.")
 
 
@@ -363,8 +369,12 @@ def _odds(record: RunRecord, settings: Settings) -> None:
         )
         st.info(reason, icon=":material/casino:")
         return
-    figure = plots.odds_dots(table, mode=theme.mode(), protected=f"one {odds.unit(settings.data)}")
-    show_figure(figure, table, FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]))
+    draw_figure(
+        plots.odds_dots,
+        table,
+        FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]),
+        protected=f"one {odds.unit(settings.data)}",
+    )
     events = "; ".join(record.guarantee.events)
     st.caption(
         f"From the trade-off curve of what really ran ({events}),"

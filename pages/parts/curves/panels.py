@@ -13,7 +13,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, browser, core, failures, jobs, local, memory, plain, theme
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pages.parts.rows.overview import show_rows
 from pillar_core import plots
@@ -79,11 +79,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
         recalls["class"].map(dict(enumerate(rows))),
     )
     seeds = int(recalls.loc[recalls["model"] == "private", "seed"].nunique())
-    show_figure(
-        plots.per_class(recalls, mode=theme.mode()),
-        recalls,
-        FigureInfo("recall_by_class", settings, seeds=seeds),
-    )
+    draw_figure(plots.per_class, recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
     title = "Train the other seeds, and the models without noise and without privacy"
     jobs.sweeps(*_grids(record, settings).values(), forms=forms, title=title, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
@@ -99,11 +95,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
                 }
             )
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
-            show_figure(
-                plots.confusion(counts, classes=names, mode=theme.mode()),
-                counts,
-                FigureInfo("confusion", settings),
-            )
+            draw_figure(plots.confusion, counts, FigureInfo("confusion", settings), classes=names)
             wrong = pairs[pairs["class"] != pairs["taken for"]]
             st.markdown(
                 f"**{len(wrong):,} of {len(pairs):,} test rows are misread**"
@@ -274,10 +266,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         )
         return
     table = one_training.answers(_models(settings), numbers, data.classes)
-    show_figure(
-        plots.possible_answers(table, label=label, mode=theme.mode()),
-        table,
-        FigureInfo("possible_answers", settings),
+    draw_figure(
+        plots.possible_answers, table, FigureInfo("possible_answers", settings), label=label
     )
 
 
@@ -350,8 +340,12 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
         }
     )
     table.insert(1, "title", [", ".join(map(TITLES.__getitem__, part)) for part in parts])
-    figure = part_costs(table, measure=metric.replace("auc", "AUC"), mode=theme.mode())
-    show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
+    draw_figure(
+        part_costs,
+        table,
+        FigureInfo("part_costs", settings, seeds=len(seeds)),
+        measure=metric.replace("auc", "AUC"),
+    )
     st.caption(
         "Features and head: training without privacy. Clipping and steps: all that the learner does"
         " but noise. The settings are this run's in every stage; all but the last add no noise, so"

@@ -11,7 +11,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
 from pillar_core.data import embedded, uploads, visitors
@@ -124,13 +124,13 @@ def draw(settings: Settings) -> None:
             )
         runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
         title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
-        figure = plots.comparison(
-            runs, mode=theme.mode(), levels=levels, titles=titles, title=title
-        )
-        show_figure(
-            figure,
+        draw_figure(
+            plots.comparison,
             runs,
             FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again),
+            levels=levels,
+            titles=titles,
+            title=title,
         )
     figure, pins = _against_epsilon(key, theme.mode(), lines), exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())

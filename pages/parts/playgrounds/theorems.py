@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.frame import badges, failures, local, memory, theme
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pillar_core import params, plots, theory
 from pillar_core.data.generators import gaussian_mixture
@@ -85,8 +85,13 @@ def mixture(settings: Settings) -> None:
     share = float(table[table["projection"] != "none"]["held"].mean())
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
     curve = _predict(d, theta, sigma, epsilon, share)
-    figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
-    show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
+    draw_figure(
+        plots.mixture_errors,
+        table,
+        FigureInfo("mixture", settings, _SIMULATED, _SEEDS),
+        curve,
+        floor=best,
+    )
     st.caption(
         f"The first direction of {n_public:,} public rows holds {100 * share:.1f} % of μ and misses"
         f" ξ₁ = {1 - share:.3f}. ε = {epsilon:g} comes from the sidebar."
@@ -113,8 +118,12 @@ def mixture(settings: Settings) -> None:
     ]
     needed = pd.DataFrame(lines, columns=["d", "projection", "rows"])
     if needed["rows"].map(math.isfinite).any():
-        figure = plots.rows_against_dimension(needed, mode=theme.mode(), present=d)
-        show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
+        draw_figure(
+            plots.rows_against_dimension,
+            needed,
+            FigureInfo("rows_needed", settings, _COMPUTED),
+            present=d,
+        )
     else:
         st.info(
             f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % of rows: no"
@@ -370,8 +379,12 @@ def _curves(inputs: Values, settings: Settings) -> None:
     table = theory.rate_curves(
         axis, xs, **{name: value for name, value in inputs.items() if name != axis}
     )
-    figure = plots.rates(table, mode=theme.mode(), present=float(inputs[axis]))
-    show_figure(figure, table, FigureInfo("rates", settings, [badges.THEORY]))
+    draw_figure(
+        plots.rates,
+        table,
+        FigureInfo("rates", settings, [badges.THEORY]),
+        present=float(inputs[axis]),
+    )
 
 
 VIEWS = {"mixture": mixture, "disjunctions": disjunctions, "theorems": draw}

@@ -11,7 +11,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, history, local, memory, plain, receipts, session, theme, words
-from pages.frame.figures import FigureInfo, show_answer, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.public_data import question as screening
 from pages.parts.public_data import sets as screening_sets
@@ -38,6 +38,14 @@ VIEWS = {
     "energy": "Train AdaMix and watch its gradients",
 }
 """Views behind a ranking beside that of accuracy, and what is done for each."""
+FIGURES = {
+    "angles": plots.angles,
+    "spectra": plots.gradient_spectra,
+    "pairs": plots.distance_map,
+    "bound": plots.reconstruction_bound,
+    "training": plots.order_over_training,
+    "energy": plots.captured_gradients,
+}
 _pool = memory.cache(
     max_entries=4, show_spinner="Taking votes …", by=lambda ask, epsilon: (ask.key, epsilon)
 )(trimming.vote)
@@ -94,16 +102,6 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 def draw(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """The ranking with its nulls, and what they say."""
-    figure = plots.ranking(
-        table,
-        score=pc.SCORES[choice.score],
-        mode=theme.mode(),
-        titles=_titles(choice),
-        private=screening_sets.title(choice.private),
-        random_subspaces=table.attrs.get("random_subspaces"),
-        noise_images=screening_sets.NOISE,
-        yardstick=OWN_HALF,
-    )
     private = choice.epsilon is not None
     if not private or not choice.is_paid:
         _note_in_sight(choice, settings, is_ranking=private)
@@ -112,7 +110,17 @@ def draw(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         if private
         else [badges.NON_PRIVATE]
     )
-    show_figure(figure, table, _info("screening", choice, settings, provenance))
+    draw_figure(
+        plots.ranking,
+        table,
+        _info("screening", choice, settings, provenance),
+        score=pc.SCORES[choice.score],
+        titles=_titles(choice),
+        private=screening_sets.title(choice.private),
+        random_subspaces=table.attrs.get("random_subspaces"),
+        noise_images=screening_sets.NOISE,
+        yardstick=OWN_HALF,
+    )
     _nulls(choice, table)
     if private:
         more = (
@@ -187,7 +195,7 @@ def enough(choice: Choice, settings: Settings) -> None:
     info = FigureInfo(
         "public_rows", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds=5, command=again
     )
-    show_figure(plots.public_rows(table, mode=theme.mode(), titles=titles), table, info)
+    draw_figure(plots.public_rows, table, info, titles=titles)
 
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -213,21 +221,13 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     answered = screening.answer(choice.ask(view), VIEWS[view])
     if answered is None:
         return
-    shared: Values = {"mode": theme.mode(), "titles": _titles(choice)}
-    figure = {
-        "angles": lambda: plots.angles(answered, **shared),
-        "spectra": lambda: plots.gradient_spectra(answered, k=choice.k, **shared),
-        "pairs": lambda: plots.distance_map(answered, **shared),
-        "bound": lambda: plots.reconstruction_bound(answered, **shared),
-        "training": lambda: plots.order_over_training(
-            answered, order_kept=answered.attrs.get("order_kept"), **shared
-        ),
-        "energy": lambda: plots.captured_gradients(answered, **shared),
-    }[view]()
+    style: dict[str, Values] = {
+        "spectra": {"k": choice.k},
+        "training": {"order_kept": answered.attrs.get("order_kept")},
+    }
     _note_in_sight(choice, settings)
-    show_figure(
-        figure, answered, _info(f"screening_{view}", choice, settings, [badges.NON_PRIVATE])
-    )
+    info = _info(f"screening_{view}", choice, settings, [badges.NON_PRIVATE])
+    draw_figure(FIGURES[view], answered, info, titles=_titles(choice), **style.get(view, {}))
     if view == "training" and choice.model == "linear_head":
         st.caption(
             "A linear head's directions hardly move while it learns: take the small CNN to see an"

@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, jobs, local, memory, theme
+from pages.frame import badges, core, jobs, local, memory
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import EPSILONS, Settings
 from pages.parts.curves import grid
 from pillar_core import geometry as geo
@@ -214,10 +214,13 @@ def _gain(settings: Settings) -> None:
     if math.isfinite(settings.epsilon):
         shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
         ratio = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
-    figure = plots.projection_gains(
-        table, spearman=table.attrs["spearman"], mode=theme.mode(), present=ratio
+    draw_figure(
+        plots.projection_gains,
+        table,
+        FigureInfo("projection_gains", settings, seeds=5),
+        spearman=table.attrs["spearman"],
+        present=ratio,
     )
-    show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=5))
     st.caption(
         "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class"
         " are n/C: public facts alone. It leaves out what the first k public directions lose, so"
@@ -258,8 +261,13 @@ def _xi(settings: Settings) -> None:
     )
     subject = "" if is_complete else "Preview: a few classes, few rows. "
     noised = [badges.PRIVATE] if "dp_pca" in kinds else []
-    figure = plots.xi_against_k(table, mode=theme.mode(), k=settings.k or None, subject=subject)
-    show_figure(figure, table, FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]))
+    draw_figure(
+        plots.xi_against_k,
+        table,
+        FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]),
+        k=settings.k or None,
+        subject=subject,
+    )
     if not is_complete:
         total = sum(
             len(task["pairs"])
@@ -313,10 +321,14 @@ def _margins(settings: Settings) -> None:
     table = geo.pair_margins(
         private, _separator(separation, (first, second)), directions, k, space=separation.space
     )
-    figure = plots.margin_histogram(
-        table, mode=theme.mode(), k=k, d=private.x.shape[1], classes=(names[first], names[second])
+    draw_figure(
+        plots.margin_histogram,
+        table,
+        FigureInfo("margin_histogram", settings, [badges.NON_PRIVATE]),
+        k=k,
+        d=private.x.shape[1],
+        classes=(names[first], names[second]),
     )
-    show_figure(figure, table, FigureInfo("margin_histogram", settings, [badges.NON_PRIVATE]))
 
 
 def _spectrum(settings: Settings) -> None:
@@ -324,8 +336,13 @@ def _spectrum(settings: Settings) -> None:
     directions = basis(separation, geo.BasisKind.PUBLIC_PCA, _public_rows(settings))
     table = geo.spectrum(directions)
     k = min(settings.k, directions.rank) or None
-    figure = plots.spectrum_and_gaps(table, mode=theme.mode(), k=k, rows=directions.n_rows)
-    show_figure(figure, table, FigureInfo("spectrum_and_gaps", settings, [badges.PUBLIC]))
+    draw_figure(
+        plots.spectrum_and_gaps,
+        table,
+        FigureInfo("spectrum_and_gaps", settings, [badges.PUBLIC]),
+        k=k,
+        rows=directions.n_rows,
+    )
 
 
 def _best(settings: Settings) -> None:
@@ -337,12 +354,6 @@ def _best(settings: Settings) -> None:
     method = grid.method_of(settings)
     runs = curve.table[(curve.table["method"] == method) & curve.table["accuracy"].notna()]
     at_budget = predicted[predicted["epsilon"] == settings.epsilon]
-    figure = plots.predicted_accuracy(
-        at_budget,
-        runs[runs["epsilon"] == settings.epsilon],
-        mode=theme.mode(),
-        k=settings.k or None,
-    )
     seeds = settings.seeds if len(runs) else None
     is_drawn = settings.epsilon in set(runs["epsilon"])
     info = FigureInfo(
@@ -352,7 +363,13 @@ def _best(settings: Settings) -> None:
         seeds if is_drawn else None,
         is_accuracy=True,
     )
-    show_figure(figure, at_budget, info)
+    draw_figure(
+        plots.predicted_accuracy,
+        at_budget,
+        info,
+        runs[runs["epsilon"] == settings.epsilon],
+        k=settings.k or None,
+    )
     measured = k_curves.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
     model = geo.best_k(at_budget)
     st.caption(
@@ -383,9 +400,11 @@ def _best(settings: Settings) -> None:
         )
     measured_best = geo.best_k(runs) if len(runs) else None
     best = geo.best_k(predicted)
-    figure = plots.best_k_against_epsilon(best, measured_best, mode=theme.mode())
-    show_figure(
-        figure, best, FigureInfo("best_k", settings, [badges.NON_PRIVATE, badges.THEORY], seeds)
+    draw_figure(
+        plots.best_k_against_epsilon,
+        best,
+        FigureInfo("best_k", settings, [badges.NON_PRIVATE, badges.THEORY], seeds),
+        measured_best,
     )
     grid.panel(curve, settings)
 
