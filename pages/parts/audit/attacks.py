@@ -8,6 +8,7 @@ import math
 
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from pages.frame import badges, core, local, memory, navigation, odds, plain, words
 from pages.frame.figures import FigureInfo, draw_figure
@@ -28,6 +29,19 @@ from pillar_core.studies.evidence.reconstruction import Reconstruction
 from pillar_core.studies.evidence.score_leak import ScoreLeak
 from pillar_core.types import Dataset, Form, RunRecord
 
+_RATES = {
+    "false_positive_rate": NumberColumn("false alarms, %", format="%.2f"),
+    "true_positive_rate": NumberColumn("members found, %", format="%.2f"),
+    "low": NumberColumn("from", format="%.2f"),
+    "high": NumberColumn("to", format="%.2f"),
+    "allowed": NumberColumn("allowed, %", format="%.2f"),
+    "allowed_high": NumberColumn("at its end, %", format="%.2f"),
+}
+_EXPOSED = {
+    "mu": None,
+    "epsilon": NumberColumn("individual ε", format="%.2f"),
+}
+"""Columns of two tables: what attacks find, and the most exposed rows."""
 _shadows = core.of_run(
     evidence.shadow_attacks, max_entries=8, show_spinner="Training shadow heads …"
 )
@@ -246,7 +260,7 @@ def attack(settings: Settings) -> None:
     st.dataframe(
         100 * rates.set_index("attack"),
         key="evidence-rates",
-        column_config=words.columns("attack_rates"),
+        column_config=_RATES,
     )
 
 
@@ -368,7 +382,7 @@ def _most_exposed(losses: Individuals, settings: Settings) -> None:
             worst,
             hide_index=True,
             key="exposed-rows",
-            column_config=words.columns("exposed_rows"),
+            column_config=_EXPOSED,
             height=215,
         )
 

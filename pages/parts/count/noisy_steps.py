@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import streamlit as st
+from streamlit.column_config import CheckboxColumn, Column, NumberColumn
 
 import pillar_core as pc
 from pages.frame import badges, core, local, memory, odds, theme, words
@@ -15,6 +16,15 @@ from pillar_core.studies import privacy_tables
 from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
 
+_COLUMNS = {
+    "accountant": Column("accountant", width=290),
+    "epsilon": NumberColumn("ε", format="%.4g"),
+    "lower": NumberColumn("lower end", format="%.4g"),
+    "is_bound": CheckboxColumn("a bound?"),
+    "why": Column("why", width="large"),
+    "name": None,
+}
+"""Of the table of accountants."""
 _LINES = ("pillar", "rdp", "gdp")
 _noise = memory.cache(max_entries=256)(accounting.noise_multiplier)
 _noise_for_risk = memory.cache(max_entries=256, show_spinner="Solving the noise …")(
@@ -238,9 +248,7 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     )
     side_by_side = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
-    st.dataframe(
-        side_by_side, hide_index=True, key="accountants", column_config=words.columns("accountants")
-    )
+    st.dataframe(side_by_side, hide_index=True, key="accountants", column_config=_COLUMNS)
     if not has_slow:
         st.button(
             label="Ask PRV, PLD and Opacus too",

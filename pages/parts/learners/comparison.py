@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import Column, NumberColumn, TextColumn
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
+from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme
 from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
@@ -25,6 +26,28 @@ from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Form, Values
+
+_COLUMNS = {
+    "title": Column("learner", width=170),
+    "epsilon": NumberColumn("ε asked"),
+    "accuracy": NumberColumn("test accuracy, %", format="%.1f"),
+    "low": NumberColumn("95 % from", format="%.1f"),
+    "high": NumberColumn("to", format="%.1f"),
+    "seeds": NumberColumn("seeds", help="Runs behind this line so far."),
+    "public_data": "public data used",
+    "epsilon_upper": TextColumn("ε spent, upper bound"),
+    "performance_boost": NumberColumn(
+        "performance boost",
+        help=(
+            "(err of public rows alone − err of the ceiling) / (err of this learner − err of the"
+            " ceiling)."
+        ),
+        format="%.2f",
+    ),
+    "seconds": NumberColumn("seconds a run", format="%.2f"),
+    "error_message": "could not run",
+}
+"""Of the table of learners, in their order."""
 
 
 def choose(settings: Settings) -> list[str]:
@@ -229,10 +252,10 @@ def _table(lines: pd.DataFrame) -> None:
     percent["epsilon_upper"] = (
         percent["epsilon_upper"].map("{:.4g}".format).replace({"nan": "", "inf": "∞"})
     )  # what never ran spent none
-    columns = words.columns("learners")
-    filled = percent[list(columns)].dropna(axis=1, how="all")
+
+    filled = percent[list(_COLUMNS)].dropna(axis=1, how="all")
     st.dataframe(
-        filled, hide_index=True, key="compare-table", column_config=columns, placeholder=""
+        filled, hide_index=True, key="compare-table", column_config=_COLUMNS, placeholder=""
     )
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import ProgressColumn
 
 import pillar_core as pc
-from pages.frame import badges, core, history, local, memory, plain, receipts, session, theme, words
+from pages.frame import badges, core, local, memory, plain, receipts, session, theme
 from pages.frame.figures import FigureInfo, draw_figure, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.public_data import question as screening
@@ -49,6 +50,10 @@ FIGURES = {
 _pool = memory.cache(
     max_entries=4, show_spinner="Taking votes …", by=lambda ask, epsilon: (ask.key, epsilon)
 )(trimming.vote)
+_COLUMNS = {
+    "Kept": ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
+}
+"""Of the table of what trimming keeps."""
 SAMPLES, _EACH = 6, 8
 """Images of a candidate's card, and of the rows that trimming keeps or drops."""
 
@@ -104,7 +109,7 @@ def draw(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """The ranking with its nulls, and what they say."""
     private = choice.epsilon is not None
     if not private or not choice.is_paid:
-        _note_in_sight(choice, settings, is_ranking=private)
+        Account(choice.private).look(is_ranking=private)
     provenance = (
         [badges.PRIVATE, *([] if choice.is_paid else [badges.EXPERIMENT])]
         if private
@@ -225,7 +230,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         "spectra": {"k": choice.k},
         "training": {"order_kept": answered.attrs.get("order_kept")},
     }
-    _note_in_sight(choice, settings)
+    Account(choice.private).look()
     info = _info(f"screening_{view}", choice, settings, [badges.NON_PRIVATE])
     draw_figure(FIGURES[view], answered, info, titles=_titles(choice), **style.get(view, {}))
     if view == "training" and choice.model == "linear_head":
@@ -307,7 +312,7 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         baseline=accuracy.attrs.get("baseline"),
         learner=pc.METHODS[method].title,
     )
-    _note_in_sight(choice, settings)
+    Account(choice.private).look()
     show_figure(
         figure, accuracy, _info("screening_accuracy", choice, settings, badges.DIAGNOSTIC, seeds=3)
     )
@@ -388,11 +393,6 @@ def _info(
     )
 
 
-def _note_in_sight(choice: Choice, settings: Settings, *, is_ranking: bool = False) -> None:
-    """Remembers that you saw something of the private rows without paying."""
-    history.look(dataclasses.replace(settings, data=choice.private), is_ranking=is_ranking)
-
-
 def trim(choice: Choice, settings: Settings) -> None:
     """One release of votes over the candidates' pool when it is opened; the slider then costs
     nothing more."""
@@ -412,7 +412,7 @@ def trim(choice: Choice, settings: Settings) -> None:
     )
     if not below.open:
         return
-    history.look(dataclasses.replace(settings, data=choice.private), is_ranking=True)
+    Account(choice.private).look(is_ranking=True)
     with below:
         st.markdown(
             "All candidates but the private set's own parts go into one pool, and every private row"
@@ -447,7 +447,7 @@ def trim(choice: Choice, settings: Settings) -> None:
             ),
             hide_index=True,
             key="screen-trim-sources",
-            column_config=words.columns("trimmed"),
+            column_config=_COLUMNS,
         )
         for kind, numbers in (
             ("Kept", pool.trimmed.order[: len(rows)]),
