@@ -11,7 +11,8 @@ from plotly.subplots import make_subplots
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade, finish
+from pillar_core.plots.marks import Drawing
+from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -40,7 +41,9 @@ def training_in_steps(
         pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()
     ).max()
     scale = _REACH * reach / max(float(longest), 1e-12)
-    figure = make_subplots(cols=2, column_widths=[3, 1], horizontal_spacing=0.12)
+    figure = make_subplots(
+        figure=Drawing(mode=mode), cols=2, column_widths=[3, 1], horizontal_spacing=0.12
+    )
     side = {
         "range": [-reach, reach],
         "showgrid": False,
@@ -70,8 +73,7 @@ def training_in_steps(
     ]
     _controls(figure, INK[mode])
     ratio = float((pushes["noise"] / pushes["clean"].clip(lower=1e-12)).median())
-    return finish(
-        figure,
+    return figure.finish(
         title="Watch the noise",
         caption=(
             f"Arrows: where rows push the score of “{pushed}”, without noise and with it "
@@ -83,7 +85,6 @@ def training_in_steps(
             f"{len(heads)} steps of a private training in two directions; in the median one "
             f"the noise is {ratio:.2g} times as long as the sum of the rows."
         ),
-        mode=mode,
         height=560,
         showlegend=False,
     )
@@ -184,7 +185,7 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     )
 
 
-def _controls(figure: go.Figure, ink: Ink) -> None:
+def _controls(figure: Drawing, ink: Ink) -> None:
     """Play, pause and a slider over the frames, below the picture."""
     pace = min(max(_WHOLE / len(figure.frames), _FASTEST), _SLOWEST)
     going = {"frame": {"duration": pace, "redraw": True}, "transition": {"duration": 0}}

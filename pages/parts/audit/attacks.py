@@ -8,7 +8,6 @@ import math
 
 import pandas as pd
 import streamlit as st
-from streamlit.column_config import NumberColumn
 
 from pages.frame import badges, core, local, memory, navigation, odds, plain, words
 from pages.frame.figures import FigureInfo, draw_figure
@@ -30,16 +29,16 @@ from pillar_core.studies.evidence.score_leak import ScoreLeak
 from pillar_core.types import Dataset, Form, RunRecord
 
 _RATES = {
-    "false_positive_rate": NumberColumn("false alarms, %", format="%.2f"),
-    "true_positive_rate": NumberColumn("members found, %", format="%.2f"),
-    "low": NumberColumn("from", format="%.2f"),
-    "high": NumberColumn("to", format="%.2f"),
-    "allowed": NumberColumn("allowed, %", format="%.2f"),
-    "allowed_high": NumberColumn("at its end, %", format="%.2f"),
+    "false_positive_rate": st.column_config.NumberColumn("false alarms, %", format="%.2f"),
+    "true_positive_rate": st.column_config.NumberColumn("members found, %", format="%.2f"),
+    "low": st.column_config.NumberColumn("from", format="%.2f"),
+    "high": st.column_config.NumberColumn("to", format="%.2f"),
+    "allowed": st.column_config.NumberColumn("allowed, %", format="%.2f"),
+    "allowed_high": st.column_config.NumberColumn("at its end, %", format="%.2f"),
 }
 _EXPOSED = {
     "mu": None,
-    "epsilon": NumberColumn("individual ε", format="%.2f"),
+    "epsilon": st.column_config.NumberColumn("individual ε", format="%.2f"),
 }
 """Columns of two tables: what attacks find, and the most exposed rows."""
 _shadows = core.of_run(

@@ -4,7 +4,6 @@ import dataclasses
 import math
 
 import streamlit as st
-from streamlit.column_config import CheckboxColumn, Column, NumberColumn
 
 import pillar_core as pc
 from pages.frame import badges, core, local, memory, odds, theme, words
@@ -17,11 +16,11 @@ from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
 
 _COLUMNS = {
-    "accountant": Column("accountant", width=290),
-    "epsilon": NumberColumn("ε", format="%.4g"),
-    "lower": NumberColumn("lower end", format="%.4g"),
-    "is_bound": CheckboxColumn("a bound?"),
-    "why": Column("why", width="large"),
+    "accountant": st.column_config.Column("accountant", width=290),
+    "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
+    "lower": st.column_config.NumberColumn("lower end", format="%.4g"),
+    "is_bound": st.column_config.CheckboxColumn("a bound?"),
+    "why": st.column_config.Column("why", width="large"),
     "name": None,
 }
 """Of the table of accountants."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
-from streamlit.column_config import Column, NumberColumn, TextColumn
 
 import pillar_core as pc
 from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme
@@ -27,16 +26,16 @@ from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Form, Values
 
-_COLUMNS = {
-    "title": Column("learner", width=170),
-    "epsilon": NumberColumn("ε asked"),
-    "accuracy": NumberColumn("test accuracy, %", format="%.1f"),
-    "low": NumberColumn("95 % from", format="%.1f"),
-    "high": NumberColumn("to", format="%.1f"),
-    "seeds": NumberColumn("seeds", help="Runs behind this line so far."),
+_COLUMNS: Values = {
+    "title": st.column_config.Column("learner", width=170),
+    "epsilon": st.column_config.NumberColumn("ε asked"),
+    "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
+    "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
+    "high": st.column_config.NumberColumn("to", format="%.1f"),
+    "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
     "public_data": "public data used",
-    "epsilon_upper": TextColumn("ε spent, upper bound"),
-    "performance_boost": NumberColumn(
+    "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
+    "performance_boost": st.column_config.NumberColumn(
         "performance boost",
         help=(
             "(err of public rows alone − err of the ceiling) / (err of this learner − err of the"
@@ -44,7 +43,7 @@ _COLUMNS = {
         ),
         format="%.2f",
     ),
-    "seconds": NumberColumn("seconds a run", format="%.2f"),
+    "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
     "error_message": "could not run",
 }
 """Of the table of learners, in their order."""

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
-from streamlit.column_config import ProgressColumn
 
 import pillar_core as pc
 from pages.frame import badges, core, local, memory, plain, receipts, session, theme
@@ -51,7 +50,7 @@ _pool = memory.cache(
     max_entries=4, show_spinner="Taking votes …", by=lambda ask, epsilon: (ask.key, epsilon)
 )(trimming.vote)
 _COLUMNS = {
-    "Kept": ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
+    "Kept": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
 }
 """Of the table of what trimming keeps."""
 SAMPLES, _EACH = 6, 8

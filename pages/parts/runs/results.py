@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 import yaml
-from streamlit.column_config import NumberColumn, ProgressColumn, TextColumn
 
 import pillar_core as pc
 from pages.frame import (
@@ -56,13 +55,15 @@ def command(runs: pd.DataFrame) -> str:
 
 
 _CONFIG = {
-    "epsilon": TextColumn("ε asked"),
-    "public_fraction": TextColumn("public share"),
-    "mean": ProgressColumn("test accuracy, %", format="%.1f", min_value=0, max_value=100),
-    "low": NumberColumn("95 % from", format="%.1f"),
-    "high": NumberColumn("to", format="%.1f"),
-    "epsilon_upper": TextColumn("ε spent, upper bound"),
-    "seconds": NumberColumn("seconds a run", format="%.2f"),
+    "epsilon": st.column_config.TextColumn("ε asked"),
+    "public_fraction": st.column_config.TextColumn("public share"),
+    "mean": st.column_config.ProgressColumn(
+        "test accuracy, %", format="%.1f", min_value=0, max_value=100
+    ),
+    "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
+    "high": st.column_config.NumberColumn("to", format="%.1f"),
+    "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
+    "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
 }
 """How the table shows its columns."""
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
