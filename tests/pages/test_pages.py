@@ -18,6 +18,7 @@ from page_reading import (
     REPOSITORY,
     choose,
     fill,
+    labelled,
     linked,
     metric,
     press,
@@ -115,10 +116,7 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
         if k == 20:
             assert codec.unpin(linked(app)["a"]) == Settings(data="digits", k=5, epsilon=1.0)
             assert "k 5 → 20" in words(app)
-            assert (
-                "points against A"
-                in next(item for item in app.metric if item.label.startswith("Test accuracy")).delta
-            )
+            assert "points against A" in labelled(app, "metric", "Test accuracy").delta
         press(app, "pin")
     assert [pinned.k for pinned in pinned_in(app).values()] == [5, 20, 40]
     assert app.button(key="pin").label == "Pin C anew"
