@@ -181,10 +181,8 @@ def _show_exports(
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
         browser.save_buttons(info.chart, info.name, light_twins(theme.mode(), EPSILONS))
-        text, drawn = (
-            exports.settings_yaml(info.settings).encode(),
-            shares.charge(lambda: exports.page(figure)),
-        )
+        text = exports.settings_yaml(info.settings).encode()
+        drawn = shares.charge(lambda: exports.page(figure))
         with st.container(horizontal=True):
             exports.download_buttons(
                 info.name,

@@ -342,7 +342,8 @@ def check_value(name: str, value: Value) -> tuple[Value, str]:
 
     Brought rows that are not here stay named: no other set's results stand in their place.
     """
-    param, allowed = PARAMS[name], choices(name)
+    param = PARAMS[name]
+    allowed = choices(name)
     if is_stored(name, value):
         return value, ""
     if not visitors.is_offered(name, value):
@@ -355,10 +356,8 @@ def check_value(name: str, value: Value) -> tuple[Value, str]:
         )
     if allowed and value not in allowed and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
-        chosen, names = (
-            near[0] if near else param.default,
-            ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else ""),
-        )
+        chosen = near[0] if near else param.default
+        names = ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else "")
         return (
             cast(Value, chosen),
             f"{name} was {_quote(value)}, which is none of {names}: {chosen} is used.",

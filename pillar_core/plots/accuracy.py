@@ -280,7 +280,8 @@ def _line(
 
 
 def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
-    ink, colour = figure.ink, pin_colour(letter, figure.mode)
+    ink = figure.ink
+    colour = pin_colour(letter, figure.mode)
     curve = over_seeds(pinned, by=["k"], value="accuracy").sort_values("k")
     hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
     figure.line(
@@ -318,7 +319,8 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
         budgets.setdefault(epsilon, []).append((k, 100 * accuracy))
     traces = []
     for epsilon, points in sorted(budgets.items()):
-        colour, label = epsilon_colour(epsilon, mode), epsilon_label(epsilon)
+        colour = epsilon_colour(epsilon, mode)
+        label = epsilon_label(epsilon)
         ks, percents = zip(*sorted(points), strict=True)
         line = {"color": fade(colour, 0.35), "width": 1.4, "dash": "dot"}
         looks: marks.Looks = {
@@ -334,7 +336,8 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
 
 def _star(present: Here, *, mode: Mode) -> marks.Looks:
     """The star of the present settings."""
-    colour, label = epsilon_colour(present.epsilon, mode), as_text(present.label)
+    colour = epsilon_colour(present.epsilon, mode)
+    label = as_text(present.label)
     marker = {
         "size": 19,
         "color": colour,
@@ -419,8 +422,10 @@ def accuracy_heatmap(
     and ε: a click selects points, and no cells.
     """
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
-    ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
-    columns, rows = [f"{k:g}" for k in ks], [_tick(epsilon) for epsilon in budgets]
+    ks = sorted(cells["k"].unique())
+    budgets = sorted(cells["epsilon"].unique())
+    columns = [f"{k:g}" for k in ks]
+    rows = [_tick(epsilon) for epsilon in budgets]
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]

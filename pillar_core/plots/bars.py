@@ -222,11 +222,9 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
 
     table: columns row, series, mean, low, high (NaN: no interval), in the order drawn.
     """
-    figure, rows, names = (
-        Drawing(mode=mode),
-        list(dict.fromkeys(table["row"])),
-        list(dict.fromkeys(table["series"])),
-    )
+    figure = Drawing(mode=mode)
+    rows = list(dict.fromkeys(table["row"]))
+    names = list(dict.fromkeys(table["series"]))
     figure.rule(figure.ink.muted, x=0)
     for place, (series, colour, symbol) in enumerate(told_apart(names, mode)):
         part = table[table["series"] == series]
@@ -326,7 +324,8 @@ def part_costs(
     table: columns title, mean, low, high, left, seeds, in the order of the parts; shares in [−1,
     1].
     """
-    figure, ink = Drawing(mode=mode), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     reached = 100 * float(table["left"].iloc[-1])
     names = [
         f"{title.replace(', ', ',<br>')}: {-100 * mean:+z.1f}"
@@ -334,10 +333,8 @@ def part_costs(
     ]
     colours = [*categorical(len(table), mode), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
-    labels, looks = (
-        [*names, f"Left: {reached:.1f} %"],
-        marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0),
-    )
+    labels = [*names, f"Left: {reached:.1f} %"]
+    looks = marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0)
     figure.bars(
         [*(100 * table["mean"]), reached],
         labels,

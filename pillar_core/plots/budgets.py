@@ -135,7 +135,9 @@ def budget_curve(
     high, once runs are enough for one; band: what it says, in words. epsilons: the ticks. present:
     (ε, accuracy) of the present run.
     """
-    figure, colour, hover = Drawing(mode=mode), categorical(1, mode)[0], "ε = %{x:g}: %{y:.1f} %"
+    figure = Drawing(mode=mode)
+    colour = categorical(1, mode)[0]
+    hover = "ε = %{x:g}: %{y:.1f} %"
     if curve is not None:
         figure.band(curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
         figure.line(

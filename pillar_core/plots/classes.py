@@ -89,7 +89,9 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             + (pd.Series(of_rows) - private["mean"]) ** 2
         ) ** 0.5
         private[end] = (private["mean"] + (reach if end == "high" else -reach)).clip(0, 1)
-    names, ink, figure = private["class"].astype(str), INK[mode], Drawing(mode=mode)
+    names = private["class"].astype(str)
+    ink = INK[mode]
+    figure = Drawing(mode=mode)
     for model, symbol, size in (
         ("no privacy", "line-ns", 14),
         ("no noise, same k", "diamond-open", 9),
@@ -164,7 +166,9 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     counts = counts.reindex(index=list(classes), columns=list(classes)).fillna(0).astype(int)
     sizes = counts.sum(axis=1)
     shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
-    ink, names, is_few = INK[mode], [str(name) for name in classes], len(classes) <= _MANY
+    ink = INK[mode]
+    names = [str(name) for name in classes]
+    is_few = len(classes) <= _MANY
     looks: marks.Looks = {
         "zmin": 0,
         "zmax": 100,
@@ -218,7 +222,9 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         {*names, label} - {""},
         key=lambda name: (name != label, names.index(name) if name in names else -1),
     )
-    budgets, ink, figure = sorted(table["epsilon"].unique()), INK[mode], Drawing(mode=mode)
+    budgets = sorted(table["epsilon"].unique())
+    ink = INK[mode]
+    figure = Drawing(mode=mode)
     for place, ((epsilon, name), dots) in enumerate(
         table.groupby(["epsilon", "class"], sort=False)
     ):
@@ -232,7 +238,8 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
             f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
         )
         figure.dots(x, y, colour, hover=hover, showlegend=False, meta=place)
-    across, up = [-0.6, max(len(names), 3) - 0.4], [-0.6, len(budgets) - 0.4]
+    across = [-0.6, max(len(names), 3) - 0.4]
+    up = [-0.6, len(budgets) - 0.4]
     figure.update_xaxes(
         tickvals=list(range(len(names))),
         ticktext=names,

@@ -165,7 +165,8 @@ def accuracy_by(
     """
     means = over_seeds(table, by=[x], value=value, high=1 if scale == 100 else math.inf)
     means = means.assign(**{name: scale * means[name] for name in ("mean", "low", "high")})
-    texts, unit = dict(words or {}), " %" if scale == 100 else ""
+    texts = dict(words or {})
+    unit = " %" if scale == 100 else ""
     labels = [
         texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value))
         for value in means[x]

@@ -47,19 +47,19 @@ def membership_roc(
     false_positive_rate, low, high; bound: columns false_positive_rate, true_positive_rate, the most
     that any attack can reach.
     """
-    figure, ink = Drawing(mode=mode), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     ceiling = bound[bound["false_positive_rate"] >= least / 3]
-    x, y = ceiling["false_positive_rate"], ceiling["true_positive_rate"]
+    x = ceiling["false_positive_rate"]
+    y = ceiling["true_positive_rate"]
     figure.ruled_out([*x, *x[::-1]], [*y, *([1.0] * len(y))], name="ruled out by the guarantee")
     hover = "at most %{y:.3g} of members at %{x:.3g} false alarms"
     figure.line(x, y, figure.marked, name=f"ceiling at ε = {epsilon:.3g}", hover=hover)
     diagonal = np.geomspace(least, 1, 30)
     figure.line(diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
-        visible, colour = (
-            rows[rows["false_positive_rate"] >= least],
-            categorical(7, mode)[(0, 5, 2, 3)[place % 4]],
-        )
+        visible = rows[rows["false_positive_rate"] >= least]
+        colour = categorical(7, mode)[(0, 5, 2, 3)[place % 4]]
         band = bands[bands["attack"] == name]
         rates = band["false_positive_rate"].clip(lower=least)
         for end, shape in (
@@ -109,7 +109,8 @@ def individual_losses(
 ) -> go.Figure:
     """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per
     private row."""
-    figure, ink = Drawing(mode=mode), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(
         values,
@@ -149,7 +150,8 @@ def individual_losses(
 def exposure(values: Array, stated: float) -> str:
     """The headline: the share of rows below half of the stated ε, or near it (95 %), or else the
     rows' median share of it."""
-    low, high = float((values <= stated / 2).mean()), float((values >= 0.95 * stated).mean())
+    low = float((values <= stated / 2).mean())
+    high = float((values >= 0.95 * stated).mean())
     if low > 0.5:
         return f"{100 * low:.0f} % of the rows reveal at most half of the ε stated for all"
     if high > 0.5:
@@ -168,7 +170,8 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
     spread = spread.sort_values("median")
     drawn = spread.tail(24)
     figure = Drawing(mode=mode)
-    colour, names = categorical(1, mode)[0], [str(name) for name in drawn.index]
+    colour = categorical(1, mode)[0]
+    names = [str(name) for name in drawn.index]
     reach = marks.reach(drawn, fade(colour, 0.55), value="median", scale=1, thickness=3, width=0)
     figure.dots(
         drawn["median"],
@@ -207,7 +210,8 @@ def two_worlds(
     table: columns world ("with the canary", "without"), score. Scores are in units of the claimed
     noise.
     """
-    figure, ink = Drawing(mode=mode), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     colours = {"without": categorical(7, mode)[0], "with the canary": categorical(7, mode)[1]}
     low, high = (float(value) for value in np.quantile(table["score"], [0.001, 0.999]))
     span = max(high - low, 0.5)
@@ -258,7 +262,8 @@ def audit_power(
     figure = Drawing(mode=mode)
     colours = categorical(7, mode)
     for place, (trials, rows) in enumerate(table.groupby("trials")):
-        colour, dash = colours[(5, 0, 2)[place % 3]], ("dot", "dash", "solid")[place % 3]
+        colour = colours[(5, 0, 2)[place % 3]]
+        dash = ("dot", "dash", "solid")[place % 3]
         figure.line(
             rows["epsilon"],
             100 * rows["power"],
@@ -335,13 +340,13 @@ def right_guesses(
 ) -> go.Figure:
     """How often attackers are right about one row, with intervals, beside a coin. table: columns
     attacker, sees, success, low, high."""
-    figure, ink, colours = Drawing(mode=mode), INK[mode], categorical(7, mode)
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
+    colours = categorical(7, mode)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
-    fills, hover = (
-        [colours[5 if strong else 0] for strong in is_strong],
-        "%{y}: right in %{x:.1f} % of guesses",
-    )
+    fills = [colours[5 if strong else 0] for strong in is_strong]
+    hover = "%{y}: right in %{x:.1f} % of guesses"
     figure.bars(
         100 * table["success"],
         labels,

@@ -44,7 +44,8 @@ def xi_against_k(
     """
     figure = Drawing(mode=mode)
     names = [name for name in BASES if (table["basis"] == name).any()]
-    ends, summary = [], []
+    ends = []
+    summary = []
     for name in names:
         style, dash, label = BASES[name]
         colour = pin_colour("A", mode) if name == "pinned" else method_style(style).colour(mode)
@@ -208,7 +209,8 @@ def spectrum_and_gaps(
 
 def _beyond(figure: Drawing, table: pd.DataFrame, name: str) -> None:
     """Greys out the k that the first basis does not reach, and says why."""
-    last, top = float(table.loc[table["basis"] == name, "k"].max()), float(table["k"].max())
+    last = float(table.loc[table["basis"] == name, "k"].max())
+    top = float(table["k"].max())
     if top <= 1.3 * last:
         return
     ink = figure.ink

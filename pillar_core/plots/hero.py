@@ -172,7 +172,8 @@ def _story(figure: Drawing, main: pd.DataFrame, *, top: pd.Series, lead: float) 
     """The marks that make the curve readable without any text around it; words stand above the
     plot, where nothing is drawn."""
     ink = figure.ink
-    x, y = math.log10(top["k"]), 100 * float(top["mean"])
+    x = math.log10(top["k"])
+    y = 100 * float(top["mean"])
     figure.dots([top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
     if lead >= _ROOM:
         figure.add_annotation(

@@ -27,7 +27,8 @@ def odds_dots(
         raise DataError(f"advantage must be in [0, 1]; got {advantage!r}.")
     total = ROWS * COLUMNS
     learned = math.ceil(total * advantage / 2 - 1e-9)  # never understated
-    figure, start = Drawing(mode=mode), 0
+    figure = Drawing(mode=mode)
+    start = 0
     groups = (
         ("right by coin flip", total // 2, figure.ink.muted),
         ("right because of the training", learned, figure.marked),
@@ -35,7 +36,8 @@ def odds_dots(
     )
     for name, count, colour in groups:
         places = range(start, start + count)
-        columns, rows = [place // ROWS for place in places], [place % ROWS for place in places]
+        columns = [place // ROWS for place in places]
+        rows = [place % ROWS for place in places]
         figure.dots(
             columns,
             rows,

@@ -37,7 +37,8 @@ def projection_gains(
 
     table: columns set, epsilon, ratio, gain, low, high.
     """
-    figure, ink = Drawing(mode=mode), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     names = list(dict.fromkeys(table["set"]))
     for name, colour, symbol in told_apart(names, mode):
         rows = table[table["set"] == name]
@@ -94,7 +95,8 @@ def projection_gains(
 def gains_headline(table: pd.DataFrame) -> str:
     """Where projecting gains: a statement where most intervals lie above 0 from ratio 1 on, and
     most below it do not."""
-    is_sure, is_right = table["low"] > 0, table["ratio"] >= 1
+    is_sure = table["low"] > 0
+    is_right = table["ratio"] >= 1
     if is_sure[is_right].mean() > 0.5 > is_sure[~is_right].mean():
         return "Projection helps where noise is larger than the signal"
     return "Does projection help where noise is larger than the signal?"
@@ -114,10 +116,12 @@ def predicted_accuracy(
     measured: runs at that ε (columns k, seed, accuracy), drawn as points with their intervals.
     Rings mark the best predicted and measured k.
     """
-    ink, epsilon = INK[mode], float(predicted["epsilon"].iloc[0])
+    ink = INK[mode]
+    epsilon = float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
     peak = best(rows, "accuracy")
-    clean, noisy = 100 * (1 - rows["lost_to_projection"]), 100 * rows["accuracy"]
+    clean = 100 * (1 - rows["lost_to_projection"])
+    noisy = 100 * rows["accuracy"]
     figure = Drawing(mode=mode)
     for top, bottom, colour in (
         (pd.Series(100.0, index=rows.index), clean, _LOSS[mode]),
@@ -140,12 +144,9 @@ def predicted_accuracy(
         size=20,
         hover="best predicted k: %{x}",
     )
-    summary, caption = (
-        f"Best predicted k {peak['k']:g}.",
-        (
-            "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the"
-            " curves."
-        ),
+    summary = f"Best predicted k {peak['k']:g}."
+    caption = (
+        "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the curves."
     )
     low = float(noisy.min())
     if measured is not None and len(measured):
@@ -182,7 +183,8 @@ def predicted_accuracy(
     _areas(figure, rows, clean, noisy, floor)
     if k is not None:
         figure.rule(ink.muted, x=k)
-    first, last = float(rows["k"].iloc[0]), float(rows["k"].iloc[-1])
+    first = float(rows["k"].iloc[0])
+    last = float(rows["k"].iloc[-1])
     figure.update_xaxes(
         marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)")
     )
@@ -294,7 +296,9 @@ def _areas(
 ) -> None:
     """Names inside the two areas, where they are tallest."""
     widest = int((clean - noisy).to_numpy().argmax())
-    lowest, top, bottom = float(clean.iloc[0]), float(clean.iloc[widest]), float(noisy.iloc[widest])
+    lowest = float(clean.iloc[0])
+    top = float(clean.iloc[widest])
+    bottom = float(noisy.iloc[widest])
     _area_name(
         figure,
         float(rows["k"].iloc[0]),

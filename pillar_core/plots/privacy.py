@@ -20,7 +20,8 @@ def epsilon_against_steps(
 ) -> go.Figure:
     """One line per accountant over the number of steps. table: columns accountant, steps, epsilon,
     is_bound."""
-    figure, colours = Drawing(mode=mode), categorical(7, mode)
+    figure = Drawing(mode=mode)
+    colours = categorical(7, mode)
     for place, (name, rows) in enumerate(table.groupby("accountant", sort=False)):
         bound = bool(rows["is_bound"].iloc[0])
         colour, dash = (
@@ -67,10 +68,8 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
     figure = Drawing(mode=mode)
     colour = categorical(1, mode)[0]
-    hover, words = (
-        "ε = %{x:.3g} at δ = %{text}",
-        [number_words(value, 2) for value in table["delta"]],
-    )
+    hover = "ε = %{x:.3g} at δ = %{text}"
+    words = [number_words(value, 2) for value in table["delta"]]
     figure.line(
         table["epsilon"],
         table["delta"],
@@ -107,8 +106,10 @@ def trade_off_curve(
 ) -> go.Figure:
     """What the best attacker trades. table: columns false_positive_rate, true_positive_rate; best:
     where the gap is widest."""
-    figure, ink = Drawing(mode=mode), INK[mode]
-    x, y = table["false_positive_rate"], table["true_positive_rate"]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
+    x = table["false_positive_rate"]
+    y = table["true_positive_rate"]
     figure.ruled_out([*x, 0], [*y, 1], name="ruled out for every attacker")
     hover = "finds %{y:.1%} of members at %{x:.1%} false alarms"
     figure.line(x, y, figure.marked, name="best possible attacker", hover=hover)
@@ -223,7 +224,8 @@ def bars_of_epsilon(
 def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """The noisy ROC in its band. table: as `studies.private_test.roc` gives it, from (1, 1) to (0,
     0)."""
-    figure, colour = Drawing(mode=mode), categorical(1, mode)[0]
+    figure = Drawing(mode=mode)
+    colour = categorical(1, mode)[0]
     shares = 100 * table
     x = [*shares["low_false_positive"], *shares["high_false_positive"][::-1]]
     y = [*shares["high_true_positive"], *shares["low_true_positive"][::-1]]

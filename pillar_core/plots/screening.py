@@ -73,7 +73,8 @@ def ranking(
     both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
-    ink, names = INK[mode], list(table.sort_values("rank")["public"])
+    ink = INK[mode]
+    names = list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:z.0f} %" if is_kept else "{:.2f}"
@@ -192,7 +193,8 @@ def gradient_spectra(
 ) -> go.Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set,
     index, value."""
-    words, positive = "direction %{x}: %{y:.3g} of the largest", table[table["value"] > 0]
+    words = "direction %{x}: %{y:.3g} of the largest"
+    positive = table[table["value"] > 0]
     figure = lines_of_sets(
         positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words
     )
@@ -281,7 +283,8 @@ def score_against_accuracy(
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
     figure = Drawing(mode=mode)
     for public, colour, symbol in told_apart(list(rows["public"]), mode):
-        row, measured = rows[rows["public"] == public].iloc[0], means.loc[[public]]
+        row = rows[rows["public"] == public].iloc[0]
+        measured = means.loc[[public]]
         label = (titles or {}).get(public, public)
         hover = f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %"
         figure.dots(
@@ -328,15 +331,17 @@ def public_rows(
     table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set.
     titles: of the sets.
     """
-    figure, summary, words = Drawing(mode=mode), [], dict(titles or {})
-    private, n_private = table["private"].iloc[0], int(table["n_private"].iloc[0])
+    figure = Drawing(mode=mode)
+    summary = []
+    words = dict(titles or {})
+    private = table["private"].iloc[0]
+    n_private = int(table["n_private"].iloc[0])
     means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy")
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
-        public, epsilon = rows["public"].iloc[0], float(rows["epsilon"].iloc[0])
-        colour, name = (
-            epsilon_colour(epsilon, mode),
-            f"{words.get(public, public)}, {epsilon_label(epsilon)}",
-        )
+        public = rows["public"].iloc[0]
+        epsilon = float(rows["epsilon"].iloc[0])
+        colour = epsilon_colour(epsilon, mode)
+        name = f"{words.get(public, public)}, {epsilon_label(epsilon)}"
         figure.line(
             rows["n_public"],
             100 * rows["mean"],
@@ -429,7 +434,8 @@ def lines_of_sets(
     figure = Drawing(mode=mode)
     names = list(dict.fromkeys(table[by]))
     for name, colour, symbol in told_apart(names, mode):
-        rows, label = table[table[by] == name], (titles or {}).get(name, name)
+        rows = table[table[by] == name]
+        label = (titles or {}).get(name, name)
         figure.line(
             rows[x],
             rows[y],
@@ -517,7 +523,8 @@ def reconstruction_bound(
 ) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
-    ink, rows = INK[mode], table.sort_values("error")
+    ink = INK[mode]
+    rows = table.sort_values("error")
     labels = [(titles or {}).get(name, name) for name in rows["public"]]
     figure = Drawing(mode=mode)
     for column, label, symbol, colour in (
@@ -536,7 +543,8 @@ def reconstruction_bound(
             hover=hover,
         )
     figure.names_axis(labels)
-    k, loosest = int(rows["k"].iloc[0]), (rows["bound"] / rows["error"].clip(lower=1e-12)).median()
+    k = int(rows["k"].iloc[0])
+    loosest = (rows["bound"] / rows["error"].clip(lower=1e-12)).median()
     errors, bounds = (
         f"{rows[name].min():.2f} to {rows[name].max():.2f}" for name in ("error", "bound")
     )

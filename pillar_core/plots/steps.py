@@ -92,7 +92,8 @@ def training_in_steps(
 
 def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:
     place = {name: index for index, name in enumerate(classes)}
-    colours, symbols = categorical(len(classes), mode), class_symbols(len(classes))
+    colours = categorical(len(classes), mode)
+    symbols = class_symbols(len(classes))
     marker = {
         "size": 5,
         "opacity": 0.8,
@@ -119,7 +120,8 @@ def _moving(
     mode: Mode,
 ) -> list[object]:
     """Regions, the noise's circle and both arrows after one step."""
-    side, colours = np.linspace(-reach, reach, _GRID), categorical(heads.shape[1], mode)
+    side = np.linspace(-reach, reach, _GRID)
+    colours = categorical(heads.shape[1], mode)
     x, y = np.meshgrid(side, side)
     named = (
         np.argmax(heads[step] @ np.stack([x.ravel(), y.ravel()]), axis=0)
@@ -173,7 +175,8 @@ def _moving(
 def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
     colours = [INK[mode].text, marks.MARKED[mode]]
-    text, marker = [f"{value:.3g}" for value in values], {"color": colours}
+    text = [f"{value:.3g}" for value in values]
+    marker = {"color": colours}
     return go.Bar(
         x=("rows", "noise"),
         y=values,

@@ -362,7 +362,8 @@ def seeds_phrase(counts: Iterable[int]) -> str:
     present = [int(count) for count in counts]
     if not present:
         return "Not measured yet"
-    low, high = min(present), max(present)
+    low = min(present)
+    high = max(present)
     if high <= 1:
         return "1 seed: no interval"
     return (

@@ -34,7 +34,9 @@ _AXES: dict[str, str] = LOOKS["axes"]
 def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = None) -> go.Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x,
     method, form, rows."""
-    figure, ends, summary = Drawing(mode=mode), [], []
+    figure = Drawing(mode=mode)
+    ends = []
+    summary = []
     axis = str(table["axis"].iloc[0])
     finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
     for name, (style, dash) in LOOKS["rates"].items():
@@ -42,10 +44,8 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
         if rows.empty:
             continue
         colour = method_style(style).colour(mode)
-        hover, width = (
-            f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>",
-            3.4 if name == "PILLAR" else 2.2,
-        )
+        hover = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>"
+        width = 3.4 if name == "PILLAR" else 2.2
         figure.line(rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover)
         last = rows.iloc[-1]
         ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
@@ -93,9 +93,12 @@ def mixture_errors(
     n_private, predicted, for smooth lines (default: those of `table`). floor: the best possible
     error.
     """
-    figure, summary, ends = Drawing(mode=mode), [], []
+    figure = Drawing(mode=mode)
+    summary = []
+    ends = []
     for name, (style, dash, title) in _SIDES.items():
-        rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
+        rows = table[table["projection"] == name]
+        colour = method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
         figure.line(
@@ -163,7 +166,8 @@ def rows_against_dimension(
 ) -> go.Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows;
     infinite rows are left out."""
-    figure, summary = Drawing(mode=mode), []
+    figure = Drawing(mode=mode)
+    summary = []
     finite = table[table["rows"].map(math.isfinite)]
     ends = []
     for name, (style, dash, title) in _SIDES.items():
@@ -180,7 +184,8 @@ def rows_against_dimension(
             name=title,
             hover="d = %{x:,}: %{y:,.0f} rows",
         )
-        first, last = float(rows["rows"].iloc[0]), float(rows["rows"].iloc[-1])
+        first = float(rows["rows"].iloc[0])
+        last = float(rows["rows"].iloc[-1])
         ends.append((float(rows["d"].iloc[-1]), math.log10(last), title, colour))
         summary.append(
             f"{title}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at"
@@ -218,19 +223,17 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
     """
-    figure, ends, summary = Drawing(mode=mode), [], []
+    figure = Drawing(mode=mode)
+    ends = []
+    summary = []
     means = over_seeds(table, by=["epsilon", "n_private"], value="error")
     for epsilon in sorted(means["epsilon"].unique()):
-        rows, colour = (
-            means[means["epsilon"] == epsilon],
-            epsilon_colour(float(epsilon), mode),
-        )
+        rows = means[means["epsilon"] == epsilon]
+        colour = epsilon_colour(float(epsilon), mode)
         band = rows.dropna(subset=["low", "high"])
         figure.band(band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
-        label, keywords = (
-            epsilon_label(float(epsilon)),
-            marks.Looks(mode="lines+markers", marker={"size": 7}),
-        )
+        label = epsilon_label(float(epsilon))
+        keywords = marks.Looks(mode="lines+markers", marker={"size": 7})
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
         figure.line(
             rows["n_private"],
@@ -279,12 +282,11 @@ def component_graph(
     edges are drawn.
     """
     labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
-    ink, figure = INK[mode], Drawing(mode=mode)
+    ink = INK[mode]
+    figure = Drawing(mode=mode)
     component_of = np.asarray(labels)
-    left, right = (
-        circle(k, centre=(0.0, 0.0), radius=1.0),
-        circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0),
-    )
+    left = circle(k, centre=(0.0, 0.0), radius=1.0)
+    right = circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
     places = np.concatenate([left, right])
     drawn = edges[:: max(1, -(-len(edges) // _MOST_EDGES))]
     lines = np.full((3 * len(drawn), 2), np.nan)
@@ -296,7 +298,8 @@ def component_graph(
         width=1,
     )
     count = int(component_of.max()) + 1
-    colours, symbols = categorical(max(count, 1), mode), class_symbols(max(count, 1))
+    colours = categorical(max(count, 1), mode)
+    symbols = class_symbols(max(count, 1))
     for component in range(count):
         rows = np.flatnonzero(component_of == component)
         is_named = component < _MOST_NAMED

@@ -200,10 +200,8 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, ha
     press(app, "answer-train")
     assert "Rankings that you paid for on Public data come on top: ε = 0.3" in words(app, "info")
     with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
-        said, card = (
-            archive.read("statement.txt").decode(),
-            json.loads(archive.read("model.json"))["guarantee"],
-        )
+        said = archive.read("statement.txt").decode()
+        card = json.loads(archive.read("model.json"))["guarantee"]
     assert "in sight" not in said
     assert "private ranking of public sets" in said
     assert (card["covers_choice"], card["chosen_in_sight"]) == (True, False)
@@ -219,10 +217,8 @@ def test_a_candidate_that_holds_private_rows_is_named(start):
         pc.data.features(rows[:n], labels[:n], rows[n // 2 : n], labels[n // 2 : n])
         for n in (200, 100)
     )
-    private, half = (
-        uploads.keep(whole, title="all of 2024"),
-        uploads.keep(part, title="a first half"),
-    )
+    private = uploads.keep(whole, title="all of 2024")
+    half = uploads.keep(part, title="a first half")
     assert not start("answer", data=private).error, (
         "a set with test rows, as private ones have, is weighed once somebody names it"
     )
@@ -275,7 +271,8 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The table, caption and line of each figure of expected accuracy, by its title, as drawn
     last."""
-    figures, draw = dict[str, Any](), reply.plots.expected
+    figures = dict[str, Any]()
+    draw = reply.plots.expected
 
     def spy(table, *, title, **named):
         figures[title] = (table, named)
@@ -295,10 +292,8 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
 ):
     """A set that was stated to be alike fell from 82 to 80, and "no public rows" rose from 75 to
     77, under one caption."""
-    figures, rows = (
-        drawn(monkeypatch),
-        np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32),
-    )
+    figures = drawn(monkeypatch)
+    rows = np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32)
     labels = (rows[:, 0] + 0.8 * rows[:, 1] * rows[:, 2] > 0).astype(int)
     private = uploads.keep(
         pc.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine"
@@ -318,8 +313,11 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
             [sets[name] for name in stated]
         ).run()
         assert not app.error
-        by_learner, by_set = figures["By learner"][0], figures["By public set"][0]
-        first, line, said = by_learner.iloc[0], figures["By learner"][1]["level"], headline(app)
+        by_learner = figures["By learner"][0]
+        by_set = figures["By public set"][0]
+        first = by_learner.iloc[0]
+        line = figures["By learner"][1]["level"]
+        said = headline(app)
         assert f"{100 * first['mean']:.0f} (" in said
         assert first["name"] in said
         assert (by_set.iloc[0]["name"] in said) == bool(stated)

@@ -77,7 +77,8 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
     """By learner, by public set, by budget."""
-    public, measure = advice.expected.public, _MEASURES[advice.metric]
+    public = advice.expected.public
+    measure = _MEASURES[advice.metric]
     learners = [
         (pc.METHODS[each.method].title, each.middle, *each.accuracy)
         for each in advice.predictions

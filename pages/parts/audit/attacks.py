@@ -64,7 +64,8 @@ def leak(settings: Settings) -> None:
         )
         return
     study = _score_leak(settings)
-    sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
+    sure = study.table.iloc[0]
+    table = study.table.set_index(["attacker", "sees"])["success"]
     badges.show_row(*badges.DIAGNOSTIC)
     words.metrics(
         (
@@ -216,7 +217,8 @@ def _reconstruct(row: int, settings: Settings) -> Reconstruction:
 
 def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
-    record, attacks = core.run(settings), attacks_so_far(settings)
+    record = core.run(settings)
+    attacks = attacks_so_far(settings)
     ceiling = ceiling_of(record)
     badges.show_row(*badges.DIAGNOSTIC)
     _numbers(record, attacks, ceiling, settings)

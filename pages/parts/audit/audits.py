@@ -42,7 +42,8 @@ def audit(settings: Settings) -> None:
         )
         return
     record = core.run(settings)
-    claimed, epsilon = evidence_attacks.ceiling_of(record), record.guarantee.epsilon.upper
+    claimed = evidence_attacks.ceiling_of(record)
+    epsilon = record.guarantee.epsilon.upper
     trials = local.slider(
         "audit-redraws",
         label="Trials in each world",
@@ -203,7 +204,8 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
 
 
 def _show_worlds(finding: Finding, claimed_mu: float, info: FigureInfo) -> None:
-    table, counts = privacy_tables.worlds(finding), finding.counts
+    table = privacy_tables.worlds(finding)
+    counts = finding.counts
     title = (
         f"Canary “{finding.canary}”: {counts.hits} alarms with it, {counts.false_alarms} without,"
         f" of {counts.trials}"

@@ -65,28 +65,26 @@ def controls(settings: Settings) -> GaussianSetting | None:
             " trained."
         )
         return _this_run(settings)
-    steps, share = (
-        local.slider(
-            "accounting-steps",
-            place=middle,
-            label="Steps",
-            help="Noisy steps taken.",
-            default=1000,
-            options=[1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10000],
-            form="{:,}",
+    steps = local.slider(
+        "accounting-steps",
+        place=middle,
+        label="Steps",
+        help="Noisy steps taken.",
+        default=1000,
+        options=[1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10000],
+        form="{:,}",
+    )
+    share = local.slider(
+        "accounting-share",
+        place=right,
+        label="Batch share",
+        help=(
+            "q, the chance of each row to be in a step's batch; 100 % is a full batch. 2.28 %"
+            " is 1,024 of 45,000 rows."
         ),
-        local.slider(
-            "accounting-share",
-            place=right,
-            label="Batch share",
-            help=(
-                "q, the chance of each row to be in a step's batch; 100 % is a full batch. 2.28 %"
-                " is 1,024 of 45,000 rows."
-            ),
-            default=0.0228,
-            options=[0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0],
-            form="percent",
-        ),
+        default=0.0228,
+        options=[0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0],
+        form="percent",
     )
     run = {"sampling_probability": share, "steps": steps, "relation": settings.relation}
     if how == "noise":
@@ -198,7 +196,8 @@ def _risk() -> tuple[float, float | None]:
 
 def numbers(setting: GaussianSetting) -> None:
     """Noise, certified ends, advantage and one sentence of odds."""
-    bounds, curve = _epsilon(setting), _curve(setting)
+    bounds = _epsilon(setting)
+    curve = _curve(setting)
     gain = accounting.advantage(curve)
     words.metrics(
         (
@@ -264,7 +263,8 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
 def meaning(setting: GaussianSetting, settings: Settings) -> None:
     """Trade-off curve, profile, and odds in sentences."""
     curve = _curve(setting)
-    table, pairs = privacy_tables.trade_off(curve), _profile(setting)
+    table = privacy_tables.trade_off(curve)
+    pairs = _profile(setting)
     left, right = st.columns(2)
     with left:
         draw_figure(

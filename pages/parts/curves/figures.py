@@ -98,12 +98,10 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             f"wide enough for {fit.inside} of {fit.sets} other"
             f" sets{'' if metric == 'accuracy' else ', whose curves are of accuracy'}"
         )
-        curve, band = (
-            fit.table(_DRAWN),
-            (
-                f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them,"
-                f" {enough}."
-            ),
+        curve = fit.table(_DRAWN)
+        band = (
+            f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them,"
+            f" {enough}."
         )
     if len(known):
         star = (
@@ -173,10 +171,8 @@ def _why_it_works(settings: Settings) -> None:
         "reached": f" Test accuracy {reached}." if reached else "",
     }
     for column, (name, drawing) in zip(st.columns(3), words.WORDS["kalman"].items(), strict=True):
-        table, style = (
-            getattr(reasons, name),
-            drawing | {"caption": drawing["caption"].format_map(fields)},
-        )
+        table = getattr(reasons, name)
+        style = drawing | {"caption": drawing["caption"].format_map(fields)}
         provenance = [
             badges.PRIVATE,
             *([badges.NON_PRIVATE] if name == "distilled" and reached else []),
@@ -251,7 +247,8 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     star = None
     if record.accuracy is not None and record.settings.get("k"):
         star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
-    pinned, trail = _pinned_curves(settings), history.table(settings)
+    pinned = _pinned_curves(settings)
+    trail = history.table(settings)
     ks = (
         curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
         or curves.grids[0]["k"]
@@ -324,7 +321,8 @@ def _curves_figure(
 ) -> Figure:
     """The figure over k without the visit's own runs: to draw it anew would cost each move
     more than all the rest."""
-    method, k_max = method_of(_settings), core.largest_k(_settings)
+    method = method_of(_settings)
+    k_max = core.largest_k(_settings)
     style: Form = {
         "mode": theme.mode(),
         "method": method,
@@ -434,10 +432,8 @@ def _settings_table(record: RunRecord) -> pd.DataFrame:
 def _pinned_curves(settings: Settings) -> pd.DataFrame:
     """Each pin's runs over k where the cache has them, else its one run; the column pin has its
     letter."""
-    pins, tables = (
-        codec.pins(settings),
-        [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])],
-    )
+    pins = codec.pins(settings)
+    tables = [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])]
     for letter, run in result.pinned_runs(settings).items():
         pinned = pins[letter]
         if run.accuracy is None or not run.settings.get("k"):

@@ -53,7 +53,8 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
     if not record.metrics.get("per_class"):
         st.info("There are no test rows, so nothing can be said by class.")
         return
-    rows, names = core.test_counts(settings), core.split(settings).features.classes
+    rows = core.test_counts(settings)
+    names = core.split(settings).features.classes
     with st.container(border=True, key="measures"):
         badges.show(Provenance.NON_PRIVATE)
         table = pd.DataFrame(
@@ -161,11 +162,9 @@ def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, list[
 def answers(settings: Settings) -> tuple[Array, Array, Array]:
     """(the test rows as they are, their labels, what the run says of each): records hold no
     classifier."""
-    classifier, data, tested = (
-        core.train_run(settings).classifier,
-        core.features(settings),
-        core.raw(settings).x_test,
-    )
+    classifier = core.train_run(settings).classifier
+    data = core.features(settings)
+    tested = core.raw(settings).x_test
     if classifier is None or data.x_test is None or data.y_test is None or tested is None:
         raise DataError("There are no test rows.")
     return tested, data.y_test, classifier.predict(data.x_test)
@@ -182,7 +181,8 @@ def row_panel(settings: Settings) -> None:
     )
     tested, labels, now = answers(settings)
     before = answers(a)[2]
-    names, changed = core.features(settings).classes, (now != before).nonzero()[0]
+    names = core.features(settings).classes
+    changed = (now != before).nonzero()[0]
     with st.container(border=True, key="changed-rows"):
         badges.show_row(*badges.DIAGNOSTIC)
         lost, won = (int((says[changed] == labels[changed]).sum()) for says in (before, now))
@@ -222,7 +222,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
             unlinked="Which rows are offered hangs on models that a link does not hold.",
         )
     )
-    numbers, label = data.x_test[row].copy(), data.classes[labels[row]]
+    numbers = data.x_test[row].copy()
+    label = data.classes[labels[row]]
     if tested.ndim == 3:
         drawn = browser.canvas(
             tested[row],
@@ -234,7 +235,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
             " keys: the models read what you made."
         )
         if drawn:
-            numbers, label = _features_of(drawn, tested.shape[1:], settings), ""
+            numbers = _features_of(drawn, tested.shape[1:], settings)
+            label = ""
     elif tested.ndim > 3:
         st.image(tested[row], width=112, caption=plain.text(label))
     elif tested.shape == data.x_test.shape and not data.texts:
@@ -252,10 +254,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         label = label if edited.equals(fields) else ""
     key = core.run_key(settings)
     if local.value("possible-models", "") != key:
-        title, hint = (
-            f"Train {DRAWS * len(EPSILONS)} possible models",
-            f"{DRAWS} draws of the noise at each of three ε: experiments.",
-        )
+        title = f"Train {DRAWS * len(EPSILONS)} possible models"
+        hint = f"{DRAWS} draws of the noise at each of three ε: experiments."
         st.button(
             title,
             icon=":material/scatter_plot:",

@@ -154,7 +154,8 @@ def draw(settings: Settings) -> None:
             titles=titles,
             title=title,
         )
-    figure, pins = _against_epsilon(key, theme.mode(), lines), exports.pins(settings)
+    figure = _against_epsilon(key, theme.mode(), lines)
+    pins = exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
     info = FigureInfo("compare_budgets", settings, seeds=seeds_of(lines), command=again)
     show_figure(figure, lines, info, takes=["epsilon", "method"])
@@ -384,7 +385,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared
     )
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
-    again, sets = command(settings, setup.public, setup.epsilons, *more), [setup.other or ""]
+    again = command(settings, setup.public, setup.epsilons, *more)
+    sets = [setup.other or ""]
     info = FigureInfo(
         f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets
     )
@@ -392,10 +394,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     if view.base is not None:
         decrease = known.assign(low=known["decrease_low"], high=known["decrease_high"])
         decrease["mean"] = known["decrease"].where(known["series"] != view.base)
-        title, y_title = (
-            f"Test error removed, compared with “{view.base}”",
-            "test error removed, %, pairs of equal seed",
-        )
+        title = f"Test error removed, compared with “{view.base}”"
+        y_title = "test error removed, %, pairs of equal seed"
         figure = plots.effect(decrease, title=title, y_title=y_title, **shared)
         show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
     if refused:

@@ -154,22 +154,20 @@ def disjunctions(settings: Settings) -> None:
         label="k, in the disjunction",
         default=10,
     )
-    p, n = (
-        local.slider(
-            "graph.p",
-            place=third,
-            label="p, edge probability",
-            help="Of each pair, in each row.",
-            default=0.01,
-            options=[0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
-        ),
-        local.slider(
-            "graph.n",
-            place=fourth,
-            label="Unlabelled rows",
-            default=40,
-            options=[2, 5, 10, 20, 40, 80, 160, 320],
-        ),
+    p = local.slider(
+        "graph.p",
+        place=third,
+        label="p, edge probability",
+        help="Of each pair, in each row.",
+        default=0.01,
+        options=[0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
+    )
+    n = local.slider(
+        "graph.n",
+        place=fourth,
+        label="Unlabelled rows",
+        default=40,
+        options=[2, 5, 10, 20, 40, 80, 160, 320],
     )
     graph = _graph(d, k, p, n, settings.seed)
     figure = plots.component_graph(
@@ -273,7 +271,8 @@ def draw(settings: Settings) -> None:
 
 
 def _inputs(calculator: Calculator) -> Values:
-    inputs, columns = {}, st.columns(_ACROSS)
+    inputs = {}
+    columns = st.columns(_ACROSS)
     for place, (name, param) in enumerate(params.params_of(calculator.settings).items()):
         with columns[place % _ACROSS]:
             inputs[name] = local.field(param, name=f"{calculator.name}.{name}")

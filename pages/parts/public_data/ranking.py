@@ -66,10 +66,8 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
             icon=":material/add:",
         )
         return
-    first, spent = (
-        screening_sets.title(candidates.iloc[0]["public"]),
-        float(table["epsilon_upper"].max()),
-    )
+    first = screening_sets.title(candidates.iloc[0]["public"])
+    spent = float(table["epsilon_upper"].max())
     tied = [name for name in ties(candidates) if name != OWN_HALF]
     names = (
         " or ".join(screening_sets.title(name) for name in tied)
@@ -254,7 +252,8 @@ def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
     """A sentence: what the top-ranked of five sets lost on tasks with this μN/C at the nearest
     ε."""
     yardstick: Values = toml_tables(Path(__file__).with_name("yardstick.toml"))
-    least, lost = yardstick["least_signal"], yardstick["points_lost"]
+    least = yardstick["least_signal"]
+    lost = yardstick["points_lost"]
     if rows_per_noise < least:
         advice = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."
         return f"Each class's signal is {rows_per_noise:.1f} times the noise. {advice}"
@@ -341,7 +340,8 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
     if "self_distance" in table.attrs:
         lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
     if OWN_HALF in values:
-        is_kept, half = choice.score == screening.SCORE, values[OWN_HALF]
+        is_kept = choice.score == screening.SCORE
+        half = values[OWN_HALF]
         place = (
             f"keeps {100 * (1 - half):.0f} % of the class signal: more"
             if is_kept
@@ -374,12 +374,10 @@ def _info(
     provenance: Sequence[str],
     seeds: int | None = None,
 ) -> FigureInfo:
-    is_synthetic, sets = (
-        core.is_synthetic(choice.private.partition("~")[0]),
-        (
-            choice.private,
-            *choice.public,
-        ),
+    is_synthetic = core.is_synthetic(choice.private.partition("~")[0])
+    sets = (
+        choice.private,
+        *choice.public,
     )
     return FigureInfo(
         name,
@@ -421,10 +419,8 @@ def trim(choice: Choice, settings: Settings) -> None:
             " (`research/choosing_public_data.md`). A part of the"
             " private set did as well or better without votes."
         )
-        pool, names = (
-            _pool(ask, choice.epsilon),
-            [screening_sets.title(name) for name in ask.public],
-        )
+        pool = _pool(ask, choice.epsilon)
+        names = [screening_sets.title(name) for name in ask.public]
         percent = local.slider(
             "screen-share",
             label="Keep",
@@ -453,10 +449,8 @@ def trim(choice: Choice, settings: Settings) -> None:
             ("Dropped", pool.trimmed.order[len(rows) :]),
         ):
             sample = numbers[:: max(1, len(numbers) // _EACH)][:_EACH]
-            sources, shown = (
-                [names[code] for code in pool.sources[sample]],
-                trimming.rows_of(pool, sample),
-            )
+            sources = [names[code] for code in pool.sources[sample]]
+            shown = trimming.rows_of(pool, sample)
             st.markdown(f"**{kind}**")
             if shown.texts:
                 frame = pd.DataFrame({"Set": sources, "Text": shown.texts})

@@ -78,7 +78,8 @@ def present_k(settings: Settings, rank: int) -> int:
 def collapse(settings: Settings) -> tuple[float | None, str]:
     """(the ratio of spreads within and between classes, which rows it is of): public rows where
     they have labels, else private ones."""
-    parts, private = core.split(settings), rows(settings)
+    parts = core.split(settings)
+    private = rows(settings)
     x, y, kind = (
         (private.x, private.y, "private")
         if parts.public_y is None
@@ -102,7 +103,8 @@ def _basis_key(separation: Separation, kind: str, n_public: int | None = None) -
 @memory.cache(max_entries=24, show_spinner="Finding directions …", by=_basis_key)
 def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo.Basis:
     """One basis; dp_pca is released at the settings' ε and δ."""
-    settings, noise = separation.settings, None
+    settings = separation.settings
+    noise = None
     if kind == geo.BasisKind.DP_PCA:
         noise = (
             pc.noise_multiplier(settings.epsilon, delta=settings.delta)
@@ -196,7 +198,9 @@ def _ladder(rank: int) -> list[int]:
 
 def _xi_table(separation: Separation, kinds: list[str], n_public: int | None) -> pd.DataFrame:
     """Columns basis, k, mean, low, high, pairs."""
-    hyperplanes, classes, tables = separators(separation)[0], rows(separation.settings).classes, []
+    hyperplanes = separators(separation)[0]
+    classes = rows(separation.settings).classes
+    tables = []
     for kind in kinds:
         directions = basis(separation, kind, n_public if kind == geo.BasisKind.PUBLIC_PCA else None)
         values = geo.averaged(
@@ -209,7 +213,8 @@ def _xi_table(separation: Separation, kinds: list[str], n_public: int | None) ->
 def _gain(settings: Settings) -> None:
     """What projecting gained on real sets, with these rows' place among them, before anything is
     trained."""
-    table, facts = geometry.projection_gains(), core.facts(settings)
+    table = geometry.projection_gains()
+    facts = core.facts(settings)
     ratio = None
     if math.isfinite(settings.epsilon):
         shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
@@ -254,11 +259,10 @@ def _xi(settings: Settings) -> None:
             ),
         )
     )
-    separation, n_public = Separation(settings, which, _standardise()), _public_rows(settings)
-    table, is_complete = (
-        _with_pinned(_xi_table(separation, kinds, n_public), separation),
-        separators(separation)[1],
-    )
+    separation = Separation(settings, which, _standardise())
+    n_public = _public_rows(settings)
+    table = _with_pinned(_xi_table(separation, kinds, n_public), separation)
+    is_complete = separators(separation)[1]
     subject = "" if is_complete else "Preview: a few classes, few rows. "
     noised = [badges.PRIVATE] if "dp_pca" in kinds else []
     draw_figure(
@@ -289,9 +293,11 @@ def _xi(settings: Settings) -> None:
 
 def _margins(settings: Settings) -> None:
     """Margins of two classes, before and after the projection on the sidebar's k."""
-    private, separation = rows(settings), Separation(settings, standardise=_standardise())
+    private = rows(settings)
+    separation = Separation(settings, standardise=_standardise())
     names = {label: private.classes[label] for label in sorted(set(private.y.tolist()))}
-    nearest, columns = geo.nearest_pair(private), st.columns(2)
+    nearest = geo.nearest_pair(private)
+    columns = st.columns(2)
     first = int(
         local.select(
             "margin-class",

@@ -450,7 +450,8 @@ def test_choices_cost_and_what_has_no_bound_says_so():
 
 
 def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms_lie():
-    draws, least = rng.stream(0, "attack"), FEWEST_ALARMS / 400
+    draws = rng.stream(0, "attack")
+    least = FEWEST_ALARMS / 400
     attack = Attack("an attack", 0.2 + draws.standard_normal(300), draws.standard_normal(400))
     sizes = {"members": 300, "non_members": 400, "least": least}
     figure = plots.membership_roc(
