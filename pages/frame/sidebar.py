@@ -120,11 +120,14 @@ def _data(settings: Settings) -> None:
     ]
     select("public", lambda name: PUBLIC_TITLES.get(name) or uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
-        ends: dict[str, Json] = {
-            "min_value": PARAMS["public_fraction"].low,
-            "max_value": PARAMS["public_fraction"].high,
-        }
-        session.draw_setting(st.slider, "public_fraction", step=0.01, format="percent", **ends)
+        session.draw_setting(
+            st.slider,
+            "public_fraction",
+            step=0.01,
+            format="percent",
+            min_value=PARAMS["public_fraction"].low,
+            max_value=PARAMS["public_fraction"].high,
+        )
     select(
         "backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic"
     )

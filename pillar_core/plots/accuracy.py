@@ -322,14 +322,14 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
         colour = epsilon_colour(epsilon, mode)
         label = epsilon_label(epsilon)
         ks, percents = zip(*sorted(points), strict=True)
-        line = {"color": fade(colour, 0.35), "width": 1.4, "dash": "dot"}
-        looks: marks.Looks = {
-            "line": line,
-            "marker": {"size": 7, "color": fade(colour, 0.65), "symbol": "circle"},
-        }
         hover = f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {label}</extra>"
         traces.append(
-            {**_trace(ks, percents, f"your runs, {label}", hover), "mode": "lines+markers", **looks}
+            {
+                **_trace(ks, percents, f"your runs, {label}", hover),
+                "mode": "lines+markers",
+                "line": {"color": fade(colour, 0.35), "width": 1.4, "dash": "dot"},
+                "marker": {"size": 7, "color": fade(colour, 0.65), "symbol": "circle"},
+            }
         )
     return traces
 
@@ -338,23 +338,19 @@ def _star(present: Here, *, mode: Mode) -> marks.Looks:
     """The star of the present settings."""
     colour = epsilon_colour(present.epsilon, mode)
     label = as_text(present.label)
-    marker = {
-        "size": 19,
-        "color": colour,
-        "symbol": "star",
-        "line": {"width": 1.6, "color": INK[mode].surface},
-    }
-    looks: marks.Looks = {
-        "marker": marker,
-        "showlegend": False,
-        "legendgroup": f"{present.epsilon:g}",
-        "meta": "here",
-    }
     hover = f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>"
     return {
         **_trace([present.k], [100 * present.accuracy], label, hover),
         "mode": "markers",
-        **looks,
+        "marker": {
+            "size": 19,
+            "color": colour,
+            "symbol": "star",
+            "line": {"width": 1.6, "color": INK[mode].surface},
+        },
+        "showlegend": False,
+        "legendgroup": f"{present.epsilon:g}",
+        "meta": "here",
     }
 
 
@@ -459,24 +455,9 @@ def accuracy_heatmap(
     for row, top in enumerate(
         ridge
     ):  # white inside dark, so that frames stand out from every colour of the scale
-        _outline(
-            figure,
-            columns.index(f"{top['k']:g}"),
-            row,
-            colour="#1B1033",
-            dash="solid",
-            inset=0.46,
-            width=6,
-        )
-        _outline(
-            figure,
-            columns.index(f"{top['k']:g}"),
-            row,
-            colour="#FFFFFF",
-            dash="solid",
-            inset=0.46,
-            width=2.4,
-        )
+        for colour, width in (("#1B1033", 6), ("#FFFFFF", 2.4)):
+            column = columns.index(f"{top['k']:g}")
+            _outline(figure, column, row, colour=colour, dash="solid", inset=0.46, width=width)
     if present is not None and f"{present[0]:g}" in columns and _tick(present[1]) in rows:
         _outline(
             figure,

@@ -334,7 +334,7 @@ def part_costs(
     colours = [*categorical(len(table), mode), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
     labels = [*names, f"Left: {reached:.1f} %"]
-    looks = marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0)
+
     figure.bars(
         [*(100 * table["mean"]), reached],
         labels,
@@ -342,7 +342,8 @@ def part_costs(
         opacity=0.6,
         marker_line_width=1.5,
         hover="%{y}",
-        **looks,
+        base=[*(100 * table["left"]), 0],
+        marker_cornerradius=0,
     )
     bars = {"type": "data", "array": 100 * ends, "color": ink.text, "thickness": 1.4, "width": 4}
     figure.add_scatter(

@@ -97,11 +97,6 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         ("no noise, same k", "diamond-open", 9),
     ):
         rows = means[means["model"] == model]
-        style: marks.Looks = {
-            "symbol": symbol,
-            "edge": (2.4 if size > 9 else 1.6, ink.muted),
-            "name": model,
-        }
         if len(rows):
             hover = f"%{{y}}: %{{x:.1f}} %<extra>{model}</extra>"
             figure.dots(
@@ -110,7 +105,9 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
                 None,
                 size=size,
                 hover=hover,
-                **style,
+                symbol=symbol,
+                edge=(2.4 if size > 9 else 1.6, ink.muted),
+                name=model,
             )
     seeds = table[table["model"] == "private"]
     has_seeds = seeds["seed"].nunique() > 1
@@ -169,13 +166,6 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     ink = INK[mode]
     names = [str(name) for name in classes]
     is_few = len(classes) <= _MANY
-    looks: marks.Looks = {
-        "zmin": 0,
-        "zmax": 100,
-        "colorscale": [[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]],
-    }
-    looks |= {"text": counts.to_numpy(), "texttemplate": "%{text}" if is_few else None}
-    looks["textfont"] = {"color": ink.text}  # plotly's own choice cannot be read on some cells
     figure = Drawing(mode=mode)
     figure.cells(
         names,
@@ -183,7 +173,12 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
         shares.to_numpy(),
         unit="%",
         hover="%{y} taken for %{x}: %{text} rows, %{z:.1f} %",
-        **looks,
+        zmin=0,
+        zmax=100,
+        colorscale=[[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]],
+        text=counts.to_numpy(),
+        texttemplate="%{text}" if is_few else None,
+        textfont={"color": ink.text},  # plotly's own choice cannot be read on some cells
     )
     figure.update_xaxes(dtick=1 if is_few else None)
     figure.update_yaxes(categoryarray=names[::-1], dtick=1 if is_few else None)

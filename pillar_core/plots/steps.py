@@ -206,16 +206,14 @@ def _controls(figure: Drawing, ink: Ink) -> None:
         for frame in figure.frames
     ]
     place = {"y": -0.12, "yanchor": "top", "pad": {"t": 26}}
-    sides: marks.Looks = {
+
+    menu = {
+        "buttons": buttons,
         "type": "buttons",
         "direction": "left",
         "x": 0,
         "xanchor": "left",
         "showactive": False,
-    }
-    menu = {
-        "buttons": buttons,
-        **sides,
         **place,
         "font": {"color": ink.text},
         "bgcolor": ink.surface,

@@ -233,14 +233,15 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         band = rows.dropna(subset=["low", "high"])
         figure.band(band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
         label = epsilon_label(float(epsilon))
-        keywords = marks.Looks(mode="lines+markers", marker={"size": 7})
+
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
         figure.line(
             rows["n_private"],
             100 * rows["mean"],
             colour,
             hover=hover,
-            **keywords,
+            mode="lines+markers",
+            marker={"size": 7},
         )
         first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))
         ends.append((float(rows["n_private"].iloc[0]), first, label, colour))

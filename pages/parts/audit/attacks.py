@@ -26,7 +26,7 @@ from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.one_run import Individuals
 from pillar_core.studies.evidence.reconstruction import Reconstruction
 from pillar_core.studies.evidence.score_leak import ScoreLeak
-from pillar_core.types import Dataset, Form, RunRecord
+from pillar_core.types import Dataset, RunRecord
 
 _RATES = {
     "false_positive_rate": st.column_config.NumberColumn("false alarms, %", format="%.2f"),
@@ -211,8 +211,14 @@ def image(settings: Settings) -> None:
 @memory.cache(max_entries=16, show_spinner="Taking off all other rows …")
 def _reconstruct(row: int, settings: Settings) -> Reconstruction:
     epsilons = sorted({*_SHOWN, settings.epsilon}, reverse=True)
-    counted: Form = {"delta": settings.delta, "relation": settings.relation, "seed": settings.seed}
-    return reconstruction.reconstruct(core.split(settings), epsilons, row=row, **counted)
+    return reconstruction.reconstruct(
+        core.split(settings),
+        epsilons,
+        row=row,
+        delta=settings.delta,
+        relation=settings.relation,
+        seed=settings.seed,
+    )
 
 
 def attack(settings: Settings) -> None:
@@ -225,13 +231,16 @@ def attack(settings: Settings) -> None:
     roc = pd.concat([attack_.roc() for attack_ in attacks], ignore_index=True)
     bands = pd.concat([attack_.band() for attack_ in attacks], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
-    shared: Form = {
-        "epsilon": record.guarantee.epsilon.upper,
-        "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks),
-    }
-    shared |= {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
     draw_figure(
-        plots.membership_roc, roc, FigureInfo("membership", settings), bands, bound, **shared
+        plots.membership_roc,
+        roc,
+        FigureInfo("membership", settings),
+        bands,
+        bound,
+        epsilon=record.guarantee.epsilon.upper,
+        least=max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks),
+        members=len(attacks[0].members),
+        non_members=len(attacks[0].others),
     )
     if reason := evidence.supports(settings.method):
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")

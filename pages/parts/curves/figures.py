@@ -35,7 +35,7 @@ from pillar_core.plots.theme import Figure
 from pillar_core.runs import sweep
 from pillar_core.studies import one_training
 from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
-from pillar_core.types import Form, RunRecord
+from pillar_core.types import RunRecord
 
 NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
@@ -323,15 +323,16 @@ def _curves_figure(
     more than all the rest."""
     method = method_of(_settings)
     k_max = core.largest_k(_settings)
-    style: Form = {
-        "mode": theme.mode(),
-        "method": method,
-        "k_max": k_max,
-        "pinned": _pinned,
-        "reach": _reach or None,
-    }
-    style |= {"guesses": (core.majority(_settings), core.zero_shot(_settings))}
-    return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **style)
+    return accuracy.accuracy_curves(
+        _curves.table,
+        budget=_settings.epsilon,
+        mode=theme.mode(),
+        method=method,
+        k_max=k_max,
+        pinned=_pinned,
+        reach=_reach or None,
+        guesses=(core.majority(_settings), core.zero_shot(_settings)),
+    )
 
 
 def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:

@@ -33,7 +33,7 @@ from pillar_core.studies.one_training import (
     has_parts,
     stages,
 )
-from pillar_core.types import Form, Provenance, RunRecord, Values
+from pillar_core.types import Form, Provenance, RunRecord
 
 _MOST = 20
 """Rows that are shown of those misread, and of those whose answer changed."""
@@ -393,9 +393,12 @@ def noise_panel(settings: Settings) -> None:
     max_entries=8, by=lambda settings, mode, _: (core.run_key(settings), mode), is_free=True
 )
 def _figure(settings: Settings, mode: Mode, _parts: one_training.TrainingSteps) -> Figure:
-    of: Values = {
-        "noise": _parts.noise,
-        "pushed": _parts.pushed,
-        "classes": core.split(settings).features.classes,
-    }
-    return training_in_steps(_parts.points, _parts.heads, _parts.pushes, mode=mode, **of)
+    return training_in_steps(
+        _parts.points,
+        _parts.heads,
+        _parts.pushes,
+        mode=mode,
+        noise=_parts.noise,
+        pushed=_parts.pushed,
+        classes=core.split(settings).features.classes,
+    )

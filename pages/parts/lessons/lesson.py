@@ -105,18 +105,15 @@ def choose(settings: Settings) -> None:
     now, _ = of_number(settings.lesson)
     key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
     firsts = {lesson.name: lesson.first for lesson in LESSONS}
-    style: Form = {
-        "label": "Lesson",
-        "options": list(firsts),
-        "required": True,
-        "label_visibility": "collapsed",
-    }
     session.draw(
         st.segmented_control,
         now.name,
         lambda name: session.change(lesson=firsts[name]),
         key=key,
-        **style,
+        label="Lesson",
+        options=list(firsts),
+        required=True,
+        label_visibility="collapsed",
     )
 
 

@@ -72,16 +72,16 @@ def mixture(settings: Settings) -> None:
         form="{:,}",
     )
     epsilon = settings.epsilon
-    drawn = {
-        "d": d,
-        "theta": theta,
-        "sigma": sigma,
-        "n_private": _N,
-        "n_public": n_public,
-        "seeds": _SEEDS,
-        "seed": settings.seed,
-    }
-    table = _mixture(epsilon=epsilon, **drawn)
+    table = _mixture(
+        epsilon=epsilon,
+        d=d,
+        theta=theta,
+        sigma=sigma,
+        n_private=_N,
+        n_public=n_public,
+        seeds=_SEEDS,
+        seed=settings.seed,
+    )
     share = float(table[table["projection"] != "none"]["held"].mean())
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
     curve = _predict(d, theta, sigma, epsilon, share)
@@ -193,16 +193,16 @@ def disjunctions(settings: Settings) -> None:
         )
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
-    drawn = {
-        "d": d,
-        "k": k,
-        "p": p,
-        "n_private": (5, 10, 20, 50, 100, 200, 500),
-        "n_unlabelled": n,
-        "seeds": 5,
-        "seed": settings.seed,
-    }
-    table = _choices(epsilons=epsilons, **drawn)
+    table = _choices(
+        epsilons=epsilons,
+        d=d,
+        k=k,
+        p=p,
+        n_private=(5, 10, 20, 50, 100, 200, 500),
+        n_unlabelled=n,
+        seeds=5,
+        seed=settings.seed,
+    )
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
     st.caption(

@@ -111,13 +111,14 @@ def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo
             if math.isfinite(settings.epsilon)
             else 1e-9
         )
-    shared: Form = {
-        "space": separation.space,
-        "n_public": n_public,
-        "noise_multiplier": noise,
-        "seed": settings.seed,
-    }
-    return geo.basis_of(rows(settings), kind=kind, **shared)
+    return geo.basis_of(
+        rows(settings),
+        kind=kind,
+        space=separation.space,
+        n_public=n_public,
+        noise_multiplier=noise,
+        seed=settings.seed,
+    )
 
 
 def separators(separation: Separation) -> tuple[geo.Separators, bool]:
@@ -217,8 +218,13 @@ def _gain(settings: Settings) -> None:
     facts = core.facts(settings)
     ratio = None
     if math.isfinite(settings.epsilon):
-        shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
-        ratio = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
+        ratio = geometry.noise_ratio(
+            n_private=facts.n_private,
+            d=facts.d,
+            classes=facts.n_classes,
+            epsilon=settings.epsilon,
+            delta=settings.delta,
+        )
     draw_figure(
         plots.projection_gains,
         table,
