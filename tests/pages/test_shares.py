@@ -468,7 +468,8 @@ LINKS = [
             "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise",
         )
     ),
-    *(("answer", {}), ("lessons", {"lesson": "3"})),
+    ("answer", {}),
+    ("lessons", {"lesson": "3"}),
 ]
 
 
