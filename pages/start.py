@@ -7,9 +7,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import badges, core, local, navigation, odds, theme
+from pages.frame import badges, core, local, navigation, odds
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure
 from pillar_core import plots
 from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
@@ -44,17 +44,18 @@ with left:
             icon=":material/inventory_2:",
         )
     else:
-        figure = plots.learning_hero(table, mode=theme.mode(), epsilon=epsilon, data=_DATA)
         seeds = int(table["seed"].nunique())
         grids = "\n---\n".join(map(json.dumps, starter.GRIDS))
         again = (
             f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml"
             " --output start.csv"
         )
-        show_figure(
-            figure,
+        draw_figure(
+            plots.learning_hero,
             table,
             FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, command=again),
+            epsilon=epsilon,
+            data=_DATA,
         )
 with right:
     with st.container(key=f"door-{door['name']}"):

@@ -45,6 +45,16 @@ def widget(app: AppTest, kind: str, key: str) -> Any:
     return next(item for item in app.get(kind) if str(item.key).partition("~")[0] == key)
 
 
+def labelled(app: AppTest, kind: str, label: str) -> Any:
+    """The first element of a kind whose label holds these words."""
+    return next(item for item in app.get(kind) if label in item.label)
+
+
+def table(app: AppTest, column: str) -> Any:
+    """The first table with a column of this name."""
+    return next(item.value for item in app.dataframe if column in item.value)
+
+
 def linked(app: AppTest) -> dict[str, str]:
     """Every setting that the link of a page says, those that it leaves out too."""
     return {

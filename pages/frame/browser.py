@@ -51,10 +51,8 @@ def copy_button(
 def canvas(image: Array, *, key: str, alt: str) -> str:
     """Shows the image (h, w) uint8 to draw on, and returns what it has become, h · w grey values as
     bytes in base64; "" while as it was."""
-    key, original = (
-        local.unlinked_key(key, "No picture is in a link."),
-        base64.b64encode(image.tobytes()).decode(),
-    )
+    key = local.unlinked_key(key, "No picture is in a link.")
+    original = base64.b64encode(image.tobytes()).decode()
     present = st.session_state.get(key, {}).get("picture") or original
     data = {
         "original": original,

@@ -80,7 +80,8 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as the app does, or says why not. What operators ask, health and readiness, is
         for everybody."""
-        kind, is_demo = scope["type"], mode.is_demo()
+        kind = scope["type"]
+        is_demo = mode.is_demo()
 
         async def answer(message: Scope) -> None:
             if message["type"] == "http.response.start":
@@ -148,7 +149,8 @@ async def _respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, 
 
 def _refusal(scope: Scope, headers: dict[str, str]) -> str:
     """Why this request is not let in, "" where it is."""
-    host, origin = headers.get("host", ""), headers.get("origin")
+    host = headers.get("host", "")
+    origin = headers.get("origin")
     if (
         origin is not None
         and urlsplit(origin).netloc != host

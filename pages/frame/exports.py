@@ -97,7 +97,8 @@ def download_buttons(
 ) -> None:
     """Draws a button for each file of this name, by its label: the ending and the content."""
     for label, (ending, data) in files.items():
-        key, icon = f"download-{name}.{ending}", ":material/download:"
+        key = f"download-{name}.{ending}"
+        icon = ":material/download:"
         st.download_button(
             label, data, f"{name}.{ending}", f"text/{ending}", key=key, on_click="ignore", icon=icon
         )
@@ -137,16 +138,14 @@ def report_button(
         "Keeps this figure, its table and settings for a page of HTML that the sidebar then"
         f" offers; {_MOST} figures at most."
     )
-    is_full, arguments = (
-        len(_names()) >= _MOST,
-        (
-            figure,
-            table,
-            name,
-            settings,
-            badges,
-            tuple(sets),
-        ),
+    is_full = len(_names()) >= _MOST
+    arguments = (
+        figure,
+        table,
+        name,
+        settings,
+        badges,
+        tuple(sets),
     )
     st.button(
         label="Add to report",

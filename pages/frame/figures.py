@@ -112,6 +112,19 @@ def show_figure(
         _show_exports(figure, runs, table, info, takes)
 
 
+def draw_figure(
+    make: Callable[..., Figure],
+    table: pd.DataFrame,
+    info: FigureInfo,
+    *more: Any,
+    takes: Sequence[str] = (),
+    **style: Any,
+) -> None:
+    """Shows the figure that a function of `plots` makes of a table, in the browser's colours; what
+    it takes besides, by place or name, goes on to it."""
+    show_figure(make(table, *more, mode=theme.mode(), **style), table, info, takes=takes)
+
+
 def show_answer(question: str, settings: Settings) -> None:
     """What was measured of a question, once it is opened: a sentence that names the document, and
     the figure of its table."""
@@ -121,8 +134,9 @@ def show_answer(question: str, settings: Settings) -> None:
         with below:
             st.markdown(sentence)
             table = open_questions.table(question)
-            drawn = plots.gains(table, name=question, mode=theme.mode())
-            show_figure(drawn, table, FigureInfo(question, settings, command=command))
+            draw_figure(
+                plots.gains, table, FigureInfo(question, settings, command=command), name=question
+            )
 
 
 def _take_point(chart: str, takes: Sequence[str]) -> None:
@@ -167,10 +181,8 @@ def _show_exports(
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
         browser.save_buttons(info.chart, info.name, light_twins(theme.mode(), EPSILONS))
-        text, drawn = (
-            exports.settings_yaml(info.settings).encode(),
-            shares.charge(lambda: exports.page(figure)),
-        )
+        text = exports.settings_yaml(info.settings).encode()
+        drawn = shares.charge(lambda: exports.page(figure))
         with st.container(horizontal=True):
             exports.download_buttons(
                 info.name,

@@ -7,6 +7,7 @@ setting of every page that takes the value, too. Links carry each control, unles
 reason not to.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -54,44 +55,37 @@ def unlinked_key(key: str, why: str) -> str:
     return key
 
 
-def choice(
+def _control(
+    element: str,
     name: str,
     options: Options,
     default: Option = None,
     *,
     place: Any = st,
-    **entry: Any,
+    of: str = "",
+    title: Title | None = None,
+    **entry: Json,
 ) -> Option:
-    """A choice of one among a few, in a `place` of the page.
+    """The stored value of a choice of one, which an element of Streamlit's lets choose in a `place`
+    of the page.
 
-    entry: what the control says, as above; `of`, what a further control of this name is for;
-    `title`, the words of an option.
+    entry: what the control says, as above. of: what a further control of this name is for. title:
+    the words of an option.
     """
-    return _control(place.segmented_control, name, options, default, **entry)
+    name = f"{name}-{of}" if of else name
+    offered, title = _titles(options, title, entry)
+    current = _current(name, offered, default, entry)
+    form = _plainly(title) if element == "segmented_control" else title  # it reads Markdown
+    _draw(getattr(place, element), name, current, entry, options=offered, format_func=form)
+    return current
 
 
-def select(
-    name: str,
-    options: Options,
-    default: Option = None,
-    *,
-    place: Any = st,
-    **entry: Any,
-) -> Option:
-    """A choice of one among many."""
-    return _control(place.selectbox, name, options, default, **entry)
-
-
-def slider(
-    name: str,
-    options: Options,
-    default: Option = None,
-    *,
-    place: Any = st,
-    **entry: Any,
-) -> Option:
-    """A slider over values worth trying."""
-    return _control(place.select_slider, name, options, default, **entry)
+choice = functools.partial(_control, "segmented_control")
+"""A choice of one among a few."""
+select = functools.partial(_control, "selectbox")
+"""A choice of one among many."""
+slider = functools.partial(_control, "select_slider")
+"""A slider over values worth trying."""
 
 
 def choices(
@@ -155,32 +149,6 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Option:
     return current
 
 
-def _control(
-    element: Callable[..., Any],
-    name: str,
-    options: Options,
-    default: Option,
-    *,
-    of: str = "",
-    title: Title | None = None,
-    **entry: Json,
-) -> Option:
-    """Draws a choice of one, and returns its stored value."""
-    name = f"{name}-{of}" if of else name
-    offered, title = _titles(options, title, entry)
-    current = _current(name, offered, default, entry)
-    reads_markdown = element.__name__ == "segmented_control"
-    _draw(
-        element,
-        name,
-        current,
-        entry,
-        options=offered,
-        format_func=_plainly(title) if reads_markdown else title,
-    )
-    return current
-
-
 def _titles(
     options: Options, title: Title | None, entry: Mapping[str, Json]
 ) -> tuple[list[Option], Title]:
@@ -217,7 +185,8 @@ def _draw(
 ) -> None:
     """Draws a control; what is chosen, several names as text, is kept in the link, or beside the
     reason why not."""
-    why, key = entry.get("unlinked", ""), _WIDGET + name
+    why = entry.get("unlinked", "")
+    key = _WIDGET + name
 
     def keep(new: Option) -> None:
         (put if why else link)(name, _SEPARATOR.join(new) if isinstance(new, list) else new)

@@ -103,7 +103,8 @@ def bar(present: str) -> None:
 
     Links carry every setting, so that a page change is one step of the history.
     """
-    targets, query = _targets(), codec.to_query(session.current())
+    targets = _targets()
+    query = codec.to_query(session.current())
     places = {place: [page for page in PAGES if page[2] == place] for _, _, place in PAGES}
     current = next(place for name, _, place in PAGES if name == present)
     with st.container(key="navigation", gap=None):
@@ -125,10 +126,8 @@ def has_sidebar(present: str) -> bool:
     """Whether settings of the sidebar act on the page at this address: Public data has its own, and
     of Runs only Plan takes any."""
     settings = session.current()
-    are_brought, is_plan = (
-        bool(uploads.names_in([settings.data, settings.public])),
-        local.linked_value("runs-view", "") == "plan",
-    )
+    are_brought = bool(uploads.names_in([settings.data, settings.public]))
+    is_plan = local.linked_value("runs-view", "") == "plan"
     acts = {"rows": are_brought, "public_data": False, "runs": is_plan}
     return present not in WITHOUT_ROWS and acts.get(present, True)
 
@@ -147,7 +146,8 @@ def link(
 
 def run(page: Any) -> None:
     """Runs a page inside the frame, between its title and how its numbers were computed."""
-    token, name = _INSIDE_FRAME.set(True), page.url_path or PAGES[0][0]
+    token = _INSIDE_FRAME.set(True)
+    name = page.url_path or PAGES[0][0]
     try:
         words.title(name)
         with failures.show_refusal():

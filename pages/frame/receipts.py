@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import core, failures, history, local, memory, plain, words
+from pages.frame import core, failures, history, local, memory, plain
 from pages.frame.settings import Settings
 from pillar_core import mode, store
 from pillar_core.arrays import Json
@@ -232,7 +232,10 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
         is_known and bool(account(settings).tests)
     )
     if is_asked and not mode.binds():
-        words.say("private_test_asked", st.info, icon="lock")
+        st.info(
+            "A private test of these rows was asked for, so no exact figure of them is shown.",
+            icon=":material/lock:",
+        )
     return is_asked and not mode.binds()
 
 

@@ -57,12 +57,11 @@ def synchronise() -> None:
     """Takes the settings from the URL where it is news: on the first run, after Back and Forward,
     on a new link."""
     st.session_state[_BEGAN] = time.time()
-    query, shown, context = (
-        st.query_params.to_dict(),
-        st.session_state.get(_SHOWN, "").split("\n"),
-        get_script_run_ctx(),
-    )
-    address, is_step = urlencode(query), context is not None and context.is_history_navigation
+    query = st.query_params.to_dict()
+    shown = st.session_state.get(_SHOWN, "").split("\n")
+    context = get_script_run_ctx()
+    address = urlencode(query)
+    is_step = context is not None and context.is_history_navigation
     is_echo = address in shown and not is_step
     if _SET + "data" not in st.session_state or (query and not is_echo):
         settings, notes = codec.from_query(
@@ -82,7 +81,8 @@ def missing() -> str:
 
 def show_missing(name: str) -> None:
     """Stands in the place of a page whose rows are not here."""
-    is_private, instead = name == st.session_state[_SET + "data"], Settings().data
+    is_private = name == st.session_state[_SET + "data"]
+    instead = Settings().data
     st.title(
         f"The {'private' if is_private else 'public'} rows of this link are not here", anchor=False
     )
@@ -99,7 +99,8 @@ def show_missing(name: str) -> None:
 def publish() -> None:
     """Writes every setting to the URL, unless the browser shows them and is not about to show
     others."""
-    query, shown = codec.to_query(current()), st.session_state[_SHOWN].split("\n")
+    query = codec.to_query(current())
+    shown = st.session_state[_SHOWN].split("\n")
     if {urlencode(query)} != {urlencode(st.query_params.to_dict()), shown[-1]}:
         st.query_params.from_dict(query)
         st.session_state[_SHOWN] = "\n".join([*shown, urlencode(query)])
@@ -203,8 +204,10 @@ def draw(
     default, not assigned to it: an assigned value is sent once, and lost with a run that another
     one ends.
     """
-    options, title = list(style.get("options", ())), style.get("format_func", str)
-    offered, known = fingerprint([str(title(option)) for option in options]), _DRAWN + key
+    options = list(style.get("options", ()))
+    title = style.get("format_func", str)
+    offered = fingerprint([str(title(option)) for option in options])
+    known = _DRAWN + key
     number, _, before = st.session_state.get(known, f"0 {offered}").partition(" ")
     if before != offered or st.session_state.get(_numbered(key, number), value) != value:
         number = str(int(number) + 1)
@@ -217,7 +220,8 @@ def draw(
 def keep_widget(key: str, known: str, drawn: Any, keep: Callable[[Any], None]) -> None:
     """The callback of a widget: what one that was replaced repeats is no move, and a choice of one
     that was emptied stays as it was."""
-    value, number = st.session_state.get(key), st.session_state[known].partition(" ")[0]
+    value = st.session_state.get(key)
+    number = st.session_state[known].partition(" ")[0]
     if value is not None and (
         value != drawn or key == _numbered(known.removeprefix(_DRAWN), number)
     ):

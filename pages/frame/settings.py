@@ -84,36 +84,112 @@ Value = str | int | float
 T = TypeVar("T")
 
 
-def _field(name: str) -> Any:
-    return params.setting(
-        params.param_from(name, toml_tables(Path(__file__).with_suffix(".toml"))[name])
-    )
-
-
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """Everything that decides what a page shows. Field order is the order in the URL and in a
     pinned setting."""
 
-    data: str = _field("data")
-    public: str = _field("public")
-    public_fraction: float = _field("public_fraction")
-    backbone: str = _field("backbone")
-    method: str = _field("method")
-    k: int = _field("k")
-    epsilon: float = _field("epsilon")
-    delta: float = _field("delta")
-    seed: int = _field("seed")
-    seeds: int = _field("seeds")
-    accountant: str = _field("accountant")
-    relation: str = _field("relation")
-    target: int = _field("target")
-    view: str = _field("view")
-    compare: str = _field("compare")
-    controls: str = _field("controls")
-    a: str = _field("a")
-    hide: str = _field("hide")
-    lesson: int = _field("lesson")
+    data: str = params.declare(
+        "fashion_mnist_2k",
+        "The data set whose rows are private: ε protects its train rows.",
+        label="Private data",
+    )
+    public: str = params.declare(
+        "part",
+        "Where public rows come from: a part of the same data set, or another one of equal width.",
+        label="Public data",
+    )
+    public_fraction: float = params.declare(
+        0.1,
+        "Share of the train rows that is public (unprotected). PILLAR looks at no label of them.",
+        label="Share that is public",
+        low=0.01,
+        high=0.9,
+    )
+    backbone: str = params.declare(
+        "auto",
+        "The frozen map from raw rows to features; it must not have seen the private rows.",
+        label="Backbone",
+    )
+    method: str = params.declare(
+        "pillar", "The learner that is trained when a slider is released.", label="Learner"
+    )
+    k: int = params.declare(
+        0,
+        (
+            "How many public directions the private model may use. Auto, 0 in a link, lets a rule"
+            " choose from n, ε and the number of classes."
+        ),
+        label="k, directions kept",
+        low=0,
+        high=100_000,
+    )
+    epsilon: float = params.declare(
+        0.3,
+        (
+            "Privacy budget: what the model may reveal about any one row, at most. Smaller protects"
+            " more. ▲: deployments that were published, each with its source under the pointer."
+        ),
+        label="ε, privacy budget",
+        low=0.01,
+    )
+    delta: float = params.declare(
+        1e-5,
+        "One row makes any outcome at most e^ε times as likely, plus δ. Choose it below 1/n.",
+        label="δ, slack in ε",
+        low=1e-12,
+        high=0.1,
+        log=True,
+    )
+    seed: int = params.declare(
+        0,
+        "Names the random streams of the experiment: same seed, same split, same noise.",
+        label="Seed",
+        low=0,
+        high=1_000_000,
+    )
+    seeds: int = params.declare(
+        5,
+        "Runs per point of a curve; the band is a 95 % interval over them.",
+        label="Seeds per point",
+        low=1,
+        high=20,
+    )
+    accountant: str = params.declare(
+        "auto",
+        "How the privacy of all steps is added up; auto takes the tightest sound bound.",
+        label="Accountant",
+    )
+    relation: str = params.declare(
+        "add_or_remove_one",
+        "Which two data sets must look alike: with and without one row, or with one row replaced.",
+        label="Adjacency",
+        choices=("add_or_remove_one", "replace_one"),
+    )
+    target: int = params.declare(
+        75,
+        "Test accuracy to reach, when Answer looks for the smallest ε.",
+        label="Accuracy wanted, %",
+        low=1,
+        high=100,
+        unit="%",
+    )
+    view: str = params.declare(
+        "k",
+        "What Curves draws below the result.",
+        choices=("k", "epsilon", "plane", "costs", "noise", "classes", "rows", "odds", "why"),
+    )
+    compare: str = params.declare(
+        "budgets", "What Learners varies: the budget, or one other thing."
+    )
+    controls: str = params.declare(
+        "", "Controls of single pages that were moved: name:value;name:value."
+    )
+    a: str = params.declare("", "The settings pinned as A, B and C, to compare with.")
+    hide: str = params.declare(
+        "", "Names of settings that the sidebar leaves out, separated by commas."
+    )
+    lesson: int = params.declare(0, "The step of a lesson that the link opens.", low=0, high=99)
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -266,7 +342,8 @@ def check_value(name: str, value: Value) -> tuple[Value, str]:
 
     Brought rows that are not here stay named: no other set's results stand in their place.
     """
-    param, allowed = PARAMS[name], choices(name)
+    param = PARAMS[name]
+    allowed = choices(name)
     if is_stored(name, value):
         return value, ""
     if not visitors.is_offered(name, value):
@@ -279,10 +356,8 @@ def check_value(name: str, value: Value) -> tuple[Value, str]:
         )
     if allowed and value not in allowed and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
-        chosen, names = (
-            near[0] if near else param.default,
-            ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else ""),
-        )
+        chosen = near[0] if near else param.default
+        names = ", ".join(allowed[:8]) + (" …" if len(allowed) > 8 else "")
         return (
             cast(Value, chosen),
             f"{name} was {_quote(value)}, which is none of {names}: {chosen} is used.",

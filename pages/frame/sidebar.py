@@ -67,7 +67,8 @@ def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = (
     this visit named besides."""
     settings = session.current()
     if name not in settings.hidden:
-        allowed, known = [*choices(name), *brought], f"named.{name}"
+        allowed = [*choices(name), *brought]
+        known = f"named.{name}"
         named = [
             other
             for other in st.session_state.get(known, "").split("\n")
@@ -119,11 +120,14 @@ def _data(settings: Settings) -> None:
     ]
     select("public", lambda name: PUBLIC_TITLES.get(name) or uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
-        ends: dict[str, Json] = {
-            "min_value": PARAMS["public_fraction"].low,
-            "max_value": PARAMS["public_fraction"].high,
-        }
-        session.draw_setting(st.slider, "public_fraction", step=0.01, format="percent", **ends)
+        session.draw_setting(
+            st.slider,
+            "public_fraction",
+            step=0.01,
+            format="percent",
+            min_value=PARAMS["public_fraction"].low,
+            max_value=PARAMS["public_fraction"].high,
+        )
     select(
         "backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic"
     )
@@ -218,7 +222,8 @@ def _draw_footer(settings: Settings) -> None:
         kwargs={"a": codec.with_pin(settings, free, settings)},
     )
     for letter, pinned in pins.items():
-        values, name = {field: getattr(pinned, field) for field in codec.PINNED}, letter.lower()
+        values = {field: getattr(pinned, field) for field in codec.PINNED}
+        name = letter.lower()
         changed = [
             f"{field} {was} → {now}"
             for field, was in values.items()
@@ -245,10 +250,8 @@ def _draw_footer(settings: Settings) -> None:
     )
     browser.copy_button("Copy link", settings, key="copy-link", hint=hint)
     if n_jobs := jobs.n_unfinished():
-        label, changes = (
-            f"{n_jobs} job{'' if n_jobs == 1 else 's'} running",
-            {"controls": f"{settings.controls};runs-view:jobs"},
-        )
+        label = f"{n_jobs} job{'' if n_jobs == 1 else 's'} running"
+        changes = {"controls": f"{settings.controls};runs-view:jobs"}
         navigation.link("runs", label, icon=":material/sync:", changes=changes)
     cache = pc.store.default()
     st.caption(f":material/folder: cache `{cache.root.name}/`")

@@ -1,8 +1,6 @@
-"""The pages' words from `words.toml`: titles, how numbers were computed, badges and columns."""
+"""The pages' words from `words.toml`: titles, how numbers were computed, and badges."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -27,19 +25,7 @@ def explain(page: str, **fields: object) -> None:
             st.markdown(entry["how"].format_map(fields))
 
 
-def say(note: str, show: Callable[..., object] = st.caption, /, **fields: object) -> None:
-    """Draws a note, by default in small letters; fields fill its gaps, and `icon` is its icon's
-    name."""
-    look = {"icon": f":material/{fields.pop('icon')}:"} if "icon" in fields else {}
-    show(WORDS["notes"][note].format_map(fields), **look)
-
-
 def metrics(*numbers: tuple[str, str, str]) -> None:
     """Draws numbers side by side; each is its label, the number and a hint."""
     for column, (label, value, hint) in zip(st.columns(len(numbers)), numbers, strict=True):
         column.metric(label, value, help=hint, border=True, height="stretch")
-
-
-def columns(name: str) -> dict[str, Any]:
-    """Label, hint, width and form of a table's columns, as Streamlit takes them."""
-    return dict(WORDS["columns"][name])

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from pillar_core.arrays import Json
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, over_seeds, runs_without_k
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
     INK,
@@ -22,7 +23,6 @@ from pillar_core.plots.theme import (
     epsilon_colour,
     epsilon_label,
     fade,
-    finish,
     method_style,
     pin_colour,
     seeds_phrase,
@@ -91,7 +91,7 @@ def accuracy_curves(
     where the curves come near it, and of naming the class whose name is nearest, at ε = 0.
     """
     majority, zero_shot = guesses
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     curves = k_curves.by_budget(table, method)
     points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
     span = _k_span(points, pinned, reach)
@@ -112,22 +112,22 @@ def accuracy_curves(
             figure,
             100 * zero_shot,
             name="class names alone",
-            colour=INK[mode].text,
+            colour=figure.ink.text,
             dash="longdashdot",
             span=span,
         )
-    ceiling = k_curves.without_noise(figure, table, mode=mode)[["k", "mean"]].tail(1).to_numpy()
+    ceiling = k_curves.without_noise(figure, table)[["k", "mean"]].tail(1).to_numpy()
     ends += [
-        (float(k), 100 * float(mean), "no noise, k directions", INK[mode].muted)
+        (float(k), 100 * float(mean), "no noise, k directions", figure.ink.muted)
         for k, mean in ceiling
     ]
     bests: list[str] = []
     for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
-        _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=symbol)
-        bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
+        _curve(figure, curve, epsilon=epsilon, symbol=symbol)
+        bests.append(_best(figure, curve, epsilon=epsilon))
     if pinned is not None and len(pinned):
         for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
-            _ghost(figure, ghost, str(letter), mode=mode)
+            _ghost(figure, ghost, str(letter))
     ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
     focus = min(curves, default=math.inf) if budget is None else budget
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
@@ -146,7 +146,7 @@ def accuracy_curves(
             figure,
             100 * majority,
             name="largest class",
-            colour=INK[mode].muted,
+            colour=figure.ink.muted,
             dash="longdash",
             span=span,
         )
@@ -160,15 +160,13 @@ def accuracy_curves(
     figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     if not curves:
         figure.update_yaxes(range=[0, 102])
-    return finish(
-        figure,
+    return figure.finish(
         title="Accuracy against the number of directions kept",
         caption=(
             f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a "
             "non-private diagnostic)."
         ),
         alt=_alt(len(curves), bests, roof),
-        mode=mode,
         height=480,
         y={"title_text": "test accuracy, %", "ticksuffix": " "},
         margin_r=196,
@@ -215,18 +213,14 @@ def _k_span(
     return (min(values), max(values)) if values else (1.0, 10.0)
 
 
-def _curve(
-    figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symbol: str
-) -> None:
-    colour = epsilon_colour(epsilon, mode)
+def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> None:
+    colour = epsilon_colour(epsilon, figure.mode)
     k_curves.band(figure, curve, colour, opacity=0.16)
     hover = "%{text}<extra>" + epsilon_label(epsilon) + "</extra>"
-    marks.line(
-        figure,
+    figure.line(
         curve["k"],
         100 * curve["mean"],
         colour,
-        width=2.6,
         hover=hover,
         mode="lines+markers",
         text=[_hover(row) for row in curve.itertuples()],
@@ -237,15 +231,14 @@ def _curve(
     )
 
 
-def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> str:
+def _best(figure: Drawing, curve: pd.DataFrame, *, epsilon: float) -> str:
     if curve.empty:
         return ""
     top = best(curve)
-    marks.ring(
-        figure,
+    figure.ring(
         top["k"],
         100 * top["mean"],
-        epsilon_colour(epsilon, mode),
+        epsilon_colour(epsilon, figure.mode),
         size=17,
         legendgroup=f"{epsilon:g}",
     )
@@ -253,7 +246,7 @@ def _best(figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, mode: Mode)
 
 
 def _level(
-    figure: go.Figure,
+    figure: Drawing,
     rows: pd.DataFrame,
     *,
     name: str,
@@ -268,12 +261,12 @@ def _level(
         return []
     mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
     if math.isfinite(low):
-        marks.band(figure, span, [low] * 2, [high] * 2, colour, opacity=0.08)
+        figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
     return _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
 
 
 def _line(
-    figure: go.Figure, percent: float, *, name: str, **looks: Any
+    figure: Drawing, percent: float, *, name: str, **looks: Any
 ) -> list[tuple[float, float, str, str]]:
     return k_curves.level(
         figure,
@@ -286,27 +279,25 @@ def _line(
     )
 
 
-def _ghost(figure: go.Figure, pinned: pd.DataFrame, letter: str, *, mode: Mode) -> None:
-    ink, colour = INK[mode], pin_colour(letter, mode)
+def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
+    ink = figure.ink
+    colour = pin_colour(letter, figure.mode)
     curve = over_seeds(pinned, by=["k"], value="accuracy").sort_values("k")
     hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
-    marks.line(
-        figure,
+    figure.line(
         curve["k"],
         100 * curve["mean"],
         colour,
-        width=2,
         dash="dot",
         hover=hover,
         mode="lines+markers",
         name=f"pinned {letter}",
-        error_y=marks.reach(curve, colour, thickness=1, width=0),
+        error_y=marks.reach(curve, colour),
         marker={"symbol": "circle-open", "size": 8, "color": colour},
         showlegend=False,
     )
     place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
-    marks.note(
-        figure,
+    figure.note(
         math.log10(place["k"]),
         100 * place["mean"],
         f"pinned {letter}",
@@ -328,40 +319,38 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
         budgets.setdefault(epsilon, []).append((k, 100 * accuracy))
     traces = []
     for epsilon, points in sorted(budgets.items()):
-        colour, label = epsilon_colour(epsilon, mode), epsilon_label(epsilon)
+        colour = epsilon_colour(epsilon, mode)
+        label = epsilon_label(epsilon)
         ks, percents = zip(*sorted(points), strict=True)
-        line = {"color": fade(colour, 0.35), "width": 1.4, "dash": "dot"}
-        looks: marks.Looks = {
-            "line": line,
-            "marker": {"size": 7, "color": fade(colour, 0.65), "symbol": "circle"},
-        }
         hover = f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {label}</extra>"
         traces.append(
-            {**_trace(ks, percents, f"your runs, {label}", hover), "mode": "lines+markers", **looks}
+            {
+                **_trace(ks, percents, f"your runs, {label}", hover),
+                "mode": "lines+markers",
+                "line": {"color": fade(colour, 0.35), "width": 1.4, "dash": "dot"},
+                "marker": {"size": 7, "color": fade(colour, 0.65), "symbol": "circle"},
+            }
         )
     return traces
 
 
 def _star(present: Here, *, mode: Mode) -> marks.Looks:
     """The star of the present settings."""
-    colour, label = epsilon_colour(present.epsilon, mode), as_text(present.label)
-    marker = {
-        "size": 19,
-        "color": colour,
-        "symbol": "star",
-        "line": {"width": 1.6, "color": INK[mode].surface},
-    }
-    looks: marks.Looks = {
-        "marker": marker,
-        "showlegend": False,
-        "legendgroup": f"{present.epsilon:g}",
-        "meta": "here",
-    }
+    colour = epsilon_colour(present.epsilon, mode)
+    label = as_text(present.label)
     hover = f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>"
     return {
         **_trace([present.k], [100 * present.accuracy], label, hover),
         "mode": "markers",
-        **looks,
+        "marker": {
+            "size": 19,
+            "color": colour,
+            "symbol": "star",
+            "line": {"width": 1.6, "color": INK[mode].surface},
+        },
+        "showlegend": False,
+        "legendgroup": f"{present.epsilon:g}",
+        "meta": "here",
     }
 
 
@@ -429,12 +418,15 @@ def accuracy_heatmap(
     and ε: a click selects points, and no cells.
     """
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
-    ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
-    columns, rows = [f"{k:g}" for k in ks], [_tick(epsilon) for epsilon in budgets]
+    ks = sorted(cells["k"].unique())
+    budgets = sorted(cells["epsilon"].unique())
+    columns = [f"{k:g}" for k in ks]
+    rows = [_tick(epsilon) for epsilon in budgets]
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    figure = marks.cells(
+    figure = Drawing(mode=mode)
+    figure.cells(
         columns,
         rows,
         [[100 * cell.mean if cell else None for cell in line] for line in grid],
@@ -447,8 +439,7 @@ def accuracy_heatmap(
             for line in grid
         ],
     )
-    marks.dots(
-        figure,
+    figure.dots(
         columns * len(rows),
         [row for row in rows for _ in columns],
         None,
@@ -464,24 +455,9 @@ def accuracy_heatmap(
     for row, top in enumerate(
         ridge
     ):  # white inside dark, so that frames stand out from every colour of the scale
-        _outline(
-            figure,
-            columns.index(f"{top['k']:g}"),
-            row,
-            colour="#1B1033",
-            dash="solid",
-            inset=0.46,
-            width=6,
-        )
-        _outline(
-            figure,
-            columns.index(f"{top['k']:g}"),
-            row,
-            colour="#FFFFFF",
-            dash="solid",
-            inset=0.46,
-            width=2.4,
-        )
+        for colour, width in (("#1B1033", 6), ("#FFFFFF", 2.4)):
+            column = columns.index(f"{top['k']:g}")
+            _outline(figure, column, row, colour=colour, dash="solid", inset=0.46, width=width)
     if present is not None and f"{present[0]:g}" in columns and _tick(present[1]) in rows:
         _outline(
             figure,
@@ -497,8 +473,7 @@ def accuracy_heatmap(
         f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent"
         for top in ridge
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="Test accuracy for every k and ε",
         caption=(
             f"{seeds_phrase(cells['seeds'])} (± half-width). White frames: k*(ε), the "
@@ -508,14 +483,13 @@ def accuracy_heatmap(
             f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. "
             f"{summary}."
         ),
-        mode=mode,
         x={"title_text": "k, directions kept", "type": "category", "showgrid": False},
         y={"title_text": "ε  (more privacy is lower)", "type": "category", "showgrid": False},
     )
 
 
 def _outline(
-    figure: go.Figure,
+    figure: Drawing,
     column: int,
     row: int,
     *,

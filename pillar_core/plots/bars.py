@@ -12,12 +12,12 @@ from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     INK,
     Mode,
     categorical,
     fade,
-    finish,
     in_order,
     method_style,
     seeds_phrase,
@@ -98,42 +98,36 @@ def comparison(
     means = means.sort_values("mean", ascending=False, kind="stable")
     names = [str(name) for name in means.index]
     labels = [(titles or {}).get(name, name) for name in names]
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     styles = [method_style(name) for name in names]
     colours = [style.colour(mode) for style in styles]
-    marks.bars(
-        figure, 100 * means["mean"], labels, [INK[mode].surface] * len(labels), opacity=1, hover=""
+    figure.bars(
+        100 * means["mean"], labels, [figure.ink.surface] * len(labels), opacity=1, hover=""
     )  # hides levels behind words
-    marks.bars(
-        figure,
+    figure.bars(
         100 * means["mean"],
         labels,
         colours,
         opacity=0.35,
         hover="%{y}: %{x:.1f} %",
         text=[_text(row) for row in means.itertuples()],
-        textfont={"size": 13, "color": INK[mode].text},
-        error_x=marks.reach(means, INK[mode].text, thickness=1.4, width=4),
+        textfont={"size": 13, "color": figure.ink.text},
+        error_x=marks.reach(means, figure.ink.text),
         marker_line_width=1.5,
         name="measured",
     )
-    marks.dots(
-        figure,
+    figure.dots(
         100 * means["mean"],
         labels,
         colours,
-        size=11,
-        edge=(1.5, INK[mode].surface),
+        edge=(1.5, figure.ink.surface),
         symbol=[style.symbol for style in styles],
         showlegend=False,
     )
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
-        ink = INK[mode].muted
-        figure.add_vline(
-            x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below"
-        )
-        marks.note(
-            figure,
+        ink = figure.ink.muted
+        figure.rule(ink, x=100 * level, layer="below")
+        figure.note(
             100 * level,
             1,
             f"{name}: {100 * level:.1f} %",
@@ -146,12 +140,10 @@ def comparison(
     if "published" in table:
         published = table.groupby("method")["published"].first().reindex(names)
         hover = "%{y}: %{x:.1f} % published"
-        marks.dots(
-            figure,
+        figure.dots(
             100 * published,
             labels,
-            INK[mode].text,
-            size=12,
+            figure.ink.text,
             symbol="diamond-open",
             name="published",
             hover=hover,
@@ -161,12 +153,10 @@ def comparison(
         f"{label} {100 * mean:.1f} percent"
         for label, mean in zip(labels, means["mean"], strict=True)
     )
-    drawn = finish(
-        figure,
+    drawn = figure.finish(
         title=title,
         caption=f"{seeds_phrase(means['seeds'].fillna(0))}.",
         alt=f"Bar chart of test accuracy: {summary}.",
-        mode=mode,
         height=170 + 46 * len(names),
         x={"title_text": "test accuracy, %", "rangemode": "tozero"},
         bargap=0.3,
@@ -194,41 +184,34 @@ def expected(
     table: columns name, mean, the prediction, low and high, in [0, 1]. level: what a dotted line
     marks.
     """
-    colours = [marks.MARKED[mode] if name == chosen else INK[mode].accent for name in table["name"]]
-    figure = go.Figure()
-    marks.dots(
-        figure,
+    figure = Drawing(mode=mode)
+    ink = figure.ink
+    colours = [figure.marked if name == chosen else ink.accent for name in table["name"]]
+    figure.dots(
         100 * table["mean"],
         table["name"],
         colours,
-        size=12,
         hover="%{y}: %{x:.1f} %",
         mode="markers+text",
         text=[f"{100 * value:.0f}" for value in table["mean"]],
         textposition="top center",
-        error_x=marks.reach(table, INK[mode].muted, thickness=1.6, width=5),
+        error_x=marks.reach(table, figure.ink.muted),
         cliponaxis=False,
     )
-    marks.names_axis(figure, list(table["name"]))
+    figure.names_axis(list(table["name"]))
     if level is not None:
-        figure.add_vline(
-            x=100 * level,
-            line={"color": INK[mode].muted, "dash": "dot", "width": 1.4},
-            layer="below",
-        )
+        figure.rule(figure.ink.muted, x=100 * level, layer="below")
     ends = zip(table["name"], table["low"], table["high"], strict=True)
     words = "; ".join(
         f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=title,
         caption=caption,
         alt=f"Expected accuracy: {words}.",
-        mode=mode,
         height=190 + 46 * len(table),
         line=38,
-        x={"title_text": "expected, %"},
+        x="expected, %",
         showlegend=False,
     )
 
@@ -239,24 +222,20 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
 
     table: columns row, series, mean, low, high (NaN: no interval), in the order drawn.
     """
-    figure, rows, names = (
-        go.Figure(),
-        list(dict.fromkeys(table["row"])),
-        list(dict.fromkeys(table["series"])),
-    )
-    figure.add_vline(x=0, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
+    figure = Drawing(mode=mode)
+    rows = list(dict.fromkeys(table["row"]))
+    names = list(dict.fromkeys(table["series"]))
+    figure.rule(figure.ink.muted, x=0)
     for place, (series, colour, symbol) in enumerate(told_apart(names, mode)):
         part = table[table["series"] == series]
         heights = [
             rows.index(row) + 0.6 * ((place + 0.5) / len(names) - 0.5) for row in part["row"]
         ]
-        reach = marks.reach(part, fade(colour, 0.7), scale=1, thickness=1.6, width=4)
-        marks.dots(
-            figure,
+        reach = marks.reach(part, fade(colour, 0.7), scale=1)
+        figure.dots(
             part["mean"],
             heights,
             colour,
-            size=10,
             hover="%{text}, %{fullData.name}: %{x:+.1f} points",
             symbol=symbol,
             name=series,
@@ -273,7 +252,7 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
     )
     summary = "; ".join(f"{row.row}, {row.series}: {row.mean:+.1f}" for row in table.itertuples())
     words = _GAINS[name] | {"alt": f"{_GAINS[name]['alt']}: {summary}."}
-    return finish(figure, **words, mode=mode, height=220 + 16 * len(rows) * len(names))
+    return figure.finish(**words, height=220 + 16 * len(rows) * len(names))
 
 
 def overlay(
@@ -287,7 +266,7 @@ def overlay(
     """
     if not set(map(str, lines["group"])) <= set(labels):
         raise SettingError("labels must name every group of the lines.")
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     for number, line in enumerate(
         lines[["group", "method", "mean", "low", "high"]].to_dict("records")
     ):
@@ -295,27 +274,24 @@ def overlay(
         accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
         name = f"{number + 1}. {labels[str(line['group'])]}"
         reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
-        marks.dots(
-            figure,
+        figure.dots(
             accuracies,
             [name] * len(accuracies),
             fade(colour, 0.4),
             size=7,
             hover="%{x:.1f} %<extra>one seed</extra>",
         )
-        marks.dots(
-            figure,
+        figure.dots(
             [100 * line["mean"]],
             [name],
             colour,
-            size=13,
             symbol="diamond",
-            edge=(1, INK[mode].text),
+            edge=(1, figure.ink.text),
             hover="%{x:.1f} %<extra>mean</extra>",
             error_x={
                 "type": "data",
                 "array": [reach],
-                "color": INK[mode].text,
+                "color": figure.ink.text,
                 "thickness": 1.4,
             },
         )
@@ -325,17 +301,15 @@ def overlay(
     ):  # else equal means, which differ in their last bits alone, are drawn apart
         figure.update_xaxes(range=[ends.mean() - _NARROWEST, ends.mean() + _NARROWEST])
     best = lines.sort_values("mean").iloc[-1]
-    return finish(
-        figure,
+    return figure.finish(
         title="Chosen runs",
         caption="Dots are seeds, diamonds means, bars 95 % intervals.",
         alt=(
             f"{len(lines)} settings side by side; the best mean is {100 * best['mean']:.1f} "
             f"%, {labels[str(best['group'])]}."
         ),
-        mode=mode,
         height=130 + 44 * len(lines),
-        x={"title_text": "test accuracy, %"},
+        x="test accuracy, %",
         y={"autorange": "reversed", "automargin": True},
         showlegend=False,
     )
@@ -350,7 +324,8 @@ def part_costs(
     table: columns title, mean, low, high, left, seeds, in the order of the parts; shares in [−1,
     1].
     """
-    figure, ink = go.Figure(), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     reached = 100 * float(table["left"].iloc[-1])
     names = [
         f"{title.replace(', ', ',<br>')}: {-100 * mean:+z.1f}"
@@ -358,19 +333,17 @@ def part_costs(
     ]
     colours = [*categorical(len(table), mode), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
-    labels, looks = (
-        [*names, f"Left: {reached:.1f} %"],
-        marks.Looks(base=[*(100 * table["left"]), 0], marker_cornerradius=0),
-    )
-    marks.bars(
-        figure,
+    labels = [*names, f"Left: {reached:.1f} %"]
+
+    figure.bars(
         [*(100 * table["mean"]), reached],
         labels,
         colours,
         opacity=0.6,
         marker_line_width=1.5,
         hover="%{y}",
-        **looks,
+        base=[*(100 * table["left"]), 0],
+        marker_cornerradius=0,
     )
     bars = {"type": "data", "array": 100 * ends, "color": ink.text, "thickness": 1.4, "width": 4}
     figure.add_scatter(
@@ -385,15 +358,13 @@ def part_costs(
         range=[max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102],
         title_text=f"test {measure}, %",
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="What did each part cost?",
         caption=(
             f"{seeds_phrase(table['seeds'])}, pairs of equal seed. From 100 % down; each bar "
             "starts where the one above ended."
         ),
         alt=(f"Points of test {measure} by part. {'; '.join(names)}; left {reached:.1f} percent."),
-        mode=mode,
         height=380,
         showlegend=False,
     )

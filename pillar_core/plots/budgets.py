@@ -8,12 +8,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    INK,
     Mode,
     categorical,
     fade,
-    finish,
     in_order,
     method_style,
     pin_colour,
@@ -30,7 +29,7 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
     lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high
     (accuracy in [0, 1]), seeds. A point's customdata: its ε, learner and seeds.
     """
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     known = lines.dropna(subset=["mean"])
     finite = sorted(epsilon for epsilon in known["epsilon"].unique() if math.isfinite(epsilon))
     for name in in_order(known["method"]):
@@ -39,13 +38,13 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
         )
         for _, rows in of_learner.groupby("title", sort=False):
             if name in REFERENCES:
-                _reference(figure, rows, name, mode)
+                _reference(figure, rows, name)
             else:
-                _learner(figure, rows, name, mode)
+                _learner(figure, rows, name)
     front = known[known["epsilon"].isin(finite) & ~known["method"].isin(REFERENCES)]
     best = front.sort_values("mean").drop_duplicates("epsilon", keep="last")
     for epsilon, mean, method in best[["epsilon", "mean", "method"]].to_numpy():
-        marks.ring(figure, epsilon, 100 - 100 * mean, method_style(method).colour(mode), size=17)
+        figure.ring(epsilon, 100 - 100 * mean, method_style(method).colour(mode), size=17)
     ends = [math.log10(finite[0]) - 0.12, math.log10(finite[-1]) + 0.12] if finite else None
     figure.update_xaxes(tickvals=finite, ticktext=[f"{value:g}" for value in finite], range=ends)
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
@@ -53,15 +52,13 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
         f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}"
         for label, mean, epsilon in points
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="Test error against ε",
         caption=(
             f"{seeds_phrase(known['seeds'])}. Lower is better; rings: the best, picked on "
             "test rows."
         ),
         alt=f"Line chart of test error against ε: {summary}.",
-        mode=mode,
         height=520,
         x={"title_text": "ε, privacy budget (log scale)", "type": "log"},
         y={"title_text": "test error, %", "rangemode": "tozero"},
@@ -72,17 +69,15 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
 def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin,
     epsilon, accuracy in [0, 1]."""
-    figure = go.Figure(figure)
+    figure = Drawing(figure, mode)
     for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[
         ["pin", "epsilon", "accuracy"]
     ].to_numpy():
         if math.isfinite(epsilon):
-            marks.dots(
-                figure,
+            figure.dots(
                 [epsilon],
                 [100 - 100 * accuracy],
                 pin_colour(letter, mode),
-                size=11,
                 symbol="diamond",
                 mode="markers+text",
                 text=[letter],
@@ -94,28 +89,27 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
     return figure
 
 
-def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
+def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     style = method_style(name)
     errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
     hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
-    marks.line(
-        figure,
+    figure.line(
         rows["epsilon"],
         100 * errors["mean"],
-        style.colour(mode),
+        style.colour(figure.mode),
         dash=style.dash,
         hover=hover,
         mode="lines+markers",
         name=rows["title"].iloc[0],
         marker={"symbol": style.symbol, "size": 8},
-        error_y=marks.reach(errors, fade(style.colour(mode), 0.7), width=3),
+        error_y=marks.reach(errors, fade(style.colour(figure.mode), 0.7), width=3),
         customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
     )
 
 
-def _reference(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
+def _reference(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     level = 100 - 100 * float(rows["mean"].mean())
-    muted = INK[mode].muted
+    muted = figure.ink.muted
     words = {"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": muted, "size": 12}}
     line = {"color": muted, "dash": method_style(name).dash, "width": 1.3}
     place = (
@@ -141,13 +135,12 @@ def budget_curve(
     high, once runs are enough for one; band: what it says, in words. epsilons: the ticks. present:
     (ε, accuracy) of the present run.
     """
-    figure, colour, hover = go.Figure(), categorical(1, mode)[0], "ε = %{x:g}: %{y:.1f} %"
+    figure = Drawing(mode=mode)
+    colour = categorical(1, mode)[0]
+    hover = "ε = %{x:g}: %{y:.1f} %"
     if curve is not None:
-        marks.band(
-            figure, curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16
-        )
-        marks.line(
-            figure,
+        figure.band(curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)
+        figure.line(
             curve["epsilon"],
             100 * curve["mean"],
             colour,
@@ -157,23 +150,20 @@ def budget_curve(
             marker={"size": 5},
             customdata=[[epsilon] for epsilon in curve["epsilon"]],
         )
-    marks.dots(
-        figure,
+    figure.dots(
         runs["epsilon"],
         100 * runs["mean"],
         colour,
-        size=11,
         hover=f"{hover}, trained",
         name="trained",
         customdata=[[epsilon] for epsilon in runs["epsilon"]],
         error_y=marks.reach(runs, colour),
     )
     if present is not None:
-        marks.dots(
-            figure,
+        figure.dots(
             [present[0]],
             [100 * present[1]],
-            marks.MARKED[mode],
+            figure.marked,
             size=17,
             hover=f"{hover}, you are here",
             symbol="star",
@@ -186,11 +176,9 @@ def budget_curve(
         f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records")
     )
     caption = f"{seeds_phrase(runs['seeds'])}. {band}"
-    return finish(
-        figure,
+    return figure.finish(
         title="How does accuracy grow with ε?",
         caption=caption,
         alt=f"Test {measure} against ε: {summary}. {caption}",
-        mode=mode,
         y={"ticksuffix": " "},
     )

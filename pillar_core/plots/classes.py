@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, as_text, epsilon_value, fade, finish
+from pillar_core.plots.marks import Drawing
+from pillar_core.plots.theme import INK, Mode, as_text, epsilon_value, fade
 
 _MANY = 24
 _ACROSS = 5
@@ -35,20 +36,19 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             strict=False,
         )
     )
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     for part in parts:
         rows = table[table["part"] == part]
         figure.add_bar(
             x=rows["class"].astype(str),
             y=rows["rows"],
             name=part,
-            marker={"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
+            marker={"color": colours.get(part, figure.ink.muted), "cornerradius": 3},
             hovertemplate=f"%{{x}}: %{{y}} rows<extra>{part}</extra>",
         )
     figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
     totals = table.groupby("class")["rows"].sum()
-    return finish(
-        figure,
+    return figure.finish(
         title="Rows per class",
         caption=(
             f"n = {int(totals.sum()):,} rows, {len(order)} classes: exact counts, no "
@@ -58,10 +58,9 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             f"Bar chart of rows per class: from {int(totals.min())} to {int(totals.max())} "
             f"rows over {len(order)} classes."
         ),
-        mode=mode,
         line=60,
         x={"type": "category", "title_text": "class", "showgrid": False},
-        y={"title_text": "rows"},
+        y="rows",
         barmode="stack",
         bargap=0.25,
         legend={"yref": "container", "y": 0, "yanchor": "bottom"},
@@ -90,33 +89,30 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             + (pd.Series(of_rows) - private["mean"]) ** 2
         ) ** 0.5
         private[end] = (private["mean"] + (reach if end == "high" else -reach)).clip(0, 1)
-    names, ink, figure = private["class"].astype(str), INK[mode], go.Figure()
+    names = private["class"].astype(str)
+    ink = INK[mode]
+    figure = Drawing(mode=mode)
     for model, symbol, size in (
         ("no privacy", "line-ns", 14),
         ("no noise, same k", "diamond-open", 9),
     ):
         rows = means[means["model"] == model]
-        style: marks.Looks = {
-            "symbol": symbol,
-            "edge": (2.4 if size > 9 else 1.6, ink.muted),
-            "name": model,
-        }
         if len(rows):
             hover = f"%{{y}}: %{{x:.1f}} %<extra>{model}</extra>"
-            marks.dots(
-                figure,
+            figure.dots(
                 100 * rows["mean"],
                 rows["class"].astype(str),
                 None,
                 size=size,
                 hover=hover,
-                **style,
+                symbol=symbol,
+                edge=(2.4 if size > 9 else 1.6, ink.muted),
+                name=model,
             )
     seeds = table[table["model"] == "private"]
     has_seeds = seeds["seed"].nunique() > 1
     if has_seeds:
-        marks.dots(
-            figure,
+        figure.dots(
             100 * seeds["recall"],
             seeds["class"].astype(str),
             fade(ink.accent, 0.55),
@@ -124,15 +120,13 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             name="private, each seed",
             hover="%{y}: %{x:.1f} %<extra>one seed</extra>",
         )
-    marks.dots(
-        figure,
+    figure.dots(
         100 * private["mean"],
         names,
         ink.accent,
-        size=10,
         hover="%{y}: %{x:.1f} %<extra>private model</extra>",
         name="private, mean",
-        error_x=marks.reach(private, ink.accent, thickness=1.6, width=0),
+        error_x=marks.reach(private, ink.accent),
     )
     is_few = len(names) <= _MANY
     figure.update_yaxes(
@@ -146,15 +140,13 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         else "One seed: 95 % intervals hold rows alone"
     )
     height = 190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100)
-    return finish(
-        figure,
+    return figure.finish(
         title="Who pays for privacy? Recall by class",
         caption=f"{int(private['rows'].sum()):,} test rows. {words_of_seeds}.",
         alt=(
             f"Recall of {len(names)} classes: worst {words.iloc[0]} percent, best "
             f"{words.iloc[-1]} percent."
         ),
-        mode=mode,
         height=height,
         x={"title_text": "recall, % of the class's test rows", "range": [-2, 102]},
         y={"type": "category"},
@@ -171,21 +163,22 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     counts = counts.reindex(index=list(classes), columns=list(classes)).fillna(0).astype(int)
     sizes = counts.sum(axis=1)
     shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
-    ink, names, is_few = INK[mode], [str(name) for name in classes], len(classes) <= _MANY
-    looks: marks.Looks = {
-        "zmin": 0,
-        "zmax": 100,
-        "colorscale": [[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]],
-    }
-    looks |= {"text": counts.to_numpy(), "texttemplate": "%{text}" if is_few else None}
-    looks["textfont"] = {"color": ink.text}  # plotly's own choice cannot be read on some cells
-    figure = marks.cells(
+    ink = INK[mode]
+    names = [str(name) for name in classes]
+    is_few = len(classes) <= _MANY
+    figure = Drawing(mode=mode)
+    figure.cells(
         names,
         names,
         shares.to_numpy(),
         unit="%",
         hover="%{y} taken for %{x}: %{text} rows, %{z:.1f} %",
-        **looks,
+        zmin=0,
+        zmax=100,
+        colorscale=[[0, fade(ink.accent, 0.04)], [1, fade(ink.accent, 0.45)]],
+        text=counts.to_numpy(),
+        texttemplate="%{text}" if is_few else None,
+        textfont={"color": ink.text},  # plotly's own choice cannot be read on some cells
     )
     figure.update_xaxes(dtick=1 if is_few else None)
     figure.update_yaxes(categoryarray=names[::-1], dtick=1 if is_few else None)
@@ -196,8 +189,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
         f"{pair.rows} of {sizes[pair[0]]} {pair[0]} taken for {pair[1]}"
         for pair in wrong.head(3).itertuples(index=False)
     ]
-    return finish(
-        figure,
+    return figure.finish(
         title="Which class is taken for which?",
         caption=(
             f"n = {int(sizes.sum()):,} test rows, one run: exact counts, coloured by the "
@@ -207,7 +199,6 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
             f"Confusion matrix of {len(names)} classes; most often misread: "
             f"{'; '.join(worst) or 'no row'}."
         ),
-        mode=mode,
         height=230 + 34 * len(names) if is_few else 700,
         x={"title_text": "taken for", "type": "category", "showgrid": False},
         y={"title_text": "class", "type": "category", "showgrid": False},
@@ -226,7 +217,9 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         {*names, label} - {""},
         key=lambda name: (name != label, names.index(name) if name in names else -1),
     )
-    budgets, ink, figure = sorted(table["epsilon"].unique()), INK[mode], go.Figure()
+    budgets = sorted(table["epsilon"].unique())
+    ink = INK[mode]
+    figure = Drawing(mode=mode)
     for place, ((epsilon, name), dots) in enumerate(
         table.groupby(["epsilon", "class"], sort=False)
     ):
@@ -239,8 +232,9 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         hover = (
             f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
         )
-        marks.dots(figure, x, y, colour, size=9, hover=hover, showlegend=False, meta=place)
-    across, up = [-0.6, max(len(names), 3) - 0.4], [-0.6, len(budgets) - 0.4]
+        figure.dots(x, y, colour, hover=hover, showlegend=False, meta=place)
+    across = [-0.6, max(len(names), 3) - 0.4]
+    up = [-0.6, len(budgets) - 0.4]
     figure.update_xaxes(
         tickvals=list(range(len(names))),
         ticktext=names,
@@ -266,14 +260,12 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         f"{draws} possible models at ε = {epsilon_value(budgets[0])}:"
         f" {100 * shares[budgets[0]]:.0f} % give the same answer"
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=least,
         caption=(
             "Each dot is one training with its own noise; your release would be one more "
             f"such dot. {draws} of each ε, exact counts."
         ),
         alt=f"What {draws} possible models at each ε say of one row. {summary}.",
-        mode=mode,
         height=340,
     )

@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 from pillar_core.arrays import Json
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     INK,
     Mode,
     categorical,
     class_symbols,
     fade,
-    finish,
     in_order,
     log_ticks,
     method_style,
@@ -42,7 +42,7 @@ def effect(
     drawn open. A learner with one series has its own colour.
     """
     known = lines.dropna(subset=["mean"])
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     scale = 100.0 if percent else 1.0
     series = lines.drop_duplicates("series")
     names = [
@@ -63,12 +63,10 @@ def effect(
             )
     if "published" in known:
         printed = known.dropna(subset=["published"])
-        marks.dots(
-            figure,
+        figure.dots(
             printed["x"],
             scale * printed["published"],
-            INK[mode].text,
-            size=13,
+            figure.ink.text,
             name="published",
             symbol="diamond-open",
             text=printed["series"],
@@ -89,12 +87,10 @@ def effect(
         f"{series} at {x}: {scale * mean:.3g}"
         for series, x, mean in zip(known["series"], known["x"], known["mean"], strict=True)
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=title,
         caption=caption,
         alt=f"{title}. {y_title}: {summary}.",
-        mode=mode,
         height=520,
     )
 
@@ -119,7 +115,7 @@ def _style(
 
 
 def _line(
-    figure: go.Figure,
+    figure: Drawing,
     rows: pd.DataFrame,
     name: str,
     style: dict[str, str],
@@ -131,8 +127,7 @@ def _line(
         for count in rows["seeds"]
     ]
     hover = "%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}"
-    marks.line(
-        figure,
+    figure.line(
         rows["x"],
         scale * rows["mean"],
         style["colour"],
@@ -170,23 +165,23 @@ def accuracy_by(
     """
     means = over_seeds(table, by=[x], value=value, high=1 if scale == 100 else math.inf)
     means = means.assign(**{name: scale * means[name] for name in ("mean", "low", "high")})
-    texts, unit = dict(words or {}), " %" if scale == 100 else ""
+    texts = dict(words or {})
+    unit = " %" if scale == 100 else ""
     labels = [
         texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value))
         for value in means[x]
     ]
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     if texts:
         figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
-        _bars(figure, means, labels, means[x] == present, unit, mode)
+        _bars(figure, means, labels, means[x] == present, unit)
     else:
         ticks = log_ticks([float(value) for value in means[x]])
         figure.update_xaxes(marks.log_axis(ticks, label))
     if limit:
         bound = scale * table.groupby(x)["limit"].mean()
-        muted = INK[mode].muted
-        marks.line(
-            figure,
+        muted = figure.ink.muted
+        figure.line(
             labels if texts else means[x],
             bound,
             muted,
@@ -196,7 +191,7 @@ def accuracy_by(
             hover=f"{limit}: %{{y:.3g}}{unit}",
         )
     if not texts:
-        _answer_line(figure, means, x, present, unit, mode)
+        _answer_line(figure, means, x, present, unit)
     top = 1.1 * max(
         means["mean"].max(), bound.max() if limit else 0
     )  # the mark's number needs room above it
@@ -213,7 +208,7 @@ def accuracy_by(
         else ""
     )
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
-    return finish(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
+    return figure.finish(title=title, caption=seeds + caption, alt=alt, height=400)
 
 
 def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> go.Figure:
@@ -223,25 +218,23 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
     table: columns releases, total, sum. here: the number of releases to mark.
     """
     ink = INK[mode]
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     lines = (
         ("sum", "plain sum of ε", ink.muted, "dash"),
-        ("total", "proved by composition", INK[mode].accent, "solid"),
+        ("total", "proved by composition", figure.ink.accent, "solid"),
     )
     for name, label, colour, dash in lines:
         words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
-        marks.line(
-            figure,
+        figure.line(
             table["releases"],
             table[name],
             colour,
-            width=2.5,
             dash=dash,
             name=label,
             hover=words,
         )
     mark = table[table["releases"] == present]
-    style = {"size": 14, "symbol": "star", "color": marks.MARKED[mode]}
+    style = {"size": 14, "symbol": "star", "color": figure.marked}
     figure.add_scatter(
         x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style
     )
@@ -249,39 +242,33 @@ def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> 
         f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}"
         for row in table.itertuples()
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="Budgets add up",
         caption=(
             "Gaussian releases: the proved total grows with the square root while budgets "
             "are small. Upper bounds, add or remove one row."
         ),
         alt=f"ε of repeated releases: {words}.",
-        mode=mode,
-        x={"title_text": "models released, each at the same ε"},
+        x="models released, each at the same ε",
         y={"title_text": "ε of all of them together", "rangemode": "tozero"},
     )
 
 
-def _answer_line(
-    figure: go.Figure, means: pd.DataFrame, x: str, present: object, unit: str, mode: Mode
-) -> None:
+def _answer_line(figure: Drawing, means: pd.DataFrame, x: str, present: object, unit: str) -> None:
     if not means["low"].isna().any():
-        marks.band(figure, means[x], means["low"], means["high"], INK[mode].accent, opacity=0.15)
+        figure.band(means[x], means["low"], means["high"], figure.ink.accent, opacity=0.15)
     hover = "%{x:g}: %{y:.3g}" + unit
-    marks.line(
-        figure,
+    figure.line(
         means[x],
         means["mean"],
-        INK[mode].accent,
-        width=2.5,
+        figure.ink.accent,
         mode="lines+markers",
         hover=hover,
         showlegend=False,
     )
     mark = means[means[x] == present]
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
-    style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
+    style = {"size": 17, "symbol": "star", "color": figure.marked}
     side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
     figure.add_scatter(
         x=mark[x],
@@ -295,16 +282,15 @@ def _answer_line(
 
 
 def _bars(
-    figure: go.Figure,
+    figure: Drawing,
     means: pd.DataFrame,
     labels: list[str],
     is_here: "pd.Series[bool]",
     unit: str,
-    mode: Mode,
 ) -> None:
-    colours = [marks.MARKED[mode] if marked else fade(INK[mode].accent, 0.55) for marked in is_here]
+    colours = [figure.marked if marked else fade(figure.ink.accent, 0.55) for marked in is_here]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
-    error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
+    error = None if means["low"].isna().all() else marks.reach(means, figure.ink.text, scale=1)
     figure.add_bar(
         x=labels,
         y=means["mean"],
@@ -312,5 +298,5 @@ def _bars(
         error_y=error,
         showlegend=False,
         text=text,
-        textfont={"color": INK[mode].text, "size": 16},
+        textfont={"color": figure.ink.text, "size": 16},
     )

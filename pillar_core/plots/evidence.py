@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from pillar_core.arrays import Array
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     DASHES,
     INK,
@@ -17,7 +18,6 @@ from pillar_core.plots.theme import (
     categorical,
     epsilon_value,
     fade,
-    finish,
 )
 
 _BINS = 40
@@ -47,21 +47,19 @@ def membership_roc(
     false_positive_rate, low, high; bound: columns false_positive_rate, true_positive_rate, the most
     that any attack can reach.
     """
-    figure, ink = go.Figure(), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     ceiling = bound[bound["false_positive_rate"] >= least / 3]
-    x, y = ceiling["false_positive_rate"], ceiling["true_positive_rate"]
-    marks.ruled_out(
-        figure, [*x, *x[::-1]], [*y, *([1.0] * len(y))], mode, name="ruled out by the guarantee"
-    )
+    x = ceiling["false_positive_rate"]
+    y = ceiling["true_positive_rate"]
+    figure.ruled_out([*x, *x[::-1]], [*y, *([1.0] * len(y))], name="ruled out by the guarantee")
     hover = "at most %{y:.3g} of members at %{x:.3g} false alarms"
-    marks.line(figure, x, y, marks.MARKED[mode], name=f"ceiling at ε = {epsilon:.3g}", hover=hover)
+    figure.line(x, y, figure.marked, name=f"ceiling at ε = {epsilon:.3g}", hover=hover)
     diagonal = np.geomspace(least, 1, 30)
-    marks.line(figure, diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
+    figure.line(diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
-        visible, colour = (
-            rows[rows["false_positive_rate"] >= least],
-            categorical(7, mode)[(0, 5, 2, 3)[place % 4]],
-        )
+        visible = rows[rows["false_positive_rate"] >= least]
+        colour = categorical(7, mode)[(0, 5, 2, 3)[place % 4]]
         band = bands[bands["attack"] == name]
         rates = band["false_positive_rate"].clip(lower=least)
         for end, shape in (
@@ -70,8 +68,7 @@ def membership_roc(
         ):  # between two thresholds the one end holds from the left, the other to the right
             style: marks.Looks = {"shape": shape, "showlegend": False, "legendgroup": str(name)}
             style |= {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
-            marks.line(
-                figure,
+            figure.line(
                 rates,
                 band[end].clip(lower=least / 10),
                 fade(colour, 0.5),
@@ -79,8 +76,7 @@ def membership_roc(
                 **style,
             )
         hover = "%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms"
-        marks.line(
-            figure,
+        figure.line(
             visible["false_positive_rate"],
             visible["true_positive_rate"],
             colour,
@@ -89,12 +85,10 @@ def membership_roc(
             name=str(name),
             legendgroup=str(name),
             dash=DASHES[place % 4],
-            width=2,
         )
     attacks = ", ".join(map(str, roc["attack"].unique()))
     start = math.log10(least)
-    return finish(
-        figure,
+    return figure.finish(
         title="What attackers find, and what the guarantee rules out",
         caption=(
             f"{members:,} scores of members, {non_members:,} of others. Each band holds an "
@@ -104,7 +98,6 @@ def membership_roc(
             "Receiver operating curves with simultaneous 95 percent bands, on log axes from "
             f"{100 * least:.2g} percent false alarms: {attacks}; the shaded area is ruled out."
         ),
-        mode=mode,
         height=500,
         x={"title_text": "people wrongly accused", "range": [start, 0], **_PERCENTS},
         y={"title_text": "members found", "range": [start - 0.3, 0.02], **_PERCENTS},
@@ -116,15 +109,15 @@ def individual_losses(
 ) -> go.Figure:
     """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per
     private row."""
-    figure, ink = go.Figure(), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(
         values,
         bins=_BINS,
         range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))),
     )
-    marks.histogram(
-        figure,
+    figure.histogram(
         edges,
         counts,
         categorical(1, mode)[0],
@@ -136,9 +129,8 @@ def individual_losses(
     median = float(np.median(values))
     if median < 0.8 * stated:  # nearer, the two names would collide
         _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
-    _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
-    return finish(
-        figure,
+    _mark(figure, stated, f"stated for all: {stated:.3g}", figure.marked, "solid", "right")
+    return figure.finish(
         title=exposure(values, stated),
         caption=(
             f"{len(values):,} private rows along one trajectory, at δ = "
@@ -148,9 +140,8 @@ def individual_losses(
             f"Histogram of individual epsilon: median {median:.2f}, largest "
             f"{values.max():.2f}, stated {stated:.2f}."
         ),
-        mode=mode,
         x={"title_text": "individual ε of a row", "rangemode": "tozero"},
-        y={"title_text": "private rows"},
+        y="private rows",
         showlegend=False,
         bargap=0,
     )
@@ -159,7 +150,8 @@ def individual_losses(
 def exposure(values: Array, stated: float) -> str:
     """The headline: the share of rows below half of the stated ε, or near it (95 %), or else the
     rows' median share of it."""
-    low, high = float((values <= stated / 2).mean()), float((values >= 0.95 * stated).mean())
+    low = float((values <= stated / 2).mean())
+    high = float((values >= 0.95 * stated).mean())
     if low > 0.5:
         return f"{100 * low:.0f} % of the rows reveal at most half of the ε stated for all"
     if high > 0.5:
@@ -177,31 +169,28 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
     spread.columns = pd.Index(["low", "median", "high"])
     spread = spread.sort_values("median")
     drawn = spread.tail(24)
-    figure = go.Figure()
-    colour, names = categorical(1, mode)[0], [str(name) for name in drawn.index]
+    figure = Drawing(mode=mode)
+    colour = categorical(1, mode)[0]
+    names = [str(name) for name in drawn.index]
     reach = marks.reach(drawn, fade(colour, 0.55), value="median", scale=1, thickness=3, width=0)
-    marks.dots(
-        figure,
+    figure.dots(
         drawn["median"],
         names,
         colour,
-        size=10,
         error_x=reach,
         hover="%{y}: median ε %{x:.2f}",
     )
-    figure.add_vline(x=stated, line={"color": marks.MARKED[mode], "width": 2})
+    figure.rule(figure.marked, x=stated, dash="solid")
     note = (
         ""
         if len(spread) == len(drawn)
         else f" The {len(drawn)} most exposed of {len(spread)} classes."
     )
     summary = "; ".join(f"{name} {value:.2f}" for name, value in drawn["median"].items())
-    return finish(
-        figure,
+    return figure.finish(
         title="Individual ε by class",
         caption=f"The line is the ε stated for all, {stated:.3g}.{note}",
         alt=f"Individual epsilon by class: {summary}.",
-        mode=mode,
         line=60,
         x={
             "title_text": "individual ε: median, 5 to 95 % of the class's rows",
@@ -221,7 +210,8 @@ def two_worlds(
     table: columns world ("with the canary", "without"), score. Scores are in units of the claimed
     noise.
     """
-    figure, ink = go.Figure(), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     colours = {"without": categorical(7, mode)[0], "with the canary": categorical(7, mode)[1]}
     low, high = (float(value) for value in np.quantile(table["score"], [0.001, 0.999]))
     span = max(high - low, 0.5)
@@ -230,8 +220,7 @@ def two_worlds(
         density, _ = np.histogram(
             table.loc[table["world"] == world, "score"], bins=edges, density=True
         )
-        marks.histogram(
-            figure,
+        figure.histogram(
             edges,
             density,
             colour,
@@ -245,10 +234,9 @@ def two_worlds(
         (claimed_mu, "claimed with, at most", "solid"),
     ):
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
-        marks.line(figure, grid, curve, ink.text, width=1.6, dash=dash, name=name)
-    figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
-    return finish(
-        figure,
+        figure.line(grid, curve, ink.text, width=1.6, dash=dash, name=name)
+    figure.rule(ink.muted, x=threshold, dash="dash")
+    return figure.finish(
         title=title,
         caption=(
             f"{len(table) // 2:,} trials in each world. The further apart the two heaps, the "
@@ -259,8 +247,7 @@ def two_worlds(
             f"Two histograms of canary scores; the claimed distance is {claimed_mu:.2f} "
             "standard deviations."
         ),
-        mode=mode,
-        x={"title_text": "score of a trial, in standard deviations of the claimed noise"},
+        x="score of a trial, in standard deviations of the claimed noise",
         y={"title_text": "density", "showticklabels": False},
         barmode="overlay",
         bargap=0,
@@ -272,23 +259,22 @@ def audit_power(
 ) -> go.Figure:
     """The chance to notice, against what the code would truly spend. table: columns trials,
     epsilon, power."""
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     colours = categorical(7, mode)
     for place, (trials, rows) in enumerate(table.groupby("trials")):
-        colour, dash = colours[(5, 0, 2)[place % 3]], ("dot", "dash", "solid")[place % 3]
-        marks.line(
-            figure,
+        colour = colours[(5, 0, 2)[place % 3]]
+        dash = ("dot", "dash", "solid")[place % 3]
+        figure.line(
             rows["epsilon"],
             100 * rows["power"],
             colour,
-            width=2.4,
             dash=dash,
             name=f"{trials:,} trials",
             hover="%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %",
         )
     figure.add_vline(
         x=claimed,
-        line={"color": INK[mode].text, "width": 1.6},
+        line={"color": figure.ink.text, "width": 1.6},
         annotation={
             "text": f"claimed ε = {claimed:.3g}",
             "font": {"size": 13},
@@ -297,16 +283,14 @@ def audit_power(
             "xshift": -6,
         },
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="Before looking: what could this audit notice?",
         caption=(
             f"An ideal attack on a Gaussian run, false alarms at most {100 * significance:g} "
             "%. Left of the line all is well and only false alarms remain."
         ),
         alt="Chance to notice against the true epsilon, for several numbers of trials.",
-        mode=mode,
-        x={"title_text": "ε that the code would truly spend"},
+        x="ε that the code would truly spend",
         y={"title_text": "chance to notice, %", "range": [0, 103]},
     )
 
@@ -314,12 +298,11 @@ def audit_power(
 def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> go.Figure:
     """What a single run with canaries could certify at best. table: columns epsilon, plain, curve
     (certified ε)."""
-    figure = go.Figure()
-    marks.line(
-        figure,
+    figure = Drawing(mode=mode)
+    figure.line(
         table["epsilon"],
         table["epsilon"],
-        INK[mode].muted,
+        figure.ink.muted,
         width=1.3,
         dash="dash",
         name="the truth",
@@ -328,8 +311,7 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
         ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
         ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
     ):
-        marks.line(
-            figure,
+        figure.line(
             table["epsilon"],
             table[column],
             colour,
@@ -338,8 +320,7 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
             name=name,
             hover="true ε %{x:g}: certifies %{y:.2f}",
         )
-    return finish(
-        figure,
+    return figure.finish(
         title="How much can one training with many canaries certify?",
         caption=(
             f"{canaries:,} independent canaries, an ideal attack at its expected score, 95 % "
@@ -349,8 +330,7 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
             "Certified epsilon against true epsilon for two one-run audits; both stay well "
             "below the diagonal."
         ),
-        mode=mode,
-        x={"title_text": "true ε"},
+        x="true ε",
         y={"title_text": "ε certified at best", "rangemode": "tozero"},
     )
 
@@ -360,24 +340,23 @@ def right_guesses(
 ) -> go.Figure:
     """How often attackers are right about one row, with intervals, beside a coin. table: columns
     attacker, sees, success, low, high."""
-    figure, ink, colours = go.Figure(), INK[mode], categorical(7, mode)
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
+    colours = categorical(7, mode)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
-    fills, hover = (
-        [colours[5 if strong else 0] for strong in is_strong],
-        "%{y}: right in %{x:.1f} % of guesses",
-    )
-    marks.bars(
-        figure,
+    fills = [colours[5 if strong else 0] for strong in is_strong]
+    hover = "%{y}: right in %{x:.1f} % of guesses"
+    figure.bars(
         100 * table["success"],
         labels,
         fills,
         opacity=0.75,
         hover=hover,
         text=[f"{100 * value:.1f} %" for value in table["success"]],
-        error_x=marks.reach(table, ink.text, value="success", thickness=1.4),
+        error_x=marks.reach(table, ink.text, value="success"),
     )
-    figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
+    figure.rule(ink.muted, x=50, dash="dash")
     _mark(
         figure,
         100 * published,
@@ -390,12 +369,10 @@ def right_guesses(
         f"{label}: {100 * value:.1f} percent"
         for label, value in zip(labels, table["success"], strict=True)
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=title,
         caption="Half of the rows in question are in the batch. Bars with 95 % intervals.",
         alt=f"Bars of right guesses: {summary}.",
-        mode=mode,
         height=190 + 46 * len(table),
         x={"title_text": "guesses about one row that are right, %", "range": [40, 104]},
         showlegend=False,
@@ -417,7 +394,7 @@ def reconstruction_strip(
 
     table: columns epsilon, noise_std, correlation, right and allowed in [0, 1].
     """
-    figure, (height, width) = go.Figure(), image.shape
+    figure, (height, width) = Drawing(mode=mode), image.shape
     gap = np.full((height, max(width // 10, 1)), np.nan)
     panels = [np.clip(part, *np.quantile(part, (0.01, 0.99))) for part in (image, *pictures)]
     columns = [
@@ -436,7 +413,7 @@ def reconstruction_strip(
         x1=place * step + width - 0.5,
         y0=-0.5,
         y1=height - 0.5,
-        line={"color": marks.MARKED[mode], "width": 3},
+        line={"color": figure.marked, "width": 3},
     )
     ticks = [place * step + (width - 1) / 2 for place in range(len(panels))]
     figure.update_xaxes(
@@ -452,8 +429,7 @@ def reconstruction_strip(
         f"ε = {label}: {100 * value:.0f} %"
         for label, value in zip(labels, table["right"], strict=True)
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=(
             f"At ε = {labels[place - 1]}, {100 * line['right']:.1f} of 100 picks among "
             f"{candidates} images are right"
@@ -467,13 +443,12 @@ def reconstruction_strip(
             "An image, and what the best informed attacker sees of it in one release at each "
             f"ε. Right picks: {summary}."
         ),
-        mode=mode,
         height=300,
-        x={"title_text": "ε of the release"},
+        x="ε of the release",
     )
 
 
-def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:
+def _mark(figure: Drawing, x: float, text: str, colour: str, dash: str, side: str) -> None:
     place = (
         {"xanchor": "left", "xshift": 6, "yanchor": "bottom"}
         if side == "left"

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     INK,
     LOOKS,
@@ -19,7 +20,6 @@ from pillar_core.plots.theme import (
     categorical,
     end_labels,
     fade,
-    finish,
     log_ticks,
     method_style,
     pin_colour,
@@ -42,42 +42,39 @@ def xi_against_k(
     table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no
     interval of uncertainty: it spans all pairs drawn. A non-private diagnostic.
     """
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     names = [name for name in BASES if (table["basis"] == name).any()]
-    ends, summary = [], []
+    ends = []
+    summary = []
     for name in names:
         style, dash, label = BASES[name]
         colour = pin_colour("A", mode) if name == "pinned" else method_style(style).colour(mode)
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
-            marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
+            figure.band(rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
         hover = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
-        marks.line(
-            figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=hover
-        )
+        figure.line(rows["k"], rows["mean"], colour, dash=dash, name=label, hover=hover)
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
         points = rows.iloc[sorted({0, len(rows) // 2, len(rows) - 1})].to_dict("records")
         summary.append(
             f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points)
         )
     end_labels(figure, ends, low=0.0, high=1.0, height=350)
-    _beyond(figure, table, names[0], mode)
-    _mark(figure, k, mode, top=1.02)
+    _beyond(figure, table, names[0])
+    _mark(figure, k, top=1.02)
     ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or log_ticks(
         [float(k) for k in table["k"]]
     )
     figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
     pairs = int(table["pairs"].max())
     plural = "s" if pairs > 1 else ""
-    return finish(
-        figure,
+    return figure.finish(
         title="How much of the classes' separator do k directions miss?",
         caption=(
             f"{subject}Mean over {pairs} separator{plural}, the band spans all of them; one "
             "set of rows."
         ),
         alt=f"Line chart of xi against k. {'; '.join(summary)}.",
-        mode=mode,
         height=480,
         y={
             "title_text": "ξ, share of the separator missed",
@@ -98,15 +95,16 @@ def margin_histogram(
     table: columns class, whole, projected, above 0 on the side of the first of `classes`. A
     non-private diagnostic.
     """
-    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.12)
+    figure = make_subplots(
+        figure=Drawing(mode=mode), rows=2, shared_xaxes=True, vertical_spacing=0.12
+    )
     values = table[["whole", "projected"]].to_numpy()
     edges = np.linspace(float(values.min()), float(values.max()), _BINS + 1)
     for place, column in enumerate(("whole", "projected"), start=1):
         for name, colour in zip(classes, categorical(2, mode), strict=True):
             counts, _ = np.histogram(table.loc[table["class"] == name, column], bins=edges)
             hover = f"%{{y}} rows of {as_text(name)} near %{{x:.2f}}"
-            marks.histogram(
-                figure,
+            figure.histogram(
                 edges,
                 counts,
                 colour,
@@ -127,8 +125,7 @@ def margin_histogram(
         row=2,
         col=1,
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=title,
         caption=(
             f"The separator of {classes[0]} and {classes[1]} was trained with all features, "
@@ -138,7 +135,6 @@ def margin_histogram(
             f"Two histograms of cosine margins of {len(table):,} rows of {classes[0]} and "
             f"{classes[1]}. {title}."
         ),
-        mode=mode,
         height=460,
         barmode="overlay",
         legend={"orientation": "h", "y": -0.2},
@@ -166,18 +162,19 @@ def spectrum_and_gaps(
     )
     ink = INK[mode].accent
     figure = make_subplots(
-        cols=3, horizontal_spacing=0.1, subplot_titles=[title for _, _, title in panels]
+        figure=Drawing(mode=mode),
+        cols=3,
+        horizontal_spacing=0.1,
+        subplot_titles=[title for _, _, title in panels],
     )
     for place, (name, hover, _) in enumerate(panels, start=1):
         y = (
             100 * table[name] if place == 2 else table[name].where(table[name] > 0)
         )  # what a logarithmic axis can show
-        marks.line(
-            figure,
+        figure.line(
             table["component"],
             y,
             ink,
-            width=2.4,
             hover=hover,
             mode="lines" if place < 3 else "markers",
             marker={"size": 4, "color": fade(ink, 0.7)},
@@ -195,32 +192,30 @@ def spectrum_and_gaps(
     figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)")
     summary = ""
     if k is not None and 1 <= k <= len(table):
-        figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
+        figure.rule(figure.marked, x=k)
         line = table.iloc[k - 1]
         summary = (
             f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
         )
-    return finish(
-        figure,
+    return figure.finish(
         title="How fast does the spectrum fall, and how wide are its gaps?",
         caption=f"{rows:,} rows, {len(table)} directions; one set, so no interval.{summary}",
         alt=(
             f"Eigenvalues, cumulative energy and eigengaps over {len(table)} directions.{summary}"
         ),
-        mode=mode,
         showlegend=False,
     )
 
 
-def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: Mode) -> None:
+def _beyond(figure: Drawing, table: pd.DataFrame, name: str) -> None:
     """Greys out the k that the first basis does not reach, and says why."""
-    last, top = float(table.loc[table["basis"] == name, "k"].max()), float(table["k"].max())
+    last = float(table.loc[table["basis"] == name, "k"].max())
+    top = float(table["k"].max())
     if top <= 1.3 * last:
         return
-    ink = INK[mode]
+    ink = figure.ink
     figure.add_vrect(x0=last, x1=top, fillcolor=fade(ink.muted, 0.1), line_width=0, layer="below")
-    marks.note(
-        figure,
+    figure.note(
         math.log10(math.sqrt(last * top)),
         0.99,
         f"beyond {last:g}:<br>no {BASES[name][2]} left",
@@ -230,16 +225,15 @@ def _beyond(figure: go.Figure, table: pd.DataFrame, name: str, mode: Mode) -> No
     )
 
 
-def _mark(figure: go.Figure, k: int | None, mode: Mode, *, top: float) -> None:
+def _mark(figure: Drawing, k: int | None, *, top: float) -> None:
     if k is None:
         return
-    figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
-    marks.note(
-        figure,
+    figure.rule(figure.marked, x=k)
+    figure.note(
         math.log10(k),
         top,
         f"<b>k = {k}</b>",
-        marks.MARKED[mode],
+        figure.marked,
         xanchor="left",
         xshift=4,
         yanchor="top",
@@ -264,16 +258,14 @@ def by_direction(
         ("lines", ink.text, "dot"),
         ("markers", ink.muted, "solid"),
     )
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
         order = table[table[column] > 0] if y_log else table
         hover = "direction %{x}: %{y:.3g}<extra>" + label + "</extra>"
-        marks.line(
-            figure,
+        figure.line(
             order["direction"],
             order[column],
             colour,
-            width=2.4,
             dash=dash,
             hover=hover,
             name=label,
@@ -291,7 +283,7 @@ def by_direction(
         f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}"
         for column, label in labels.items()
     )
-    return finish(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
+    return figure.finish(title=title, caption=caption, alt=alt, height=380, line=44)
 
 
 _MOST_CLASSES = 12
@@ -309,14 +301,14 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") 
     most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
     frequent = list(labels.value_counts().index[:most])
     order = sorted(frequent, key=lambda name: (int(name), "") if name.isdigit() else (10**9, name))
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     rest = table[~labels.isin(frequent)]
     if len(rest):
         _points(
             figure,
             rest,
             name=f"{labels.nunique() - len(frequent)} other classes",
-            colour=INK[mode].grid,
+            colour=figure.ink.grid,
             symbol="circle",
         )
     for name, colour, symbol in told_apart(order, mode):
@@ -324,8 +316,7 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") 
             figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol
         )
     colours = f"Coloured by what {as_text(answered_by)} says." if answered_by else "Public only."
-    return finish(
-        figure,
+    return figure.finish(
         title="A map of the public rows",
         caption=(
             f"n = {len(table):,} public rows, each a point: no averages, so no interval. {colours}"
@@ -334,7 +325,6 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") 
             f"Scatter plot of {len(table)} public rows in their first two principal "
             f"directions, {labels.nunique()} classes."
         ),
-        mode=mode,
         line=60,
         x={"title_text": "first public direction", "showticklabels": False, "showgrid": False},
         y={"title_text": "second public direction", "showticklabels": False, "showgrid": False},
@@ -342,7 +332,7 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") 
     )
 
 
-def _points(figure: go.Figure, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
+def _points(figure: Drawing, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
     marker = {"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol}
     looks: marks.Looks = {
         "mode": "markers",

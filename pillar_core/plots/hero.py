@@ -8,16 +8,15 @@ import plotly.graph_objects as go
 from pillar_core import checks
 from pillar_core.errors import DataError
 from pillar_core.params import EPSILON
-from pillar_core.plots import k_curves, marks
+from pillar_core.plots import k_curves
 from pillar_core.plots.intervals import best, runs_without_k
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    INK,
     Mode,
     end_labels,
     epsilon_colour,
     epsilon_label,
     fade,
-    finish,
     seeds_phrase,
 )
 
@@ -52,9 +51,9 @@ def learning_hero(
     points = pd.concat(curves.values())
     near = min(curves) if epsilon is None else min(epsilon, max(curves))
     tight = min(curves, key=lambda budget: abs(math.log(budget / near)))
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     for epsilon, curve in reversed(curves.items()):
-        _line(figure, curve, epsilon=epsilon, bold=epsilon == tight, mode=mode)
+        _line(figure, curve, epsilon=epsilon, bold=epsilon == tight)
     main = curves[tight]
     top = best(main)
     low_level = _mean(table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == tight)])
@@ -73,7 +72,7 @@ def learning_hero(
                 100 * share,
                 span=span,
                 label=f"{words} {100 * share:.0f} %",
-                colour=INK[mode].muted,
+                colour=figure.ink.muted,
                 dash=dash,
                 width=1.4,
             )
@@ -89,7 +88,7 @@ def learning_hero(
     )
     ends = [(*end[:2], bold, end[3]) if end[2] == epsilon_label(tight) else end for end in ends]
     end_labels(figure, ends, low=low, high=high, bold=bold, height=250)
-    _story(figure, main, top=top, lead=lead, mode=mode)
+    _story(figure, main, top=top, lead=lead)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_xaxes(range=k_curves.axis_range(span))
@@ -104,8 +103,7 @@ def learning_hero(
         if _is_below(main.iloc[-1], top)
         else ""
     )
-    drawn = finish(
-        figure,
+    drawn = figure.finish(
         title="How many directions to keep?",
         caption=(
             f"{data}{'. ' if data else ''}Test accuracy, {seeds_phrase(points['seeds'])}. Best at "
@@ -116,8 +114,7 @@ def learning_hero(
             f"At {epsilon_label(tight)}, accuracy rises with k to {100 * top['mean']:.1f} "
             f"percent at k = {top['k']:g}{gain}{fall}."
         ),
-        mode=mode,
-        y={"title_text": "test accuracy, %"},
+        y="test accuracy, %",
         showlegend=False,
         margin_r=228,
     )
@@ -155,13 +152,10 @@ def _is_below(point: pd.Series, top: pd.Series) -> bool:
     return bool((point["mean"] if pd.isna(point["high"]) else point["high"]) < top["mean"])
 
 
-def _line(
-    figure: go.Figure, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode
-) -> None:
-    colour = epsilon_colour(epsilon, mode)
+def _line(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, bold: bool) -> None:
+    colour = epsilon_colour(epsilon, figure.mode)
     k_curves.band(figure, curve, colour, opacity=0.2 if bold else 0.08)
-    marks.line(
-        figure,
+    figure.line(
         curve["k"],
         100 * curve["mean"],
         colour if bold else fade(colour, 0.75),
@@ -174,14 +168,13 @@ def _line(
     )
 
 
-def _story(
-    figure: go.Figure, main: pd.DataFrame, *, top: pd.Series, lead: float, mode: Mode
-) -> None:
+def _story(figure: Drawing, main: pd.DataFrame, *, top: pd.Series, lead: float) -> None:
     """The marks that make the curve readable without any text around it; words stand above the
     plot, where nothing is drawn."""
-    ink = INK[mode]
-    x, y = math.log10(top["k"]), 100 * float(top["mean"])
-    marks.dots(figure, [top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
+    ink = figure.ink
+    x = math.log10(top["k"])
+    y = 100 * float(top["mean"])
+    figure.dots([top["k"]], [y], ink.accent, size=18, symbol="circle", edge=(3, ink.surface))
     if lead >= _ROOM:
         figure.add_annotation(
             x=x,
@@ -201,8 +194,7 @@ def _story(
         (1, "too many:<br>noise wins", "right"),
     ):
         if _is_below(main.iloc[-place], top):
-            marks.note(
-                figure,
+            figure.note(
                 place,
                 1,
                 f"<i>{text}</i>",

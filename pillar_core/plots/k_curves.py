@@ -9,7 +9,8 @@ import pandas as pd
 from pillar_core.arrays import Json
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
-from pillar_core.plots.theme import INK, Figure, Mode, epsilon_colour, epsilon_label, log_ticks
+from pillar_core.plots.marks import Drawing
+from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, log_ticks
 
 CEILING, FLOOR, PUBLIC_ALONE = "non_private", "dp_sgd", "only_public"
 """The learners without privacy, without projection and without private rows."""
@@ -23,29 +24,27 @@ def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
     }
 
 
-def band(figure: Figure, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
+def band(figure: Drawing, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
     """The interval of a curve, filled; nothing where there is none."""
     known = curve.dropna(subset=["low", "high"])
     if len(known):
-        marks.band(
-            figure, known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity
-        )
+        figure.band(known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity)
 
 
-def without_noise(figure: Figure, table: pd.DataFrame, *, mode: Mode, **line: Json) -> pd.DataFrame:
+def without_noise(figure: Drawing, table: pd.DataFrame, **line: Json) -> pd.DataFrame:
     """Draws what k directions could reach without noise: below it is the price of privacy, above it
     of k. Returns the curve."""
     rows = table[(table["method"] == CEILING) & table["k"].notna()]
     curve = over_seeds(rows, by=["k"], value="accuracy").sort_values("k")
-    muted = INK[mode].muted
+    muted = figure.ink.muted
     if len(curve):
         looks: marks.Looks = {
             "width": 1.4,
             "name": "no noise",
-            "error_y": marks.reach(curve, muted, thickness=1, width=0),
+            "error_y": marks.reach(curve, muted),
         }
         hover = "k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>"
-        marks.line(figure, curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))
+        figure.line(curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))
     return curve
 
 
@@ -61,7 +60,7 @@ def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, 
 
 
 def level(
-    figure: Figure,
+    figure: Drawing,
     percent: float,
     *,
     span: tuple[float, float],
@@ -71,11 +70,11 @@ def level(
     **line: Json,
 ) -> list[tuple[float, float, str, str]]:
     """Draws what has no k over the whole span, and returns its end, for `end_labels`."""
-    marks.line(figure, span, [percent] * 2, colour, dash=dash, **line)
+    figure.line(span, [percent] * 2, colour, dash=dash, **line)
     return [(span[1], percent, label, colour)]
 
 
-def k_axis(figure: Figure, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
+def k_axis(figure: Drawing, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
     """A logarithmic axis whose ticks are k that were measured; round ones where nothing was."""
     figure.update_xaxes(marks.log_axis(log_ticks(list(ks)) or marks.round_ticks(1, largest), title))
 

@@ -1,19 +1,22 @@
-"""Marks that many figures draw: lines, dots, bands, bars of an interval, notes, and the axes of k
-and of names.
+"""What many figures draw, as a figure that knows its mode: lines, dots, bands, bars of an interval,
+notes; its last step, which gives it its words; and the axes of k and of names.
 
 `hover` is what a mark says under the pointer; without it the mark says nothing. Further keywords
 are plotly's.
 """
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
+from typing import final
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Array, Json
-from pillar_core.plots.theme import Mode, fade
+from pillar_core.errors import SettingError
+from pillar_core.plots.theme import INK, Ink, Mode, fade, inert, template
 
 Looks = dict[str, Json]
 """Keywords of plotly for a mark, a note or an axis."""
@@ -24,146 +27,241 @@ MARKED: dict[Mode, str] = {"light": "#D55E00", "dark": "#FF9152"}
 _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
-def line(
-    figure: go.Figure,
-    x: Values,
-    y: Values,
-    colour: str,
-    *,
-    hover: str = "",
-    width: float = 2.2,
-    dash: str | None = None,
-    **style: Json,
-) -> None:
-    """A line through points."""
-    stroke: Looks = {"color": colour, "width": width, "dash": dash}
-    stroke |= {name: style.pop(name) for name in ("shape", "smoothing") if name in style}
-    trace: Looks = {"mode": "lines", **_hover_style(hover), **style}
-    figure.add_scatter(x=x, y=y, line=stroke, **trace)
+@final
+class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
+    """A figure under construction: it knows its mode, and `finish` gives it its words.
 
+    data: of a figure to go on with.
+    """
 
-def dots(
-    figure: go.Figure,
-    x: Values,
-    y: Values,
-    colour: str | Sequence[str] | None,
-    *,
-    size: float,
-    hover: str = "",
-    symbol: str | Sequence[str] | None = None,
-    edge: tuple[float, str | None] | None = None,
-    **style: Json,
-) -> None:
-    """Marks at points; `edge`: the width and the colour of their outline (None: their own)."""
-    outline = None if edge is None else {"width": edge[0], "color": edge[1]}
-    marker = {"size": size, "color": colour, "symbol": symbol, "line": outline}
-    figure.add_scatter(
-        x=x, y=y, marker=marker, **{"mode": "markers", **style, **_hover_style(hover)}
-    )
+    mode: Mode = "light"
+    ink: Ink = INK["light"]
+    marked: str = MARKED["light"]
 
+    def __init__(self, data: Json = None, mode: Mode = "light") -> None:
+        super().__init__(data)
+        self.mode, self.ink, self.marked = mode, INK[mode], MARKED[mode]
 
-def bars(
-    figure: go.Figure,
-    values: Values,
-    names: Sequence[str],
-    colours: Sequence[str],
-    *,
-    opacity: float,
-    hover: str,
-    **style: Json,
-) -> None:
-    """Horizontal bars with their names down the left side, the first on top."""
-    fills = [fade(colour, opacity) for colour in colours]
-    marker = {"color": fills, "cornerradius": 4, "line": {"color": list(colours), "width": 0}}
-    figure.add_bar(
-        x=values, y=names, orientation="h", marker=marker, **style, **_hover_style(hover)
-    )
-    names_axis(figure, names)
+    def line(
+        self,
+        x: Values,
+        y: Values,
+        colour: str,
+        *,
+        hover: str = "",
+        width: float = 2.4,
+        dash: str | None = None,
+        **style: Json,
+    ) -> None:
+        """A line through points."""
+        stroke: Looks = {"color": colour, "width": width, "dash": dash}
+        stroke |= {name: style.pop(name) for name in ("shape", "smoothing") if name in style}
+        trace: Looks = {"mode": "lines", **_hover_style(hover), **style}
+        self.add_scatter(x=x, y=y, line=stroke, **trace)
 
+    def dots(
+        self,
+        x: Values,
+        y: Values,
+        colour: str | Sequence[str] | None,
+        *,
+        size: float = 11,
+        hover: str = "",
+        symbol: str | Sequence[str] | None = None,
+        edge: tuple[float, str | None] | None = None,
+        **style: Json,
+    ) -> None:
+        """Marks at points; `edge`: the width and the colour of their outline (None: their own)."""
+        outline = None if edge is None else {"width": edge[0], "color": edge[1]}
+        marker = {"size": size, "color": colour, "symbol": symbol, "line": outline}
+        self.add_scatter(
+            x=x, y=y, marker=marker, **{"mode": "markers", **style, **_hover_style(hover)}
+        )
 
-def histogram(
-    figure: go.Figure,
-    edges: Array,
-    counts: Array,
-    colour: str,
-    *,
-    opacity: float,
-    hover: str,
-    **style: Json,
-) -> None:
-    """Bars between the edges of bins, as wide as these by default."""
-    style = {
-        "width": np.diff(edges),
-        "marker": {"color": fade(colour, opacity), "line": {"width": 0}},
-        **style,
-        **_hover_style(hover),
-    }
-    figure.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **style)
+    def bars(
+        self,
+        values: Values,
+        names: Sequence[str],
+        colours: Sequence[str],
+        *,
+        opacity: float,
+        hover: str,
+        **style: Json,
+    ) -> None:
+        """Horizontal bars with their names down the left side, the first on top."""
+        fills = [fade(colour, opacity) for colour in colours]
+        marker = {"color": fills, "cornerradius": 4, "line": {"color": list(colours), "width": 0}}
+        self.add_bar(
+            x=values, y=names, orientation="h", marker=marker, **style, **_hover_style(hover)
+        )
+        self.names_axis(names)
 
+    def histogram(
+        self,
+        edges: Array,
+        counts: Array,
+        colour: str,
+        *,
+        opacity: float,
+        hover: str,
+        **style: Json,
+    ) -> None:
+        """Bars between the edges of bins, as wide as these by default."""
+        style = {
+            "width": np.diff(edges),
+            "marker": {"color": fade(colour, opacity), "line": {"width": 0}},
+            **style,
+            **_hover_style(hover),
+        }
+        self.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **style)
 
-def cells(
-    x: Sequence[str], y: Sequence[str], z: Values, *, unit: str = "", hover: str, **style: Json
-) -> go.Figure:
-    """A figure of coloured cells with gaps between them, and their scale beside it."""
-    scale = {"title": {"text": unit}, "thickness": 10, "outlinewidth": 0, "len": 0.9}
-    return go.Figure(
-        go.Heatmap(x=x, y=y, z=z, xgap=2, ygap=2, colorbar=scale, **style, **_hover_style(hover))
-    )
+    def cells(
+        self,
+        x: Sequence[str],
+        y: Sequence[str],
+        z: Values,
+        *,
+        unit: str = "",
+        hover: str,
+        **style: Json,
+    ) -> None:
+        """Coloured cells with gaps between them, and their scale beside them."""
+        scale = {"title": {"text": unit}, "thickness": 10, "outlinewidth": 0, "len": 0.9}
+        self.add_heatmap(
+            x=x, y=y, z=z, xgap=2, ygap=2, colorbar=scale, **style, **_hover_style(hover)
+        )
 
+    def ring(self, x: float, y: float, colour: str, *, size: float, **style: Json) -> None:
+        """An open circle around one point."""
+        self.dots(
+            [x],
+            [y],
+            colour,
+            size=size,
+            symbol="circle-open",
+            edge=(2.4, None),
+            showlegend=False,
+            cliponaxis=False,
+            **style,
+        )
 
-def ring(figure: go.Figure, x: float, y: float, colour: str, *, size: float, **style: Json) -> None:
-    """An open circle around one point."""
-    dots(
-        figure,
-        [x],
-        [y],
-        colour,
-        size=size,
-        symbol="circle-open",
-        edge=(2.4, None),
-        showlegend=False,
-        cliponaxis=False,
-        **style,
-    )
+    def band(
+        self,
+        x: Iterable[float],
+        low: Iterable[float],
+        high: Iterable[float],
+        colour: str,
+        *,
+        opacity: float,
+    ) -> None:
+        """The area between two lines."""
+        xs = list(x)
+        self.add_scatter(
+            x=[*xs, *xs[::-1]],
+            y=[*high, *list(low)[::-1]],
+            mode="lines",
+            line_width=0,
+            fill="toself",
+            fillcolor=fade(colour, opacity),
+            hoverinfo="skip",
+            showlegend=False,
+        )
 
+    def ruled_out(self, x: Iterable[float], y: Iterable[float], *, name: str) -> None:
+        """The area that no attack on a guarantee reaches, inside these corners."""
+        self.add_scatter(
+            x=list(x),
+            y=list(y),
+            mode="lines",
+            name=name,
+            fill="toself",
+            fillcolor=fade(self.marked, 0.13),
+            line_width=0,
+            hoverinfo="skip",
+        )
 
-def band(
-    figure: go.Figure,
-    x: Iterable[float],
-    low: Iterable[float],
-    high: Iterable[float],
-    colour: str,
-    *,
-    opacity: float,
-) -> None:
-    """The area between two lines."""
-    xs = list(x)
-    figure.add_scatter(
-        x=[*xs, *xs[::-1]],
-        y=[*high, *list(low)[::-1]],
-        mode="lines",
-        line_width=0,
-        fill="toself",
-        fillcolor=fade(colour, opacity),
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    def rule(
+        self,
+        colour: str,
+        *,
+        x: float | None = None,
+        y: float | None = None,
+        dash: str = "dot",
+        words: str = "",
+        **place: object,
+    ) -> None:
+        """A line through the whole picture at x or at y, perhaps with words (on axes that are not
+        logarithmic)."""
+        line = {"color": colour, "width": 1.4, "dash": dash}
+        if words:
+            place |= {"annotation_text": words, "annotation_font": {"size": 13, "color": colour}}
+        if y is None:
+            self.add_vline(x=x, line=line, **place)
+        else:
+            self.add_hline(y=y, line=line, **place)
 
+    def note(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        colour: str,
+        *,
+        size: int = 13,
+        weight: int | None = None,
+        **place: object,
+    ) -> None:
+        """Words in the picture, without an arrow."""
+        self.add_annotation(
+            x=x,
+            y=y,
+            text=text,
+            showarrow=False,
+            font={"size": size, "color": colour, "weight": weight},
+            **place,
+        )
 
-def ruled_out(
-    figure: go.Figure, x: Iterable[float], y: Iterable[float], mode: Mode, *, name: str
-) -> None:
-    """The area that no attack on a guarantee reaches, inside these corners."""
-    figure.add_scatter(
-        x=list(x),
-        y=list(y),
-        mode="lines",
-        name=name,
-        fill="toself",
-        fillcolor=fade(MARKED[mode], 0.13),
-        line_width=0,
-        hoverinfo="skip",
-    )
+    def names_axis(self, names: Sequence[str], **style: Json) -> None:
+        """Names down the left side, the first on top."""
+        self.update_yaxes(
+            type="category",
+            categoryarray=list(names)[::-1],
+            showgrid=False,
+            ticksuffix="  ",
+            **style,
+        )
+
+    def finish(
+        self,
+        *,
+        title: str,
+        caption: str,
+        alt: str,
+        height: int = 440,
+        line: int = 112,
+        x: str | Json = None,
+        y: str | Json = None,
+        **layout: Json,
+    ) -> go.Figure:
+        """The figure with the template, its title and caption drawn (exports keep them), and both
+        texts in `layout.meta`.
+
+        The caption is broken into lines of at most `line` characters; plotly does not wrap. x, y:
+        the title of all axes of that kind, or what else they get; further keywords are plotly's, of
+        the layout.
+        """
+        if not alt.strip() or not caption.strip():
+            raise SettingError("a figure needs a caption and an alt text.")
+        lines = textwrap.wrap(caption, line, break_on_hyphens=False)
+        heading = {"text": title, "subtitle": {"text": "<br>".join(lines)}}
+        self.update_layout(layout).update_xaxes(_axis(x)).update_yaxes(_axis(y))
+        self.update_layout(
+            template=template(self.mode),
+            height=height,
+            title=heading,
+            margin_t=84 + 17 * (len(lines) - 1),
+        )
+        return inert(self).update_layout(meta={"alt": alt, "caption": caption})
 
 
 def reach(
@@ -172,8 +270,8 @@ def reach(
     *,
     value: str = "mean",
     scale: float = 100,
-    thickness: float = 1.2,
-    width: float | None = None,
+    thickness: float = 1.4,
+    width: float = 4,
 ) -> Looks:
     """Bars from `low` to `high` of each row around its `value`; none where an end is unknown."""
     ends = {"array": rows["high"] - rows[value], "arrayminus": rows[value] - rows["low"]}
@@ -188,35 +286,6 @@ def reach(
         "thickness": thickness,
         "width": width,
     }
-
-
-def note(
-    figure: go.Figure,
-    x: float,
-    y: float,
-    text: str,
-    colour: str,
-    *,
-    size: int = 13,
-    weight: int | None = None,
-    **place: object,
-) -> None:
-    """Words in the picture, without an arrow."""
-    figure.add_annotation(
-        x=x,
-        y=y,
-        text=text,
-        showarrow=False,
-        font={"size": size, "color": colour, "weight": weight},
-        **place,
-    )
-
-
-def names_axis(figure: go.Figure, names: Sequence[str], **style: Json) -> None:
-    """Names down the left side, the first on top."""
-    figure.update_yaxes(
-        type="category", categoryarray=list(names)[::-1], showgrid=False, ticksuffix="  ", **style
-    )
 
 
 def log_axis(ticks: Sequence[float], title: str, *, form: str = "g") -> Looks:
@@ -238,3 +307,7 @@ def _hover_style(hover: str) -> dict[str, str]:
     if not hover:
         return {"hoverinfo": "skip"}
     return {"hovertemplate": hover if "<extra>" in hover else hover + "<extra></extra>"}
+
+
+def _axis(words: str | Json) -> Json:
+    return {"title_text": words} if isinstance(words, str) else words

@@ -7,8 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
-from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, finish
+from pillar_core.plots.marks import Drawing
+from pillar_core.plots.theme import Mode
 
 ROWS, COLUMNS = 10, 40
 
@@ -27,21 +27,21 @@ def odds_dots(
         raise DataError(f"advantage must be in [0, 1]; got {advantage!r}.")
     total = ROWS * COLUMNS
     learned = math.ceil(total * advantage / 2 - 1e-9)  # never understated
+    figure = Drawing(mode=mode)
+    start = 0
     groups = (
-        ("right by coin flip", total // 2, INK[mode].muted),
-        ("right because of the training", learned, marks.MARKED[mode]),
-        ("wrong", total - total // 2 - learned, INK[mode].grid),
+        ("right by coin flip", total // 2, figure.ink.muted),
+        ("right because of the training", learned, figure.marked),
+        ("wrong", total - total // 2 - learned, figure.ink.grid),
     )
-    figure, start = go.Figure(), 0
     for name, count, colour in groups:
         places = range(start, start + count)
-        columns, rows = [place // ROWS for place in places], [place % ROWS for place in places]
-        marks.dots(
-            figure,
+        columns = [place // ROWS for place in places]
+        rows = [place % ROWS for place in places]
+        figure.dots(
             columns,
             rows,
             colour,
-            size=10,
             symbol="circle",
             name=f"{name}: {count}",
             hover=name,
@@ -56,8 +56,7 @@ def odds_dots(
             f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share - 1e-9)}:"
             f" {one_in(share)}"
         )
-    return finish(
-        figure,
+    return figure.finish(
         title=(
             f"Of {total} guesses whether {protected} took part, at most {learned} become "
             "right by seeing the model"
@@ -70,7 +69,6 @@ def odds_dots(
             f"Array of {total} dots: {total // 2} right by luck, {learned} right because of "
             "the training, the rest wrong."
         ),
-        mode=mode,
         height=300,
         x={"visible": False},
         y={"visible": False},

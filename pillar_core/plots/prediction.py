@@ -9,13 +9,13 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     INK,
     Mode,
     epsilon_colour,
     epsilon_label,
     fade,
-    finish,
     method_style,
     seeds_phrase,
     told_apart,
@@ -37,31 +37,29 @@ def projection_gains(
 
     table: columns set, epsilon, ratio, gain, low, high.
     """
-    figure, ink = go.Figure(), INK[mode]
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
     names = list(dict.fromkeys(table["set"]))
     for name, colour, symbol in told_apart(names, mode):
         rows = table[table["set"] == name]
-        marks.dots(
-            figure,
+        figure.dots(
             rows["ratio"],
             rows["gain"],
             colour,
-            size=10,
             hover=f"{name}, %{{text}}: %{{y:+.1f}}",
             symbol=symbol,
             name=name,
             text=rows["epsilon"].map(epsilon_label),
-            error_y=marks.reach(rows, fade(colour, 0.5), value="gain", scale=1, width=0),
+            error_y=marks.reach(rows, fade(colour, 0.5), value="gain", scale=1),
         )
-    figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
+    figure.rule(ink.muted, y=0, dash="solid")
     if present is not None:
-        figure.add_vline(x=present, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
-        marks.note(
-            figure,
+        figure.rule(figure.marked, x=present, dash="dash")
+        figure.note(
             math.log10(present),
             0.97,
             "your settings",
-            marks.MARKED[mode],
+            figure.marked,
             yref="paper",
             xanchor="right" if present > 1 else "left",
             xshift=-6 if present > 1 else 6,
@@ -82,16 +80,14 @@ def projection_gains(
         f" on in {right_cells}, {right:+z.1f}. Rank correlation {spearman:.2f} over {len(table)}"
         " cells: a guide, no prediction."
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=gains_headline(table),
         caption=caption,
         alt=(
             f"Points of accuracy gained by projecting against noise over rows of a class. {caption}"
         ),
-        mode=mode,
         height=520,
-        y={"title_text": "accuracy gained by PILLAR over DP-SGD, points"},
+        y="accuracy gained by PILLAR over DP-SGD, points",
         legend_y=-0.28,
     )
 
@@ -99,7 +95,8 @@ def projection_gains(
 def gains_headline(table: pd.DataFrame) -> str:
     """Where projecting gains: a statement where most intervals lie above 0 from ratio 1 on, and
     most below it do not."""
-    is_sure, is_right = table["low"] > 0, table["ratio"] >= 1
+    is_sure = table["low"] > 0
+    is_right = table["ratio"] >= 1
     if is_sure[is_right].mean() > 0.5 > is_sure[~is_right].mean():
         return "Projection helps where noise is larger than the signal"
     return "Does projection help where noise is larger than the signal?"
@@ -119,16 +116,18 @@ def predicted_accuracy(
     measured: runs at that ε (columns k, seed, accuracy), drawn as points with their intervals.
     Rings mark the best predicted and measured k.
     """
-    ink, epsilon = INK[mode], float(predicted["epsilon"].iloc[0])
+    ink = INK[mode]
+    epsilon = float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
     peak = best(rows, "accuracy")
-    clean, noisy = 100 * (1 - rows["lost_to_projection"]), 100 * rows["accuracy"]
-    figure = go.Figure()
+    clean = 100 * (1 - rows["lost_to_projection"])
+    noisy = 100 * rows["accuracy"]
+    figure = Drawing(mode=mode)
     for top, bottom, colour in (
         (pd.Series(100.0, index=rows.index), clean, _LOSS[mode]),
         (clean, noisy, _NOISE[mode]),
     ):
-        marks.band(figure, rows["k"], bottom, top, colour, opacity=0.22)
+        figure.band(rows["k"], bottom, top, colour, opacity=0.22)
     _draw_prediction(figure, rows["k"], clean, _LOSS[mode], "dash", "model without noise")
     _draw_prediction(
         figure,
@@ -138,20 +137,16 @@ def predicted_accuracy(
         "solid",
         f"model at {epsilon_label(epsilon)}",
     )
-    marks.ring(
-        figure,
+    figure.ring(
         peak["k"],
         100 * peak["accuracy"],
         epsilon_colour(epsilon, mode),
         size=20,
         hover="best predicted k: %{x}",
     )
-    summary, caption = (
-        f"Best predicted k {peak['k']:g}.",
-        (
-            "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the"
-            " curves."
-        ),
+    summary = f"Best predicted k {peak['k']:g}."
+    caption = (
+        "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the curves."
     )
     low = float(noisy.min())
     if measured is not None and len(measured):
@@ -160,21 +155,17 @@ def predicted_accuracy(
         ]
         means = over_seeds(inside, by=["k"], value="accuracy").sort_values("k")
         hover = "measured: %{y:.1f} % at k = %{x}"
-        marks.dots(
-            figure,
+        figure.dots(
             means["k"],
             100 * means["mean"],
             ink.surface,
-            size=10,
             hover=hover,
             edge=(2.4, ink.text),
             name="measured",
-            error_y=marks.reach(means, ink.text, width=4),
+            error_y=marks.reach(means, ink.text),
         )
         top = best(means)
-        marks.ring(
-            figure, top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}"
-        )
+        figure.ring(top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}")
         summary += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
         above = 100 * float(
             (np.interp(means["k"], rows["k"], rows["accuracy"]) - means["mean"]).mean()
@@ -189,17 +180,17 @@ def predicted_accuracy(
         )
         low = min(low, 100 * float(means["mean"].min()))
     floor = max(0.0, low - 6)
-    _areas(figure, rows, clean, noisy, floor, mode)
+    _areas(figure, rows, clean, noisy, floor)
     if k is not None:
-        figure.add_vline(x=k, line={"color": ink.muted, "width": 1.2, "dash": "dot"})
-    first, last = float(rows["k"].iloc[0]), float(rows["k"].iloc[-1])
+        figure.rule(ink.muted, x=k)
+    first = float(rows["k"].iloc[0])
+    last = float(rows["k"].iloc[-1])
     figure.update_xaxes(
         marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)")
     )
     figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
     figure.update_yaxes(range=[floor, 100])
-    return finish(
-        figure,
+    return figure.finish(
         title="What the projection loses, what the noise adds",
         caption=caption,
         alt=(
@@ -207,9 +198,8 @@ def predicted_accuracy(
             f"{epsilon_label(epsilon)}, split into what the projection and what the "
             f"noise loses. {summary}"
         ),
-        mode=mode,
         height=500,
-        y={"title_text": "rows right, %"},
+        y="rows right, %",
     )
 
 
@@ -223,17 +213,15 @@ def best_k_against_epsilon(
     """
     ink = INK[mode]
     line = predicted[predicted["epsilon"].map(math.isfinite)].sort_values("epsilon")
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     colour = method_style("pillar").colour(mode)
     steps = _steps(line)
-    marks.band(figure, steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
+    figure.band(steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
     hover = "ε = %{x}: best k = %{y}<extra>predicted</extra>"
-    marks.line(
-        figure,
+    figure.line(
         line["epsilon"],
         line["k"],
         colour,
-        width=2.8,
         shape="hv",
         name="predicted",
         hover=hover,
@@ -245,16 +233,14 @@ def best_k_against_epsilon(
     if measured is not None and len(measured):
         points = measured[measured["epsilon"].map(math.isfinite)]
         colours = [epsilon_colour(float(value), mode) for value in points["epsilon"]]
-        marks.dots(
-            figure,
+        figure.dots(
             points["epsilon"],
             points["k"],
             colours,
-            size=11,
             edge=(2, ink.surface),
             name="measured",
             hover="ε = %{x}: best k = %{y}<extra>measured</extra>",
-            error_y=marks.reach(points, ink.muted, value="k", scale=1, thickness=1.6, width=5),
+            error_y=marks.reach(points, ink.muted, value="k", scale=1),
         )
         summary += ". Measured: " + "; ".join(
             f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples()
@@ -269,12 +255,10 @@ def best_k_against_epsilon(
     figure.update_yaxes(
         marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)")
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="The best number of directions at each budget",
         caption=caption,
         alt=f"Best k against epsilon. Predicted: {summary}.",
-        mode=mode,
     )
 
 
@@ -291,14 +275,12 @@ def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
 
 
 def _draw_prediction(
-    figure: go.Figure, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str
+    figure: Drawing, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str
 ) -> None:
-    marks.line(
-        figure,
+    figure.line(
         x,
         y,
         colour,
-        width=2.8,
         dash=dash,
         name=name,
         hover=f"{name}: %{{y:.1f}} % at k = %{{x}}",
@@ -306,22 +288,23 @@ def _draw_prediction(
 
 
 def _areas(
-    figure: go.Figure,
+    figure: Drawing,
     rows: pd.DataFrame,
     clean: pd.Series,
     noisy: pd.Series,
     floor: float,
-    mode: Mode,
 ) -> None:
     """Names inside the two areas, where they are tallest."""
     widest = int((clean - noisy).to_numpy().argmax())
-    lowest, top, bottom = float(clean.iloc[0]), float(clean.iloc[widest]), float(noisy.iloc[widest])
+    lowest = float(clean.iloc[0])
+    top = float(clean.iloc[widest])
+    bottom = float(noisy.iloc[widest])
     _area_name(
         figure,
         float(rows["k"].iloc[0]),
         (100 + max(lowest, floor)) / 2,
         "lost to projection",
-        _LOSS[mode],
+        _LOSS[figure.mode],
         "left",
     )
     if top - bottom >= 4:
@@ -330,14 +313,13 @@ def _areas(
             float(rows["k"].iloc[widest]),
             (top + max(bottom, floor)) / 2,
             "lost to noise",
-            _NOISE[mode],
+            _NOISE[figure.mode],
             "right",
         )
 
 
-def _area_name(figure: go.Figure, k: float, y: float, text: str, colour: str, anchor: str) -> None:
-    marks.note(
-        figure,
+def _area_name(figure: Drawing, k: float, y: float, text: str, colour: str, anchor: str) -> None:
+    figure.note(
         math.log10(k),
         y,
         text,

@@ -8,8 +8,9 @@ import plotly.graph_objects as go
 
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.odds import one_in
-from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade, finish
+from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade
 
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
 
@@ -19,14 +20,14 @@ def epsilon_against_steps(
 ) -> go.Figure:
     """One line per accountant over the number of steps. table: columns accountant, steps, epsilon,
     is_bound."""
-    figure, colours = go.Figure(), categorical(7, mode)
+    figure = Drawing(mode=mode)
+    colours = categorical(7, mode)
     for place, (name, rows) in enumerate(table.groupby("accountant", sort=False)):
         bound = bool(rows["is_bound"].iloc[0])
         colour, dash = (
-            (colours[_PLACES[place % 7]], DASHES[place % 6]) if bound else (INK[mode].text, "dot")
+            (colours[_PLACES[place % 7]], DASHES[place % 6]) if bound else (figure.ink.text, "dot")
         )
-        marks.line(
-            figure,
+        figure.line(
             rows["steps"],
             rows["epsilon"],
             colour,
@@ -35,7 +36,7 @@ def epsilon_against_steps(
             name=str(name),
             hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )
-    figure.add_vline(x=present, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
+    figure.rule(figure.ink.muted, x=present, dash="dash")
     most = table["steps"].max()
     last = table[table["steps"] == most]
     ticks = (
@@ -47,15 +48,13 @@ def epsilon_against_steps(
     summary = "; ".join(
         f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy()
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="The same noise, counted by each accountant",
         caption=(
             f"Lower is tighter. Each is an upper bound at δ = {number_words(delta)}, but for "
             "the central limit."
         ),
         alt=f"Epsilon against steps; at the largest number of steps: {summary}.",
-        mode=mode,
         x={"title_text": "steps (log scale)", "type": "log"},
         y={
             "title_text": "ε, upper end (log scale)",
@@ -67,18 +66,14 @@ def epsilon_against_steps(
 
 def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: float) -> go.Figure:
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     colour = categorical(1, mode)[0]
-    hover, words = (
-        "ε = %{x:.3g} at δ = %{text}",
-        [number_words(value, 2) for value in table["delta"]],
-    )
-    marks.line(
-        figure,
+    hover = "ε = %{x:.3g} at δ = %{text}"
+    words = [number_words(value, 2) for value in table["delta"]]
+    figure.line(
         table["epsilon"],
         table["delta"],
         colour,
-        width=2.6,
         hover=hover,
         text=words,
         fill="tozeroy",
@@ -86,21 +81,19 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     )
     figure.add_hline(
         y=delta,
-        line={"color": INK[mode].muted, "dash": "dash", "width": 1.2},
+        line={"color": figure.ink.muted, "dash": "dash", "width": 1.2},
         annotation={
             "text": f"δ = {number_words(delta)}",
-            "font": {"size": 13, "color": INK[mode].muted},
+            "font": {"size": 13, "color": figure.ink.muted},
         },
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="One run, every (ε, δ) at once",
         caption="The run keeps every promise on this curve, not only the one quoted.",
         alt=(
             f"Privacy profile: delta against epsilon, from ({table['epsilon'].iloc[0]:.3g}, "
             f"{words[0]}) down."
         ),
-        mode=mode,
         line=58,
         x={"title_text": "ε", "rangemode": "tozero"},
         y={"title_text": "δ (log scale)", "type": "log", "exponentformat": "power", "dtick": 2},
@@ -113,17 +106,16 @@ def trade_off_curve(
 ) -> go.Figure:
     """What the best attacker trades. table: columns false_positive_rate, true_positive_rate; best:
     where the gap is widest."""
-    figure, ink = go.Figure(), INK[mode]
-    x, y = table["false_positive_rate"], table["true_positive_rate"]
-    marks.ruled_out(figure, [*x, 0], [*y, 1], mode, name="ruled out for every attacker")
+    figure = Drawing(mode=mode)
+    ink = INK[mode]
+    x = table["false_positive_rate"]
+    y = table["true_positive_rate"]
+    figure.ruled_out([*x, 0], [*y, 1], name="ruled out for every attacker")
     hover = "finds %{y:.1%} of members at %{x:.1%} false alarms"
-    marks.line(
-        figure, x, y, marks.MARKED[mode], width=2.6, name="best possible attacker", hover=hover
-    )
-    marks.line(figure, [0, 1], [0, 1], ink.muted, width=1.2, dash="dash", name="coin flip")
-    marks.line(figure, [best, best], [best, best + advantage], ink.text, width=2, showlegend=False)
-    marks.note(
-        figure,
+    figure.line(x, y, figure.marked, name="best possible attacker", hover=hover)
+    figure.line([0, 1], [0, 1], ink.muted, width=1.2, dash="dash", name="coin flip")
+    figure.line([best, best], [best, best + advantage], ink.text, showlegend=False)
+    figure.note(
         best,
         best + advantage / 2,
         f"advantage {advantage:.3g}",
@@ -132,8 +124,7 @@ def trade_off_curve(
         xanchor="left",
         xshift=8,
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="What the best attacker can do",
         caption=(
             "The attacker knows all other rows. Half the advantage is the share of even "
@@ -141,7 +132,6 @@ def trade_off_curve(
             "curve, never from one (ε, δ) point."
         ),
         alt=f"Trade-off curve: the best attacker's advantage over a coin is {advantage:.3g}.",
-        mode=mode,
         line=58,
         x={
             "title_text": "people wrongly accused",
@@ -158,28 +148,23 @@ def noise_against_epsilon(
 ) -> go.Figure:
     """Noise for every budget, with the present one marked. table: columns epsilon,
     noise_multiplier."""
-    figure = go.Figure()
-    marks.line(
-        figure,
+    figure = Drawing(mode=mode)
+    figure.line(
         table["epsilon"],
         table["noise_multiplier"],
         categorical(1, mode)[0],
-        width=2.6,
         hover="ε = %{x:.3g} needs σ = %{y:.3g}",
     )
-    marks.dots(
-        figure,
+    figure.dots(
         [present[0]],
         [present[1]],
         categorical(2, mode)[1],
-        size=13,
-        edge=(2, INK[mode].surface),
+        edge=(2, figure.ink.surface),
         mode="markers+text",
         text=[f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"],
         textposition="top right",
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="How much noise a budget buys",
         caption=(
             "σ is the noise's standard deviation over the clip norm, solved so that the "
@@ -188,7 +173,6 @@ def noise_against_epsilon(
         alt=(
             f"Noise multiplier against epsilon; at epsilon {present[0]:.3g} it is {present[1]:.3g}."
         ),
-        mode=mode,
         x={
             "title_text": "ε (log scale)",
             "type": "log",
@@ -208,11 +192,10 @@ def bars_of_epsilon(
 ) -> go.Figure:
     """Horizontal bars of ε. table: columns label, epsilon, is_bound (hatched where it is none); the
     first row is the reference."""
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     colour = categorical(1, mode)[0]
-    colours = [INK[mode].muted if not bound else colour for bound in table["is_bound"]]
-    marks.bars(
-        figure,
+    colours = [figure.ink.muted if not bound else colour for bound in table["is_bound"]]
+    figure.bars(
         table["epsilon"],
         list(table["label"]),
         colours,
@@ -227,12 +210,10 @@ def bars_of_epsilon(
     summary = "; ".join(
         f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy()
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=title,
         caption=caption,
         alt=f"Bars of epsilon: {summary}.",
-        mode=mode,
         height=190 + 44 * len(table),
         x={"title_text": "ε", "rangemode": "tozero"},
         showlegend=False,
@@ -243,7 +224,8 @@ def bars_of_epsilon(
 def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     """The noisy ROC in its band. table: as `studies.private_test.roc` gives it, from (1, 1) to (0,
     0)."""
-    figure, colour = go.Figure(), categorical(1, mode)[0]
+    figure = Drawing(mode=mode)
+    colour = categorical(1, mode)[0]
     shares = 100 * table
     x = [*shares["low_false_positive"], *shares["high_false_positive"][::-1]]
     y = [*shares["high_true_positive"], *shares["low_true_positive"][::-1]]
@@ -257,12 +239,9 @@ def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         name="95 % band",
         hoverinfo="skip",
     )
-    marks.line(
-        figure, [0, 100], [0, 100], INK[mode].muted, width=1.2, dash="dash", name="coin flip"
-    )
+    figure.line([0, 100], [0, 100], figure.ink.muted, width=1.2, dash="dash", name="coin flip")
     hover = "finds %{y:.1f} % at %{x:.1f} % false alarms"
-    marks.line(
-        figure,
+    figure.line(
         shares["false_positive_rate"],
         shares["true_positive_rate"],
         colour,
@@ -270,8 +249,7 @@ def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         hover=hover,
     )
     middle = table.iloc[(table["false_positive_rate"] - 0.1).abs().argmin()]
-    return finish(
-        figure,
+    return figure.finish(
         title="ROC from one table of noisy counts",
         caption=(
             "Band: with 95 % confidence all 31 thresholds at once, noise and chance of the "
@@ -281,7 +259,6 @@ def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             f"Noisy receiver operating curve: at {100 * middle['false_positive_rate']:.0f} "
             f"percent false alarms it finds {100 * middle['true_positive_rate']:.0f} percent."
         ),
-        mode=mode,
         x={"title_text": "false alarms, %", "range": [-2, 102]},
         y={"title_text": "found, %", "range": [-2, 102]},
     )

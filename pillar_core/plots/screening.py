@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
     INK,
@@ -17,7 +18,6 @@ from pillar_core.plots.theme import (
     epsilon_colour,
     epsilon_label,
     fade,
-    finish,
     seeds_phrase,
     told_apart,
 )
@@ -73,31 +73,29 @@ def ranking(
     both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
-    ink, names = INK[mode], list(table.sort_values("rank")["public"])
+    ink = INK[mode]
+    names = list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:z.0f} %" if is_kept else "{:.2f}"
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
         row = rows.loc[name]
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
         is_first = name == real[0]
-        marks.line(figure, [0, row["value"]], [label, label], fade(colour, 0.28), width=9)
+        figure.line([0, row["value"]], [label, label], fade(colour, 0.28), width=9)
         looks: marks.Looks = (
             {"size": 15, "symbol": "diamond"} if is_first else {"size": 12, "symbol": "circle"}
         )
-        looks["error_x"] = marks.reach(
-            rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5
-        )
+        looks["error_x"] = marks.reach(rows.loc[[name]], ink.text, value="value", scale=1)
         hover = (
             f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank"
             f" {row['rank']:.0f}"
         )
-        marks.dots(figure, [row["value"]], [label], colour, hover=hover, **looks)
+        figure.dots([row["value"]], [label], colour, hover=hover, **looks)
         edge = row["high"] if math.isfinite(row["high"]) else row["value"]
-        marks.note(
-            figure,
+        figure.note(
             edge,
             label,
             form.format(row["value"]),
@@ -111,9 +109,8 @@ def ranking(
     if score is not None and score.is_on_unit_axis:
         figure.update_xaxes(range=[0, 1.09])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
-        figure.add_vline(x=random_subspaces, line={"color": ink.muted, "width": 1.5, "dash": "dot"})
-        marks.note(
-            figure,
+        figure.rule(ink.muted, x=random_subspaces)
+        figure.note(
             random_subspaces,
             1,
             "random subspaces",
@@ -129,7 +126,7 @@ def ranking(
         figure.update_xaxes(
             range=[min(0.0, float(rows["value"].min())), (1 + ROOM_FOR_NAMES / 2) * top]
         )
-    marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
+    figure.names_axis(labels, tickfont={"size": 14, "color": ink.text})
     verdict = _verdict(
         rows.loc[real],
         [labels[names.index(name)] for name in real],
@@ -147,12 +144,10 @@ def ranking(
         f"{label} {form.format(rows.loc[name, 'value'])}"
         for name, label in zip(names, labels, strict=True)
     )
-    return finish(
-        figure,
+    return figure.finish(
         title=f"{verdict} {private}",
         caption=f"{cost}{intervals}, up to {int(rows['n_examples'].max()):,} rows of each set.",
         alt=f"Scores of {len(names)} public sets, best first: {summary}.",
-        mode=mode,
         height=190 + 44 * len(names),
         showlegend=False,
     )
@@ -176,17 +171,15 @@ def angles(
     summary = "; ".join(
         f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items()
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="How many directions are shared",
         caption="Near 0° a direction is shared, at 90° it is lost. One draw of rows: no interval.",
         alt=(
             "Principal angles between public and private gradient directions; mean degrees: "
             f"{summary}."
         ),
-        mode=mode,
         line=70,
-        x={"title_text": "direction, smallest angle first"},
+        x="direction, smallest angle first",
         y={"title_text": "angle, degrees", "range": [0, 93], "dtick": 30},
     )
 
@@ -200,15 +193,15 @@ def gradient_spectra(
 ) -> go.Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set,
     index, value."""
-    words, positive = "direction %{x}: %{y:.3g} of the largest", table[table["value"] > 0]
+    words = "direction %{x}: %{y:.3g} of the largest"
+    positive = table[table["value"] > 0]
     figure = lines_of_sets(
         positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words
     )
     if k is not None:
-        figure.add_vline(x=k, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
+        figure.rule(INK[mode].muted, x=k)
     marked = f"; dotted: k = {k}" if k else ""
-    return finish(
-        figure,
+    return figure.finish(
         title="How quickly gradients run out of directions",
         caption=(
             f"Singular values of per-example gradients at the start{marked}. One draw: no interval."
@@ -217,7 +210,6 @@ def gradient_spectra(
             f"Singular values of gradients of {table['set'].nunique()} sets, falling over "
             f"{int(table['index'].max())} directions."
         ),
-        mode=mode,
         line=70,
         x={"type": "log", "title_text": "direction (log scale)", "dtick": 1},
         y={
@@ -248,7 +240,8 @@ def distance_map(
     labels = [(titles or {}).get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()
     scale = [[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)]
-    figure = marks.cells(
+    figure = Drawing(mode=mode)
+    figure.cells(
         labels,
         labels,
         values,
@@ -258,15 +251,13 @@ def distance_map(
         colorscale=scale,
         texttemplate="%{z:.2f}",
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="Which sets resemble each other",
         caption=(
             "Gradient subspace distance of every pair, similar sets side by side. One draw "
             "of rows: no interval."
         ),
         alt=(f"Heatmap of distances between {len(names)} sets, in the order {', '.join(labels)}."),
-        mode=mode,
         height=480,
         line=70,
         x={"showgrid": False, "tickangle": -30},
@@ -290,30 +281,25 @@ def score_against_accuracy(
     trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy").set_index("public")
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     for public, colour, symbol in told_apart(list(rows["public"]), mode):
-        row, measured = rows[rows["public"] == public].iloc[0], means.loc[[public]]
+        row = rows[rows["public"] == public].iloc[0]
+        measured = means.loc[[public]]
         label = (titles or {}).get(public, public)
         hover = f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %"
-        marks.dots(
-            figure,
+        figure.dots(
             [row["value"]],
             [100 * float(measured["mean"].iloc[0])],
             colour,
-            size=13,
             hover=hover,
             symbol=symbol,
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",
-            error_y=marks.reach(measured, fade(colour, 0.7), thickness=1.5),
+            error_y=marks.reach(measured, fade(colour, 0.7)),
         )
     if baseline is not None:
-        figure.add_hline(
-            y=100 * baseline,
-            line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"},
-            annotation_text="no public data",
-        )
+        figure.rule(figure.ink.muted, y=100 * baseline, words="no public data")
     span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
     figure.update_xaxes(
         range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span]
@@ -324,15 +310,13 @@ def score_against_accuracy(
         f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f},"
         f" {agreement['sets']:.0f} sets"
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="Does the ranking predict accuracy?",
         caption=(
             f"{verdict}. A handful of sets proves little. Accuracy is a non-private "
             "measurement on test rows."
         ),
         alt=f"Scatter of accuracy against score for {len(rows)} public sets. {verdict}.",
-        mode=mode,
         line=90,
         showlegend=False,
     )
@@ -347,17 +331,18 @@ def public_rows(
     table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set.
     titles: of the sets.
     """
-    figure, summary, words = go.Figure(), [], dict(titles or {})
-    private, n_private = table["private"].iloc[0], int(table["n_private"].iloc[0])
+    figure = Drawing(mode=mode)
+    summary = []
+    words = dict(titles or {})
+    private = table["private"].iloc[0]
+    n_private = int(table["n_private"].iloc[0])
     means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy")
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
-        public, epsilon = rows["public"].iloc[0], float(rows["epsilon"].iloc[0])
-        colour, name = (
-            epsilon_colour(epsilon, mode),
-            f"{words.get(public, public)}, {epsilon_label(epsilon)}",
-        )
-        marks.line(
-            figure,
+        public = rows["public"].iloc[0]
+        epsilon = float(rows["epsilon"].iloc[0])
+        colour = epsilon_colour(epsilon, mode)
+        name = f"{words.get(public, public)}, {epsilon_label(epsilon)}"
+        figure.line(
             rows["n_public"],
             100 * rows["mean"],
             colour,
@@ -376,24 +361,20 @@ def public_rows(
             )
         )
         if public == private:
-            figure.add_vline(
-                x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"}
-            )
+            figure.rule(colour, x=n_private * epsilon, dash="dash")
     figure.update_xaxes(
         marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=",")
     )
     private = words.get(private, private)
-    return finish(
-        figure,
+    return figure.finish(
         title=f"PILLAR on {n_private:,} private rows of {private}",
         caption=(
             f"{seeds_phrase(means['seeds'])}. Dashes: n·ε of theory, where more public "
             "rows help no further."
         ),
         alt=f"PILLAR on {n_private:,} private rows of {private}. {'; '.join(summary)}.",
-        mode=mode,
         height=480,
-        y={"title_text": "test accuracy, %"},
+        y="test accuracy, %",
     )
 
 
@@ -450,16 +431,15 @@ def lines_of_sets(
     size: int = 6,
 ) -> go.Figure:
     """A line for each of the sets that column `by` names, with its title."""
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     names = list(dict.fromkeys(table[by]))
     for name, colour, symbol in told_apart(names, mode):
-        rows, label = table[table[by] == name], (titles or {}).get(name, name)
-        marks.line(
-            figure,
+        rows = table[table[by] == name]
+        label = (titles or {}).get(name, name)
+        figure.line(
             rows[x],
             rows[y],
             colour,
-            width=2,
             name=label,
             hover=f"{label}, {hover}",
             mode="lines+markers" if len(rows) <= 24 else "lines",
@@ -496,8 +476,7 @@ def order_over_training(
         if order_kept is None
         else f"{100 * order_kept:.0f} % of the pairs stay in the order of step 0. "
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="Does the order hold while a model learns?",
         caption=(
             f"{words}The model ends at {100 * float(last['accuracy'].iloc[0]):.0f} % of its "
@@ -507,9 +486,8 @@ def order_over_training(
             f"Distances of {table['public'].nunique()} public sets over "
             f"{int(table['step'].max())} training steps. {words}"
         ),
-        mode=mode,
         line=70,
-        x={"title_text": "step of SGD without noise"},
+        x="step of SGD without noise",
         y={"title_text": "gradient subspace distance", "range": [0, 1.02]},
     )
 
@@ -524,8 +502,7 @@ def captured_gradients(
     words = "; ".join(
         f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items()
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="How much of the private gradient public directions miss",
         caption=(
             "‖G − GUUᵀ‖/‖G‖ of the private rows' summed gradient, U from public rows or at "
@@ -535,9 +512,8 @@ def captured_gradients(
             f"Relative reconstruction errors over {int(table['step'].max()) + 1} steps; "
             f"means: {words}."
         ),
-        mode=mode,
         line=70,
-        x={"title_text": "step of AdaMix"},
+        x="step of AdaMix",
         y={"title_text": "share of the private gradient missed", "range": [0, 1.02]},
     )
 
@@ -547,16 +523,16 @@ def reconstruction_bound(
 ) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
-    ink, rows = INK[mode], table.sort_values("error")
+    ink = INK[mode]
+    rows = table.sort_values("error")
     labels = [(titles or {}).get(name, name) for name in rows["public"]]
-    figure = go.Figure()
+    figure = Drawing(mode=mode)
     for column, label, symbol, colour in (
         ("error", "measured error", "circle", ink.accent),
         ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
     ):
         hover = f"%{{y}}<br>{label}: %{{x:.3f}}"
-        marks.dots(
-            figure,
+        figure.dots(
             rows[column],
             labels,
             colour,
@@ -566,13 +542,13 @@ def reconstruction_bound(
             name=label,
             hover=hover,
         )
-    marks.names_axis(figure, labels)
-    k, loosest = int(rows["k"].iloc[0]), (rows["bound"] / rows["error"].clip(lower=1e-12)).median()
+    figure.names_axis(labels)
+    k = int(rows["k"].iloc[0])
+    loosest = (rows["bound"] / rows["error"].clip(lower=1e-12)).median()
     errors, bounds = (
         f"{rows[name].min():.2f} to {rows[name].max():.2f}" for name in ("error", "bound")
     )
-    return finish(
-        figure,
+    return figure.finish(
         title="What is lost on the public directions, and its bound",
         caption=(
             f"‖G − GVVᵀ‖₂ ≤ √2·s₁·d + s{str(k + 1).translate(_LOWERED)} with the raw distance d"
@@ -583,7 +559,6 @@ def reconstruction_bound(
             f"Measured reconstruction errors of {len(rows)} public sets, {errors}, and their"
             f" bounds, {bounds}."
         ),
-        mode=mode,
         height=200 + 40 * len(rows),
         line=90,
         x={
@@ -609,12 +584,10 @@ def _by_step(
     random = table[table["public"] == RANDOM]
     if len(random):
         words = f"{RANDOM}, step %{{x}}: %{{y:.3f}}"
-        marks.line(
-            figure,
+        figure.line(
             random["step"],
             random[value],
             INK[mode].muted,
-            width=2,
             dash="dot",
             name=RANDOM,
             hover=words,

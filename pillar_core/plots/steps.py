@@ -11,7 +11,8 @@ from plotly.subplots import make_subplots
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade, finish
+from pillar_core.plots.marks import Drawing
+from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -40,7 +41,9 @@ def training_in_steps(
         pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()
     ).max()
     scale = _REACH * reach / max(float(longest), 1e-12)
-    figure = make_subplots(cols=2, column_widths=[3, 1], horizontal_spacing=0.12)
+    figure = make_subplots(
+        figure=Drawing(mode=mode), cols=2, column_widths=[3, 1], horizontal_spacing=0.12
+    )
     side = {
         "range": [-reach, reach],
         "showgrid": False,
@@ -70,8 +73,7 @@ def training_in_steps(
     ]
     _controls(figure, INK[mode])
     ratio = float((pushes["noise"] / pushes["clean"].clip(lower=1e-12)).median())
-    return finish(
-        figure,
+    return figure.finish(
         title="Watch the noise",
         caption=(
             f"Arrows: where rows push the score of “{pushed}”, without noise and with it "
@@ -83,7 +85,6 @@ def training_in_steps(
             f"{len(heads)} steps of a private training in two directions; in the median one "
             f"the noise is {ratio:.2g} times as long as the sum of the rows."
         ),
-        mode=mode,
         height=560,
         showlegend=False,
     )
@@ -91,7 +92,8 @@ def training_in_steps(
 
 def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:
     place = {name: index for index, name in enumerate(classes)}
-    colours, symbols = categorical(len(classes), mode), class_symbols(len(classes))
+    colours = categorical(len(classes), mode)
+    symbols = class_symbols(len(classes))
     marker = {
         "size": 5,
         "opacity": 0.8,
@@ -118,7 +120,8 @@ def _moving(
     mode: Mode,
 ) -> list[object]:
     """Regions, the noise's circle and both arrows after one step."""
-    side, colours = np.linspace(-reach, reach, _GRID), categorical(heads.shape[1], mode)
+    side = np.linspace(-reach, reach, _GRID)
+    colours = categorical(heads.shape[1], mode)
     x, y = np.meshgrid(side, side)
     named = (
         np.argmax(heads[step] @ np.stack([x.ravel(), y.ravel()]), axis=0)
@@ -172,7 +175,8 @@ def _moving(
 def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
     colours = [INK[mode].text, marks.MARKED[mode]]
-    text, marker = [f"{value:.3g}" for value in values], {"color": colours}
+    text = [f"{value:.3g}" for value in values]
+    marker = {"color": colours}
     return go.Bar(
         x=("rows", "noise"),
         y=values,
@@ -184,7 +188,7 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     )
 
 
-def _controls(figure: go.Figure, ink: Ink) -> None:
+def _controls(figure: Drawing, ink: Ink) -> None:
     """Play, pause and a slider over the frames, below the picture."""
     pace = min(max(_WHOLE / len(figure.frames), _FASTEST), _SLOWEST)
     going = {"frame": {"duration": pace, "redraw": True}, "transition": {"duration": 0}}
@@ -202,16 +206,14 @@ def _controls(figure: go.Figure, ink: Ink) -> None:
         for frame in figure.frames
     ]
     place = {"y": -0.12, "yanchor": "top", "pad": {"t": 26}}
-    sides: marks.Looks = {
+
+    menu = {
+        "buttons": buttons,
         "type": "buttons",
         "direction": "left",
         "x": 0,
         "xanchor": "left",
         "showactive": False,
-    }
-    menu = {
-        "buttons": buttons,
-        **sides,
         **place,
         "font": {"color": ink.text},
         "bgcolor": ink.surface,

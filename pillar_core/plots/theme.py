@@ -187,38 +187,6 @@ def template(mode: Mode) -> go.layout.Template:
     return go.layout.Template(layout=layout, data={"bar": bars})
 
 
-def finish(
-    figure: go.Figure,
-    *,
-    title: str,
-    caption: str,
-    alt: str,
-    mode: Mode,
-    height: int = 440,
-    line: int = 112,
-    x: Json = None,
-    y: Json = None,
-    **layout: Json,
-) -> go.Figure:
-    """`figure` with the template, its title and caption drawn (exports keep them), and both texts
-    in `layout.meta`.
-
-    The caption is broken into lines of at most `line` characters; plotly does not wrap. x, y: what
-    all axes of that kind get; further keywords are plotly's, of the layout.
-    """
-    if not alt.strip() or not caption.strip():
-        raise SettingError("a figure needs a caption and an alt text.")
-    lines = textwrap.wrap(caption, line, break_on_hyphens=False)
-    heading = {"text": title, "subtitle": {"text": "<br>".join(lines)}}
-    figure.update_layout(layout).update_xaxes(x).update_yaxes(y)
-    figure.update_layout(
-        template=template(mode), height=height, title=heading, margin_t=84 + 17 * (len(lines) - 1)
-    )
-    if any(map(_FOREIGN.search, _texts(figure.to_dict()))):
-        figure = type(figure)(_inert(figure.to_dict()))
-    return figure.update_layout(meta={"alt": alt, "caption": caption})
-
-
 def narrow_copy(figure: go.Figure) -> go.Figure:
     """A copy of a finished figure for a window of about 390 pixels: words in more lines, smaller
     marks, no hints in italics, and no dragging, so that a finger scrolls the page."""
@@ -284,6 +252,12 @@ def script() -> str:
 def as_text(words: str) -> str:
     """Words in which plotly reads our own tags alone."""
     return _FOREIGN.sub("&lt;", words)
+
+
+def inert(figure: go.Figure) -> go.Figure:
+    """The figure, in which only our own tags are read as such: what names hold is text."""
+    described = figure.to_dict()
+    return go.Figure(_inert(described)) if any(map(_FOREIGN.search, _texts(described))) else figure
 
 
 def _texts(value: Json) -> Iterator[str]:
@@ -388,7 +362,8 @@ def seeds_phrase(counts: Iterable[int]) -> str:
     present = [int(count) for count in counts]
     if not present:
         return "Not measured yet"
-    low, high = min(present), max(present)
+    low = min(present)
+    high = max(present)
     if high <= 1:
         return "1 seed: no interval"
     return (

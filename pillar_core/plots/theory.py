@@ -12,6 +12,7 @@ from pillar_core.arrays import Array
 from pillar_core.numerics import superscript
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     INK,
     LOOKS,
@@ -22,7 +23,6 @@ from pillar_core.plots.theme import (
     epsilon_colour,
     epsilon_label,
     fade,
-    finish,
     method_style,
     seeds_phrase,
 )
@@ -34,7 +34,9 @@ _AXES: dict[str, str] = LOOKS["axes"]
 def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = None) -> go.Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x,
     method, form, rows."""
-    figure, ends, summary = go.Figure(), [], []
+    figure = Drawing(mode=mode)
+    ends = []
+    summary = []
     axis = str(table["axis"].iloc[0])
     finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
     for name, (style, dash) in LOOKS["rates"].items():
@@ -42,13 +44,9 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
         if rows.empty:
             continue
         colour = method_style(style).colour(mode)
-        hover, width = (
-            f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>",
-            3.4 if name == "PILLAR" else 2.2,
-        )
-        marks.line(
-            figure, rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover
-        )
+        hover = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>"
+        width = 3.4 if name == "PILLAR" else 2.2
+        figure.line(rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover)
         last = rows.iloc[-1]
         ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
         summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
@@ -59,17 +57,15 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
     )
     end_labels(figure, ends, low=low, high=high, height=360)
     if present is not None:
-        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.rule(figure.ink.muted, x=present)
     figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
-    return finish(
-        figure,
+    return figure.finish(
         title="How many private rows does each approach need?",
         caption=(
             "Rates: constants and logarithms are unknown, so only slopes and far-apart "
             "crossings mean anything."
         ),
         alt=f"Rates: {'; '.join(summary)}.",
-        mode=mode,
         height=500,
         x={"type": "log", "nticks": 8},
         y={
@@ -97,30 +93,29 @@ def mixture_errors(
     n_private, predicted, for smooth lines (default: those of `table`). floor: the best possible
     error.
     """
-    figure, summary, ends = go.Figure(), [], []
+    figure = Drawing(mode=mode)
+    summary = []
+    ends = []
     for name, (style, dash, title) in _SIDES.items():
-        rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
+        rows = table[table["projection"] == name]
+        colour = method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
-        marks.line(
-            figure,
+        figure.line(
             line["n_private"],
             100 * line["predicted"],
             colour,
-            width=2.8,
             dash=dash,
             name=f"{title}, predicted",
             hover="predicted %{y:.2f} % at %{x:,} rows",
         )
         means = over_seeds(rows, by=["n_private"], value="error")
-        marks.dots(
-            figure,
+        figure.dots(
             means["n_private"],
             100 * means["mean"],
             colour,
-            size=10,
-            edge=(1.6, INK[mode].surface),
-            error_y=marks.reach(means, colour, thickness=1.4, width=4),
+            edge=(1.6, figure.ink.surface),
+            error_y=marks.reach(means, colour),
             name=f"{title}, measured",
             hover="measured %{y:.2f} % at %{x:,} rows",
         )
@@ -137,15 +132,12 @@ def mixture_errors(
             )
         )
     if floor is not None:
-        figure.add_hline(
-            y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"}
-        )
-        marks.note(
-            figure,
+        figure.rule(figure.ink.muted, y=100 * floor)
+        figure.note(
             0,
             100 * floor,
             f"best possible: {100 * floor:.2g} %",
-            INK[mode].muted,
+            figure.ink.muted,
             xref="paper",
             xanchor="left",
             xshift=8,
@@ -156,14 +148,12 @@ def mixture_errors(
         marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=",")
     )
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
-    return finish(
-        figure,
+    return figure.finish(
         title="Measured and predicted error, with and without projection",
         caption=(
             f"Lines: closed form. Points: one noisy step that really ran, {seeds_phrase(seeds)}."
         ),
         alt=f"Error against private rows, with and without projection. {'; '.join(summary)}.",
-        mode=mode,
         height=470,
         y={"title_text": "error on new rows, %", "rangemode": "tozero", "range": [-4, 60]},
         margin_r=150,
@@ -176,7 +166,8 @@ def rows_against_dimension(
 ) -> go.Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows;
     infinite rows are left out."""
-    figure, summary = go.Figure(), []
+    figure = Drawing(mode=mode)
+    summary = []
     finite = table[table["rows"].map(math.isfinite)]
     ends = []
     for name, (style, dash, title) in _SIDES.items():
@@ -184,8 +175,7 @@ def rows_against_dimension(
         if rows.empty:
             continue
         colour = method_style(style).colour(mode)
-        marks.line(
-            figure,
+        figure.line(
             rows["d"],
             rows["rows"],
             colour,
@@ -194,7 +184,8 @@ def rows_against_dimension(
             name=title,
             hover="d = %{x:,}: %{y:,.0f} rows",
         )
-        first, last = float(rows["rows"].iloc[0]), float(rows["rows"].iloc[-1])
+        first = float(rows["rows"].iloc[0])
+        last = float(rows["rows"].iloc[-1])
         ends.append((float(rows["d"].iloc[-1]), math.log10(last), title, colour))
         summary.append(
             f"{title}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at"
@@ -209,21 +200,19 @@ def rows_against_dimension(
             height=290,
         )
     if present is not None:
-        figure.add_vline(x=present, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.rule(figure.ink.muted, x=present)
     figure.update_xaxes(
         marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d")
     )
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
-    return finish(
-        figure,
+    return figure.finish(
         title="How do the rows needed grow with the dimension?",
         caption=(
             "Closed form. Projected, the dimension drops out: O(1). Without, rows grow like "
             "√d, and like d once noise rules a row's length."
         ),
         alt=f"Rows needed against dimension. {'; '.join(summary)}.",
-        mode=mode,
         margin_r=150,
         showlegend=False,
     )
@@ -234,47 +223,40 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
     """
-    figure, ends, summary = go.Figure(), [], []
+    figure = Drawing(mode=mode)
+    ends = []
+    summary = []
     means = over_seeds(table, by=["epsilon", "n_private"], value="error")
     for epsilon in sorted(means["epsilon"].unique()):
-        rows, colour = (
-            means[means["epsilon"] == epsilon],
-            epsilon_colour(float(epsilon), mode),
-        )
+        rows = means[means["epsilon"] == epsilon]
+        colour = epsilon_colour(float(epsilon), mode)
         band = rows.dropna(subset=["low", "high"])
-        marks.band(
-            figure, band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14
-        )
-        label, keywords = (
-            epsilon_label(float(epsilon)),
-            marks.Looks(mode="lines+markers", marker={"size": 7}),
-        )
+        figure.band(band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
+        label = epsilon_label(float(epsilon))
+
         hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
-        marks.line(
-            figure,
+        figure.line(
             rows["n_private"],
             100 * rows["mean"],
             colour,
-            width=2.6,
             hover=hover,
-            **keywords,
+            mode="lines+markers",
+            marker={"size": 7},
         )
         first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))
         ends.append((float(rows["n_private"].iloc[0]), first, label, colour))
         summary.append(f"{label}: {first:.1f} to {last:.2g} percent")
     for x, y, text, colour in ends:
-        marks.note(
-            figure, math.log10(x), y, text, colour, size=14, weight=600, xanchor="right", xshift=-12
+        figure.note(
+            math.log10(x), y, text, colour, size=14, weight=600, xanchor="right", xshift=-12
         )
     counts = sorted(set(table["n_private"]))
     figure.update_xaxes(marks.log_axis(counts, "labelled private rows (log scale)", form=","))
     figure.update_xaxes(range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08])
-    return finish(
-        figure,
+    return figure.finish(
         title="How many labelled rows does the private choice need?",
         caption=f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}.",
         alt=f"Expected error against labelled rows. {'; '.join(summary)}.",
-        mode=mode,
         y={"title_text": "expected error, %", "rangemode": "tozero"},
         showlegend=False,
     )
@@ -301,25 +283,24 @@ def component_graph(
     edges are drawn.
     """
     labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
-    ink, figure = INK[mode], go.Figure()
+    ink = INK[mode]
+    figure = Drawing(mode=mode)
     component_of = np.asarray(labels)
-    left, right = (
-        circle(k, centre=(0.0, 0.0), radius=1.0),
-        circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0),
-    )
+    left = circle(k, centre=(0.0, 0.0), radius=1.0)
+    right = circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
     places = np.concatenate([left, right])
     drawn = edges[:: max(1, -(-len(edges) // _MOST_EDGES))]
     lines = np.full((3 * len(drawn), 2), np.nan)
     lines[0::3], lines[1::3] = places[drawn[:, 0]], places[drawn[:, 1]]
-    marks.line(
-        figure,
+    figure.line(
         lines[:, 0],
         lines[:, 1],
         fade(ink.muted, 0.16 if len(drawn) > 400 else 0.32),
         width=1,
     )
     count = int(component_of.max()) + 1
-    colours, symbols = categorical(max(count, 1), mode), class_symbols(max(count, 1))
+    colours = categorical(max(count, 1), mode)
+    symbols = class_symbols(max(count, 1))
     for component in range(count):
         rows = np.flatnonzero(component_of == component)
         is_named = component < _MOST_NAMED
@@ -328,12 +309,10 @@ def component_graph(
             if is_named
             else (ink.muted, "circle-open")
         )
-        marks.dots(
-            figure,
+        figure.dots(
             places[rows, 0],
             places[rows, 1],
             colour,
-            size=11,
             symbol=symbol,
             edge=(1.4, ink.surface if is_named else ink.muted),
             hover="%{text}",
@@ -343,12 +322,11 @@ def component_graph(
         (0.0, f"in the disjunction: {k}"),
         (2.7, f"not in it: {len(component_of) - k}"),
     ):
-        marks.note(figure, x, -1.32, text, ink.muted, size=14)
+        figure.note(x, -1.32, text, ink.muted, size=14)
     first_sizes = ", ".join(map(str, np.bincount(component_of)[:8])) + (" …" if count > 8 else "")
     plural = "s" if count != 1 else ""
     apart = f" Still apart: {count - 2} too many." if count > 2 else ""
-    return finish(
-        figure,
+    return figure.finish(
         title=f"{count} component{plural}: {count} bit{plural} left to learn in private",
         caption=(
             f"{n_unlabelled:,} unlabelled rows, {len(edges):,} edges; one draw."
@@ -357,7 +335,6 @@ def component_graph(
         alt=(
             f"Graph of {len(component_of)} variables in {count} components of sizes {first_sizes}."
         ),
-        mode=mode,
         x={"visible": False, "range": [-1.35, 4.05]},
         y={"visible": False, "range": [-1.5, 1.25], "scaleanchor": "x"},
         showlegend=False,

@@ -20,14 +20,13 @@ from processes import started
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = Path(os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"))
 CHROMIUM_OPTIONS = [
-    *(
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-    ),
-    *("--no-first-run", "--disable-quic"),
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
     (  # a visit is too short for compiling to pay
         "--js-flags=--no-opt,--no-maglev,--no-enable-lazy-source-positions"
     ),

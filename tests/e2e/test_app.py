@@ -177,14 +177,13 @@ def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_
 
 
 WITH_FIGURES = (
-    *(
-        "",
-        "?v=2&controls=home-epsilon:1",
-        "curves",
-        "curves?v=2&view=epsilon",
-        "curves?v=2&data=pneumonia_mnist&view=classes",
-    ),
-    *("learners", "why?v=2&controls=geometry-view:margins"),
+    "",
+    "?v=2&controls=home-epsilon:1",
+    "curves",
+    "curves?v=2&view=epsilon",
+    "curves?v=2&data=pneumonia_mnist&view=classes",
+    "learners",
+    "why?v=2&controls=geometry-view:margins",
 )
 COLLIDING = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) => {
   const words = [...plot.querySelectorAll("svg text")].filter((text) => text.textContent.trim() && text.getClientRects().length);

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_cache
 from streamlit.testing.v1 import AppTest, local_script_runner
@@ -148,6 +149,18 @@ def computed_once():
             patch.setattr(owner, name, once(getattr(owner, name), content))
         patch.setattr(shipped, "unpack_features", functools.lru_cache(3)(shipped.unpack_features))
         yield
+
+
+@pytest.fixture
+def handed(monkeypatch):
+    """What a page offers to download, by key: the bytes, or what makes them."""
+    files = {}
+
+    def offer(*_, data=None, key="", **__):
+        files[key] = data
+
+    monkeypatch.setattr(st, "download_button", offer)
+    return files
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from page_reading import REPOSITORY, metric, offered
+from page_reading import REPOSITORY, labelled, metric, offered
 from pillar_core.jobs.kind import kind_of, payload_of
 from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.studies.compare.view import COMPARE_VIEWS
@@ -90,7 +90,7 @@ def test_surfaces_of_a_score(start):
 def test_surfaces_of_a_page(start):
     app = start("sizes")
     before = metric(app, "private rows")
-    next(item for item in app.select_slider if item.label.startswith("Shown")).set_value(50).run()
+    labelled(app, "select_slider", "Shown").set_value(50).run()
     assert metric(app, "private rows") != before
     assert "sizes-share:50" in str(app.query_params)
     assert "Sizes" in [link.proto.label for link in app.get("page_link")]

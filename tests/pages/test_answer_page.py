@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
@@ -176,15 +175,9 @@ def test_screening_is_a_look(start):
     assert Account("scipy_docs").sight == RANKED_IN_SIGHT
 
 
-def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
+def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, handed):
     """Public data, then Answer: the file said that test accuracy was in sight, and the ranking's ε was
     in no number."""
-    handed = []
-    monkeypatch.setattr(
-        st,
-        "download_button",
-        lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None,
-    )
     rows = np.random.default_rng(0).standard_normal((500, 6)).astype(np.float32)
     sets = [
         pc.features(part + shift, (part[:, 0] > 0).astype(int))
@@ -206,11 +199,9 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, mo
     assert "You paid ε ≤ 0.3 on Public data" in words(app).replace("*", "")
     press(app, "answer-train")
     assert "Rankings that you paid for on Public data come on top: ε = 0.3" in words(app, "info")
-    with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
-        said, card = (
-            archive.read("statement.txt").decode(),
-            json.loads(archive.read("model.json"))["guarantee"],
-        )
+    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
+        said = archive.read("statement.txt").decode()
+        card = json.loads(archive.read("model.json"))["guarantee"]
     assert "in sight" not in said
     assert "private ranking of public sets" in said
     assert (card["covers_choice"], card["chosen_in_sight"]) == (True, False)
@@ -226,10 +217,8 @@ def test_a_candidate_that_holds_private_rows_is_named(start):
         pc.data.features(rows[:n], labels[:n], rows[n // 2 : n], labels[n // 2 : n])
         for n in (200, 100)
     )
-    private, half = (
-        uploads.keep(whole, title="all of 2024"),
-        uploads.keep(part, title="a first half"),
-    )
+    private = uploads.keep(whole, title="all of 2024")
+    half = uploads.keep(part, title="a first half")
     assert not start("answer", data=private).error, (
         "a set with test rows, as private ones have, is weighed once somebody names it"
     )
@@ -282,7 +271,8 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The table, caption and line of each figure of expected accuracy, by its title, as drawn
     last."""
-    figures, draw = dict[str, Any](), reply.plots.expected
+    figures = dict[str, Any]()
+    draw = reply.plots.expected
 
     def spy(table, *, title, **named):
         figures[title] = (table, named)
@@ -302,10 +292,8 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
 ):
     """A set that was stated to be alike fell from 82 to 80, and "no public rows" rose from 75 to
     77, under one caption."""
-    figures, rows = (
-        drawn(monkeypatch),
-        np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32),
-    )
+    figures = drawn(monkeypatch)
+    rows = np.random.default_rng(0).standard_normal((600, 6)).astype(np.float32)
     labels = (rows[:, 0] + 0.8 * rows[:, 1] * rows[:, 2] > 0).astype(int)
     private = uploads.keep(
         pc.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine"
@@ -325,8 +313,11 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
             [sets[name] for name in stated]
         ).run()
         assert not app.error
-        by_learner, by_set = figures["By learner"][0], figures["By public set"][0]
-        first, line, said = by_learner.iloc[0], figures["By learner"][1]["level"], headline(app)
+        by_learner = figures["By learner"][0]
+        by_set = figures["By public set"][0]
+        first = by_learner.iloc[0]
+        line = figures["By learner"][1]["level"]
+        said = headline(app)
         assert f"{100 * first['mean']:.0f} (" in said
         assert first["name"] in said
         assert (by_set.iloc[0]["name"] in said) == bool(stated)
@@ -382,11 +373,7 @@ def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
         )
 
 
-def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start, monkeypatch):
-    handed = {}
-    monkeypatch.setattr(
-        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
-    )
+def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start, handed):
     app = start("answer", data="breast_cancer", epsilon="1")
     fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
     assert "no exact figure of them is shown" in words(app, "info")
@@ -412,11 +399,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert "no exact figure of them is shown" in " ".join(item.value for item in again.info)
 
 
-def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
-    handed = {}
-    monkeypatch.setattr(
-        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
-    )
+def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):
     cancer = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1).features
     persons = Persons(np.arange(len(cancer.x_train)) // 2, 2)
     name = uploads.keep(dataclasses.replace(cancer, persons=persons), title="Visits")
@@ -440,12 +423,8 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, monkeypatch):
     assert "Training and tests together: ε ≤ 1 at δ = 10⁻⁵, the larger of the two" in said
 
 
-def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start, monkeypatch):
+def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start, handed):
     """Each click trained anew, so whoever downloaded twice spent twice, and no page said so."""
-    handed = {}
-    monkeypatch.setattr(
-        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
-    )
     app = start("answer", data="breast_cancer", epsilon="1")
     assert "model-file" not in handed
     press(app, "answer-train")
@@ -566,14 +545,10 @@ PRESSED = [
 
 @pytest.mark.parametrize(("page", "key", "at"), PRESSED)
 def test_another_press_during_a_training_loses_neither_model_nor_press(
-    start, monkeypatch, page, key, at
+    start, handed, monkeypatch, page, key, at
 ):
     """The receipt stayed, and the model for which ε was spent was gone; just before the receipt
     nothing happened at all."""
-    handed = {}
-    monkeypatch.setattr(
-        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
-    )
     app = start(page, data="breast_cancer", epsilon="1")
     app.session_state["release-panel"] = True
     app.run()

@@ -94,11 +94,9 @@ def test_items_of_an_installed_package_are_offered_where_their_kind_is(start, si
 def hurry(app: AppTest, kind: str, key: str, *values: Any) -> Iterator[dict[str, str]]:
     """Moves a control once for each value, before the browser draws the answer to any; the link
     after each."""
-    shown, address, item = (
-        app._tree.get_widget_states(),
-        dict(app.query_params),
-        widget(app, kind, key),
-    )
+    shown = app._tree.get_widget_states()
+    address = dict(app.query_params)
+    item = widget(app, kind, key)
     for value in values:
         moved = get_widget_state(item.set_value(value))
         shown = WidgetStates(

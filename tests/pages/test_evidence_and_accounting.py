@@ -5,11 +5,10 @@ import html
 from collections.abc import Iterable
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import metric, press, unexplained, words
+from page_reading import metric, press, table, unexplained, words
 from pages.parts.audit.attacks import ceiling_of
 from pages.parts.count import noisy_steps
 from pillar_core.auditing import Fault
@@ -79,13 +78,7 @@ def test_one_sentence_sums_the_evidence_up_on_every_view_and_a_fault_is_caught_a
     assert (fast, exact) == (200, 100)
 
 
-def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sentence(
-    start, monkeypatch
-):
-    handed = {}
-    monkeypatch.setattr(
-        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
-    )
+def test_a_trained_model_has_a_page_for_a_data_protection_officer_with_the_sentence(start, handed):
     start("audit", data="breast_cancer", epsilon="1")
     assert "model-evidence" not in handed
     start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
@@ -127,7 +120,7 @@ def test_the_page_gives_the_librarys_epsilon_and_offers_bounds_alone_slow_ones_w
     assert not any("not a bound" in title for title in offered)
     assert "not a bound" in pc.ACCOUNTANTS["gdp"].title
     press(app, "slow")
-    shown = next(item.value for item in app.dataframe if "why" in item.value)
+    shown = table(app, "why")
     assert {"prv", "pld"} <= set(shown["name"])
     # Bounds of the same run by three codes: none below our certified lower end.
     bounds = shown[shown["is_bound"]]
@@ -156,9 +149,7 @@ def test_the_sidebars_run_has_the_same_numbers_on_every_page(start):
     accuracy, k, epsilon = (
         metric(explore, label) for label in ("Test accuracy", "Directions", "ε, upper bound")
     )
-    solved = next(item.value for item in explore.dataframe if "setting" in item.value).set_index(
-        "setting"
-    )["value"]
+    solved = table(explore, "setting").set_index("setting")["value"]
     assert (solved["k"], f"{float(solved['noise_multiplier']):.4g}") == (
         k,
         metric(count, "Noise multiplier σ"),
@@ -172,11 +163,9 @@ def test_the_sidebars_run_has_the_same_numbers_on_every_page(start):
     for app in (explore, count, audit, why, compare):
         assert f"Auto k ({k})" in [item.label for item in app.sidebar.toggle]
         assert right in str([item.proto for item in app.sidebar.get("html")])
-    of_learners = next(item.value for item in compare.dataframe if "accuracy" in item.value).query(
-        "epsilon == 0.3"
-    )
+    of_learners = table(compare, "accuracy").query("epsilon == 0.3")
     assert [f"{value:.1f} %" for value in of_learners["accuracy"]] == [accuracy]
-    of_runs = next(item.value for item in runs.dataframe if "epsilon_upper" in item.value)
+    of_runs = table(runs, "epsilon_upper")
     assert [(f"{row.mean:.1f} %", row.k, row.epsilon_upper) for row in of_runs.itertuples()] == [
         (accuracy, k, epsilon)
     ]

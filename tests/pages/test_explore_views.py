@@ -11,10 +11,9 @@ import zipfile
 
 import numpy as np
 import pytest
-import streamlit as st
 
 import pillar_core as pc
-from page_reading import metric, press, words
+from page_reading import labelled, metric, press, words
 from pages.frame import settings as codec
 from pillar_core.backbones import open_clip_towers
 from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
@@ -23,13 +22,7 @@ from pillar_core.studies.tuning import Choosing
 
 
 @pytest.mark.parametrize("choosing", Choosing)
-def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(start, monkeypatch, choosing):
-    handed = []
-    monkeypatch.setattr(
-        st,
-        "download_button",
-        lambda *_, data=None, key="", **__: handed.append(data) if key == "model-file" else None,
-    )
+def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(start, handed, choosing):
     app = start("curves", k="10", controls=f"tuning:{choosing}")
     is_unpaid = choosing is Choosing.PAPERS
     if choosing is not Choosing.RULES:
@@ -54,7 +47,7 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(start, mon
         return
     press(app, "release")
     assert IN_SIGHT in words(app)
-    with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
+    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
         card = json.loads(archive.read("model.json"))
     promised = card["guarantee"]
     assert (
@@ -86,9 +79,7 @@ def test_rules_are_the_default_and_the_unpaid_way_keeps_the_relation(start):
     other = start("curves", k="10", controls="tuning:nothing")
     assert metric(other, "Test accuracy") == plain
     app = start("curves", k="10", controls="tuning:papers", relation="replace_one")
-    assert "Adjacency: one row replaced." in next(
-        item.help for item in app.metric if item.label.startswith("ε")
-    )
+    assert "Adjacency: one row replaced." in labelled(app, "metric", "ε").help
 
 
 @pytest.mark.parametrize(

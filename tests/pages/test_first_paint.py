@@ -54,7 +54,9 @@ def test_what_ships_says_what_the_rows_say_and_holds_the_run_that_explore_opens_
     start("start")
     shipped = core.find(settings)
     assert shipped is not None
-    facts, largest, rows = core.facts(settings), core.largest_k(settings), core.n_test(settings)
+    facts = core.facts(settings)
+    largest = core.largest_k(settings)
+    rows = core.n_test(settings)
     whole = sweep.read_or_run(core.spec(settings), core.split(settings))
     assert dataclasses.replace(whole.facts, extra={}) == facts
     assert core.largest_k(settings) == largest

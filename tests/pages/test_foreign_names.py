@@ -15,22 +15,16 @@ from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset
 
 FOREIGN = (
-    *(
-        "onnx:/etc/passwd?mean=0",
-        "open_clip:hf-hub:x/y",
-        "open_clip:local-dir:/etc",
-        "open_clip:ViT-B-32?weights=/etc/passwd",
-    ),
-    *(
-        "timm:hf-hub:x/y",
-        "timm:resnet18?checkpoint_path=/etc/passwd",
-        "timm:resnet18?pretrained_cfg_overlay=x",
-    ),
-    *(
-        "timm:resnet18?cache_dir=/tmp",
-        "timm:resnet18?weights=/etc/passwd",
-        "resnet50:dino?weights=/etc/passwd",
-    ),
+    "onnx:/etc/passwd?mean=0",
+    "open_clip:hf-hub:x/y",
+    "open_clip:local-dir:/etc",
+    "open_clip:ViT-B-32?weights=/etc/passwd",
+    "timm:hf-hub:x/y",
+    "timm:resnet18?checkpoint_path=/etc/passwd",
+    "timm:resnet18?pretrained_cfg_overlay=x",
+    "timm:resnet18?cache_dir=/tmp",
+    "timm:resnet18?weights=/etc/passwd",
+    "resnet50:dino?weights=/etc/passwd",
 )
 PLAIN = (
     "raw_pixels",

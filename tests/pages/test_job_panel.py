@@ -28,7 +28,8 @@ def page_of_one_result() -> None:
 
 
 def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypatch):
-    clock, late = time.time, 0.0
+    clock = time.time
+    late = 0.0
     monkeypatch.setattr(time, "time", lambda: clock() + late)
 
     def ended_long_before_the_panel(_):

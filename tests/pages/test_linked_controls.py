@@ -97,17 +97,15 @@ PLACES = {
 }
 """Links that between them show every control of a page, where it takes more than the page alone."""
 KINDS = (
-    *(
-        "button_group",
-        "selectbox",
-        "multiselect",
-        "select_slider",
-        "slider",
-        "number_input",
-        "toggle",
-        "text_input",
-        "text_area",
-    ),
+    "button_group",
+    "selectbox",
+    "multiselect",
+    "select_slider",
+    "slider",
+    "number_input",
+    "toggle",
+    "text_input",
+    "text_area",
     "radio",
 )
 

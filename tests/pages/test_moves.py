@@ -36,7 +36,8 @@ def test_what_the_server_imports_is_no_garbage_to_look_through():
 
 
 def test_starts_table_is_read_before_the_first_visitor_asks(start, monkeypatch):
-    read, table = list[Any](), starter.hero_table
+    read = list[Any]()
+    table = starter.hero_table
     monkeypatch.setattr(starter, "hero_table", lambda: read.append(1) or table())
     warming._first_results()
     assert len(read) == 1

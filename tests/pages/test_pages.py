@@ -18,6 +18,7 @@ from page_reading import (
     REPOSITORY,
     choose,
     fill,
+    labelled,
     linked,
     metric,
     press,
@@ -115,10 +116,7 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
         if k == 20:
             assert codec.unpin(linked(app)["a"]) == Settings(data="digits", k=5, epsilon=1.0)
             assert "k 5 → 20" in words(app)
-            assert (
-                "points against A"
-                in next(item for item in app.metric if item.label.startswith("Test accuracy")).delta
-            )
+            assert "points against A" in labelled(app, "metric", "Test accuracy").delta
         press(app, "pin")
     assert [pinned.k for pinned in pinned_in(app).values()] == [5, 20, 40]
     assert app.button(key="pin").label == "Pin C anew"
@@ -164,11 +162,9 @@ def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_n
     start, monkeypatch
 ):
     app = start("curves", epsilon="0.5", k="7", seed="3", delta="1e-6")
-    before, calls, pages = (
-        metric(app, "Test accuracy"),
-        counted(monkeypatch),
-        navigation._targets.cache_info().misses,
-    )
+    before = metric(app, "Test accuracy")
+    calls = counted(monkeypatch)
+    pages = navigation._targets.cache_info().misses
     for k in (10, 15):  # one of them no point of the curves, which a run would add to
         fill(app, "select_slider", "control.k", k)
         assert metric(app, "Directions") == str(k)
@@ -283,7 +279,8 @@ def test_a_job_shows_where_it_stands(start, monkeypatch):
     from pillar_core import jobs
     from pillar_core.jobs.state import JobStatus
 
-    app, now = start("curves"), time.time()
+    app = start("curves")
+    now = time.time()
     first = {"kind": "sweep", "grid": grid.grids_of(Settings(data="digits"))[0]}
     for state, shown in STATES.items():
         status = JobStatus(
@@ -323,7 +320,8 @@ def test_the_run_button_hands_over_its_grids(start, monkeypatch):
     press(app, "job-run")
     assert [spec["kind"] for spec in handed] == ["sweep"] * 4
     counts = [len(sweep.specs_of(spec["grid"])) for spec in handed]
-    ks, budgets = len(handed[0]["grid"]["k"]), len(starter.HERO_EPSILONS)
+    ks = len(handed[0]["grid"]["k"])
+    budgets = len(starter.HERO_EPSILONS)
     assert counts == [ks * budgets * 2, budgets * 2, (ks + 1) * 2, 2]
 
 

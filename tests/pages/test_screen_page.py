@@ -3,7 +3,7 @@ restores it, every view draws."""
 
 import pytest
 
-from page_reading import choose, fill, metric, press, unexplained, words
+from page_reading import choose, fill, labelled, metric, press, table, unexplained, words
 from pages.parts.public_data.question import EPSILON, SCORE, Choice
 from pages.parts.public_data.ranking import VIEWS
 from pages.parts.public_data.sets import USUAL
@@ -16,11 +16,11 @@ QUICK = "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_digits,drawn_letter
 
 
 def candidates(app) -> list[str]:
-    return next(item.value for item in app.button_group if item.label == "Candidates")
+    return labelled(app, "button_group", "Candidates").value
 
 
 def private(app) -> str:
-    return next(item.value for item in app.selectbox if item.label == "Private set")
+    return labelled(app, "selectbox", "Private set").value
 
 
 def test_the_first_answer_takes_no_image_through_the_network(monkeypatch):
@@ -91,16 +91,14 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start):
     )
     # Private rows as a candidate would be read without noise, and a count of shared rows is a
     # membership test.
-    assert "Its own other half" not in next(
-        item.options for item in app.button_group if item.label == "Candidates"
-    )
+    assert "Its own other half" not in labelled(app, "button_group", "Candidates").options
     for unsaid in ("are private rows", "may do as well", "Nothing stands out"):
         assert unsaid not in words(app)
     app.session_state["screen-trim"] = True
     app.run()
     assert "for one row added or removed" in words(app)
-    button = next(item for item in app.button if "kept rows as public data" in item.label)
-    taken = next(item.value for item in app.dataframe if "Kept" in item.value)
+    button = labelled(app, "button", "kept rows as public data")
+    taken = table(app, "Kept")
     assert set(taken["Set"]).isdisjoint({"A part of the private set", "Its own other half"})
     assert 0.09 < (taken["Kept"] / 100 * taken["Rows"]).sum() / taken["Rows"].sum() < 0.11
     button.click().run()
@@ -108,15 +106,11 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start):
     assert f"{kept.n_train:,} kept rows" in button.label
     assert kept.shape == (28, 28)
     assert app.session_state["set.public"] == kept.name
-    assert next(item.value for item in app.dataframe if "Kept" in item.value).equals(
-        taken
-    )  # it did not join the pool unasked
-    slider = next(item for item in app.select_slider if item.label == "Spend ε on the choice")
+    assert table(app, "Kept").equals(taken)  # it did not join the pool unasked
+    slider = labelled(app, "select_slider", "Spend ε on the choice")
     slider.set_value("no").run()
     assert metric(app, "Privacy spent") == "not private"
-    assert "Its own other half" in next(
-        item.options for item in app.button_group if item.label == "Candidates"
-    )
+    assert "Its own other half" in labelled(app, "button_group", "Candidates").options
     app.switch_page("pages/count.py").run()
     fill(app, "selectbox", "control.data", "fashion_mnist")
     app.switch_page("pages/public_data.py").run()
@@ -150,9 +144,7 @@ def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assum
         "upload",
         [("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")],
     )
-    next(
-        item for item in app.selectbox if item.label.startswith("Which column is the label")
-    ).set_value("state").run()
+    labelled(app, "selectbox", "Which column is the label").set_value("state").run()
     choose(app, "upload-public", 1)
     for column, said in (("age", "0, 100"), ("sex", "f, m")):
         fill(app, "text_input", f"upload-declared-{column}", said)

@@ -110,7 +110,9 @@ def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor, mon
     seconds = threading.local()
     monkeypatch.setattr(shares, "CORES", 1)
     monkeypatch.setattr(shares.time, "thread_time", lambda: getattr(seconds, "now", 0.0))
-    inside, at_once, refused = [0], set[int](), list[str]()
+    inside = [0]
+    at_once = set[int]()
+    refused = list[str]()
 
     def tab():
         try:
@@ -138,7 +140,8 @@ def test_as_many_compute_at_a_time_as_there_are_slots_and_each_pays(visitor, mon
 @contextlib.contextmanager
 def one_computes() -> Iterator[None]:
     """Meanwhile another thread has the one turn, and keeps it until the block ends."""
-    begun, ended = threading.Event(), threading.Event()
+    begun = threading.Event()
+    ended = threading.Event()
 
     def compute() -> None:
         with shares.turn():
@@ -248,11 +251,9 @@ def test_a_run_of_a_page_that_ends_at_any_call_of_streamlit_gives_back_all_that_
     """Each visit ends at a place of the code that asked Streamlit something while the visit had a
     turn, and at which none ended before."""
     places = set()
-    looks, has_turn, handle = (
-        [0],
-        shares._has_turn,
-        ScriptRunner._maybe_handle_execution_control_request,
-    )
+    looks = [0]
+    has_turn = shares._has_turn
+    handle = ScriptRunner._maybe_handle_execution_control_request
 
     def look(run, seconds):
         looks[0] += 1
@@ -421,7 +422,8 @@ def test_visitors_are_offered_no_set_in_files(public, start, monkeypatch, page, 
     """Answer, Public data and Rows listed what lies in the operator's data folder, and Answer trained
     with it."""
     monkeypatch.setattr(DatasetCard, "is_here", lambda *_: True)
-    read, load = [], DatasetCard.load
+    read = []
+    load = DatasetCard.load
     monkeypatch.setattr(
         DatasetCard,
         "load",
@@ -466,7 +468,8 @@ LINKS = [
             "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise",
         )
     ),
-    *(("answer", {}), ("lessons", {"lesson": "3"})),
+    ("answer", {}),
+    ("lessons", {"lesson": "3"}),
 ]
 
 
@@ -520,7 +523,9 @@ def test_what_is_off_or_not_offered_to_visitors_is_not_there(public, start):
 
 def test_what_is_forgotten_while_it_is_made_is_made_anew():
     name = uploads.PREFIX + "0" * 32
-    begun, told, calls = threading.Event(), threading.Event(), []
+    begun = threading.Event()
+    told = threading.Event()
+    calls = []
 
     @memory.cache(max_entries=4, show_spinner=False)
     def read(name):

@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 import pillar_core as pc
-from page_reading import fill, linked, press, words
+from page_reading import fill, labelled, linked, press, words
 from pillar_core.data import uploads
 from tickets import BILLING, FOREIGN, HARDWARE
 
@@ -40,22 +39,14 @@ def tickets(n: int = 900) -> bytes:
     return out.getvalue()
 
 
-def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
-    start, monkeypatch, tmp_path
-):
-    handed = {}
-    monkeypatch.setattr(
-        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
-    )
+def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, handed, tmp_path):
     app = start("rows", method="pillar", epsilon="0.1", k="8", view="classes")
     fill(app, "file_uploader", "upload", [("tickets.csv", tickets(), "text/csv")])
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     files = [(name, "\n".join(texts).encode(), "text/plain") for name, (texts, _) in lines.items()]
     fill(app, "file_uploader", "upload-candidates", files)
-    next(
-        item for item in app.selectbox if item.label.startswith("Which column is the label")
-    ).set_value("queue").run()
-    assert next(item for item in app.selectbox if "holds texts" in item.label).value == "message"
+    labelled(app, "selectbox", "Which column is the label").set_value("queue").run()
+    assert labelled(app, "selectbox", "holds texts").value == "message"
     press(app, "upload-leave-out")  # the public files hold no id
     assert [item.value for item in app.multiselect if item.label == "Columns to leave out"] == [
         ["id"]
@@ -135,10 +126,8 @@ def test_a_column_that_does_not_look_like_texts_may_hold_them(start):
         "upload-candidates",
         [("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")],
     )
-    next(
-        item for item in app.selectbox if item.label.startswith("Which column is the label")
-    ).set_value("queue").run()
-    box = next(item for item in app.selectbox if "holds texts" in item.label)
+    labelled(app, "selectbox", "Which column is the label").set_value("queue").run()
+    box = labelled(app, "selectbox", "holds texts")
     assert box.value is None
     box.set_value("message").run()
     assert "80 texts are mostly figures, emoji" in words(app)

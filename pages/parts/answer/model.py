@@ -11,8 +11,8 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, local, plain, receipts, theme
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame import badges, core, failures, local, plain, receipts
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import question
 from pillar_core import mode, plots
@@ -46,7 +46,8 @@ def offer_free(settings: Settings, advice: Advice) -> None:
         else "and no private row is read by"
     )
     st.markdown(f"The advice cost nothing{':' * bool(epsilon)} {spends} {learner.title}.")
-    spec, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
+    spec = dataclasses.replace(core.spec(settings), seed=None)
+    split = core.split(settings)
 
     def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
         return advice.expected.state(run_spec(spec, split)), split, {}
@@ -275,7 +276,9 @@ def threshold_panel(settings: Settings) -> None:
     you look at them."""
     if (model := receipts.latest_model(settings)) is None or model[1].features.n_classes != 2:
         return
-    classifier, split, features = model[0].classifier, model[1], model[1].features
+    classifier = model[0].classifier
+    split = model[1]
+    features = model[1].features
     is_seen = (
         features.y_test is not None
         and bool(local.value(LOOK, False))
@@ -350,10 +353,8 @@ def _results(
 ) -> None:
     """What tests of this model said, whether it is what was expected, and its file with them in the
     statement."""
-    model, tests = (
-        private_tests.model_of(record.classifier) if record.classifier else "",
-        _tests(settings),
-    )
+    model = private_tests.model_of(record.classifier) if record.classifier else ""
+    tests = _tests(settings)
     for place, test in enumerate(reversed([test for test in tests if test.model == model])):
         value = (
             f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})"
@@ -372,10 +373,8 @@ def _results(
             st.caption(plain.text(test.rare))
         if test.metric == "auc":
             table = roc(test)
-            show_figure(
-                private_roc(table, mode=theme.mode()),
-                table,
-                FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]),
+            draw_figure(
+                private_roc, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE])
             )
     if (named := receipts.with_tests(settings, record)) is None:
         return

@@ -77,10 +77,8 @@ def candidates(settings: Settings) -> list[str]:
 def stated_similar(settings: Settings, names: list[str]) -> list[str]:
     """Those of the sets from elsewhere that the user states to be like the private rows; a share
     that was drawn from these is."""
-    foreign, part = (
-        [name for name in names if name != PART],
-        brought.PART_OF.format(_NUMBER.sub("", title(settings.data))),
-    )
+    foreign = [name for name in names if name != PART]
+    part = brought.PART_OF.format(_NUMBER.sub("", title(settings.data)))
     drawn = [name for name in foreign if _NUMBER.sub("", title(name)) == part]
     return (
         local.choices(
@@ -127,7 +125,8 @@ def advice(
 ) -> Advice:
     """The advice about these candidates. The sidebar follows the public set that it names, or that
     private rows chose among them."""
-    answer, choice = _advice(settings, names, similar, target), receipts.last_choice(settings)
+    answer = _advice(settings, names, similar, target)
+    choice = receipts.last_choice(settings)
     chosen = choice["settings"]["public"] if choice else ""
     public = chosen if chosen in (NONE, *names) else _public_setting(answer, settings, names)
     if public != settings.public:

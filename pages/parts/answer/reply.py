@@ -18,9 +18,8 @@ from pages.frame import (
     navigation,
     plain,
     receipts,
-    theme,
 )
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import model, question
 from pages.parts.curves import panels
@@ -78,7 +77,8 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
     """By learner, by public set, by budget."""
-    public, measure = advice.expected.public, _MEASURES[advice.metric]
+    public = advice.expected.public
+    measure = _MEASURES[advice.metric]
     learners = [
         (pc.METHODS[each.method].title, each.middle, *each.accuracy)
         for each in advice.predictions
@@ -128,11 +128,14 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
     ):
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         with column:
-            figure = plots.expected(
-                table, title=title, chosen=chosen, caption=caption, level=line, mode=theme.mode()
-            )
-            show_figure(
-                figure, table, FigureInfo(f"answer_{name}", settings, [badges.PUBLIC], sets=names)
+            draw_figure(
+                plots.expected,
+                table,
+                FigureInfo(f"answer_{name}", settings, [badges.PUBLIC], sets=names),
+                title=title,
+                chosen=chosen,
+                caption=caption,
+                level=line,
             )
 
 

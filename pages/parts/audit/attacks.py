@@ -9,8 +9,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, local, memory, navigation, odds, plain, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame import badges, core, local, memory, navigation, odds, plain, words
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
 from pages.parts.curves import result
 from pillar_core import accounting, plots
@@ -26,8 +26,21 @@ from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.one_run import Individuals
 from pillar_core.studies.evidence.reconstruction import Reconstruction
 from pillar_core.studies.evidence.score_leak import ScoreLeak
-from pillar_core.types import Dataset, Form, RunRecord
+from pillar_core.types import Dataset, RunRecord
 
+_RATES = {
+    "false_positive_rate": st.column_config.NumberColumn("false alarms, %", format="%.2f"),
+    "true_positive_rate": st.column_config.NumberColumn("members found, %", format="%.2f"),
+    "low": st.column_config.NumberColumn("from", format="%.2f"),
+    "high": st.column_config.NumberColumn("to", format="%.2f"),
+    "allowed": st.column_config.NumberColumn("allowed, %", format="%.2f"),
+    "allowed_high": st.column_config.NumberColumn("at its end, %", format="%.2f"),
+}
+_EXPOSED = {
+    "mu": None,
+    "epsilon": st.column_config.NumberColumn("individual ε", format="%.2f"),
+}
+"""Columns of two tables: what attacks find, and the most exposed rows."""
 _shadows = core.of_run(
     evidence.shadow_attacks, max_entries=8, show_spinner="Training shadow heads …"
 )
@@ -51,7 +64,8 @@ def leak(settings: Settings) -> None:
         )
         return
     study = _score_leak(settings)
-    sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
+    sure = study.table.iloc[0]
+    table = study.table.set_index(["attacker", "sees"])["success"]
     badges.show_row(*badges.DIAGNOSTIC)
     words.metrics(
         (
@@ -76,10 +90,13 @@ def leak(settings: Settings) -> None:
         ),
     )
     title = "Without noise, the score gives away one row to anyone who knows the rest"
-    figure = plots.right_guesses(
-        study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title
+    draw_figure(
+        plots.right_guesses,
+        study.table,
+        FigureInfo("score_leak", settings),
+        published=score_leak.PUBLISHED,
+        title=title,
     )
-    show_figure(figure, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
         "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000"
@@ -176,15 +193,15 @@ def image(settings: Settings) -> None:
             ),
         ),
     )
-    drawn = plots.reconstruction_strip(
+    draw_figure(
+        plots.reconstruction_strip,
         seen.table,
+        FigureInfo("reconstruction", pixels),
         seen.image,
         seen.pictures,
         candidates=seen.candidates,
         present=epsilon,
-        mode=theme.mode(),
     )
-    show_figure(drawn, seen.table, FigureInfo("reconstruction", pixels))
     st.caption(
         "Clipping takes the image's brightness, so pictures have an average one. A learner of"
         " several steps releases more, within its ε."
@@ -194,26 +211,37 @@ def image(settings: Settings) -> None:
 @memory.cache(max_entries=16, show_spinner="Taking off all other rows …")
 def _reconstruct(row: int, settings: Settings) -> Reconstruction:
     epsilons = sorted({*_SHOWN, settings.epsilon}, reverse=True)
-    counted: Form = {"delta": settings.delta, "relation": settings.relation, "seed": settings.seed}
-    return reconstruction.reconstruct(core.split(settings), epsilons, row=row, **counted)
+    return reconstruction.reconstruct(
+        core.split(settings),
+        epsilons,
+        row=row,
+        delta=settings.delta,
+        relation=settings.relation,
+        seed=settings.seed,
+    )
 
 
 def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
-    record, attacks = core.run(settings), attacks_so_far(settings)
+    record = core.run(settings)
+    attacks = attacks_so_far(settings)
     ceiling = ceiling_of(record)
     badges.show_row(*badges.DIAGNOSTIC)
     _numbers(record, attacks, ceiling, settings)
     roc = pd.concat([attack_.roc() for attack_ in attacks], ignore_index=True)
     bands = pd.concat([attack_.band() for attack_ in attacks], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
-    shared: Form = {
-        "epsilon": record.guarantee.epsilon.upper,
-        "least": max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks),
-    }
-    shared |= {"members": len(attacks[0].members), "non_members": len(attacks[0].others)}
-    figure = plots.membership_roc(roc, bands, bound, mode=theme.mode(), **shared)
-    show_figure(figure, roc, FigureInfo("membership", settings))
+    draw_figure(
+        plots.membership_roc,
+        roc,
+        FigureInfo("membership", settings),
+        bands,
+        bound,
+        epsilon=record.guarantee.epsilon.upper,
+        least=max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks),
+        members=len(attacks[0].members),
+        non_members=len(attacks[0].others),
+    )
     if reason := evidence.supports(settings.method):
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
     elif len(attacks) == 1:
@@ -242,7 +270,7 @@ def attack(settings: Settings) -> None:
     st.dataframe(
         100 * rates.set_index("attack"),
         key="evidence-rates",
-        column_config=words.columns("attack_rates"),
+        column_config=_RATES,
     )
 
 
@@ -283,16 +311,21 @@ def exposed_rows(settings: Settings) -> None:
             "Rows that the model never gets right keep their full gradient.",
         ),
     )
-    figure = plots.individual_losses(
-        losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta
+    draw_figure(
+        plots.individual_losses,
+        losses.table,
+        FigureInfo("individual_privacy", settings),
+        stated=losses.stated_epsilon,
+        delta=losses.delta,
     )
-    show_figure(figure, losses.table, FigureInfo("individual_privacy", settings))
     left, right = st.columns([1.2, 1])
     with left:
-        figure = plots.individual_by_class(
-            losses.table, mode=theme.mode(), stated=losses.stated_epsilon
+        draw_figure(
+            plots.individual_by_class,
+            losses.table,
+            FigureInfo("individual_privacy_by_class", settings),
+            stated=losses.stated_epsilon,
         )
-        show_figure(figure, losses.table, FigureInfo("individual_privacy_by_class", settings))
     with right:
         _most_exposed(losses, settings)
 
@@ -359,7 +392,7 @@ def _most_exposed(losses: Individuals, settings: Settings) -> None:
             worst,
             hide_index=True,
             key="exposed-rows",
-            column_config=words.columns("exposed_rows"),
+            column_config=_EXPOSED,
             height=215,
         )
 

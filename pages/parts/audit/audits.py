@@ -6,8 +6,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, local, memory, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame import badges, core, local, memory, words
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
 from pages.frame.shares import UsedUpError
 from pages.parts.audit import attacks as evidence_attacks
@@ -42,7 +42,8 @@ def audit(settings: Settings) -> None:
         )
         return
     record = core.run(settings)
-    claimed, epsilon = evidence_attacks.ceiling_of(record), record.guarantee.epsilon.upper
+    claimed = evidence_attacks.ceiling_of(record)
+    epsilon = record.guarantee.epsilon.upper
     trials = local.slider(
         "audit-redraws",
         label="Trials in each world",
@@ -50,10 +51,13 @@ def audit(settings: Settings) -> None:
         options=[100, 200, 400, 1000],
     )
     table = _power(claimed, settings.delta, epsilon, trials)
-    figure = plots.audit_power(
-        table, mode=theme.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE
+    draw_figure(
+        plots.audit_power,
+        table,
+        FigureInfo("audit_power", settings, [badges.THEORY]),
+        claimed=epsilon,
+        significance=evidence.SIGNIFICANCE,
     )
-    show_figure(figure, table, FigureInfo("audit_power", settings, [badges.THEORY]))
     reason = evidence.supports(settings.method)
     wanted = f"{core.run_key(settings)}-{trials}"
     if reason:
@@ -75,8 +79,12 @@ def audit(settings: Settings) -> None:
             args=("evidence-audit", wanted),
         )
     reach = _reach(canaries=_CANARIES, delta=settings.delta)
-    figure = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
-    show_figure(figure, reach, FigureInfo("one_run", settings, [badges.THEORY]))
+    draw_figure(
+        plots.one_run_reach,
+        reach,
+        FigureInfo("one_run", settings, [badges.THEORY]),
+        canaries=_CANARIES,
+    )
     if not reason:
         _one_run(_audit_once(settings))
 
@@ -196,15 +204,20 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
 
 
 def _show_worlds(finding: Finding, claimed_mu: float, info: FigureInfo) -> None:
-    table, counts = privacy_tables.worlds(finding), finding.counts
+    table = privacy_tables.worlds(finding)
+    counts = finding.counts
     title = (
         f"Canary “{finding.canary}”: {counts.hits} alarms with it, {counts.false_alarms} without,"
         f" of {counts.trials}"
     )
-    figure = plots.two_worlds(
-        table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=claimed_mu, title=title
+    draw_figure(
+        plots.two_worlds,
+        table,
+        info,
+        threshold=finding.threshold,
+        claimed_mu=claimed_mu,
+        title=title,
     )
-    show_figure(figure, table, info)
 
 
 def _one_run(trial: OneRunAudit) -> None:

@@ -155,7 +155,8 @@ _EITHER = (
 def inputs(read: check.Reading, *, has_script: bool) -> Form:
     """The numbers of a run by name; with a script they start empty, and you may leave out those
     that it has."""
-    hidden, values = set[str](), Form()
+    hidden = set[str]()
+    values = Form()
     for column, (names, label, hint) in zip(st.columns(2), _EITHER, strict=True):
         chosen = next((name for name in names if name in read.values), None)
         if chosen is None:

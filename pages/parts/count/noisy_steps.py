@@ -7,7 +7,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, local, memory, odds, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.numerics import number_words, round_up
@@ -15,6 +15,15 @@ from pillar_core.studies import privacy_tables
 from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
 
+_COLUMNS = {
+    "accountant": st.column_config.Column("accountant", width=290),
+    "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
+    "lower": st.column_config.NumberColumn("lower end", format="%.4g"),
+    "is_bound": st.column_config.CheckboxColumn("a bound?"),
+    "why": st.column_config.Column("why", width="large"),
+    "name": None,
+}
+"""Of the table of accountants."""
 _LINES = ("pillar", "rdp", "gdp")
 _noise = memory.cache(max_entries=256)(accounting.noise_multiplier)
 _noise_for_risk = memory.cache(max_entries=256, show_spinner="Solving the noise …")(
@@ -56,28 +65,26 @@ def controls(settings: Settings) -> GaussianSetting | None:
             " trained."
         )
         return _this_run(settings)
-    steps, share = (
-        local.slider(
-            "accounting-steps",
-            place=middle,
-            label="Steps",
-            help="Noisy steps taken.",
-            default=1000,
-            options=[1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10000],
-            form="{:,}",
+    steps = local.slider(
+        "accounting-steps",
+        place=middle,
+        label="Steps",
+        help="Noisy steps taken.",
+        default=1000,
+        options=[1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10000],
+        form="{:,}",
+    )
+    share = local.slider(
+        "accounting-share",
+        place=right,
+        label="Batch share",
+        help=(
+            "q, the chance of each row to be in a step's batch; 100 % is a full batch. 2.28 %"
+            " is 1,024 of 45,000 rows."
         ),
-        local.slider(
-            "accounting-share",
-            place=right,
-            label="Batch share",
-            help=(
-                "q, the chance of each row to be in a step's batch; 100 % is a full batch. 2.28 %"
-                " is 1,024 of 45,000 rows."
-            ),
-            default=0.0228,
-            options=[0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0],
-            form="percent",
-        ),
+        default=0.0228,
+        options=[0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0],
+        form="percent",
     )
     run = {"sampling_probability": share, "steps": steps, "relation": settings.relation}
     if how == "noise":
@@ -189,7 +196,8 @@ def _risk() -> tuple[float, float | None]:
 
 def numbers(setting: GaussianSetting) -> None:
     """Noise, certified ends, advantage and one sentence of odds."""
-    bounds, curve = _epsilon(setting), _curve(setting)
+    bounds = _epsilon(setting)
+    curve = _curve(setting)
     gain = accounting.advantage(curve)
     words.metrics(
         (
@@ -229,15 +237,16 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     has_slow = local.value("accounting-slow", 0) == 1
     slow = privacy_tables.SLOW if has_slow else ()
     table = _lines(setting, (*_LINES, *slow))
-    drawn = plots.epsilon_against_steps(
-        table, mode=theme.mode(), delta=setting.delta, present=setting.steps
+    draw_figure(
+        plots.epsilon_against_steps,
+        table,
+        FigureInfo("epsilon_steps", settings, [badges.THEORY]),
+        delta=setting.delta,
+        present=setting.steps,
     )
-    show_figure(drawn, table, FigureInfo("epsilon_steps", settings, [badges.THEORY]))
     side_by_side = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
-    st.dataframe(
-        side_by_side, hide_index=True, key="accountants", column_config=words.columns("accountants")
-    )
+    st.dataframe(side_by_side, hide_index=True, key="accountants", column_config=_COLUMNS)
     if not has_slow:
         st.button(
             label="Ask PRV, PLD and Opacus too",
@@ -254,19 +263,24 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
 def meaning(setting: GaussianSetting, settings: Settings) -> None:
     """Trade-off curve, profile, and odds in sentences."""
     curve = _curve(setting)
-    table, pairs = privacy_tables.trade_off(curve), _profile(setting)
+    table = privacy_tables.trade_off(curve)
+    pairs = _profile(setting)
     left, right = st.columns(2)
     with left:
-        drawn = plots.trade_off_curve(
+        draw_figure(
+            plots.trade_off_curve,
             table,
-            mode=theme.mode(),
+            FigureInfo("trade_off", settings, [badges.THEORY]),
             advantage=accounting.advantage(curve),
             best=privacy_tables.widest(table),
         )
-        show_figure(drawn, table, FigureInfo("trade_off", settings, [badges.THEORY]))
     with right:
-        drawn = plots.epsilon_against_delta(pairs, mode=theme.mode(), delta=setting.delta)
-        show_figure(drawn, pairs, FigureInfo("profile", settings, [badges.THEORY]))
+        draw_figure(
+            plots.epsilon_against_delta,
+            pairs,
+            FigureInfo("profile", settings, [badges.THEORY]),
+            delta=setting.delta,
+        )
     for column, odd, icon in zip(
         st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True
     ):
@@ -284,10 +298,12 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
 def noise(setting: GaussianSetting, settings: Settings) -> None:
     """σ for every ε."""
     table = _noise_curve(dataclasses.replace(setting, noise_multiplier=1.0))
-    drawn = plots.noise_against_epsilon(
-        table, mode=theme.mode(), present=(_epsilon(setting).upper, setting.noise_multiplier)
+    draw_figure(
+        plots.noise_against_epsilon,
+        table,
+        FigureInfo("noise", settings, [badges.THEORY]),
+        present=(_epsilon(setting).upper, setting.noise_multiplier),
     )
-    show_figure(drawn, table, FigureInfo("noise", settings, [badges.THEORY]))
 
 
 def rules(setting: GaussianSetting, settings: Settings) -> None:
@@ -298,10 +314,13 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
         f" {100 * setting.sampling_probability:g} %"
     )
     caption = f"{noise}, δ = {number_words(setting.delta)}. Upper ends."
-    drawn = plots.bars_of_epsilon(
-        table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption
+    draw_figure(
+        plots.bars_of_epsilon,
+        table,
+        FigureInfo("samplers", settings, [badges.THEORY]),
+        title="The same noise, other rules, another ε",
+        caption=caption,
     )
-    show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
     st.warning(
         "**Shuffled but accounted as Poisson** is the most common privacy bug: most training loops"
         " shuffle, and quote the first bar. Here the mechanism draws its own batches: Poisson"
@@ -360,8 +379,13 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
         "Best of a random number of runs (Papernot & Steinke 2022, logarithmic law), each a"
         " full-batch Gaussian run."
     )
-    drawn = plots.bars_of_epsilon(price, mode=theme.mode(), title=title, caption=caption)
-    show_figure(drawn, price, FigureInfo("tuning_price", settings, [badges.THEORY]))
+    draw_figure(
+        plots.bars_of_epsilon,
+        price,
+        FigureInfo("tuning_price", settings, [badges.THEORY]),
+        title=title,
+        caption=caption,
+    )
     st.caption(
         "Papers tune on test rows and pay nothing. The rules of every learner here read public"
         " facts alone, which costs nothing."

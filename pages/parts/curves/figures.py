@@ -22,7 +22,7 @@ from pages.frame import (
     words,
 )
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_answer, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.curves import panels, result
 from pages.parts.curves.grid import Curves, method_of, read
@@ -35,7 +35,7 @@ from pillar_core.plots.theme import Figure
 from pillar_core.runs import sweep
 from pillar_core.studies import one_training
 from pillar_core.studies.budget_curves import RUNS, fit_budget_curve
-from pillar_core.types import Form, RunRecord
+from pillar_core.types import RunRecord
 
 NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
@@ -98,27 +98,16 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             f"wide enough for {fit.inside} of {fit.sets} other"
             f" sets{'' if metric == 'accuracy' else ', whose curves are of accuracy'}"
         )
-        curve, band = (
-            fit.table(_DRAWN),
-            (
-                f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them,"
-                f" {enough}."
-            ),
+        curve = fit.table(_DRAWN)
+        band = (
+            f"Band: ± {100 * fit.half_width:.1f} points around a curve through three of them,"
+            f" {enough}."
         )
     if len(known):
         star = (
             (settings.epsilon, record.metrics[metric])
             if metric in record.metrics and math.isfinite(settings.epsilon)
             else None
-        )
-        figure = budget_curve(
-            known,
-            curve,
-            _DRAWN,
-            band=band,
-            present=star,
-            measure=metric.replace("_", " "),
-            mode=theme.mode(),
         )
         seeds = (int(known["seeds"].min()), int(known["seeds"].max()))
         info = FigureInfo(
@@ -127,7 +116,17 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             [*badges.DIAGNOSTIC, *([] if curve is None else [badges.FITTED])],
             seeds,
         )
-        show_figure(figure, known, info, takes=["epsilon"])
+        draw_figure(
+            budget_curve,
+            known,
+            info,
+            curve,
+            _DRAWN,
+            takes=["epsilon"],
+            band=band,
+            present=star,
+            measure=metric.replace("_", " "),
+        )
         ends = (
             f" Below ε = {fitted['epsilon'].min():g} nothing is drawn: there such fits miss by far"
             " more."
@@ -172,18 +171,20 @@ def _why_it_works(settings: Settings) -> None:
         "reached": f" Test accuracy {reached}." if reached else "",
     }
     for column, (name, drawing) in zip(st.columns(3), words.WORDS["kalman"].items(), strict=True):
-        table, style = (
-            getattr(reasons, name),
-            drawing | {"caption": drawing["caption"].format_map(fields)},
-        )
+        table = getattr(reasons, name)
+        style = drawing | {"caption": drawing["caption"].format_map(fields)}
         provenance = [
             badges.PRIVATE,
             *([badges.NON_PRIVATE] if name == "distilled" and reached else []),
             badges.EXPERIMENT,
         ]
         with column:
-            figure = plots.by_direction(table, **style, mode=theme.mode())
-            show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
+            draw_figure(
+                plots.by_direction,
+                table,
+                FigureInfo(f"kalman_{name}", settings, provenance),
+                **style,
+            )
     st.caption(
         "All three are computed from what this run released anyway and from public rows; they cost"
         " no further ε. What each part is worth on average is in research/kalman.md, under “Part by"
@@ -246,7 +247,8 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     star = None
     if record.accuracy is not None and record.settings.get("k"):
         star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
-    pinned, trail = _pinned_curves(settings), history.table(settings)
+    pinned = _pinned_curves(settings)
+    trail = history.table(settings)
     ks = (
         curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
         or curves.grids[0]["k"]
@@ -319,16 +321,18 @@ def _curves_figure(
 ) -> Figure:
     """The figure over k without the visit's own runs: to draw it anew would cost each move
     more than all the rest."""
-    method, k_max = method_of(_settings), core.largest_k(_settings)
-    style: Form = {
-        "mode": theme.mode(),
-        "method": method,
-        "k_max": k_max,
-        "pinned": _pinned,
-        "reach": _reach or None,
-    }
-    style |= {"guesses": (core.majority(_settings), core.zero_shot(_settings))}
-    return accuracy.accuracy_curves(_curves.table, budget=_settings.epsilon, **style)
+    method = method_of(_settings)
+    k_max = core.largest_k(_settings)
+    return accuracy.accuracy_curves(
+        _curves.table,
+        budget=_settings.epsilon,
+        mode=theme.mode(),
+        method=method,
+        k_max=k_max,
+        pinned=_pinned,
+        reach=_reach or None,
+        guesses=(core.majority(_settings), core.zero_shot(_settings)),
+    )
 
 
 def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -348,9 +352,10 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
         return
     k = record.settings.get("k")
     star = (int(k), settings.epsilon) if k else None
-    figure = plots.accuracy_heatmap(runs, mode=theme.mode(), method=method, present=star)
     info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds)
-    show_figure(figure, runs, info, takes=["k", "epsilon"])
+    draw_figure(
+        plots.accuracy_heatmap, runs, info, takes=["k", "epsilon"], method=method, present=star
+    )
     st.caption("Click a cell, or choose a line of its table, to take its k and ε.")
 
 
@@ -363,8 +368,12 @@ def _odds(record: RunRecord, settings: Settings) -> None:
         )
         st.info(reason, icon=":material/casino:")
         return
-    figure = plots.odds_dots(table, mode=theme.mode(), protected=f"one {odds.unit(settings.data)}")
-    show_figure(figure, table, FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]))
+    draw_figure(
+        plots.odds_dots,
+        table,
+        FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]),
+        protected=f"one {odds.unit(settings.data)}",
+    )
     events = "; ".join(record.guarantee.events)
     st.caption(
         f"From the trade-off curve of what really ran ({events}),"
@@ -424,10 +433,8 @@ def _settings_table(record: RunRecord) -> pd.DataFrame:
 def _pinned_curves(settings: Settings) -> pd.DataFrame:
     """Each pin's runs over k where the cache has them, else its one run; the column pin has its
     letter."""
-    pins, tables = (
-        codec.pins(settings),
-        [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])],
-    )
+    pins = codec.pins(settings)
+    tables = [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])]
     for letter, run in result.pinned_runs(settings).items():
         pinned = pins[letter]
         if run.accuracy is None or not run.settings.get("k"):

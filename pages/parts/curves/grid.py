@@ -51,10 +51,8 @@ def read(settings: Settings) -> Curves:
 def curves_on_opening(settings: Settings) -> Curves:
     """The curves of `read`; where a set that ships has none in its first settings, a few seconds of
     training come first."""
-    curves, opening = (
-        read(settings),
-        Settings(data=settings.data, seed=settings.seed, seeds=settings.seeds),
-    )
+    curves = read(settings)
+    opening = Settings(data=settings.data, seed=settings.seed, seeds=settings.seeds)
     if (
         curves.seeds is not None
         or not core.ships(settings)

@@ -13,7 +13,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, browser, core, failures, jobs, local, memory, plain, theme
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pages.parts.rows.overview import show_rows
 from pillar_core import plots
@@ -33,7 +33,7 @@ from pillar_core.studies.one_training import (
     has_parts,
     stages,
 )
-from pillar_core.types import Form, Provenance, RunRecord, Values
+from pillar_core.types import Form, Provenance, RunRecord
 
 _MOST = 20
 """Rows that are shown of those misread, and of those whose answer changed."""
@@ -53,7 +53,8 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
     if not record.metrics.get("per_class"):
         st.info("There are no test rows, so nothing can be said by class.")
         return
-    rows, names = core.test_counts(settings), core.split(settings).features.classes
+    rows = core.test_counts(settings)
+    names = core.split(settings).features.classes
     with st.container(border=True, key="measures"):
         badges.show(Provenance.NON_PRIVATE)
         table = pd.DataFrame(
@@ -79,11 +80,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
         recalls["class"].map(dict(enumerate(rows))),
     )
     seeds = int(recalls.loc[recalls["model"] == "private", "seed"].nunique())
-    show_figure(
-        plots.per_class(recalls, mode=theme.mode()),
-        recalls,
-        FigureInfo("recall_by_class", settings, seeds=seeds),
-    )
+    draw_figure(plots.per_class, recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
     title = "Train the other seeds, and the models without noise and without privacy"
     jobs.sweeps(*_grids(record, settings).values(), forms=forms, title=title, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
@@ -99,11 +96,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
                 }
             )
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
-            show_figure(
-                plots.confusion(counts, classes=names, mode=theme.mode()),
-                counts,
-                FigureInfo("confusion", settings),
-            )
+            draw_figure(plots.confusion, counts, FigureInfo("confusion", settings), classes=names)
             wrong = pairs[pairs["class"] != pairs["taken for"]]
             st.markdown(
                 f"**{len(wrong):,} of {len(pairs):,} test rows are misread**"
@@ -169,11 +162,9 @@ def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, list[
 def answers(settings: Settings) -> tuple[Array, Array, Array]:
     """(the test rows as they are, their labels, what the run says of each): records hold no
     classifier."""
-    classifier, data, tested = (
-        core.train_run(settings).classifier,
-        core.features(settings),
-        core.raw(settings).x_test,
-    )
+    classifier = core.train_run(settings).classifier
+    data = core.features(settings)
+    tested = core.raw(settings).x_test
     if classifier is None or data.x_test is None or data.y_test is None or tested is None:
         raise DataError("There are no test rows.")
     return tested, data.y_test, classifier.predict(data.x_test)
@@ -190,7 +181,8 @@ def row_panel(settings: Settings) -> None:
     )
     tested, labels, now = answers(settings)
     before = answers(a)[2]
-    names, changed = core.features(settings).classes, (now != before).nonzero()[0]
+    names = core.features(settings).classes
+    changed = (now != before).nonzero()[0]
     with st.container(border=True, key="changed-rows"):
         badges.show_row(*badges.DIAGNOSTIC)
         lost, won = (int((says[changed] == labels[changed]).sum()) for says in (before, now))
@@ -230,7 +222,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
             unlinked="Which rows are offered hangs on models that a link does not hold.",
         )
     )
-    numbers, label = data.x_test[row].copy(), data.classes[labels[row]]
+    numbers = data.x_test[row].copy()
+    label = data.classes[labels[row]]
     if tested.ndim == 3:
         drawn = browser.canvas(
             tested[row],
@@ -242,7 +235,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
             " keys: the models read what you made."
         )
         if drawn:
-            numbers, label = _features_of(drawn, tested.shape[1:], settings), ""
+            numbers = _features_of(drawn, tested.shape[1:], settings)
+            label = ""
     elif tested.ndim > 3:
         st.image(tested[row], width=112, caption=plain.text(label))
     elif tested.shape == data.x_test.shape and not data.texts:
@@ -260,10 +254,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         label = label if edited.equals(fields) else ""
     key = core.run_key(settings)
     if local.value("possible-models", "") != key:
-        title, hint = (
-            f"Train {DRAWS * len(EPSILONS)} possible models",
-            f"{DRAWS} draws of the noise at each of three ε: experiments.",
-        )
+        title = f"Train {DRAWS * len(EPSILONS)} possible models"
+        hint = f"{DRAWS} draws of the noise at each of three ε: experiments."
         st.button(
             title,
             icon=":material/scatter_plot:",
@@ -274,10 +266,8 @@ def _one_row(offered: list[int], tested: Array, labels: Array, settings: Setting
         )
         return
     table = one_training.answers(_models(settings), numbers, data.classes)
-    show_figure(
-        plots.possible_answers(table, label=label, mode=theme.mode()),
-        table,
-        FigureInfo("possible_answers", settings),
+    draw_figure(
+        plots.possible_answers, table, FigureInfo("possible_answers", settings), label=label
     )
 
 
@@ -350,8 +340,12 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
         }
     )
     table.insert(1, "title", [", ".join(map(TITLES.__getitem__, part)) for part in parts])
-    figure = part_costs(table, measure=metric.replace("auc", "AUC"), mode=theme.mode())
-    show_figure(figure, table, FigureInfo("part_costs", settings, seeds=len(seeds)))
+    draw_figure(
+        part_costs,
+        table,
+        FigureInfo("part_costs", settings, seeds=len(seeds)),
+        measure=metric.replace("auc", "AUC"),
+    )
     st.caption(
         "Features and head: training without privacy. Clipping and steps: all that the learner does"
         " but noise. The settings are this run's in every stage; all but the last add no noise, so"
@@ -399,9 +393,12 @@ def noise_panel(settings: Settings) -> None:
     max_entries=8, by=lambda settings, mode, _: (core.run_key(settings), mode), is_free=True
 )
 def _figure(settings: Settings, mode: Mode, _parts: one_training.TrainingSteps) -> Figure:
-    of: Values = {
-        "noise": _parts.noise,
-        "pushed": _parts.pushed,
-        "classes": core.split(settings).features.classes,
-    }
-    return training_in_steps(_parts.points, _parts.heads, _parts.pushes, mode=mode, **of)
+    return training_in_steps(
+        _parts.points,
+        _parts.heads,
+        _parts.pushes,
+        mode=mode,
+        noise=_parts.noise,
+        pushed=_parts.pushed,
+        classes=core.split(settings).features.classes,
+    )

@@ -36,7 +36,8 @@ _choose_rate = core.of_run(
 def record(settings: Settings) -> RunRecord:
     """The run of these settings, its step size chosen as the switch says; what that costs is said
     above it."""
-    plain, choosing = core.run(settings), chosen_by()
+    plain = core.run(settings)
+    choosing = chosen_by()
     if choosing is Choosing.RULES:
         return plain
     if reason := _reason(settings, choosing):
@@ -76,7 +77,8 @@ def prepare_release(settings: Settings, choosing: Choosing) -> receipts.Train:
     """What trains as `record`, with secret noise, for a model to hand out: what `choosing` paid for
     is in its ε, the rest is declared."""
     way = Choosing.RULES if _reason(settings, choosing) else choosing
-    spec, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
+    spec = dataclasses.replace(core.spec(settings), seed=None)
+    split = core.split(settings)
     account = receipts.account(settings)
 
     def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
@@ -285,10 +287,8 @@ def panel(settings: Settings) -> None:
                 icon=":material/warning:",
             )
         with failures.show_refusal("The model could not be prepared."):
-            learner, epsilon = (
-                pc.METHODS[settings.method],
-                (settings.epsilon if pc.METHODS[settings.method].is_private else 0.0),
-            )
+            learner = pc.METHODS[settings.method]
+            epsilon = settings.epsilon if pc.METHODS[settings.method].is_private else 0.0
             budget = (epsilon if learner.protects else math.inf, settings.delta, settings.relation)
             receipts.wait(settings)
             receipts.offer(

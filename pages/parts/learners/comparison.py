@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme, words
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame import badges, core, exports, jobs, local, memory, plain, session, theme
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
 from pillar_core.data import embedded, uploads, visitors
@@ -25,6 +25,28 @@ from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Form, Values
+
+_COLUMNS: Values = {
+    "title": st.column_config.Column("learner", width=170),
+    "epsilon": st.column_config.NumberColumn("ε asked"),
+    "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
+    "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
+    "high": st.column_config.NumberColumn("to", format="%.1f"),
+    "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
+    "public_data": "public data used",
+    "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
+    "performance_boost": st.column_config.NumberColumn(
+        "performance boost",
+        help=(
+            "(err of public rows alone − err of the ceiling) / (err of this learner − err of the"
+            " ceiling)."
+        ),
+        format="%.2f",
+    ),
+    "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
+    "error_message": "could not run",
+}
+"""Of the table of learners, in their order."""
 
 
 def choose(settings: Settings) -> list[str]:
@@ -124,15 +146,16 @@ def draw(settings: Settings) -> None:
             )
         runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
         title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
-        figure = plots.comparison(
-            runs, mode=theme.mode(), levels=levels, titles=titles, title=title
-        )
-        show_figure(
-            figure,
+        draw_figure(
+            plots.comparison,
             runs,
             FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again),
+            levels=levels,
+            titles=titles,
+            title=title,
         )
-    figure, pins = _against_epsilon(key, theme.mode(), lines), exports.pins(settings)
+    figure = _against_epsilon(key, theme.mode(), lines)
+    pins = exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
     info = FigureInfo("compare_budgets", settings, seeds=seeds_of(lines), command=again)
     show_figure(figure, lines, info, takes=["epsilon", "method"])
@@ -229,10 +252,10 @@ def _table(lines: pd.DataFrame) -> None:
     percent["epsilon_upper"] = (
         percent["epsilon_upper"].map("{:.4g}".format).replace({"nan": "", "inf": "∞"})
     )  # what never ran spent none
-    columns = words.columns("learners")
-    filled = percent[list(columns)].dropna(axis=1, how="all")
+
+    filled = percent[list(_COLUMNS)].dropna(axis=1, how="all")
     st.dataframe(
-        filled, hide_index=True, key="compare-table", column_config=columns, placeholder=""
+        filled, hide_index=True, key="compare-table", column_config=_COLUMNS, placeholder=""
     )
 
 
@@ -362,7 +385,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared
     )
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
-    again, sets = command(settings, setup.public, setup.epsilons, *more), [setup.other or ""]
+    again = command(settings, setup.public, setup.epsilons, *more)
+    sets = [setup.other or ""]
     info = FigureInfo(
         f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets
     )
@@ -370,10 +394,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     if view.base is not None:
         decrease = known.assign(low=known["decrease_low"], high=known["decrease_high"])
         decrease["mean"] = known["decrease"].where(known["series"] != view.base)
-        title, y_title = (
-            f"Test error removed, compared with “{view.base}”",
-            "test error removed, %, pairs of equal seed",
-        )
+        title = f"Test error removed, compared with “{view.base}”"
+        y_title = "test error removed, %, pairs of equal seed"
         figure = plots.effect(decrease, title=title, y_title=y_title, **shared)
         show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
     if refused:

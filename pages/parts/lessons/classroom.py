@@ -60,7 +60,8 @@ def is_open() -> bool:
 def count(name: str, answer: int) -> None:
     """Counts one answer of an open class, once per tab and name; `list.append` is safe while others
     answer."""
-    open_now, noted = _answers(), f"lesson.counted.{name}"
+    open_now = _answers()
+    noted = f"lesson.counted.{name}"
     if open_now is not None and not st.session_state.get(noted):
         open_now.setdefault(name, []).append(answer)
         st.session_state[noted] = True
@@ -70,7 +71,8 @@ def show(step: Step, name: str) -> None:
     """The guesses of the class side by side."""
     guesses = (_answers() or {}).get(name)
     if guesses:
-        counts, total = collections.Counter(guesses), len(guesses)
+        counts = collections.Counter(guesses)
+        total = len(guesses)
         st.markdown(f"**The class** ({total} guess{'' if total == 1 else 'es'})")
         for index, option in enumerate(step.options):
             st.progress(counts[index] / total, text=f"{counts[index]} · {option}")
@@ -78,7 +80,8 @@ def show(step: Step, name: str) -> None:
 
 def show_answers(lesson: Lesson) -> None:
     """The class's share of right answers to the lesson's questions, before and after."""
-    answers, rows = _answers() or {}, []
+    answers = _answers() or {}
+    rows = []
     for place, question in enumerate(lesson.questions):
         both = [answers.get(answer_name(lesson, when, place), []) for when in WHEN]
         shares = [
@@ -112,7 +115,8 @@ def _switch_class(is_on: bool) -> None:
     if not is_on:
         local.link(_NAME, "")
         return
-    now, owner = time.time(), session.token()
+    now = time.time()
+    owner = session.token()
     is_full = len(_CLASSES) >= _MOST
     for class_ in list(_CLASSES.values()):
         is_idle = class_.used_at < now - _IDLE and not class_.answers

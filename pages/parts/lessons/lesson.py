@@ -105,18 +105,15 @@ def choose(settings: Settings) -> None:
     now, _ = of_number(settings.lesson)
     key = local.unlinked_key("lesson-choice", "The link has the number of the lesson's step.")
     firsts = {lesson.name: lesson.first for lesson in LESSONS}
-    style: Form = {
-        "label": "Lesson",
-        "options": list(firsts),
-        "required": True,
-        "label_visibility": "collapsed",
-    }
     session.draw(
         st.segmented_control,
         now.name,
         lambda name: session.change(lesson=firsts[name]),
         key=key,
-        **style,
+        label="Lesson",
+        options=list(firsts),
+        required=True,
+        label_visibility="collapsed",
     )
 
 
@@ -149,7 +146,8 @@ def contents(settings: Settings) -> None:
 def step(settings: Settings) -> None:
     """The step: story, guess and, once revealed, the answer with its control."""
     lesson, current = of_number(settings.lesson)
-    this, place = step_of(current), lesson.numbers.index(current) + 1
+    this = step_of(current)
+    place = lesson.numbers.index(current) + 1
     if place == 1:
         ask(lesson, "before")
     st.progress(place / len(lesson.steps), text=f"Step {place} of {len(lesson.steps)}")
@@ -214,10 +212,8 @@ def _ending(lesson: Lesson) -> None:
             f"{lesson.title}: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}",
             language=None,
         )
-        first, hint = (
-            dataclasses.replace(session.current(), lesson=lesson.first),
-            "Opens at the first step; no guesses in it.",
-        )
+        first = dataclasses.replace(session.current(), lesson=lesson.first)
+        hint = "Opens at the first step; no guesses in it."
         browser.copy_button(
             "Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="lessons"
         )
@@ -273,7 +269,8 @@ def _reveal(place: int, guess: int) -> None:
 
 def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> None:
     with st.spinner("Training a few private models on real images …"):
-        table, answer = _table(place), right(place)
+        table = _table(place)
+        answer = right(place)
     if guess == answer:
         st.success(f"**Right:** {this.options[answer]}.", icon=":material/check:")
     else:

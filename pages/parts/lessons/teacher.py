@@ -18,6 +18,8 @@ from pages.parts.lessons import classroom, lesson
 from pages.parts.lessons.steps import Lesson, of_number, step_of
 from pillar_core.types import Form
 
+_HIDDEN = [name for name in codec.PINNED if name != "method"]
+"""Controls that a link can hide."""
 _OWN_LINK = "The panel writes a link of its own, for the class."
 _FOR_PHONES = (
     "Only this machine can open the link. For phones, start the app with `pillar-explorer --demo"
@@ -67,36 +69,12 @@ def panel(settings: Settings) -> None:
                 unlinked=_OWN_LINK,
                 label="Controls to hide in the explorer",
                 help="What is hidden keeps the value that the link carries.",
-                default=[
-                    "data",
-                    "public",
-                    "public_fraction",
-                    "backbone",
-                    "delta",
-                    "seed",
-                    "seeds",
-                    "accountant",
-                    "relation",
-                ],
-                options=[
-                    "data",
-                    "public",
-                    "public_fraction",
-                    "backbone",
-                    "k",
-                    "epsilon",
-                    "delta",
-                    "seed",
-                    "seeds",
-                    "accountant",
-                    "relation",
-                ],
+                default=[name for name in _HIDDEN if name not in ("k", "epsilon")],
+                options=_HIDDEN,
             )
         classroom.switch()
-        linked, where = (
-            class_settings(settings, page=page, step=step, hidden=hidden),
-            (page if page == "lessons" else step_of(step).page),
-        )
+        linked = class_settings(settings, page=page, step=step, hidden=hidden)
+        where = page if page == "lessons" else step_of(step).page
         browser.copy_button(
             "Copy the class's link",
             linked,
@@ -104,10 +82,8 @@ def panel(settings: Settings) -> None:
             hint="All students start from the same view.",
             page=where,
         )
-        name, make = (
-            f"{re.sub('[^a-z]+', '-', of.title.lower())}.html",
-            shares.charge(lambda: sheet(of).encode()),
-        )
+        name = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html"
+        make = shares.charge(lambda: sheet(of).encode())
         st.download_button(
             label="Sheet for the class",
             key="teach-sheet",
@@ -127,7 +103,8 @@ def panel(settings: Settings) -> None:
 
 def sheet(lesson_: Lesson) -> str:
     """The questions as a page of HTML to print, and the answers on a sheet of their own."""
-    questions, answers = [], []
+    questions = []
+    answers = []
     for place, (number, step) in enumerate(zip(lesson_.numbers, lesson_.steps, strict=True), 1):
         options = "".join(f"<li>☐ {_html(option)}</li>" for option in step.options)
         questions.append(

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.frame import badges, failures, local, memory, theme
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pillar_core import params, plots, theory
 from pillar_core.data.generators import gaussian_mixture
@@ -72,21 +72,26 @@ def mixture(settings: Settings) -> None:
         form="{:,}",
     )
     epsilon = settings.epsilon
-    drawn = {
-        "d": d,
-        "theta": theta,
-        "sigma": sigma,
-        "n_private": _N,
-        "n_public": n_public,
-        "seeds": _SEEDS,
-        "seed": settings.seed,
-    }
-    table = _mixture(epsilon=epsilon, **drawn)
+    table = _mixture(
+        epsilon=epsilon,
+        d=d,
+        theta=theta,
+        sigma=sigma,
+        n_private=_N,
+        n_public=n_public,
+        seeds=_SEEDS,
+        seed=settings.seed,
+    )
     share = float(table[table["projection"] != "none"]["held"].mean())
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
     curve = _predict(d, theta, sigma, epsilon, share)
-    figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
-    show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
+    draw_figure(
+        plots.mixture_errors,
+        table,
+        FigureInfo("mixture", settings, _SIMULATED, _SEEDS),
+        curve,
+        floor=best,
+    )
     st.caption(
         f"The first direction of {n_public:,} public rows holds {100 * share:.1f} % of μ and misses"
         f" ξ₁ = {1 - share:.3f}. ε = {epsilon:g} comes from the sidebar."
@@ -113,8 +118,12 @@ def mixture(settings: Settings) -> None:
     ]
     needed = pd.DataFrame(lines, columns=["d", "projection", "rows"])
     if needed["rows"].map(math.isfinite).any():
-        figure = plots.rows_against_dimension(needed, mode=theme.mode(), present=d)
-        show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
+        draw_figure(
+            plots.rows_against_dimension,
+            needed,
+            FigureInfo("rows_needed", settings, _COMPUTED),
+            present=d,
+        )
     else:
         st.info(
             f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % of rows: no"
@@ -145,22 +154,20 @@ def disjunctions(settings: Settings) -> None:
         label="k, in the disjunction",
         default=10,
     )
-    p, n = (
-        local.slider(
-            "graph.p",
-            place=third,
-            label="p, edge probability",
-            help="Of each pair, in each row.",
-            default=0.01,
-            options=[0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
-        ),
-        local.slider(
-            "graph.n",
-            place=fourth,
-            label="Unlabelled rows",
-            default=40,
-            options=[2, 5, 10, 20, 40, 80, 160, 320],
-        ),
+    p = local.slider(
+        "graph.p",
+        place=third,
+        label="p, edge probability",
+        help="Of each pair, in each row.",
+        default=0.01,
+        options=[0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
+    )
+    n = local.slider(
+        "graph.n",
+        place=fourth,
+        label="Unlabelled rows",
+        default=40,
+        options=[2, 5, 10, 20, 40, 80, 160, 320],
     )
     graph = _graph(d, k, p, n, settings.seed)
     figure = plots.component_graph(
@@ -186,16 +193,16 @@ def disjunctions(settings: Settings) -> None:
         )
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
-    drawn = {
-        "d": d,
-        "k": k,
-        "p": p,
-        "n_private": (5, 10, 20, 50, 100, 200, 500),
-        "n_unlabelled": n,
-        "seeds": 5,
-        "seed": settings.seed,
-    }
-    table = _choices(epsilons=epsilons, **drawn)
+    table = _choices(
+        epsilons=epsilons,
+        d=d,
+        k=k,
+        p=p,
+        n_private=(5, 10, 20, 50, 100, 200, 500),
+        n_unlabelled=n,
+        seeds=5,
+        seed=settings.seed,
+    )
     figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
     st.caption(
@@ -264,7 +271,8 @@ def draw(settings: Settings) -> None:
 
 
 def _inputs(calculator: Calculator) -> Values:
-    inputs, columns = {}, st.columns(_ACROSS)
+    inputs = {}
+    columns = st.columns(_ACROSS)
     for place, (name, param) in enumerate(params.params_of(calculator.settings).items()):
         with columns[place % _ACROSS]:
             inputs[name] = local.field(param, name=f"{calculator.name}.{name}")
@@ -370,8 +378,12 @@ def _curves(inputs: Values, settings: Settings) -> None:
     table = theory.rate_curves(
         axis, xs, **{name: value for name, value in inputs.items() if name != axis}
     )
-    figure = plots.rates(table, mode=theme.mode(), present=float(inputs[axis]))
-    show_figure(figure, table, FigureInfo("rates", settings, [badges.THEORY]))
+    draw_figure(
+        plots.rates,
+        table,
+        FigureInfo("rates", settings, [badges.THEORY]),
+        present=float(inputs[axis]),
+    )
 
 
 VIEWS = {"mixture": mixture, "disjunctions": disjunctions, "theorems": draw}

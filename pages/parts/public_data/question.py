@@ -244,10 +244,8 @@ def answer(
     stored = screening_kept.stored_answer(ask)
     if stored is not None:
         return stored
-    seconds, button = (
-        seconds_of(ask),
-        (f"Spend ε = {ask.epsilon:g} for real" if ask.is_paid else "Run"),
-    )
+    seconds = seconds_of(ask)
+    button = f"Spend ε = {ask.epsilon:g} for real" if ask.is_paid else "Run"
     if (
         seconds <= 8.0
     ):  # seconds up to which an answer is computed in the page; longer ones are jobs
@@ -333,10 +331,8 @@ def _remark(settings: Settings, chosen: str) -> None:
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
-    usual, seen = (
-        [name for name in (*USUAL, *screening_sets.TEXTS) if name in names],
-        str(local.value(SEEN, "")).split(","),
-    )
+    usual = [name for name in (*USUAL, *screening_sets.TEXTS) if name in names]
+    seen = str(local.value(SEEN, "")).split(",")
     if news := [name for name in screening_sets.own_sets() if name in names and name not in seen]:
         local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))

@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, history, local, memory, plain, receipts, session, theme, words
-from pages.frame.figures import FigureInfo, show_answer, show_figure
+from pages.frame import badges, core, local, memory, plain, receipts, session, theme
+from pages.frame.figures import FigureInfo, draw_figure, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.public_data import question as screening
 from pages.parts.public_data import sets as screening_sets
@@ -38,9 +38,21 @@ VIEWS = {
     "energy": "Train AdaMix and watch its gradients",
 }
 """Views behind a ranking beside that of accuracy, and what is done for each."""
+FIGURES = {
+    "angles": plots.angles,
+    "spectra": plots.gradient_spectra,
+    "pairs": plots.distance_map,
+    "bound": plots.reconstruction_bound,
+    "training": plots.order_over_training,
+    "energy": plots.captured_gradients,
+}
 _pool = memory.cache(
     max_entries=4, show_spinner="Taking votes …", by=lambda ask, epsilon: (ask.key, epsilon)
 )(trimming.vote)
+_COLUMNS = {
+    "Kept": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100),
+}
+"""Of the table of what trimming keeps."""
 SAMPLES, _EACH = 6, 8
 """Images of a candidate's card, and of the rows that trimming keeps or drops."""
 
@@ -54,10 +66,8 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
             icon=":material/add:",
         )
         return
-    first, spent = (
-        screening_sets.title(candidates.iloc[0]["public"]),
-        float(table["epsilon_upper"].max()),
-    )
+    first = screening_sets.title(candidates.iloc[0]["public"])
+    spent = float(table["epsilon_upper"].max())
     tied = [name for name in ties(candidates) if name != OWN_HALF]
     names = (
         " or ".join(screening_sets.title(name) for name in tied)
@@ -94,25 +104,25 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 def draw(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """The ranking with its nulls, and what they say."""
-    figure = plots.ranking(
+    private = choice.epsilon is not None
+    if not private or not choice.is_paid:
+        Account(choice.private).look(is_ranking=private)
+    provenance = (
+        [badges.PRIVATE, *([] if choice.is_paid else [badges.EXPERIMENT])]
+        if private
+        else [badges.NON_PRIVATE]
+    )
+    draw_figure(
+        plots.ranking,
         table,
+        _info("screening", choice, settings, provenance),
         score=pc.SCORES[choice.score],
-        mode=theme.mode(),
         titles=_titles(choice),
         private=screening_sets.title(choice.private),
         random_subspaces=table.attrs.get("random_subspaces"),
         noise_images=screening_sets.NOISE,
         yardstick=OWN_HALF,
     )
-    private = choice.epsilon is not None
-    if not private or not choice.is_paid:
-        _note_in_sight(choice, settings, is_ranking=private)
-    provenance = (
-        [badges.PRIVATE, *([] if choice.is_paid else [badges.EXPERIMENT])]
-        if private
-        else [badges.NON_PRIVATE]
-    )
-    show_figure(figure, table, _info("screening", choice, settings, provenance))
     _nulls(choice, table)
     if private:
         more = (
@@ -187,7 +197,7 @@ def enough(choice: Choice, settings: Settings) -> None:
     info = FigureInfo(
         "public_rows", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds=5, command=again
     )
-    show_figure(plots.public_rows(table, mode=theme.mode(), titles=titles), table, info)
+    draw_figure(plots.public_rows, table, info, titles=titles)
 
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -213,21 +223,13 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     answered = screening.answer(choice.ask(view), VIEWS[view])
     if answered is None:
         return
-    shared: Values = {"mode": theme.mode(), "titles": _titles(choice)}
-    figure = {
-        "angles": lambda: plots.angles(answered, **shared),
-        "spectra": lambda: plots.gradient_spectra(answered, k=choice.k, **shared),
-        "pairs": lambda: plots.distance_map(answered, **shared),
-        "bound": lambda: plots.reconstruction_bound(answered, **shared),
-        "training": lambda: plots.order_over_training(
-            answered, order_kept=answered.attrs.get("order_kept"), **shared
-        ),
-        "energy": lambda: plots.captured_gradients(answered, **shared),
-    }[view]()
-    _note_in_sight(choice, settings)
-    show_figure(
-        figure, answered, _info(f"screening_{view}", choice, settings, [badges.NON_PRIVATE])
-    )
+    style: dict[str, Values] = {
+        "spectra": {"k": choice.k},
+        "training": {"order_kept": answered.attrs.get("order_kept")},
+    }
+    Account(choice.private).look()
+    info = _info(f"screening_{view}", choice, settings, [badges.NON_PRIVATE])
+    draw_figure(FIGURES[view], answered, info, titles=_titles(choice), **style.get(view, {}))
     if view == "training" and choice.model == "linear_head":
         st.caption(
             "A linear head's directions hardly move while it learns: take the small CNN to see an"
@@ -250,7 +252,8 @@ def yardstick_sentence(rows_per_noise: float, epsilon: float) -> str:
     """A sentence: what the top-ranked of five sets lost on tasks with this μN/C at the nearest
     ε."""
     yardstick: Values = toml_tables(Path(__file__).with_name("yardstick.toml"))
-    least, lost = yardstick["least_signal"], yardstick["points_lost"]
+    least = yardstick["least_signal"]
+    lost = yardstick["points_lost"]
     if rows_per_noise < least:
         advice = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."
         return f"Each class's signal is {rows_per_noise:.1f} times the noise. {advice}"
@@ -307,7 +310,7 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         baseline=accuracy.attrs.get("baseline"),
         learner=pc.METHODS[method].title,
     )
-    _note_in_sight(choice, settings)
+    Account(choice.private).look()
     show_figure(
         figure, accuracy, _info("screening_accuracy", choice, settings, badges.DIAGNOSTIC, seeds=3)
     )
@@ -337,7 +340,8 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
     if "self_distance" in table.attrs:
         lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
     if OWN_HALF in values:
-        is_kept, half = choice.score == screening.SCORE, values[OWN_HALF]
+        is_kept = choice.score == screening.SCORE
+        half = values[OWN_HALF]
         place = (
             f"keeps {100 * (1 - half):.0f} % of the class signal: more"
             if is_kept
@@ -370,12 +374,10 @@ def _info(
     provenance: Sequence[str],
     seeds: int | None = None,
 ) -> FigureInfo:
-    is_synthetic, sets = (
-        core.is_synthetic(choice.private.partition("~")[0]),
-        (
-            choice.private,
-            *choice.public,
-        ),
+    is_synthetic = core.is_synthetic(choice.private.partition("~")[0])
+    sets = (
+        choice.private,
+        *choice.public,
     )
     return FigureInfo(
         name,
@@ -386,11 +388,6 @@ def _info(
         sets=sets,
         command=choice.command,
     )
-
-
-def _note_in_sight(choice: Choice, settings: Settings, *, is_ranking: bool = False) -> None:
-    """Remembers that you saw something of the private rows without paying."""
-    history.look(dataclasses.replace(settings, data=choice.private), is_ranking=is_ranking)
 
 
 def trim(choice: Choice, settings: Settings) -> None:
@@ -412,7 +409,7 @@ def trim(choice: Choice, settings: Settings) -> None:
     )
     if not below.open:
         return
-    history.look(dataclasses.replace(settings, data=choice.private), is_ranking=True)
+    Account(choice.private).look(is_ranking=True)
     with below:
         st.markdown(
             "All candidates but the private set's own parts go into one pool, and every private row"
@@ -422,10 +419,8 @@ def trim(choice: Choice, settings: Settings) -> None:
             " (`research/choosing_public_data.md`). A part of the"
             " private set did as well or better without votes."
         )
-        pool, names = (
-            _pool(ask, choice.epsilon),
-            [screening_sets.title(name) for name in ask.public],
-        )
+        pool = _pool(ask, choice.epsilon)
+        names = [screening_sets.title(name) for name in ask.public]
         percent = local.slider(
             "screen-share",
             label="Keep",
@@ -447,17 +442,15 @@ def trim(choice: Choice, settings: Settings) -> None:
             ),
             hide_index=True,
             key="screen-trim-sources",
-            column_config=words.columns("trimmed"),
+            column_config=_COLUMNS,
         )
         for kind, numbers in (
             ("Kept", pool.trimmed.order[: len(rows)]),
             ("Dropped", pool.trimmed.order[len(rows) :]),
         ):
             sample = numbers[:: max(1, len(numbers) // _EACH)][:_EACH]
-            sources, shown = (
-                [names[code] for code in pool.sources[sample]],
-                trimming.rows_of(pool, sample),
-            )
+            sources = [names[code] for code in pool.sources[sample]]
+            shown = trimming.rows_of(pool, sample)
             st.markdown(f"**{kind}**")
             if shown.texts:
                 frame = pd.DataFrame({"Set": sources, "Text": shown.texts})

@@ -137,7 +137,8 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
     lines = []
     for part in name.split("+"):
         if is_text(part) or is_table(part):
-            registered, upload = pc.DATASETS.get(part), uploads.card(part)
+            registered = pc.DATASETS.get(part)
+            upload = uploads.card(part)
             n_rows = (
                 registered.n_rows if registered else upload.n_train + upload.n_test if upload else 0
             )
@@ -146,7 +147,8 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
                 f" {registered.licence if registered else 'your own'}."
             )
             continue
-        images, base = answers.images_of(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
+        images = answers.images_of(part, n=answers.FEWEST, seed=1)
+        base = part.partition("~")[0]
         shape = " × ".join(map(str, images.x_train.shape[1:3]))
         licence = pc.DATASETS[base].licence if base in pc.DATASETS else "your own"
         count = (

@@ -20,7 +20,6 @@ from pages.frame import (
     plain,
     shares,
     theme,
-    words,
 )
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
@@ -55,6 +54,18 @@ def command(runs: pd.DataFrame) -> str:
     return "\n".join([*lines, "cat > runs.yaml <<'END'", f"{grids(runs)}END", again])
 
 
+_CONFIG = {
+    "epsilon": st.column_config.TextColumn("ε asked"),
+    "public_fraction": st.column_config.TextColumn("public share"),
+    "mean": st.column_config.ProgressColumn(
+        "test accuracy, %", format="%.1f", min_value=0, max_value=100
+    ),
+    "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
+    "high": st.column_config.NumberColumn("to", format="%.1f"),
+    "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
+    "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
+}
+"""How the table shows its columns."""
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
 _MOST_EXPORTED, _MOST_LINKS = 200, 8
 _COLUMNS = (
@@ -200,7 +211,7 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
         height=min(38 + 35 * len(visible), 400),
         on_select="rerun",
         selection_mode="multi-row",
-        column_config=words.columns("runs"),
+        column_config=_CONFIG,
     )
     return lines.iloc[[row for row in event.selection.rows if row < len(visible)]]
 

@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, jobs, local, memory, theme
+from pages.frame import badges, core, jobs, local, memory
 from pages.frame import settings as codec
-from pages.frame.figures import FigureInfo, show_figure
+from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import EPSILONS, Settings
 from pages.parts.curves import grid
 from pillar_core import geometry as geo
@@ -78,7 +78,8 @@ def present_k(settings: Settings, rank: int) -> int:
 def collapse(settings: Settings) -> tuple[float | None, str]:
     """(the ratio of spreads within and between classes, which rows it is of): public rows where
     they have labels, else private ones."""
-    parts, private = core.split(settings), rows(settings)
+    parts = core.split(settings)
+    private = rows(settings)
     x, y, kind = (
         (private.x, private.y, "private")
         if parts.public_y is None
@@ -102,20 +103,22 @@ def _basis_key(separation: Separation, kind: str, n_public: int | None = None) -
 @memory.cache(max_entries=24, show_spinner="Finding directions …", by=_basis_key)
 def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo.Basis:
     """One basis; dp_pca is released at the settings' ε and δ."""
-    settings, noise = separation.settings, None
+    settings = separation.settings
+    noise = None
     if kind == geo.BasisKind.DP_PCA:
         noise = (
             pc.noise_multiplier(settings.epsilon, delta=settings.delta)
             if math.isfinite(settings.epsilon)
             else 1e-9
         )
-    shared: Form = {
-        "space": separation.space,
-        "n_public": n_public,
-        "noise_multiplier": noise,
-        "seed": settings.seed,
-    }
-    return geo.basis_of(rows(settings), kind=kind, **shared)
+    return geo.basis_of(
+        rows(settings),
+        kind=kind,
+        space=separation.space,
+        n_public=n_public,
+        noise_multiplier=noise,
+        seed=settings.seed,
+    )
 
 
 def separators(separation: Separation) -> tuple[geo.Separators, bool]:
@@ -196,7 +199,9 @@ def _ladder(rank: int) -> list[int]:
 
 def _xi_table(separation: Separation, kinds: list[str], n_public: int | None) -> pd.DataFrame:
     """Columns basis, k, mean, low, high, pairs."""
-    hyperplanes, classes, tables = separators(separation)[0], rows(separation.settings).classes, []
+    hyperplanes = separators(separation)[0]
+    classes = rows(separation.settings).classes
+    tables = []
     for kind in kinds:
         directions = basis(separation, kind, n_public if kind == geo.BasisKind.PUBLIC_PCA else None)
         values = geo.averaged(
@@ -209,15 +214,24 @@ def _xi_table(separation: Separation, kinds: list[str], n_public: int | None) ->
 def _gain(settings: Settings) -> None:
     """What projecting gained on real sets, with these rows' place among them, before anything is
     trained."""
-    table, facts = geometry.projection_gains(), core.facts(settings)
+    table = geometry.projection_gains()
+    facts = core.facts(settings)
     ratio = None
     if math.isfinite(settings.epsilon):
-        shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
-        ratio = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
-    figure = plots.projection_gains(
-        table, spearman=table.attrs["spearman"], mode=theme.mode(), present=ratio
+        ratio = geometry.noise_ratio(
+            n_private=facts.n_private,
+            d=facts.d,
+            classes=facts.n_classes,
+            epsilon=settings.epsilon,
+            delta=settings.delta,
+        )
+    draw_figure(
+        plots.projection_gains,
+        table,
+        FigureInfo("projection_gains", settings, seeds=5),
+        spearman=table.attrs["spearman"],
+        present=ratio,
     )
-    show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=5))
     st.caption(
         "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class"
         " are n/C: public facts alone. It leaves out what the first k public directions lose, so"
@@ -251,15 +265,19 @@ def _xi(settings: Settings) -> None:
             ),
         )
     )
-    separation, n_public = Separation(settings, which, _standardise()), _public_rows(settings)
-    table, is_complete = (
-        _with_pinned(_xi_table(separation, kinds, n_public), separation),
-        separators(separation)[1],
-    )
+    separation = Separation(settings, which, _standardise())
+    n_public = _public_rows(settings)
+    table = _with_pinned(_xi_table(separation, kinds, n_public), separation)
+    is_complete = separators(separation)[1]
     subject = "" if is_complete else "Preview: a few classes, few rows. "
     noised = [badges.PRIVATE] if "dp_pca" in kinds else []
-    figure = plots.xi_against_k(table, mode=theme.mode(), k=settings.k or None, subject=subject)
-    show_figure(figure, table, FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]))
+    draw_figure(
+        plots.xi_against_k,
+        table,
+        FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]),
+        k=settings.k or None,
+        subject=subject,
+    )
     if not is_complete:
         total = sum(
             len(task["pairs"])
@@ -281,9 +299,11 @@ def _xi(settings: Settings) -> None:
 
 def _margins(settings: Settings) -> None:
     """Margins of two classes, before and after the projection on the sidebar's k."""
-    private, separation = rows(settings), Separation(settings, standardise=_standardise())
+    private = rows(settings)
+    separation = Separation(settings, standardise=_standardise())
     names = {label: private.classes[label] for label in sorted(set(private.y.tolist()))}
-    nearest, columns = geo.nearest_pair(private), st.columns(2)
+    nearest = geo.nearest_pair(private)
+    columns = st.columns(2)
     first = int(
         local.select(
             "margin-class",
@@ -313,10 +333,14 @@ def _margins(settings: Settings) -> None:
     table = geo.pair_margins(
         private, _separator(separation, (first, second)), directions, k, space=separation.space
     )
-    figure = plots.margin_histogram(
-        table, mode=theme.mode(), k=k, d=private.x.shape[1], classes=(names[first], names[second])
+    draw_figure(
+        plots.margin_histogram,
+        table,
+        FigureInfo("margin_histogram", settings, [badges.NON_PRIVATE]),
+        k=k,
+        d=private.x.shape[1],
+        classes=(names[first], names[second]),
     )
-    show_figure(figure, table, FigureInfo("margin_histogram", settings, [badges.NON_PRIVATE]))
 
 
 def _spectrum(settings: Settings) -> None:
@@ -324,8 +348,13 @@ def _spectrum(settings: Settings) -> None:
     directions = basis(separation, geo.BasisKind.PUBLIC_PCA, _public_rows(settings))
     table = geo.spectrum(directions)
     k = min(settings.k, directions.rank) or None
-    figure = plots.spectrum_and_gaps(table, mode=theme.mode(), k=k, rows=directions.n_rows)
-    show_figure(figure, table, FigureInfo("spectrum_and_gaps", settings, [badges.PUBLIC]))
+    draw_figure(
+        plots.spectrum_and_gaps,
+        table,
+        FigureInfo("spectrum_and_gaps", settings, [badges.PUBLIC]),
+        k=k,
+        rows=directions.n_rows,
+    )
 
 
 def _best(settings: Settings) -> None:
@@ -337,12 +366,6 @@ def _best(settings: Settings) -> None:
     method = grid.method_of(settings)
     runs = curve.table[(curve.table["method"] == method) & curve.table["accuracy"].notna()]
     at_budget = predicted[predicted["epsilon"] == settings.epsilon]
-    figure = plots.predicted_accuracy(
-        at_budget,
-        runs[runs["epsilon"] == settings.epsilon],
-        mode=theme.mode(),
-        k=settings.k or None,
-    )
     seeds = settings.seeds if len(runs) else None
     is_drawn = settings.epsilon in set(runs["epsilon"])
     info = FigureInfo(
@@ -352,7 +375,13 @@ def _best(settings: Settings) -> None:
         seeds if is_drawn else None,
         is_accuracy=True,
     )
-    show_figure(figure, at_budget, info)
+    draw_figure(
+        plots.predicted_accuracy,
+        at_budget,
+        info,
+        runs[runs["epsilon"] == settings.epsilon],
+        k=settings.k or None,
+    )
     measured = k_curves.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
     model = geo.best_k(at_budget)
     st.caption(
@@ -383,9 +412,11 @@ def _best(settings: Settings) -> None:
         )
     measured_best = geo.best_k(runs) if len(runs) else None
     best = geo.best_k(predicted)
-    figure = plots.best_k_against_epsilon(best, measured_best, mode=theme.mode())
-    show_figure(
-        figure, best, FigureInfo("best_k", settings, [badges.NON_PRIVATE, badges.THEORY], seeds)
+    draw_figure(
+        plots.best_k_against_epsilon,
+        best,
+        FigureInfo("best_k", settings, [badges.NON_PRIVATE, badges.THEORY], seeds),
+        measured_best,
     )
     grid.panel(curve, settings)
 

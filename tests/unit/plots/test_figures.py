@@ -450,15 +450,17 @@ def test_choices_cost_and_what_has_no_bound_says_so():
 
 
 def test_attacks_are_drawn_with_bands_from_the_rate_on_where_twenty_false_alarms_lie():
-    draws, least = rng.stream(0, "attack"), FEWEST_ALARMS / 400
+    draws = rng.stream(0, "attack")
+    least = FEWEST_ALARMS / 400
     attack = Attack("an attack", 0.2 + draws.standard_normal(300), draws.standard_normal(400))
-    sizes = {"members": 300, "non_members": 400, "least": least}
     figure = plots.membership_roc(
         attack.roc(),
         attack.band(),
         privacy_tables.trade_off(CURVE, logarithmic=True),
         epsilon=1.0,
-        **sizes,
+        members=300,
+        non_members=400,
+        least=least,
     )
     low, high, curve = (trace for trace in figure.data if trace.legendgroup == "an attack")
     assert (low.line.shape, high.line.shape, high.fill) == ("hv", "vh", "tonexty")
@@ -528,16 +530,18 @@ def test_ten_releases_cost_less_than_their_sum_and_scrambled_pixels_keep_every_v
 
 def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale():
     table = pd.DataFrame({"epsilon": [1.0, 8.0], "certified": [0.0, 2.4], "limit": [1.0, 8.0]})
-    shared = {
-        "x": "epsilon",
-        "label": "true ε",
-        "title": "t",
-        "value": "certified",
-        "scale": 1,
-        "axis": "ε proved",
-        "caption": "c",
-    }
-    figure = plots.accuracy_by(table, limit="the truth", present=8.0, **shared)
+    figure = plots.accuracy_by(
+        table,
+        limit="the truth",
+        present=8.0,
+        x="epsilon",
+        label="true ε",
+        title="t",
+        value="certified",
+        scale=1,
+        axis="ε proved",
+        caption="c",
+    )
     dashed = next(trace for trace in figure.data if trace.name == "the truth")
     assert list(dashed.y) == [1.0, 8.0]
     assert list(figure.data[-1].y) == [2.4]

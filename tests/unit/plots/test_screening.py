@@ -63,7 +63,8 @@ def test_what_is_said_of_public_rows_is_in_the_kept_curves():
             * table.groupby([table["public"] == private, "epsilon", "n_public"])["accuracy"].mean()
         )
         for epsilon in (0.3, 1.0, 3.0):
-            near, foreign = means[True, epsilon], means[False, epsilon]
+            near = means[True, epsilon]
+            foreign = means[False, epsilon]
             assert near.max() - near[10 * classes] <= 3
             assert near[50] > foreign.max()
 

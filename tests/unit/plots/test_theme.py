@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from pillar_core.plots import theme
+from pillar_core.plots.marks import Drawing
 from pillar_core.runs import starter
 
 MODES: tuple[theme.Mode, ...] = ("light", "dark")
@@ -95,7 +96,7 @@ def test_labels_are_moved_apart_and_a_figure_without_words_is_refused():
     assert all(b - a >= 2.0 for a, b in itertools.pairwise(sorted(moved)))
     assert sorted(range(4), key=moved.__getitem__) == [1, 2, 0, 3]
     with pytest.raises(ValueError, match="alt text"):
-        theme.finish(None, title="t", caption="c", alt=" ", mode="light")
+        Drawing().finish(title="t", caption="c", alt=" ")
     looks = tomllib.loads(
         (Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8")
     )["theme"]
@@ -103,15 +104,13 @@ def test_labels_are_moved_apart_and_a_figure_without_words_is_refused():
 
 
 def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart():
-    figure = go.Figure(go.Scatter(x=[1, 10, 100], y=[1, 2, 3])).update_xaxes(
+    figure = Drawing(go.Scatter(x=[1, 10, 100], y=[1, 2, 3])).update_xaxes(
         type="log", tickvals=[1, 3, 10, 30, 100]
     )
     figure.add_annotation(text="without any projection", x=2, y=3)
     figure.add_annotation(text="<i>a hint</i>", x=0, y=1)
     title = "A title that no phone could ever show in one line"
-    narrow = theme.narrow_copy(
-        theme.finish(figure, title=title, caption="seeds " * 30, alt="a chart", mode="light")
-    )
+    narrow = theme.narrow_copy(figure.finish(title=title, caption="seeds " * 30, alt="a chart"))
     assert max(map(len, narrow.layout.title.text.split("<br>"))) <= 32
     assert narrow.layout.title.text.replace("<br>", " ") == title
     assert [note.text for note in narrow.layout.annotations] == ["without any<br>projection"]
@@ -119,18 +118,18 @@ def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart():
     assert narrow.data == figure.data
     assert narrow.layout.meta == figure.layout.meta
     assert figure.layout.title.text == title, "the wide figure stays as it was"
-    figure = go.Figure(go.Scatter(x=[1, 100], y=[70, 70]))
+    figure = Drawing(go.Scatter(x=[1, 100], y=[70, 70]))
     ends = [
         (100.0, 70.0, "ε = 0.3", "#000000"),
         (100.0, 70.0, "without projection 69 %", "#000000"),
     ]
     theme.end_labels(figure, ends, low=50, high=80)
-    narrow = theme.narrow_copy(theme.finish(figure, title="a", caption="b", alt="c", mode="light"))
+    narrow = theme.narrow_copy(figure.finish(title="a", caption="b", alt="c"))
     high, low = sorted(narrow.layout.annotations, key=lambda note: -note.yshift)
     lines = sum(1 + note.text.count("<br>") for note in (high, low))
     assert high.yshift - low.yshift >= 15 * lines / 2  # of 15 pixels is a line at the font of 11
     assert lines == 3
     figure.update_xaxes(type="log", tickvals=[1, 10])
-    narrow = theme.narrow_copy(theme.finish(figure, title="a", caption="b", alt="c", mode="light"))
+    narrow = theme.narrow_copy(figure.finish(title="a", caption="b", alt="c"))
     assert narrow.layout.xaxis.range[1] > 2, "names at 100 are drawn, where the last tick is 10"
     assert "ε\u00a0=\u00a00.3" in {note.text for note in narrow.layout.annotations}
