@@ -221,9 +221,11 @@ class FirstRelease(Recorder):
         raise Enough
 
 
-def first_release(ask: Ask, private: FeatureSet, relation: str) -> tuple[Recorder, Lines]:
+def first_release(
+    ask: Ask, private: FeatureSet, relation: str, seed: int | None = 3
+) -> tuple[Recorder, Lines]:
     """The first release, and what was charged for it."""
     tape = FirstRelease()
     with taped(tape) as ledgers, contextlib.suppress(Enough):
-        ask(private, relation, 3)
+        ask(private, relation, seed)
     return tape, lines_of(ledgers)
