@@ -19,7 +19,9 @@ few dimensions, and in these by 3,300 of 1e-9 and by 3.3 of 1e-6."""
 
 
 def plain(z, labels, weights, clip):
-    return clipped_sum(z, squared_lengths(z), labels, weights[None], None, torch.tensor([clip]))[0][0]
+    return clipped_sum(z, squared_lengths(z), labels, weights[None], None, torch.tensor([clip]))[0][
+        0
+    ]
 
 
 def with_bias(z, labels, weights, clip):
