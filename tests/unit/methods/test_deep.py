@@ -252,15 +252,6 @@ def test_pooling_is_torch_s_adaptive_pooling(shape):
     torch.testing.assert_close(layers.Pooled(4)(maps), nn.functional.adaptive_avg_pool2d(maps, 4))
 
 
-def test_micro_batches_change_nothing_but_rounding(monkeypatch):
-    case = case_for(METHODS["from_scratch"])
-    whole, _ = case.fit(case.view)
-    monkeypatch.setattr(gradients, "MOST_ROWS", 7)
-    parts, _ = case.fit(case.view)
-    for one, other in zip(whole.classifier.arrays, parts.classifier.arrays, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-4)
-
-
 def test_batches_of_a_few_rows_keep_to_the_sensitivity():
     """A step of one row became one of two, whose kernels round otherwise: the sum moved by 1.22
     clip norms."""
