@@ -643,14 +643,3 @@ def test_two_releases_of_one_sample_are_joint(shared):
                 row["eps_if_two_independent_subsamples"], rel=2e-3
             )
             assert apart.upper < ours.lower
-
-
-def test_papers_settings_cost_what_pitfalls_says():
-    """σ = 20, δ = 1e-5: T = 28, 100, 206, 1110 at ε = 1, 2, 3, 8, and one step needs σ >= 30.75 at
-    ε = 0.1."""
-    for epsilon, steps in ((1, 28), (2, 100), (3, 206), (8, 1110)):
-        within, beyond = (
-            accounting.epsilon_of_gaussian(20.0, steps=count).upper for count in (steps, steps + 1)
-        )
-        assert within <= epsilon < beyond
-    assert accounting.noise_multiplier(0.1) == pytest.approx(30.75, abs=5e-3)

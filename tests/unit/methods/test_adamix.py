@@ -233,15 +233,6 @@ def test_the_largest_count_that_fits(limit):
     assert largest_count(lambda count: True, ceiling=limit) == limit
 
 
-@pytest.mark.parametrize(("epsilon", "steps"), [(1.0, 28), (2.0, 100), (3.0, 206)])
-def test_the_paper_preset_fixes_the_noise_and_solves_the_steps(epsilon, steps):
-    one = solve("adamix", small_split(), epsilon=epsilon, preset="paper")
-    assert (one.settings.noise_multiplier, one.settings.steps) == (20.0, steps)
-    assert one.guarantee.epsilon.upper <= epsilon
-    more = pc.epsilon(20.0, steps=steps + 1)
-    assert more.upper > epsilon
-
-
 def test_the_paper_preset_refuses_what_no_step_fits():
     with pytest.raises(BudgetError, match=r"noise_multiplier of at least 30\.75"):
         solve("adamix", small_split(), epsilon=0.1, preset="paper")
@@ -260,7 +251,7 @@ def test_steps_of_the_paper_preset_agree_with_the_oracle(shared):
             one = solve(
                 "adamix", small_split(), epsilon=row["eps"], delta=row["delta"], preset="paper"
             )
-            assert one.settings.steps == row["T_max"]
+            assert (one.settings.noise_multiplier, one.settings.steps) == (20.0, row["T_max"])
             assert one.guarantee.epsilon.upper == pytest.approx(row["eps_at_T"], rel=1e-6)
 
 
@@ -308,7 +299,7 @@ def wide_rows():
 
 
 @pytest.mark.parametrize("name", ["adamix", "ppgd", "pda_dpmd", "dope_sgd"])
-def test_private_rows_help_at_a_large_budget_and_replace_one_needs_more_noise(name):
+def test_private_rows_help_at_a_large_budget(name):
     generator = rng.stream(7, "clusters")
     means = generator.standard_normal((4, 30))
     y = np.arange(1200) % 4
@@ -318,11 +309,6 @@ def test_private_rows_help_at_a_large_budget_and_replace_one_needs_more_noise(na
     )
     public = pc.run("only_public", split).accuracy
     assert pc.run(name, split, epsilon=50.0).accuracy > public + 0.05
-    ours = solve(name, split, epsilon=1.0)
-    other = solve(name, split, epsilon=1.0, relation="replace_one", steps=ours.settings.steps)
-    assert other.settings.noise_multiplier == pytest.approx(
-        2 * ours.settings.noise_multiplier, rel=1e-6
-    )
 
 
 def test_the_theory_version_follows_algorithm_3_and_theorem_3():

@@ -13,24 +13,6 @@ from pillar_core.methods.closed_form import dp_ls
 from pillar_core.methods.voting import prototypes
 from pillar_core.splits.transform import unit_rows
 
-OTHERS = (
-    "dp_ls",
-    "dp_fc",
-    "prototypes",
-    "private_knn",
-    "pillar_noisy_sgd",
-    "semi_private_halfspace",
-)
-
-
-@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
-@pytest.mark.parametrize("name", OTHERS)
-def test_a_budget_is_kept_under_both_relations_and_teaches(name, relation):
-    record = pc.run(name, small_split(n=900, d=6), epsilon=20.0, relation=relation)
-    assert record.guarantee.epsilon.upper <= 20.0
-    assert record.accuracy is not None
-    assert record.accuracy > 0.6, "three classes that lie apart"
-
 
 def test_dp_ls_is_least_squares_with_the_public_second_moment():
     """Brute force: the minimiser of N·mean_pub(θᵀu)² − 2θᵀb̃ + λ‖θ‖² for what was released."""
