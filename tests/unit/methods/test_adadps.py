@@ -8,11 +8,10 @@ import pytest
 import torch
 
 import pillar_core as pc
-from contract.cases import case_for, classifier_of, small_split
+from contract.cases import case_for, classifier_of, per_row_gradients, small_split
 from pillar_core import rng
 from pillar_core.engine.mixed import (
     gradient_second_moment,
-    head_residuals,
 )
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
@@ -30,10 +29,6 @@ def case():
         torch.from_numpy(generator.standard_normal((C, D)).astype(np.float32)) for _ in range(2)
     )
     return z, labels, weights, root.abs() + 0.1
-
-
-def per_row_gradients(z, labels, weights):
-    return torch.einsum("cn,nd->ncd", head_residuals(z, labels, weights), z)
 
 
 def test_the_second_moment_is_of_minibatch_means_and_a_large_conditioner_is_dp_sgd():
