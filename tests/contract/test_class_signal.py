@@ -11,7 +11,7 @@ from pillar_core.types import FeatureSet
 N, D, CLASSES = 60, 12, 3
 
 
-def public(seed: int = 0, shift: float = 0.0) -> FeatureSet:
+def public(seed=0, shift=0.0):
     return FeatureSet(
         (shift + stream(seed, "public rows").standard_normal((40, D))).astype(np.float32),
         None,

@@ -30,7 +30,7 @@ class Pieces:
     batches: object = None
 
 
-def faulty_fit(pieces: Pieces):
+def faulty_fit(pieces):
     """A training loop like the engine's, written out, with one piece exchanged."""
 
     def fit(settings, view, streams, ledger):

@@ -4,7 +4,6 @@ relation that it accepts."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from contract.tapes import Recorder, Replay
 from pillar_core import accounting
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import compose
-from pillar_core.types import FeatureSet, NeighboringRelation
+from pillar_core.types import NeighboringRelation
 
 DELTA = 1e-5
 SLACK = 1e-9
@@ -98,7 +97,7 @@ def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_nea
     ), reached
 
 
-def neighbours(*, is_replaced: bool) -> Iterator[FeatureSet]:
+def neighbours(*, is_replaced):
     """The private rows with one more, or with another first one, in each class."""
     huge, near = np.full(D, 1e6, np.float32), PUBLIC.x_train
     opposite = 2 * near.mean(axis=0) - PRIVATE.x_train[0]

@@ -29,7 +29,7 @@ HARDEST = 0.8
 SLACK = 1e-9
 
 
-def task(n_examples: int = N, seed: int = 5) -> Screening:
+def task(n_examples=N, seed=5):
     private = Dataset(
         "rows", stream(0, "pixels").integers(256, size=(N, 8, 8)).astype(np.uint8), None
     )
@@ -48,19 +48,17 @@ def task(n_examples: int = N, seed: int = 5) -> Screening:
     )
 
 
-def with_rows(one: Screening, rows: np.ndarray) -> Screening:
+def with_rows(one, rows):
     return dataclasses.replace(one, private=dataclasses.replace(one.private, x_train=rows))
 
 
-def release(
-    one: Screening, form: str, tape: Recorder | None = None
-) -> tuple[releases.ReleasedSubspace, Ledger]:
+def release(one, form, tape=None):
     ledger = Ledger(tape)
     return release_rows(one, form, sketch(form), CLIP, EPSILON, DELTA, ledger), ledger
 
 
 @functools.cache
-def sketch(form: str) -> np.ndarray:
+def sketch(form):
     return releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0) @ releases.narrowing(
         size=SKETCHES[form]
     )
@@ -90,7 +88,7 @@ def test_with_the_release_replayed_nothing_depends_on_private_rows(form, n_examp
     check_replay(form, n_examples)
 
 
-def check_replay(form: str, n_examples: int) -> None:
+def check_replay(form, n_examples):
     own, tape = task(n_examples), Recorder()
     made, ledger = release(own, form, tape)
     rows = own.private.x_train
@@ -117,7 +115,7 @@ def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_i
     check_sensitivity(form, n_examples)
 
 
-def check_sensitivity(form: str, n_examples: int) -> None:
+def check_sensitivity(form, n_examples):
     own, tape = task(n_examples), Recorder()
     _, ledger = release(own, form, tape)
     rows, nearest = own.private.x_train, 0.0

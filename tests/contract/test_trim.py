@@ -15,7 +15,7 @@ from pillar_core.types import FeatureSet
 N, D = 300, 12
 
 
-def rows(n: int, *, seed: int, at: float = 0.0) -> FeatureSet:
+def rows(n, *, seed, at=0.0):
     """Rows round a point that lies `at` on the first axis."""
     x = stream(seed, "rows").standard_normal((n, D))
     x[:, 0] += at
