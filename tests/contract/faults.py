@@ -926,13 +926,19 @@ def _checks(fault, learner):
             ),
             (
                 "is_within_sensitivity",
-                lambda: test_screening_releases.check_sensitivity(
-                    "moment", test_screening_releases.N
+                lambda: (
+                    test_screening_releases.test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(
+                        "moment", test_screening_releases.N
+                    )
                 ),
             ),
             (
                 "replays",
-                lambda: test_screening_releases.check_replay("moment", test_screening_releases.N),
+                lambda: (
+                    test_screening_releases.test_with_the_release_replayed_nothing_depends_on_private_rows(
+                        "moment", test_screening_releases.N
+                    )
+                ),
             ),
         ]
     if learner == PRINTED:

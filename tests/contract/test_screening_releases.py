@@ -24,6 +24,8 @@ N, CLIP, K = 60, 0.05, 2
 sensitivity."""
 EPSILON, DELTA = 1.0, 1e-5
 FORMS = ("moment", "directions")
+each_form = pytest.mark.parametrize("form", FORMS)
+each_size = pytest.mark.parametrize("n_examples", [N, N // 4])
 HARDEST = 0.8
 # Sums of 60 float64 outer products.
 SLACK = 1e-9
@@ -64,8 +66,8 @@ def sketch(form):
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n_examples", [N, N // 4])
+@each_form
+@each_size
 def test_what_is_charged_stays_within_the_budget(form, n_examples):
     _, ledger = release(task(n_examples), form)
     bounds = accounting.epsilon(
@@ -82,13 +84,9 @@ def test_what_is_charged_stays_within_the_budget(form, n_examples):
         assert isinstance(next(iter(counts)), PoissonSampledDpEvent) == (n_examples < N)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n_examples", [N, N // 4])
+@each_form
+@each_size
 def test_with_the_release_replayed_nothing_depends_on_private_rows(form, n_examples):
-    check_replay(form, n_examples)
-
-
-def check_replay(form, n_examples):
     own, tape = task(n_examples), Recorder()
     made, ledger = release(own, form, tape)
     rows = own.private.x_train
@@ -109,13 +107,9 @@ def check_replay(form, n_examples):
         assert made.moment is None or np.array_equal(again.moment, made.moment)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n_examples", [N, N // 4])
+@each_form
+@each_size
 def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(form, n_examples):
-    check_sensitivity(form, n_examples)
-
-
-def check_sensitivity(form, n_examples):
     own, tape = task(n_examples), Recorder()
     _, ledger = release(own, form, tape)
     rows, nearest = own.private.x_train, 0.0

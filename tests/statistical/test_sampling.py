@@ -13,7 +13,7 @@ LEVEL = 1e-8
 DRAWS, ROWS = 3000, 40
 
 
-def least_p(probability: float, drawn_at: float) -> float:
+def least_p(probability, drawn_at):
     """Of samples that are said to be drawn with this probability (`contract.checks.sampled`)."""
     stream = rng.stream(5, "sampling test")
     return min(

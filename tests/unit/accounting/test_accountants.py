@@ -228,7 +228,7 @@ def test_without_dp_accounting_its_accountant_names_the_extra_and_the_others_ans
     assert accounting.resolve(SELECTION, relation=ADD).name == "rdp"
 
 
-def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
+def exact_delta(epsilon, mu):
     with mpmath.workdps(60):
         e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
         return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)

@@ -16,15 +16,15 @@ from pillar_core.types import PrivacyBudget
 ADD_REMOVE = "add_or_remove_one"
 
 
-def passes(noise: float, steps: int, count: int):
+def passes(noise, steps, count):
     return ledger.repeat(ledger.allocation_pass(noise, steps), count)
 
 
-def bounds(noise: float, steps: int, count: int = 1, *, delta: float = 1e-5):
+def bounds(noise, steps, count=1, *, delta=1e-5):
     return cost_of(passes(noise, steps, count), delta=delta)
 
 
-def _call(strike: float, loss: float) -> float:
+def _call(strike, loss):
     """E[(W − k)₊] of a lognormal W of mean 1: Black & Scholes 1973."""
     if strike <= 0:
         return 1 - strike
@@ -32,21 +32,21 @@ def _call(strike: float, loss: float) -> float:
     return float(ndtr(d) - strike * ndtr(d - loss))
 
 
-def _exact_delta(epsilon: float, loss: float) -> float:
+def _exact_delta(epsilon, loss):
     """δ of one pass of two steps, the larger of its two directions, by quadrature over the first
     step."""
 
-    def density(z: float) -> float:
+    def density(z):
         return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
-    def removal(z: float) -> float:
+    def removal(z):
         return (
             density(z)
             * _call(2 * math.exp(epsilon) - math.exp(loss * z - loss * loss / 2), loss)
             / 2
         )
 
-    def addition(z: float) -> float:
+    def addition(z):
         strike = 2 * math.exp(-epsilon) - math.exp(loss * z - loss * loss / 2)  # put by parity
         return density(z) * (_call(strike, loss) - 1 + strike) / 2 * math.exp(epsilon)
 

@@ -130,7 +130,7 @@ class AcrossRows(nn.Module):
     """What must not be trained: maps less their mean over the batch, or a state that follows the
     rows."""
 
-    def __init__(self, *, mixes: bool, keeps: bool) -> None:
+    def __init__(self, *, mixes, keeps):
         super().__init__()
         self.mixes, self.keeps = mixes, keeps
         self.register_buffer("seen", torch.zeros(1))

@@ -27,13 +27,12 @@ from pillar_core.screening.rivals import costs, transport_cost
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.subspace import top_directions
-from pillar_core.types import Dataset
 from users import is_noted
 
 FAST = {"model": "linear_head", "n_examples": 120}
 
 
-def halves(name: str = "digits", n: int = 600) -> tuple[Dataset, Dataset]:
+def halves(name="digits", n=600):
     whole = pc.load_dataset(name) if name == "digits" else pc.load_dataset(name, n=n)
     assert whole.y_train is not None
     rows = [slice(0, None, 2), slice(1, None, 2)]

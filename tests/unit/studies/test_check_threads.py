@@ -11,7 +11,7 @@ ADD_REMOVE, REPLACE = "add_or_remove_one", "replace_one"
 MNIST = {"n": 60_000, "delta": 1e-5}
 
 
-def opacus(body: str) -> str:
+def opacus(body):
     return (
         "from opacus import PrivacyEngine\nengine = PrivacyEngine(accountant='rdp')\nm, o, l ="
         f" engine.{body}"

@@ -173,7 +173,7 @@ NO_RATES = pd.DataFrame(
 )
 
 
-def attack(found: int) -> Attack:
+def attack(found):
     """Finds so many of 2,000 members at 1 % false alarms, counted on 2,000 others."""
     others = rng.stream(0, "others").random(2000)
     threshold = np.sort(others)[-20]

@@ -1,7 +1,5 @@
 """The private test: the law and charge of its noise, ends that hold, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json
@@ -60,7 +58,7 @@ def record():
     return pc.run("non_private", pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1))
 
 
-def drawn(n: int, seed: int):
+def drawn(n, seed):
     """Rows of two classes that overlap, a head for them, and what it reaches on all such rows."""
     generator = np.random.default_rng(seed)
     y = (generator.random(n) < 0.3).astype(np.int64)
@@ -68,7 +66,7 @@ def drawn(n: int, seed: int):
     return pc.features(x, y, classes=["no", "yes"])
 
 
-def with_head(record, weight: float = 1.5):
+def with_head(record, weight=1.5):
     head = LinearClassifier(
         Transform(None, None, None, False),
         np.array([[0.0, weight]], np.float32),

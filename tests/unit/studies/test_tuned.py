@@ -1,8 +1,6 @@
 """Ways to choose a step size: each keeps the budget it names, and the unpaid one says that it does
 not."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
