@@ -20,9 +20,6 @@ def _sampled(noise, probability):
     return ledger.subsample(ledger.gaussian(noise), probability)
 
 
-Moves = list[tuple[float, tuple[float, float]]]
-
-
 def _deltas(epsilon, moves, noise, others=None):
     """δ of one release in the plane, the larger of both directions: a chance and a place for each
     way in which rows may enter.
