@@ -1,8 +1,6 @@
 """Promises that one comparison decides, without statistics: what samplers are handed, who scores a
 trial, what a person's rows cost."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """What no single learner promises: ε of a person counts all of their rows, and tuning runs as many
 trials as it prices."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,8 +1,6 @@
 """Every private answer promises what it charges, and charges what one row can move, under each
 relation that it accepts."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
