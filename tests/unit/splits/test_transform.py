@@ -32,7 +32,7 @@ def test_any_row_becomes_finite(unit, value, projected, normalise):
     projection = (
         np.linalg.qr(np.arange(18.0).reshape(6, 3) % 7)[0].astype(np.float32) if projected else None
     )
-    row = value * np.array([[1, -1, 1, -1, 0, 1]], dtype=np.float32)
+    row = np.array([[value, -value, value, -value, 0, value]], dtype=np.float32)
     z = Transform(scale / 3, scale, projection, normalise)(row).astype(np.float64)
     assert np.isfinite(z).all()
     assert np.linalg.norm(z) <= (1 + 1e-6 if normalise else 1e16)
