@@ -1,7 +1,12 @@
-"""What an event costs, in the budget that tests ask for unless they say another."""
+"""What an event costs, in the budget that tests ask for unless they say another, and what a check
+of a run says."""
 
+from typing import Any
+
+import pillar_core as pc
 from pillar_core import accounting
 from pillar_core.ledger import DpEvent
+from pillar_core.studies.check import RunCheck
 from pillar_core.types import EpsilonBounds
 
 
@@ -14,3 +19,16 @@ def cost_of(
 ) -> EpsilonBounds:
     """ε of an event, by an accountant."""
     return accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
+
+
+def checked(**given: Any) -> RunCheck:
+    """What `pc.check_run` says; numbers that are not given stand in the script."""
+    return pc.check_run(**{"n": None, "batch_size": None, "delta": None, **given})
+
+
+def upper(check: RunCheck, relation: str = "add_or_remove_one") -> float:
+    return check.epsilon[relation].upper
+
+
+def said(check: RunCheck) -> str:
+    return " ".join((*check.problems, *check.advice, *(one.why for one in check.reported)))

@@ -17,6 +17,12 @@ class LinearClassifier:
     weights: Array
     bias: Array
 
+    @classmethod
+    def without_bias(cls, transform: Transform, weights: Array) -> "LinearClassifier":
+        """The classifier of weights (k, C), which become float32."""
+        bias = np.zeros(weights.shape[1], dtype=np.float32)
+        return cls(transform, np.asarray(weights, dtype=np.float32), bias)
+
     @property
     def width(self) -> int:
         """d, the numbers of a row."""

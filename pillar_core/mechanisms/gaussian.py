@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -57,11 +57,7 @@ class GaussianMechanism:
         """`total` (any shape) plus noise, after the charge. `total` is a sum of rows clipped to
         `l2_clip_norm`."""
         std = self.noise_multiplier * self.l2_clip_norm
-        call = Call("gaussian", tuple(total.shape), std, self.l2_clip_norm, self.l2_clip_norm)
-        event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
-        return self.ledger.release(
-            event, call, total, lambda: total + self._noise(total, std), label=self.label
-        )
+        return self._charged(total, std, lambda: total + self._noise(total, std))
 
     def release_integers(self, total: torch.Tensor, units: int) -> torch.Tensor:
         """As `release`, exactly: `total` (int64) is a sum of rows of whole numbers of norm at most
@@ -83,15 +79,6 @@ class GaussianMechanism:
                 f"exact noise must be {SMALLEST_STD:,} to {LARGEST_STD:,.0f} grid units; got"
                 f" {std:g}: move the noise there."
             )
-        call = Call(
-            "gaussian",
-            tuple(total.shape),
-            std * unit,
-            self.l2_clip_norm,
-            self.l2_clip_norm,
-            noise_law="exact",
-        )
-        event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
 
         def draw() -> torch.Tensor:
             noise = (
@@ -101,7 +88,21 @@ class GaussianMechanism:
             )
             return (total + torch.from_numpy(noise).to(total.device)).double() * unit
 
-        return self.ledger.release(event, call, total.double() * unit, draw, label=self.label)
+        return self._charged(total.double() * unit, std * unit, draw, noise_law="exact")
+
+    def _charged(
+        self,
+        total: torch.Tensor,
+        std: float,
+        draw: Callable[[], torch.Tensor],
+        *,
+        noise_law: str = "fast",
+    ) -> torch.Tensor:
+        """What `draw` makes of the sum, after the charge."""
+        clip = self.l2_clip_norm
+        call = Call("gaussian", tuple(total.shape), std, clip, clip, noise_law=noise_law)
+        event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
+        return self.ledger.release(event, call, total, draw, label=self.label)
 
     def release_counts(self, counts: torch.Tensor) -> torch.Tensor:
         """`counts` (int64) plus noise, float64; exact in a release. A row moves them by at most

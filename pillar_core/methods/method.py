@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, final
 from pillar_core.errors import SettingError
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.params import replace_settings
 from pillar_core.registry import Registry
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -34,6 +35,10 @@ class Plan(Generic[S]):
 
     settings: S
     why: tuple[str, ...] = ()
+
+    def fill(self, why: str, **values: Any) -> "Plan[S]":
+        """The plan with these values, which a rule chose, and its line of reason."""
+        return Plan(replace_settings(self.settings, **values), (*self.why, why))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,10 +39,9 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.memo import Memo
-from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
-from pillar_core.screening.ranking import APART, LEVEL, rank_table, row_of
+from pillar_core.screening.ranking import LEVEL, promise_of, rank_table, row_of
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, Provenance
 
@@ -267,7 +266,8 @@ def ranking(
         table.attrs["noise_floor"] = noise_floor(
             n, private.n_classes, release.noise_std, candidates
         )
-        table.attrs["guarantee"] = guarantee(ledger, COVERS, delta, n, seed) + persons
+        promise = promise_of(ledger.total_event, COVERS, delta, n, seed)
+        table.attrs["guarantee"] = promise + persons
     return table
 
 
@@ -393,23 +393,3 @@ def _candidate(name: str, features: FeatureSet, centre: Array) -> Candidate:
         )
     except DataError as cause:
         raise DataError(f"public set {uploads.title_of(name)!r}: {cause}") from cause
-
-
-def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | None) -> str:
-    """What the one release of this ledger promises, in words; covers: what all follows from it."""
-    added, replaced = (
-        round_up(
-            accounting.epsilon(
-                ledger.total_event, delta=delta, relation=relation, accountant="auto"
-            ).upper
-        )
-        for relation in NeighboringRelation
-    )
-    secret = (
-        "" if seed is None else " The seed of the noise is known: an experiment, not for release."
-    )
-    return (
-        f"ε ≤ {added} with a slack of δ = {number_words(delta)}, for one row added or removed; ε ≤"
-        f" {replaced} for one row replaced. {covers} The number of private rows, {n:,}, and the"
-        f" classes count as public.{APART}{secret}"
-    )

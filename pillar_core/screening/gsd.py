@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from pillar_core import checks, subspace
+from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -75,9 +76,7 @@ def gsd(
     first, second = (
         Side(data, chosen, n_examples, seed).gradients(0, m) for data in (private, public)
     )
-    return subspace.projection_distance(
-        first.directions(k).basis, second.directions(k).basis, normalised=normalised
-    )
+    return subspace.projection_distance(*shared_bases(first, second, k), normalised=normalised)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -140,6 +139,12 @@ class Gradients:
         """The first chunk, which tells the width, and an iterator of the rest."""
         chunks = self.chunks()
         return next(chunks), chunks
+
+
+def shared_bases(first: Gradients, second: Gradients, k: int) -> tuple[Array, Array]:
+    """The top k directions (p, k) of both, from as many rows of each."""
+    m = min(first.m, second.m)
+    return first.directions(k, m).basis, second.directions(k, m).basis
 
 
 class Side:

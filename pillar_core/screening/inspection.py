@@ -25,7 +25,14 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.params import COUNT, Param
 from pillar_core.rng import stream
 from pillar_core.screening.batches import LABEL_CLASSES, random_labels
-from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_one_width
+from pillar_core.screening.gsd import (
+    N_EXAMPLES,
+    Gradients,
+    K,
+    Side,
+    require_one_width,
+    shared_bases,
+)
 from pillar_core.screening.models import Network, Start, model_of
 from pillar_core.subspace import cosines, projection_distance, singular_values
 from pillar_core.types import Dataset, Progress, ignore_progress
@@ -46,8 +53,7 @@ def angles(
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in sides.items():
-        m = min(private_gradients.m, gradients.m)
-        values = cosines(private_gradients.directions(k, m).basis, gradients.directions(k, m).basis)
+        values = cosines(*shared_bases(private_gradients, gradients, k))
         rows += [
             {"public": name, "index": index, "degrees": math.degrees(math.acos(value))}
             for index, value in enumerate(values, start=1)
@@ -103,10 +109,7 @@ def pairwise(
     _, sides = _gradients(first, sets, model, n_examples, seed)
     rows = [{"first": name, "second": name, "value": 0.0} for name in sides]
     for a, b in itertools.combinations(sides, 2):
-        m = min(sides[a].m, sides[b].m)
-        value = projection_distance(
-            sides[a].directions(k, m).basis, sides[b].directions(k, m).basis
-        )
+        value = projection_distance(*shared_bases(sides[a], sides[b], k))
         rows += [
             {"first": a, "second": b, "value": value},
             {"first": b, "second": a, "value": value},
@@ -243,8 +246,7 @@ def over_training(
         for number, (name, side) in enumerate(sides.items()):
             progress(place * len(sides) + number, len(plan) * len(sides), name)
             theirs = _gradients_now(network, side.prepared[side.places[0]], seed)
-            m = min(mine.m, theirs.m)
-            value = projection_distance(mine.directions(k, m).basis, theirs.directions(k, m).basis)
+            value = projection_distance(*shared_bases(mine, theirs, k))
             values.append({"public": name, "step": int(step), "value": value, "accuracy": accuracy})
     return pd.DataFrame(values)
 

@@ -245,7 +245,7 @@ def with_noise(
     task.progress(1, 1, "done")
     width = SKETCHES[SCORES[task.scores[0]].private_form]
     table = rank_table(rows, null=random_distance(task.k, width), width=width)
-    table.attrs["guarantee"] = _guarantee(task, ledger.total_event, upper, delta)
+    table.attrs["guarantee"] = _guarantee(task, ledger.total_event, delta)
     return table
 
 
@@ -305,39 +305,58 @@ def release_rows(
         )
 
 
-def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> str:
+def _guarantee(task: Screening, spent: DpEvent, delta: float) -> str:
     """The promise of the release in words."""
     n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
     q = releases.sampling_probability(n, task.n_examples)
-    replaced = round_up(
-        accounting.epsilon(
-            spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto"
-        ).upper
-    )
     entry = (
         "all private rows enter"
         if q == 1
         else f"each private row enters with probability {q:.3g}, independently of the others"
     )
-    promise = (
-        f"ε ≤ {round_up(upper)} with a slack of δ = {number_words(0 if pure else delta)}, for one"
-        f" row added or removed; ε ≤ {replaced} for one row replaced. This covers the table as a"
-        f" whole: {entry} and gets a random label of its own, so one row more or less changes one"
-        f" clipped term of each sum released. The number of private rows, {n:,}, and their images'"
-        " size and colour count as public."
+    covers = (
+        f"This covers the table as a whole: {entry} and gets a random label of its own, so one row"
+        " more or less changes one clipped term of each sum released."
     )
     loose = (
         f" δ = {number_words(delta)} is at least 1/{n:,}: lower it."
         if delta >= 1 / n and not pure
         else ""
     )
-    secret = " The seed of the noise is known: an experiment, not for release."
-    if task.seed is None:
-        secret = (
-            " It holds if nobody reads the low bits of the noise, which was drawn in floating"
-            " point."
-        )
-    return promise + APART + loose + secret
+    low_bits = (
+        " It holds if nobody reads the low bits of the noise, which was drawn in floating point."
+        if task.seed is None
+        else ""
+    )
+    known = "their images' size and colour"
+    promise = promise_of(spent, covers, delta, n, task.seed, known=known, is_pure=pure)
+    return promise + loose + low_bits
+
+
+def promise_of(
+    spent: DpEvent,
+    covers: str,
+    delta: float,
+    n: int,
+    seed: int | None,
+    *,
+    known: str = "the classes",
+    is_pure: bool = False,
+) -> str:
+    """What was spent, in words. covers: what all follows from it; known: what counts as public
+    besides the number of private rows, n; is_pure: holds at δ = 0."""
+    added, replaced = (
+        round_up(accounting.epsilon(spent, delta=delta, relation=relation, accountant="auto").upper)
+        for relation in NeighboringRelation
+    )
+    secret = (
+        "" if seed is None else " The seed of the noise is known: an experiment, not for release."
+    )
+    return (
+        f"ε ≤ {added} with a slack of δ = {number_words(0 if is_pure else delta)}, for one row"
+        f" added or removed; ε ≤ {replaced} for one row replaced. {covers} The number of private"
+        f" rows, {n:,}, and {known} count as public.{APART}{secret}"
+    )
 
 
 def _forms(task: Screening, epsilon: float) -> list[str]:

@@ -32,9 +32,9 @@ from pillar_core.screening.class_signal import (
     ONE_EACH,
     as_features,
     first_of_each_person,
-    guarantee,
     unit,
 )
+from pillar_core.screening.ranking import promise_of
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget
 
@@ -164,9 +164,8 @@ def trim(
     )
     place = np.zeros(len(votes), dtype=np.int64)
     place[table["cluster"]] = np.arange(len(table))
-    promise = guarantee(ledger, COVERS, delta, len(rows.x_train), seed) + (
-        ONE_EACH if private.persons else ""
-    )
+    promise = promise_of(ledger.total_event, COVERS, delta, len(rows.x_train), seed)
+    promise += ONE_EACH if private.persons else ""
     return Trimmed(np.argsort(place[clusters.codes], kind="stable"), table, share, promise, ledger)
 
 

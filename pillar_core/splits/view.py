@@ -132,6 +132,21 @@ class View:
         return standardise, (len(self.x_public) > 0 if centre is None else centre)
 
 
+def what_lacks(split: SemiPrivateSplit, use: PublicUse) -> tuple[str, str]:
+    """("needs" what the split has not, what to do), for a method that declares `use`; ("", "")
+    where it has all."""
+    needs_labels = use in (PublicUse.LABELLED, PublicUse.OTHER_LABELS)
+    if (needs_labels or use is PublicUse.UNLABELLED) and not len(split.public_x):
+        return "needs public rows", "split with public_fraction, public_per_class or public"
+    if use is PublicUse.LABELLED and split.public_y is None:
+        return "needs labelled public rows of the same classes", "choose an unlabelled method"
+    if needs_labels and split.public_y is None and split.other_y is None:
+        return "needs labelled public rows", "choose an unlabelled method"
+    if use is PublicUse.TEXT and split.text_embeddings is None:
+        return "needs text embeddings of the class names", "pass text_embeddings to split"
+    return "", ""
+
+
 def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
     """The view of `split` for a method that declares `use`.
 
@@ -142,27 +157,9 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
     """
     if split.features.y_train is None:
         raise DataError("the private rows have no labels; learners need y_train.")
-    if use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(
-        split.public_x
-    ):
-        raise DataError(
-            "this method needs public rows and the split has none; split with public_fraction,"
-            " public_per_class or public."
-        )
-    if use is PublicUse.LABELLED and split.public_y is None:
-        raise DataError(
-            "this method needs labelled public rows and these have no labels of the same classes;"
-            " choose an unlabelled method."
-        )
-    if use is PublicUse.OTHER_LABELS and split.public_y is None and split.other_y is None:
-        raise DataError(
-            "this method needs labelled public rows and these have no labels; choose an unlabelled"
-            " method."
-        )
-    if use is PublicUse.TEXT and split.text_embeddings is None:
-        raise DataError(
-            "this method needs text embeddings of the class names; pass text_embeddings to split."
-        )
+    lacking, remedy = what_lacks(split, use)
+    if lacking:
+        raise DataError(f"this method {lacking}; {remedy}.")
     labelled = use in (PublicUse.LABELLED, PublicUse.TEXT, PublicUse.OTHER_LABELS)
     has_other_labels = use is PublicUse.OTHER_LABELS and split.public_y is None
     public_y = split.other_y if has_other_labels else split.public_y

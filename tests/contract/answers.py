@@ -1,23 +1,20 @@
 """What private rows answer beside one training, each as a function of the rows: (ε promised, by
 relation)."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 import pillar_core as pc
-from contract.checks import Lines
 from contract.tapes import Recorder
 from pillar_core import rng
-from pillar_core.ledger import Call, Ledger
+from pillar_core.ledger import Ledger
 from pillar_core.screening import class_signal
 from pillar_core.studies import tuning as selection
 from pillar_core.studies.advice import choice
@@ -30,7 +27,7 @@ Promise = dict[NeighboringRelation, float]
 Ask = Callable[[FeatureSet, str, int | None], Promise]
 
 
-def rows(n: int, *, seed: int, shift: float = 0.0) -> FeatureSet:
+def rows(n, *, seed, shift=0.0):
     """Three clusters, the same in all sets."""
     y = np.arange(n) % CLASSES
     means = 2.0 * rng.stream(0, "means of answers").standard_normal((CLASSES, D))
@@ -46,21 +43,21 @@ CANDIDATES = {
 }
 
 
-def without_labels(one: FeatureSet) -> FeatureSet:
+def without_labels(one):
     return dataclasses.replace(one, y_train=None, classes=())
 
 
-def in_words(guarantee: str) -> Promise:
+def in_words(guarantee):
     added, replaced = re.findall(r"ε ≤ (\S+) ", guarantee)
     return {ADDED: float(added), REPLACED: float(replaced)}
 
 
-def with_names(one: FeatureSet) -> FeatureSet:
+def with_names(one):
     """The rows as a table, whose columns have names, and units where public rows are judged."""
     return dataclasses.replace(one, names=tuple(f"column {place}" for place in range(D)))
 
 
-def trimmed(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+def trimmed(private, relation, seed):
     return in_words(
         pc.screening.trim(
             private, PUBLIC, share=0.5, epsilon=EPSILON, relation=relation, seed=seed
@@ -68,12 +65,12 @@ def trimmed(private: FeatureSet, relation: str, seed: int | None) -> Promise:
     )
 
 
-def ranked_by_class_signal(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+def ranked_by_class_signal(private, relation, seed):
     table = class_signal.ranking(private, CANDIDATES, epsilon=EPSILON, seed=seed, n_private=N)
     return in_words(table.attrs["guarantee"])
 
 
-def ranked_by_gradients(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+def ranked_by_gradients(private, relation, seed):
     """One Gaussian release of a sample, and directions by the exact sampler."""
     images = {
         name: Dataset(
@@ -95,12 +92,12 @@ def ranked_by_gradients(private: FeatureSet, relation: str, seed: int | None) ->
 
 
 def chosen(
-    private: FeatureSet,
-    relation: str,
-    seed: int | None,
+    private,
+    relation,
+    seed,
     *,
-    candidates: dict[str, FeatureSet] | None = None,
-) -> Promise:
+    candidates=None,
+):
     sets = {
         ("mine" if name == "own" else name): one for name, one in (candidates or CANDIDATES).items()
     }
@@ -108,14 +105,14 @@ def chosen(
     return {guarantee.relation: guarantee.epsilon.upper}
 
 
-def chosen_of_table(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+def chosen_of_table(private, relation, seed):
     """Columns with names, one set of which is in another unit."""
     sides = {name: with_names(one) for name, one in CANDIDATES.items()}
     sides["far"] = dataclasses.replace(sides["far"], x_train=10 * sides["far"].x_train)
     return chosen(with_names(private), relation, seed, candidates=sides)
 
 
-def chosen_with_backbone(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+def chosen_with_backbone(private, relation, seed):
     """The rows as images of large pixels, through one of two backbones, and one of two learners."""
     asked: dict[str, Any] = {
         "backbones": ["raw_pixels", "scattering"],
@@ -132,7 +129,7 @@ def chosen_with_backbone(private: FeatureSet, relation: str, seed: int | None) -
     return {choice_.guarantee.relation: choice_.guarantee.epsilon.upper}
 
 
-def images(rows_: FeatureSet) -> Dataset:
+def images(rows_):
     cells = (
         np.clip(128 + 16 * np.pad(rows_.x_train, ((0, 0), (0, 4))), 0, 255)
         .astype(np.uint8)
@@ -143,9 +140,7 @@ def images(rows_: FeatureSet) -> Dataset:
     )
 
 
-def tuned(
-    private: FeatureSet, relation: str, seed: int | None, *, way: str, **asked: Any
-) -> Promise:
+def tuned(private, relation, seed, *, way, **asked):
     spec = RunSpec.of("noisy_gd", epsilon=EPSILON, relation=relation, seed=seed, steps=2)
     guarantee = getattr(selection, way)(
         spec, pc.split(private, public=PUBLIC), **asked
@@ -177,18 +172,18 @@ PLAYS = ((choice, "predict"), (choice, "mean_play"))
 
 
 @contextlib.contextmanager
-def taped(tape: Recorder) -> Iterator[list[Ledger]]:
+def taped(tape):
     """Every ledger made meanwhile answers to this tape, but those of plays on public rows alone;
     all of them, in order."""
     ledgers: list[Ledger] = []
     made, is_play = Ledger.__init__, False
 
-    def with_tape(self: Ledger, given: Any = None) -> None:
+    def with_tape(self, given=None):
         made(self, given if is_play else given or tape)
         ledgers.extend([] if is_play else [self])
 
-    def play(original: Callable[..., Any]) -> Callable[..., Any]:
-        def played(*rows: Any, **asked: Any) -> Any:
+    def play(original):
+        def played(*rows, **asked):
             nonlocal is_play
             is_play = True
             try:
@@ -205,7 +200,7 @@ def taped(tape: Recorder) -> Iterator[list[Ledger]]:
         yield ledgers
 
 
-def lines_of(ledgers: list[Ledger]) -> Lines:
+def lines_of(ledgers):
     return [line for ledger in ledgers for line in ledger.lines]
 
 
@@ -216,14 +211,14 @@ class Enough(Exception):
 class FirstRelease(Recorder):
     """Records one release, and ends what asked for it."""
 
-    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
+    def release(self, call, value, draw):
         super().release(call, value, draw)
         raise Enough
 
 
-def first_release(ask: Ask, private: FeatureSet, relation: str) -> tuple[Recorder, Lines]:
+def first_release(ask, private, relation, seed=3):
     """The first release, and what was charged for it."""
     tape = FirstRelease()
     with taped(tape) as ledgers, contextlib.suppress(Enough):
-        ask(private, relation, 3)
+        ask(private, relation, seed)
     return tape, lines_of(ledgers)

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import torch
 
 from contract.checks import Case
 from pillar_core import params, rng, split
@@ -210,3 +211,13 @@ def classifier_of(name: str, split: SemiPrivateSplit, *, seed: int = 0, **asked:
 def can_sample(method: Method) -> bool:
     """Whether the learner trains on Poisson batches."""
     return "batch_size" in params.params_of(method.settings)
+
+
+def per_row_gradients(z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """(n, C, d) gradients of the cross-entropy by automatic differentiation, in float64."""
+
+    def loss(w: torch.Tensor, row: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(w @ row, label)
+
+    each = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))
+    return each(weights.double(), z.double(), labels)

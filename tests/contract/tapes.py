@@ -54,7 +54,7 @@ class Recorder:
 class WithFirstRow(Recorder):
     """Puts the first row, which neighbours replace, into every sample."""
 
-    def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+    def choose(self, probability, n_rows, draw):
         return np.union1d(np.zeros(1, dtype=np.int64), draw())
 
 
@@ -66,7 +66,7 @@ class Replay(Recorder):
         self._tape = tape
         self._sampling = rng.stream(sampling_seed, "another sample")
 
-    def answer(self, draw: Callable[[], Any]) -> Any:
+    def answer(self, draw):
         position = len(self.released)
         if position >= len(self._tape.released):
             raise AssertionError(
@@ -74,7 +74,7 @@ class Replay(Recorder):
             )
         return copied(self._tape.released[position])
 
-    def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+    def choose(self, probability, n_rows, draw):
         return poisson_sample(probability, n_rows, self._sampling)
 
 
@@ -91,7 +91,7 @@ class Neighbour(Replay):
         self._position_of = position_of
         self._forced = forced
 
-    def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+    def choose(self, probability, n_rows, draw):
         recorded = self._tape.samples[len(self.samples)][2]
         here = self._position_of[recorded]
         here = here[here >= 0]

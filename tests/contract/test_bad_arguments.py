@@ -8,9 +8,7 @@ import pickle
 import re
 import tempfile
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +35,7 @@ FREE = {
 """Numbers of any sign, and those of which only a key is made."""
 
 
-def nouns() -> dict[str, Any]:
+def nouns():
     """What a hurried hand passes in the place of another thing, by the word of an annotation that
     takes it."""
     x, y = np.eye(4, dtype=np.float32), np.arange(4) % 2
@@ -87,7 +85,7 @@ TAKEN_FOR = {
 or by its range or its name."""
 
 
-def calls() -> dict[Callable[..., Any], dict[str, Any]]:
+def calls():
     """A valid, cheap call of each function that takes numbers, words or arrays."""
     x = rng.stream(0, "bad arguments").standard_normal((12, 4)).astype(np.float32)
     y, scores, vectors = np.arange(12) % 2, np.arange(4.0), np.eye(3)
@@ -231,7 +229,7 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
     }
 
 
-def bad_values(annotation: str) -> list[Any]:
+def bad_values(annotation):
     """What no parameter of this type may be."""
     if annotation in ("Array", "Array | None"):
         return [np.full((3, 2), math.nan), np.zeros((2, 2, 2, 2)), np.zeros((0, 2))]

@@ -1,8 +1,6 @@
 """Promises that one comparison decides, without statistics: what samplers are handed, who scores a
 trial, what a person's rows cost."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Callable
@@ -32,7 +30,7 @@ MULTIPLIER, CLIP, UNITS, PLACES = 1.7, 0.5, 1 << 20, 64
 RANGE, RATE, CHOICES = 1 << 20, 0.8, 4000
 
 
-def known_words() -> exact.Words:
+def known_words():
     """The same words in each reading."""
     generator = rng.stream(0, "known words")
     return lambda count: generator.integers(0, 2**64, count, dtype=np.uint64)

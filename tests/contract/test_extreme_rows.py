@@ -22,6 +22,8 @@ EXTREMES = {
     "1e15": np.full(8, 1e15),
     "largest": np.full(8, np.finfo(np.float32).max),
     "underflow": UNDERFLOW,
+    "not a number": np.full(8, np.nan),
+    "infinite": np.full(8, np.inf),
 }
 
 

@@ -9,7 +9,16 @@ import torch
 
 import pillar_core as pc
 from contract import checks
-from contract.cases import IMAGES, can_sample, case_for, settings_for, split_for, variants
+from contract.cases import (
+    BOOLEAN,
+    IMAGES,
+    can_sample,
+    case_for,
+    settings_for,
+    small_split,
+    split_for,
+    variants,
+)
 from pillar_core import params
 from pillar_core.errors import PillarError, SettingError
 from pillar_core.memo import Memo
@@ -17,6 +26,7 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep import train
 from pillar_core.runs import run as runs
 from pillar_core.runs.run import solve
+from pillar_core.types import NeighboringRelation
 
 PRIVATE = [name for name, method in METHODS.items() if method.is_private]
 SAMPLED = [name for name in PRIVATE if can_sample(METHODS[name])]
@@ -66,6 +76,15 @@ def test_samples_as_charged(name):
     checks.samples_as_charged(
         case_for(METHODS[name], sampled=True, steps=60 if name in IMAGES else 200, copies=0)
     )
+
+
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+@pytest.mark.parametrize("name", [one for one in PRIVATE if one not in (*IMAGES, *BOOLEAN)])
+def test_a_budget_is_kept_under_both_relations_and_teaches(name, relation):
+    record = pc.run(name, small_split(n=900, d=6), epsilon=20.0, relation=relation)
+    assert record.guarantee.relation is relation
+    assert 0.95 * 20 <= record.guarantee.epsilon.upper <= 20
+    assert record.accuracy > 0.6, "three classes that lie apart"
 
 
 @pytest.mark.parametrize("name", list(METHODS))

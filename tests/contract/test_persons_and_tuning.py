@@ -1,8 +1,6 @@
 """What no single learner promises: ε of a person counts all of their rows, and tuning runs as many
 trials as it prices."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -20,7 +18,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.runs.run import solve
 from pillar_core.studies import tuning as selection
-from pillar_core.types import FeatureSet, Persons, RunSpec, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Persons, RunSpec
 
 MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0
 GAMMA = 0.14899929651250857
@@ -29,7 +27,7 @@ TUNED = 300
 """Choices whose trials are counted; one standard error of their mean is a fifth of a trial."""
 
 
-def images() -> pc.Dataset:
+def images():
     """Persons of five images each, with the person's number and the image's own in its pixels, and
     no test images."""
     who = np.repeat(np.arange(100), 5)
@@ -96,11 +94,11 @@ def test_a_replaced_person_moves_a_sum_as_far_as_is_priced():
 
 
 @functools.cache
-def tumours() -> SemiPrivateSplit:
+def tumours():
     return pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.3)
 
 
-def tuned(seed: int | None = 0) -> selection.Tuned:
+def tuned(seed=0):
     asked = RunSpec.of("noisy_gd", epsilon=EPSILON, delta=DELTA, steps=2, seed=seed)
     return selection.tune(asked, tumours(), [{"learning_rate": 1.0}], mean_trials=MEAN_TRIALS)
 

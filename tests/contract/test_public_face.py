@@ -49,7 +49,7 @@ SIGNATURES = {
 }
 
 
-def bare(function) -> str:
+def bare(function):
     signature = inspect.signature(function)
     parameters = [
         parameter.replace(annotation=inspect.Parameter.empty)

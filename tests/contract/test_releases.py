@@ -6,7 +6,6 @@ No seed fixes these tests; tests/contract/faults.py plants faults that they must
 
 import math
 from collections.abc import Callable
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -22,7 +21,6 @@ from contract.test_methods import ALLOCATED, SAMPLED
 from contract.test_methods import PRIVATE as LEARNERS
 from pillar_core import rng
 from pillar_core.errors import LedgerError
-from pillar_core.ledger import Call
 from pillar_core.mechanisms.bingham import bingham
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
@@ -32,7 +30,7 @@ RUNS = {"trim": 40, "class signal": 30, "screen": 2}
 """Enough for a thousand numbers."""
 
 
-def the_stream() -> None:
+def the_stream():
     """Its normals, its uniforms, and the last bits of these."""
     secret = Streams(None).secret("noise")
     uniforms = [secret.random(NUMBERS) for _ in range(4)]
@@ -42,18 +40,18 @@ def the_stream() -> None:
         checks.is_independent([[stats.norm.ppf(uniform)] for uniform in part])
 
 
-def noise_of(learner: str, **asked: Any) -> Callable[[], None]:
+def noise_of(learner, **asked):
     return lambda: checks.noise_is_as_charged(case_for(METHODS[learner], is_release=True, **asked))
 
 
-def samples_of(learner: str, **asked: Any) -> Callable[[], None]:
+def samples_of(learner, **asked):
     return lambda: checks.samples_as_charged(
         case_for(METHODS[learner], is_release=True, sampled=True, steps=300, **asked)
     )
 
 
-def noise_of_answer(name: str) -> Callable[[], None]:
-    def check() -> None:
+def noise_of_answer(name):
+    def check():
         tapes = [Recorder() for _ in range(RUNS[name])]
         for tape in tapes:
             with taped(tape):
@@ -65,7 +63,7 @@ def noise_of_answer(name: str) -> Callable[[], None]:
     return check
 
 
-def directions() -> None:
+def directions():
     """Of the Bingham law on the circle, whose doubled angles have von Mises's."""
     secret, exponent = Streams(None).secret("noise"), np.diag([GAP, 0.0])
     x = np.array([bingham(exponent, secret) for _ in range(DRAWS)])
@@ -109,11 +107,11 @@ class Counted(rng.SystemStream):
 
     numbers = 0
 
-    def words(self, count: int) -> np.ndarray:
+    def words(self, count):
         Counted.numbers += count
         return super().words(count)
 
-    def standard_normal(self, size: int | tuple[int, ...]) -> np.ndarray:
+    def standard_normal(self, size):
         before, drawn = Counted.numbers, super().standard_normal(size)
         Counted.numbers = before + drawn.size
         return drawn
@@ -122,12 +120,12 @@ class Counted(rng.SystemStream):
 class FromElsewhere(Recorder):
     """Notes which releases and samples took fewer of these numbers than they need."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.offences: set[str] = set()
         self.spent_on_releases = 0
 
-    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
+    def release(self, call, value, draw):
         before = Counted.numbers
         released = super().release(call, value, draw)
         taken = Counted.numbers - before
@@ -144,11 +142,11 @@ class FromElsewhere(Recorder):
         return released
 
 
-def offenders(*names: str) -> list[str]:
+def offenders(*names):
     """Learners and private answers, all or those named, whose releases without a seed draw from
     elsewhere than from the system."""
 
-    def learner(name: str, **asked: Any) -> Callable[[], Any]:
+    def learner(name, **asked):
         rows = split_for(METHODS[name])
         return lambda: pc.run(name, rows, seed=None, **settings_for(METHODS[name], rows, **asked))
 

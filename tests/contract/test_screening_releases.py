@@ -24,12 +24,14 @@ N, CLIP, K = 60, 0.05, 2
 sensitivity."""
 EPSILON, DELTA = 1.0, 1e-5
 FORMS = ("moment", "directions")
+each_form = pytest.mark.parametrize("form", FORMS)
+each_size = pytest.mark.parametrize("n_examples", [N, N // 4])
 HARDEST = 0.8
 # Sums of 60 float64 outer products.
 SLACK = 1e-9
 
 
-def task(n_examples: int = N, seed: int = 5) -> Screening:
+def task(n_examples=N, seed=5):
     private = Dataset(
         "rows", stream(0, "pixels").integers(256, size=(N, 8, 8)).astype(np.uint8), None
     )
@@ -48,26 +50,24 @@ def task(n_examples: int = N, seed: int = 5) -> Screening:
     )
 
 
-def with_rows(one: Screening, rows: np.ndarray) -> Screening:
+def with_rows(one, rows):
     return dataclasses.replace(one, private=dataclasses.replace(one.private, x_train=rows))
 
 
-def release(
-    one: Screening, form: str, tape: Recorder | None = None
-) -> tuple[releases.ReleasedSubspace, Ledger]:
+def release(one, form, tape=None):
     ledger = Ledger(tape)
     return release_rows(one, form, sketch(form), CLIP, EPSILON, DELTA, ledger), ledger
 
 
 @functools.cache
-def sketch(form: str) -> np.ndarray:
+def sketch(form):
     return releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0) @ releases.narrowing(
         size=SKETCHES[form]
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n_examples", [N, N // 4])
+@each_form
+@each_size
 def test_what_is_charged_stays_within_the_budget(form, n_examples):
     _, ledger = release(task(n_examples), form)
     bounds = accounting.epsilon(
@@ -84,13 +84,9 @@ def test_what_is_charged_stays_within_the_budget(form, n_examples):
         assert isinstance(next(iter(counts)), PoissonSampledDpEvent) == (n_examples < N)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n_examples", [N, N // 4])
+@each_form
+@each_size
 def test_with_the_release_replayed_nothing_depends_on_private_rows(form, n_examples):
-    check_replay(form, n_examples)
-
-
-def check_replay(form: str, n_examples: int) -> None:
     own, tape = task(n_examples), Recorder()
     made, ledger = release(own, form, tape)
     rows = own.private.x_train
@@ -111,13 +107,9 @@ def check_replay(form: str, n_examples: int) -> None:
         assert made.moment is None or np.array_equal(again.moment, made.moment)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n_examples", [N, N // 4])
+@each_form
+@each_size
 def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(form, n_examples):
-    check_sensitivity(form, n_examples)
-
-
-def check_sensitivity(form: str, n_examples: int) -> None:
     own, tape = task(n_examples), Recorder()
     _, ledger = release(own, form, tape)
     rows, nearest = own.private.x_train, 0.0

@@ -1,5 +1,5 @@
-"""The release behind `trim` keeps the contract of a learner: replay and sensitivity; a row's vote
-is its own."""
+"""A row's vote behind `trim` is its own, and rows that private rows are near are kept;
+tests/contract/test_private_answers.py holds its release."""
 
 import dataclasses
 
@@ -7,84 +7,19 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from contract.checks import movement
-from contract.tapes import Neighbour, Recorder, Replay
 from pillar_core.errors import DataError, SettingError
-from pillar_core.ledger import Ledger
-from pillar_core.rng import Streams, stream
-from pillar_core.screening.trim import MOST_CLUSTERS, Clusters, n_clusters, release_votes
+from pillar_core.rng import stream
+from pillar_core.screening.trim import MOST_CLUSTERS, Clusters, n_clusters
 from pillar_core.types import FeatureSet
 
-N, D, K = 300, 12, 10
-HARDEST = [
-    1e6 * np.ones((1, D)),
-    -1e30 * np.ones((1, D)),
-    np.zeros((1, D)),
-    np.full((1, D), np.inf),
-    np.full((1, D), np.nan),
-]
+N, D = 300, 12
 
 
-def rows(n: int, *, seed: int, at: float = 0.0) -> FeatureSet:
+def rows(n, *, seed, at=0.0):
     """Rows round a point that lies `at` on the first axis."""
     x = stream(seed, "rows").standard_normal((n, D))
     x[:, 0] += at
     return FeatureSet(x.astype(np.float32), None, None, None, (), name=f"rows {seed}")
-
-
-CLUSTERS = Clusters.of(rows(200, seed=0).x_train, K)
-PRIVATE = rows(N, seed=1).x_train
-
-
-def votes(
-    x: np.ndarray, tape: Recorder | None = None, seed: int | None = 5
-) -> tuple[np.ndarray, Ledger]:
-    ledger = Ledger(tape)
-    made = release_votes(
-        x.astype(np.float32),
-        CLUSTERS,
-        noise_multiplier=2.0,
-        noise=Streams(seed).secret("votes"),
-        ledger=ledger,
-    )
-    return made, ledger
-
-
-def test_with_the_release_replayed_nothing_depends_on_private_rows():
-    tape = Recorder()
-    made, ledger = votes(PRIVATE, tape)
-    x = PRIVATE.astype(np.float64)
-    for hostile in (
-        0 * x,
-        x[::-1],
-        1e30 * x,
-        np.full_like(x, np.nan),
-        x[:1],
-        x[:0],
-        np.tile(x, (2, 1)),
-    ):
-        replay = Replay(tape, sampling_seed=7)
-        again, spent = votes(hostile, replay)
-        assert replay.calls == tape.calls
-        assert spent.total_event == ledger.total_event
-        np.testing.assert_array_equal(again, made)
-
-
-@pytest.mark.parametrize(("seed", "law"), [(5, "fast"), (None, "exact")])
-def test_one_row_moves_the_votes_by_the_sensitivity_at_most_and_reaches_it(seed, law):
-    tape, reached = Recorder(), {False: 0.0, True: 0.0}
-    _, ledger = votes(PRIVATE, tape, seed)
-    assert ledger.noise_laws == {law}
-    for row in (*HARDEST, *(50 * CLUSTERS.centres[:, None, :])):
-        added, replaced = (
-            Neighbour(tape, position_of=np.arange(N), forced=place) for place in (N, 0)
-        )
-        votes(np.concatenate([PRIVATE, row]), added, seed)
-        votes(np.concatenate([row, PRIVATE[1:]]), replaced, seed)
-        for is_replaced, other in zip(reached, (added, replaced), strict=True):
-            nearest = movement(tape, ledger.lines, other, is_replaced=is_replaced, slack=1e-12)
-            reached[is_replaced] = max(reached[is_replaced], nearest)
-    assert min(reached.values()) >= 0.99
 
 
 def test_a_row_between_two_centres_votes_alike_alone_and_among_others():

@@ -4,9 +4,6 @@ the shared oracles."""
 import dataclasses
 import json
 import math
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -23,15 +20,14 @@ from pillar_core.accounting import rdp as renyi
 from pillar_core.accounting.elementary import read
 from pillar_core.accounting.loss import GaussianPair
 from pillar_core.accounting.pillar import direction_bounds
-from pillar_core.arrays import Array
-from pillar_core.types import EpsilonBounds, NeighboringRelation
+from pillar_core.types import NeighboringRelation
 
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
 PAPER_Q = 1024 / 45000
 
 
-def of_library(event: events.DpEvent) -> Any:
+def of_library(event):
     """`event` in dp-accounting's classes, which have the same names and fields."""
     values = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
     for name, value in values.items():
@@ -44,9 +40,7 @@ def of_library(event: events.DpEvent) -> Any:
     return getattr(dp_event, type(event).__name__)(**values)
 
 
-def pld_epsilon(
-    sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation, interval: float
-) -> float:
+def pld_epsilon(sigma, q, steps, delta, relation, interval):
     """dp-accounting's pessimistic connect-the-dots value on a grid of `interval`."""
     library = Library.REPLACE_ONE if relation is REPLACE else Library.ADD_OR_REMOVE_ONE
     one = privacy_loss_distribution.from_gaussian_mechanism(
@@ -272,32 +266,32 @@ QUADRATURE = 1e-6
 class SampledGaussian:
     """One Poisson-sampled Gaussian release in the noise's own coordinate x, for a direction."""
 
-    def __init__(self, sigma: float, q: float, direction: str) -> None:
+    def __init__(self, sigma, q, direction):
         self.sigma, self.q, self.direction = sigma, q, direction
         self.p_centre = {"remove": 1.0, "add": 0.0, "replace": 1.0}[direction]
         self.q_centre = {"remove": 0.0, "add": 1.0, "replace": -1.0}[direction]
 
-    def density(self, x: Array, centre: float) -> Array:
+    def density(self, x, centre):
         return (1 - self.q) * stats.norm.pdf(x, 0, self.sigma) + self.q * stats.norm.pdf(
             x, centre, self.sigma
         )
 
-    def beyond(self, x: Array, centre: float, side: float) -> Array:
+    def beyond(self, x, centre, side):
         """Mass right (side 1) or left (side −1) of x."""
         return (1 - self.q) * special.ndtr(-side * x / self.sigma) + self.q * special.ndtr(
             -side * (x - centre) / self.sigma
         )
 
-    def log_mixture(self, x: Array, centre: float) -> Array:
+    def log_mixture(self, x, centre):
         return np.logaddexp(
             math.log1p(-self.q),
             math.log(self.q) + (2 * x * centre - centre**2) / (2 * self.sigma**2),
         )
 
-    def loss(self, x: Array) -> Array:
+    def loss(self, x):
         return self.log_mixture(x, self.p_centre) - self.log_mixture(x, self.q_centre)
 
-    def delta_one(self, epsilon: Array) -> Array:
+    def delta_one(self, epsilon):
         """sup_S P(S) − e^ε Q(S): S is the half-line where the loss, monotone in x, exceeds ε; its
         end by bisection."""
         rising = self.direction != "add"
@@ -314,7 +308,7 @@ class SampledGaussian:
         q = self.beyond(low, self.q_centre, side)
         return np.maximum(p - np.exp(epsilon) * q, np.maximum(0.0, 1 - np.exp(epsilon)))
 
-    def delta(self, epsilon: float, times: int) -> float:
+    def delta(self, epsilon, times):
         if times == 1:
             return float(self.delta_one(np.array([epsilon]))[0])
         x = np.linspace(-13 * self.sigma - 1, 13 * self.sigma + 1, 6401)
@@ -323,13 +317,13 @@ class SampledGaussian:
 
 
 def assert_brackets(
-    found: EpsilonBounds,
-    exact: float,
+    found,
+    exact,
     *,
-    slack: float = 1e-9,
-    above: float = 1.005,
-    below: float = 0.98,
-) -> None:
+    slack=1e-9,
+    above=1.005,
+    below=0.98,
+):
     """Both ends lie around the exact value, and near it: the accountant refines until they are
     within 0.4 %, or gives up after three lattices."""
     assert exact * below <= found.lower <= exact * (1 + slack)
@@ -337,7 +331,7 @@ def assert_brackets(
     assert found.upper <= exact * above
 
 
-def exact_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
+def exact_epsilon(delta_at, delta):
     if delta_at(0.0) <= delta:
         return 0.0
     return float(
@@ -474,11 +468,11 @@ def test_opposite_rows_are_the_worst_replacement(q, alpha):
     assert divergence((1.0, 0.0), (1.0, 0.0)) == pytest.approx(max(0.0, 1 - alpha), abs=1e-5)
 
 
-def load(shared: Path, name: str) -> Any:
+def load(shared, name):
     return json.loads((shared / "oracles" / name).read_text())
 
 
-def delta_of_case(case: dict[str, Any]) -> float:
+def delta_of_case(case):
     """The file rounds its δ to five decimals: 0.0 stands for 1e-6."""
     return float(case["delta"]) or 1e-6
 
@@ -643,14 +637,3 @@ def test_two_releases_of_one_sample_are_joint(shared):
                 row["eps_if_two_independent_subsamples"], rel=2e-3
             )
             assert apart.upper < ours.lower
-
-
-def test_papers_settings_cost_what_pitfalls_says():
-    """σ = 20, δ = 1e-5: T = 28, 100, 206, 1110 at ε = 1, 2, 3, 8, and one step needs σ >= 30.75 at
-    ε = 0.1."""
-    for epsilon, steps in ((1, 28), (2, 100), (3, 206), (8, 1110)):
-        within, beyond = (
-            accounting.epsilon_of_gaussian(20.0, steps=count).upper for count in (steps, steps + 1)
-        )
-        assert within <= epsilon < beyond
-    assert accounting.noise_multiplier(0.1) == pytest.approx(30.75, abs=5e-3)

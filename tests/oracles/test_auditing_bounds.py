@@ -3,7 +3,6 @@ the price of tuning."""
 
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ def scores():
     return generator.normal(1, 1, 400).round(6), generator.normal(0, 1, 400).round(6)
 
 
-def counts(row: dict[str, Any]) -> dict[str, Any]:
+def counts(row):
     return {"canaries": row["m"], "guesses": row["guesses"], "correct": row["correct"]}
 
 

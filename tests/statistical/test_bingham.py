@@ -20,12 +20,12 @@ LEVEL = 6.0
 apart by 11.9 or more."""
 
 
-def circle(gap: float) -> float:
+def circle(gap):
     """E x₁² on the circle for density ∝ exp(gap · x₁²): ½ + ½ I₁(gap/2)/I₀(gap/2)."""
     return 0.5 + 0.5 * float(i1(gap / 2) / i0(gap / 2))
 
 
-def sphere(gap: float) -> float:
+def sphere(gap):
     """E x₁² on the sphere in three dimensions for density ∝ exp(gap · x₁²): x₁ is uniform before
     tilting."""
     top, bottom = (
@@ -34,7 +34,7 @@ def sphere(gap: float) -> float:
     return top / bottom
 
 
-def squares(gap: float, size: int, draws: int) -> np.ndarray:
+def squares(gap, size, draws):
     generator = stream(0, "bingham test", size)
     exponent = np.zeros((size, size))
     exponent[0, 0] = gap

@@ -3,8 +3,8 @@ seen."""
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from contract.checks import sampled
 from pillar_core import rng
 from pillar_core.errors import SettingError
 from pillar_core.mechanisms import poisson_sample
@@ -13,31 +13,24 @@ LEVEL = 1e-8
 DRAWS, ROWS = 3000, 40
 
 
-def p_values(probability: float, drawn_at: float) -> tuple[float, float]:
-    """p-values of the sizes against Binomial(ROWS, q), and of the inclusion counts of rows against
-    Binomial(DRAWS, q)."""
+def least_p(probability, drawn_at):
+    """Of samples that are said to be drawn with this probability (`contract.checks.sampled`)."""
     stream = rng.stream(5, "sampling test")
-    samples = [poisson_sample(drawn_at, ROWS, stream) for _ in range(DRAWS)]
-    sizes = np.bincount([len(sample) for sample in samples], minlength=ROWS + 1)
-    expected = DRAWS * stats.binom.pmf(np.arange(ROWS + 1), ROWS, probability)
-    keep = expected >= 5
-    observed = np.append(sizes[keep], sizes[~keep].sum())
-    wanted = np.append(expected[keep], expected[~keep].sum())
-    keep = wanted > 0
-    sizes_p = stats.chisquare(observed[keep], wanted[keep]).pvalue
-    counts = np.bincount(np.concatenate(samples), minlength=ROWS)
-    z = (counts - DRAWS * probability) / np.sqrt(DRAWS * probability * (1 - probability))
-    return float(sizes_p), float(stats.chi2.sf(np.sum(z**2), ROWS))
+    return min(
+        sampled(
+            [(probability, ROWS, poisson_sample(drawn_at, ROWS, stream)) for _ in range(DRAWS)]
+        ).values()
+    )
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.4])
 def test_sizes_and_rows_follow_the_binomial_law(probability):
-    assert min(p_values(probability, probability)) > LEVEL
+    assert least_p(probability, probability) > LEVEL
 
 
 @pytest.mark.parametrize("scale", [2 / 3, 3 / 2])
 def test_a_wrong_probability_is_seen(scale):
-    assert max(p_values(0.3, 0.3 * scale)) < LEVEL
+    assert least_p(0.3, 0.3 * scale) < LEVEL
 
 
 def test_edges():

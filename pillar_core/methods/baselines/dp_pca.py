@@ -65,7 +65,7 @@ class DpPcaSettings(PillarSettings):
 def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
     """One release of the second moment, then the descent."""
     moment = events.gaussian(
-        float(settings.pca_noise_multiplier or 0.0), replace_one_factor=REPLACE_ONE_FACTOR
+        settings.pca_noise_multiplier or 0.0, replace_one_factor=REPLACE_ONE_FACTOR
     )
     return events.compose(moment, descent.cost(settings, facts))
 
@@ -87,7 +87,7 @@ def resolve_schedule(
         f"pca_noise_multiplier = {noise:.4g}: what {settings.share:.0%} of the budget buys by"
         " itself."
     )
-    return Plan(dataclasses.replace(plan.settings, pca_noise_multiplier=noise), (*plan.why, why))
+    return plan.fill(why, pca_noise_multiplier=noise)
 
 
 def _share_of_budget(share: float, budget: PrivacyBudget) -> float:
@@ -112,10 +112,9 @@ def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan
         return rules.resolve_projection(settings, facts, k_ceiling=facts.d)
     least = max(1, round(K_PER_FEATURE * facts.d))
     k = max(least, rules.default_k(rules.noise_scale(settings, facts) * facts.n_private, facts.d))
-    plan = rules.resolve_projection(dataclasses.replace(settings, k=k), facts, k_ceiling=facts.d)
-    return Plan(
-        plan.settings, (f"k = {k}: at least a quarter of the {facts.d} features.", *plan.why)
-    )
+    plan = Plan(settings).fill(f"k = {k}: at least a quarter of the {facts.d} features.", k=k)
+    rate = rules.resolve_hyperparameters(plan.settings, facts, dimensions=k)
+    return Plan(rate.settings, plan.why + rate.why)
 
 
 def second_moment(view: View, transform: Transform) -> "torch.Tensor":
@@ -181,7 +180,7 @@ def _fit(
     streams: Streams,
     ledger: Ledger,
 ) -> TrainResult:
-    noise = float(settings.pca_noise_multiplier or 0.0)
+    noise = settings.pca_noise_multiplier or 0.0
     mechanism = GaussianMechanism(
         noise,
         1.0,
@@ -214,10 +213,7 @@ METHODS.register(
         version=4,
         presets={
             "paper": {
-                "steps": 1000,
-                "batch_size": 1024,
-                "learning_rate": 0.1,
-                "l2_clip_norm": 1.0,
+                **descent.PAPER,
                 "bias": True,
                 "k": 40,
                 "share": 0.25,

@@ -62,7 +62,7 @@ def _fill_rate(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
         f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the"
         " budget, momentum counted in."
     )
-    return Plan(dataclasses.replace(settings, learning_rate=rate), (*plan.why, why))
+    return plan.fill(why, learning_rate=rate)
 
 
 def uses(settings: Values) -> PublicUse:
@@ -70,64 +70,49 @@ def uses(settings: Values) -> PublicUse:
     return PublicUse.NONE if settings["k"] is None else PublicUse.UNLABELLED
 
 
-METHODS.register(
-    Method(
-        name="dp_raft",
-        title="DP-RAFT",
-        source="Panda et al. 2022; PILLAR, App. B-F",
-        idea="Full batches, momentum and a step size in proportion to the budget: what works at"
-        " small budgets, without tuning.",
-        settings=DpRaftSettings,
-        cost=descent.cost,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=resolve_hyperparameters,
-        public_statistics=rules.projection_statistics,
-        uses=uses,
-        is_head_descent=True,
-        is_exact=True,
-        version=2,
-        presets={
-            "paper": {
-                "steps": 50,
-                "learning_rate": 0.1,
-                "l2_clip_norm": 1.0,
-                "standardise": False,
-                "centre": False,
-                "normalise": False,
-            }
-        },
-    )
+_RAFT = Method(
+    name="dp_raft",
+    title="DP-RAFT",
+    source="Panda et al. 2022; PILLAR, App. B-F",
+    idea="Full batches, momentum and a step size in proportion to the budget: what works at"
+    " small budgets, without tuning.",
+    settings=DpRaftSettings,
+    cost=descent.cost,
+    fit_many=fit_many,
+    resolve_schedule=rules.resolve_schedule,
+    resolve_hyperparameters=resolve_hyperparameters,
+    public_statistics=rules.projection_statistics,
+    uses=uses,
+    is_head_descent=True,
+    is_exact=True,
+    version=2,
+    presets={
+        "paper": {
+            "steps": 50,
+            "learning_rate": 0.1,
+            "l2_clip_norm": 1.0,
+            "standardise": False,
+            "centre": False,
+            "normalise": False,
+        }
+    },
 )
 
+METHODS.register(_RAFT)
 METHODS.register(
-    Method(
+    dataclasses.replace(
+        _RAFT,
         name="dp_raft_pillar",
         title="DP-RAFT + PILLAR",
         source="Panda et al. 2022 on PILLAR's projection; PILLAR, App. B-F, Table IX",
         idea="DP-RAFT on the public rows' top principal components.",
         public_use=PublicUse.UNLABELLED,
         settings=DpRaftPillarSettings,
-        cost=descent.cost,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=lambda settings, facts: _fill_rate(
             rules.resolve_k(settings, facts), facts
         ),
         public_statistics=rules.public_statistics,
-        is_head_descent=True,
-        is_exact=True,
-        version=2,
-        presets={
-            "paper": {
-                "steps": 50,
-                "learning_rate": 0.1,
-                "l2_clip_norm": 1.0,
-                "standardise": False,
-                "centre": False,
-                "normalise": False,
-                "k": 40,
-            }
-        },
+        uses=None,
+        presets={"paper": {**_RAFT.presets["paper"], "k": 40}},
     )
 )

@@ -47,10 +47,7 @@ METHODS.register(
         version=2,
         presets={
             "paper": {
-                "steps": 1000,
-                "batch_size": 1024,
-                "learning_rate": 0.1,
-                "l2_clip_norm": 1.0,
+                **descent.PAPER,
                 "bias": True,
                 "k": 40,
                 "normalise": False,

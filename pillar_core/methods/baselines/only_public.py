@@ -5,8 +5,6 @@ Guarantee: ε = 0, for no private row is read. Source: the Only-Public baseline 
 AdaMix. Cost: some tens of gradients over the public rows.
 """
 
-import numpy as np
-
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent, Ledger, compose
 from pillar_core.methods.method import METHODS, Method
@@ -32,9 +30,7 @@ def fit(
     )
     z_public = transform(view.x_public)
     weights = mixed.public_head_of(settings, view, Prepared(z_public[:0], z_public, transform))
-    return TrainResult(
-        LinearClassifier(transform, weights, np.zeros(weights.shape[1], dtype=np.float32))
-    )
+    return TrainResult(LinearClassifier.without_bias(transform, weights))
 
 
 METHODS.register(

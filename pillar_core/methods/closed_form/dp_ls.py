@@ -87,12 +87,7 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
         released = sums.release(mechanism)
         ridge = settings.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
         weights = np.linalg.solve(moment + ridge * np.eye(len(moment)), released.numpy().T)
-        classifier = LinearClassifier(
-            prepared.transform,
-            weights.astype(np.float32),
-            np.zeros(facts.n_classes, dtype=np.float32),
-        )
-        yield TrainResult(classifier)
+        yield TrainResult(LinearClassifier.without_bias(prepared.transform, weights))
 
 
 METHODS.register(

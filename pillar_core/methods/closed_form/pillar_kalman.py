@@ -137,7 +137,7 @@ def check_share(settings: KalmanSettings, facts: PublicFacts) -> float:
     ):  # public rows that it takes for telling what to expect
         return 0.0
     return min(
-        2.0 * (float(settings.noise_multiplier or 0.0) / (CHECK_ERROR * facts.n_private)) ** 2,
+        2.0 * ((settings.noise_multiplier or 0.0) / (CHECK_ERROR * facts.n_private)) ** 2,
         LARGEST_CHECK,
     )
 
@@ -146,7 +146,7 @@ def noise_multipliers(settings: KalmanSettings, share: float = 0.0) -> list[floa
     """σ_t of each sum, together worth 1 − share of `noise_multiplier`'s 1/σ²: σ/√α, then σ√((T −
     1)/(1 − α))."""
     total, steps = (
-        float(settings.noise_multiplier or 0.0) / math.sqrt(1.0 - share),
+        (settings.noise_multiplier or 0.0) / math.sqrt(1.0 - share),
         require(settings.steps, "steps"),
     )
     if steps == 1:
@@ -167,7 +167,7 @@ def clip_norms(settings: KalmanSettings, n_classes: int) -> list[float]:
 def cost(settings: KalmanSettings, facts: PublicFacts) -> DpEvent:
     """The check, where it is bought, then T Gaussian releases, the first with less noise."""
     share = check_share(settings, facts)
-    check = [float(settings.noise_multiplier or 0.0) / math.sqrt(share)] if share > 0 else []
+    check = [(settings.noise_multiplier or 0.0) / math.sqrt(share)] if share > 0 else []
     return events.compose(
         *(
             events.gaussian(multiplier)
@@ -188,7 +188,7 @@ def directions_fit(
     )
     if share == 0:
         return True, True
-    multiplier = float(settings.noise_multiplier or 0.0) / math.sqrt(share)
+    multiplier = (settings.noise_multiplier or 0.0) / math.sqrt(share)
     mechanism = GaussianMechanism(
         multiplier, 1.0, stream, ledger, label="spread in public directions"
     )
@@ -454,14 +454,12 @@ def learn(
         precision = precision + curvature * share
         head[:k] += (share / precision)[:, None] * evidence
         known.append(1.0 - prior / precision)
-    weights = distil(head, features.public, settings.distillation).astype(np.float32)
+    weights = distil(head, features.public, settings.distillation)
     note = (
         f"Effective dimension {known[-1].sum():.1f} of {k} directions: weights are shares of"
         " precision that are not the prior's."
     )
-    classifier = LinearClassifier(
-        features.transform, weights, np.zeros(n_classes, dtype=np.float32)
-    )
+    classifier = LinearClassifier.without_bias(features.transform, weights)
     return TrainResult(classifier, {KNOWN: ((known[0], known[-1]), Provenance.PRIVATE)}, (note,))
 
 
@@ -480,7 +478,7 @@ def descend(
         features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger
     )
     head = np.zeros((facts.d, facts.n_classes))
-    noise = float(settings.noise_multiplier or 0.0)
+    noise = settings.noise_multiplier or 0.0
     path = rules.path_length(1.0 / noise if noise > 0 else math.inf, facts)
     steps = require(settings.steps, "steps")
     momentum, velocity = 0.0, np.zeros_like(head)
@@ -500,9 +498,7 @@ def descend(
         )
         velocity = momentum * velocity + rate * releases.next(head, multiplier, clip)
         head += velocity
-    classifier = LinearClassifier(
-        prepared.transform, head.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32)
-    )
+    classifier = LinearClassifier.without_bias(prepared.transform, head)
     return TrainResult(classifier, notes=(ELSEWHERE,))
 
 
@@ -523,7 +519,7 @@ def fit_many(view: View, runs: list[Run[KalmanSettings]]) -> Iterator[TrainResul
 def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Plan[KalmanSettings]:
     """Fills `k` from the noise. Raises DataError for an explicit k above the rank of the public
     rows."""
-    ceiling, noise = rules.public_rank(facts), float(settings.noise_multiplier or 0.0)
+    ceiling, noise = rules.public_rank(facts), settings.noise_multiplier or 0.0
     rules.check_k(settings.k, ceiling)
     if settings.k is not None:
         return Plan(settings)
@@ -537,7 +533,7 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
         f"k = {k}: (10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank;"
         " directions that say little shrink."
     )
-    return Plan(dataclasses.replace(settings, k=k), (why,))
+    return Plan(settings).fill(why, k=k)
 
 
 METHODS.register(

@@ -257,12 +257,11 @@ def head(
 
 def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Plan[OneShotSettings]:
     """Fills `k` from the noise."""
-    rules.check_k(settings.k, rules.public_rank(facts))
+    ceiling, noise = rules.public_rank(facts), _noise(settings)
+    rules.check_k(settings.k, ceiling)
     if settings.k is not None:
         return Plan(settings)
-    noise = _noise(settings)
     path_length = facts.n_private / noise if noise > 0 else math.inf
-    ceiling = rules.public_rank(facts)
     k = (
         ceiling
         if math.isinf(path_length)
@@ -272,11 +271,11 @@ def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Pl
         f"k = {k}: three quarters of (μN)^(2/3) with μN = {path_length:,.0f}, at least"
         f" {rules.SMALLEST_K} and at most the rank."
     )
-    return Plan(dataclasses.replace(settings, k=k), (why,))
+    return Plan(settings).fill(why, k=k)
 
 
 def _noise(settings: OneShotSettings) -> float:
-    return float(settings.noise_multiplier or 0.0)
+    return settings.noise_multiplier or 0.0
 
 
 METHODS.register(

@@ -129,13 +129,12 @@ def resolve_schedule(
     Raises SettingError for neither a budget nor choice_epsilon, or more printed steps than can be
     taken.
     """
-    why: list[str] = []
     printed = settings.variant == "as_printed"
-    if printed:
-        settings = _fill_printed_steps(settings, facts)
-    else:
-        plan = halfspaces.resolve_schedule(settings, facts, budget)
-        settings, why = plan.settings, list(plan.why)
+    plan = (
+        Plan(_fill_printed_steps(settings, facts))
+        if printed
+        else halfspaces.resolve_schedule(settings, facts, budget)
+    )
     if settings.choice_epsilon is None:
         if budget is None:
             raise SettingError(
@@ -143,19 +142,20 @@ def resolve_schedule(
                 " half of."
             )
         factor = 4 if budget.relation is NeighboringRelation.REPLACE_ONE else 2
-        settings = dataclasses.replace(settings, choice_epsilon=budget.epsilon / factor)
-        why.append(
-            f"choice_epsilon = {settings.choice_epsilon:.4g}: half of the budget (the choice costs"
-            " twice that under replace-one)."
+        share = budget.epsilon / factor
+        why = (
+            f"choice_epsilon = {share:.4g}: half of the budget (the choice costs twice that under"
+            " replace-one)."
         )
+        plan = plan.fill(why, choice_epsilon=share)
     if printed and settings.runs_delta is None:
         if budget is None:
             raise SettingError(
                 "runs_delta must be given where epsilon is not: there is no budget to take half of."
             )
-        settings = dataclasses.replace(settings, runs_delta=budget.delta / 2)
-        why.append(f"runs_delta = {number_words(budget.delta / 2, 3)}: half of δ.")
-    return Plan(settings, tuple(why))
+        delta = budget.delta / 2
+        plan = plan.fill(f"runs_delta = {number_words(delta, 3)}: half of δ.", runs_delta=delta)
+    return plan
 
 
 def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
@@ -237,7 +237,7 @@ def _printed_runs(
         return float(loss.slope(torch.tensor(margin, dtype=torch.float64)))
 
     noise, delta, every = (
-        float(settings.noise_multiplier or 0.0),
+        settings.noise_multiplier or 0.0,
         _run_delta(settings, view.facts),
         [],
     )

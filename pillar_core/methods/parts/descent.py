@@ -179,3 +179,5 @@ def all_features(settings: HasPreprocessing, view: View, streams: Streams) -> Pr
 
 
 PREPROCESSING = ("standardise", "centre", "normalise")
+PAPER = {"steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "l2_clip_norm": 1.0}
+"""What PILLAR's authors gave DP-SGD and its relatives."""

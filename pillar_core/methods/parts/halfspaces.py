@@ -5,8 +5,6 @@ import dataclasses
 import math
 from typing import TypeVar
 
-import numpy as np
-
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
@@ -66,30 +64,30 @@ def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | No
 
 def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
     """Fills `k` and `learning_rate`."""
-    why: list[str] = []
-    rules.check_k(settings.k, rules.public_rank(facts))
+    plan, rank = Plan(settings), rules.public_rank(facts)
+    rules.check_k(settings.k, rank)
     reach = rules.noise_scale(settings, facts) * facts.n_private
     if settings.k is None:
-        k = rules.default_k(reach, rules.public_rank(facts))
-        why.append(
+        k = rules.default_k(reach, rank)
+        why = (
             f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least"
             f" {rules.SMALLEST_K} and at most the rank."
         )
-        settings = dataclasses.replace(settings, k=k)
+        plan = plan.fill(why, k=k)
     if settings.learning_rate is None:
         per_step = require(settings.noise_multiplier, "noise_multiplier") / (
             facts.n_private * rules.sampling_probability(settings.batch_size, facts)
         )
         rate = STEP / (
             settings.l2_clip_norm
-            * math.sqrt(1 + problems(facts.n_classes) * require(settings.k, "k") * per_step**2)
+            * math.sqrt(1 + problems(facts.n_classes) * require(plan.settings.k, "k") * per_step**2)
         )
-        why.append(
+        why = (
             f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at"
             " most; step t takes it over √t."
         )
-        settings = dataclasses.replace(settings, learning_rate=rate)
-    return Plan(settings, tuple(why))
+        plan = plan.fill(why, learning_rate=rate)
+    return plan
 
 
 def plan_of(settings: HalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
@@ -109,7 +107,4 @@ def result_of(
 ) -> TrainResult:
     """Halfspaces (P, k) as a linear classifier."""
     weights = class_weights(halfspaces.numpy())
-    return TrainResult(
-        LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)),
-        notes=notes,
-    )
+    return TrainResult(LinearClassifier.without_bias(prepared.transform, weights), notes=notes)

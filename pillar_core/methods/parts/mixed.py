@@ -182,30 +182,22 @@ def resolve_short_schedule(
     if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
         return rules.resolve_schedule(settings, facts, budget)
     why = (
-        (
-            f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not"
-            " to overshoot."
-        ),
+        f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not to"
+        " overshoot."
     )
-    return Plan(params.replace_settings(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
+    return Plan(settings).fill(why, steps=STEPS_OF_PUBLIC_MEAN)
 
 
 def resolve_hyperparameters(settings: Rate, facts: PublicFacts) -> Plan[Rate]:
-    """Nothing to fill; says which rate the steps will take."""
-    return Plan(settings, rate_words(settings, facts))
-
-
-def rate_words(settings: HasRate, facts: PublicFacts) -> tuple[str, ...]:
-    """The reason line of a step size that is left to the rule."""
+    """Nothing to fill; says which rate the steps will take, where it is left to the rule."""
     if settings.learning_rate is not None:
-        return ()
+        return Plan(settings)
     length = path_length(settings, facts)
-    return (
-        (
-            f"learning_rate: {length:,.4g} / (steps × clip norm) on the mean gradient: min(μN ·"
-            " μN/(μN + m), 160·C) over all steps."
-        ),
+    why = (
+        f"learning_rate: {length:,.4g} / (steps × clip norm) on the mean gradient: min(μN ·"
+        " μN/(μN + m), 160·C) over all steps."
     )
+    return Plan(settings, (why,))
 
 
 def path_length(settings: HasBatch, facts: PublicFacts) -> float:

@@ -12,7 +12,6 @@ few dimensions; k = 0.65(μN)^(2/3).
 import math
 from typing import TypeVar
 
-from pillar_core import params
 from pillar_core.accounting import mu_of
 from pillar_core.errors import DataError
 from pillar_core.methods.method import Plan
@@ -62,7 +61,7 @@ def resolve_schedule(
             f"{steps_per_mu:g} μ within {fewest} … {MOST_STEPS}, with μ = {mu:.3g} of the budget;"
             " more steps share the same budget"
         )
-    return Plan(params.replace_settings(settings, steps=steps), (f"steps = {steps}: {reason}.",))
+    return Plan(settings).fill(f"steps = {steps}: {reason}.", steps=steps)
 
 
 def resolve_projection(
@@ -90,10 +89,7 @@ def resolve_hyperparameters(
         "min((½ + μ)μN, μN, 160·C)/(steps × clip norm), so a weight gathers half to one unit of"
         " noise, and at most 4 k"
     )
-    return Plan(
-        params.replace_settings(settings, learning_rate=rate),
-        (f"learning_rate = {rate:.4g}: {reason}.",),
-    )
+    return Plan(settings).fill(f"learning_rate = {rate:.4g}: {reason}.", learning_rate=rate)
 
 
 def resolve_k(
@@ -110,7 +106,7 @@ def resolve_k(
         f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most"
         " the rank."
     )
-    return Plan(params.replace_settings(settings, k=k), (why,))
+    return Plan(settings).fill(why, k=k)
 
 
 def descent_rate(settings: HasDescent, facts: PublicFacts, *, dimensions: int | None) -> float:

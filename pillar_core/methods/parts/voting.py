@@ -26,6 +26,7 @@ from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import Plan
+from pillar_core.methods.parts import rules
 from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
@@ -83,10 +84,19 @@ def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | No
     if settings.queries is not None:
         return Plan(settings)
     n_queries = queries_of(settings, facts)
-    return Plan(
-        dataclasses.replace(settings, queries=n_queries),
-        (f"queries = {n_queries}: all public rows, at most {MOST_QUERIES:,}.",),
-    )
+    why = f"queries = {n_queries}: all public rows, at most {MOST_QUERIES:,}."
+    return Plan(settings).fill(why, queries=n_queries)
+
+
+def resolve_k(settings: V, facts: PublicFacts, most: int, purpose: str) -> Plan[V]:
+    """Fills `k`, at most `most`; purpose: the end of the reason, after the number. Raises
+    DataError for a k above the rank of the public rows."""
+    rank = rules.public_rank(facts)
+    rules.check_k(settings.k, rank)
+    if settings.k is not None:
+        return Plan(settings)
+    k = min(most, rank)
+    return Plan(settings).fill(f"k = {k}: {purpose} {k} directions.", k=k)
 
 
 def project(settings: VotingSettings, view: View) -> Prepared:

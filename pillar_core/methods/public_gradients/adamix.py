@@ -181,7 +181,7 @@ def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Pla
     Raises SettingError for k above the public rank.
     """
     rank = rules.public_rank(facts)
-    why = list(mixed.rate_words(settings, facts))
+    plan = mixed.resolve_hyperparameters(settings, facts)
     if settings.k is not None and rank < settings.k != facts.d:
         raise SettingError(
             f"k must be at most {rank}, the rank of the public rows, or {facts.d} for no"
@@ -197,9 +197,8 @@ def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Pla
             if k == wanted
             else f"not projected, for that asks for a public rank of {ROOM * wanted}"
         )
-        why.append(f"k = {k}: {rule}; {outcome}; the public rank is {rank}.")
-        settings = dataclasses.replace(settings, k=k)
-    return Plan(settings, tuple(why))
+        plan = plan.fill(f"k = {k}: {rule}; {outcome}; the public rank is {rank}.", k=k)
+    return plan
 
 
 def _text(settings: AdamixSettings, view: View) -> Array:

@@ -98,20 +98,21 @@ def resolve_schedule(
     settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None
 ) -> Plan[AdamixTheorySettings]:
     """Fills `steps` and `strong_convexity`."""
-    why: list[str] = []
+    plan = Plan(settings)
     if settings.strong_convexity is None:
-        settings = dataclasses.replace(settings, strong_convexity=1.0 / max(facts.n_public, 1))
-        why.append(
-            f"strong_convexity = {settings.strong_convexity:.3g}: one over the public rows, an"
-            " assumption about the population."
+        convexity = 1.0 / max(facts.n_public, 1)
+        why = (
+            f"strong_convexity = {convexity:.3g}: one over the public rows, an assumption about the"
+            " population."
         )
+        plan = plan.fill(why, strong_convexity=convexity)
     if settings.steps is None:
-        settings = dataclasses.replace(settings, steps=STEPS)
-        why.append(
+        why = (
             f"steps = {STEPS}: the bound falls in T at equal privacy, and beyond this accuracy"
             " hardly moves."
         )
-    return Plan(settings, tuple(why))
+        plan = plan.fill(why, steps=STEPS)
+    return plan
 
 
 def resolve_hyperparameters(
@@ -134,7 +135,7 @@ def resolve_hyperparameters(
         f"regularisation = {value:.4g}: the larger of √(2dL²/(ρr²)) = {theorem:.4g} and"
         f" √8·NL/(√T·r) = {balance:.4g}, r = {distance:g}."
     )
-    return Plan(dataclasses.replace(settings, regularisation=value), (why,))
+    return Plan(settings).fill(why, regularisation=value)
 
 
 def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) -> Array:

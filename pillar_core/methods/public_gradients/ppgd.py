@@ -71,11 +71,12 @@ def reuse(weights: Array, settings: PpgdSettings, group: descent.HeadGroup) -> A
 
 def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[PpgdSettings]:
     """Fills `reuse`."""
-    why = mixed.rate_words(settings, facts)
-    if settings.reuse is None:
-        settings = dataclasses.replace(settings, reuse=REUSE_ROWS / facts.n_public)
-        why += (f"reuse = {settings.reuse:.3g}: {REUSE_ROWS} over the number of public rows.",)
-    return Plan(settings, why)
+    plan = mixed.resolve_hyperparameters(settings, facts)
+    if settings.reuse is not None:
+        return plan
+    reuse = REUSE_ROWS / facts.n_public
+    why = f"reuse = {reuse:.3g}: {REUSE_ROWS} over the number of public rows."
+    return plan.fill(why, reuse=reuse)
 
 
 METHODS.register(

@@ -174,7 +174,7 @@ class GepLabelledSettings(GepSettings):
 def noise_multipliers(settings: GepSettings) -> tuple[float, float]:
     """(σ₁, σ₂) of embedding and residual, each in units of its own clip norm: 1/σ₁² = share/σ²,
     1/σ₂² = (1 − share)/σ²."""
-    noise = float(settings.noise_multiplier or 0.0)
+    noise = settings.noise_multiplier or 0.0
     return noise / math.sqrt(settings.embedding_share), noise / math.sqrt(
         1.0 - settings.embedding_share
     )
@@ -296,10 +296,7 @@ def _fit(
                 )
             weights = descend(weights[None], (basis.expand(embedding) + residual).float()[None])[0]
     learned = np.ascontiguousarray(weights.T.cpu().numpy())
-    classifier = LinearClassifier(
-        prepared.transform, learned, np.zeros(len(weights), dtype=np.float32)
-    )
-    return TrainResult(classifier)
+    return TrainResult(LinearClassifier.without_bias(prepared.transform, learned))
 
 
 def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:

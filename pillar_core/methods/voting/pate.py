@@ -83,7 +83,7 @@ class PateSettings(voting.VotingSettings):
 def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
     """Every answer, and with `answers` a top count for every asked row. Raises SettingError for
     more answers than rows asked."""
-    noise, n_queries = float(settings.noise_multiplier or 0.0), voting.queries_of(settings, facts)
+    noise, n_queries = settings.noise_multiplier or 0.0, voting.queries_of(settings, facts)
     if settings.answers is None:
         return events.repeat(voting.query_event(noise), n_queries)
     if settings.answers > n_queries:
@@ -97,25 +97,22 @@ def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
 
 def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan[PateSettings]:
     """Fills k and the number of teachers from public facts."""
-    why: list[str] = []
-    rules.check_k(settings.k, rules.public_rank(facts))
-    if settings.k is None:
-        k = min(MOST_K, rules.public_rank(facts))
-        why.append(f"k = {k}: teachers and student see the public rows' first {k} directions.")
-        settings = dataclasses.replace(settings, k=k)
+    plan = voting.resolve_k(
+        settings, facts, MOST_K, "teachers and student see the public rows' first"
+    )
     if settings.teachers is None:
         teachers = min(max(2, facts.n_private // ROWS_PER_TEACHER), MOST_TEACHERS)
-        why.append(
+        why = (
             f"teachers = {teachers}: {ROWS_PER_TEACHER} rows each, at most {MOST_TEACHERS:,}"
             " teachers."
         )
-        settings = dataclasses.replace(settings, teachers=teachers)
-    elif settings.teachers > max(2, facts.n_private):
+        return plan.fill(why, teachers=teachers)
+    if settings.teachers > max(2, facts.n_private):
         raise SettingError(
             f"teachers must be at most the number of private rows, {facts.n_private:,}; got"
             f" {settings.teachers:,}."
         )
-    return Plan(settings, tuple(why))
+    return plan
 
 
 def teacher_of(ids: Array, teachers: int) -> Array:
@@ -171,7 +168,7 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
     )
     for (settings, streams, ledger), rows in zip(runs, queries, strict=True):
         mechanism = voting.vote_mechanism(
-            float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger
+            settings.noise_multiplier or 0.0, streams.secret("noise"), ledger
         )
         answered, confident = _choose_answers(settings, votes, rows, streams, ledger)
         noisy = voting.release_votes(mechanism, votes[answered])
@@ -201,7 +198,7 @@ def _choose_answers(
     passes the threshold)."""
     if settings.answers is None:
         return queries, np.ones(len(queries), dtype=bool)
-    noise = float(settings.noise_multiplier or 0.0) * settings.top_noise_ratio
+    noise = (settings.noise_multiplier or 0.0) * settings.top_noise_ratio
     factor = voting.REPLACE_ONE_FACTOR
     mechanism = GaussianMechanism(
         noise, 1.0, streams.secret("top counts"), ledger, factor, label="noisy top count"

@@ -54,7 +54,7 @@ class PrivateKnnSettings(voting.VotingSettings):
 
 def cost(settings: PrivateKnnSettings, facts: PublicFacts) -> DpEvent:
     """One Gaussian a query, each on its own Poisson sample."""
-    query = voting.query_event(float(settings.noise_multiplier or 0.0))
+    query = voting.query_event(settings.noise_multiplier or 0.0)
     return events.repeat(
         events.subsample(query, rules.sampling_probability(settings.batch_size, facts)),
         voting.queries_of(settings, facts),
@@ -65,21 +65,16 @@ def resolve_hyperparameters(
     settings: PrivateKnnSettings, facts: PublicFacts
 ) -> Plan[PrivateKnnSettings]:
     """Fills k and the number of neighbours from public facts."""
-    why: list[str] = []
-    rules.check_k(settings.k, rules.public_rank(facts))
-    if settings.k is None:
-        k = min(MOST_K, rules.public_rank(facts))
-        why.append(f"k = {k}: distances in the public rows' first {k} directions.")
-        settings = dataclasses.replace(settings, k=k)
-    if settings.neighbours is None:
-        present = facts.n_private * rules.sampling_probability(settings.batch_size, facts)
-        neighbours = max(1, round(present * min(MOST_SHARE, 1.0 / facts.n_classes)))
-        why.append(
-            f"neighbours = {neighbours}: n/C of the {present:,.0f} rows that can vote, at most a"
-            " quarter of them."
-        )
-        settings = dataclasses.replace(settings, neighbours=neighbours)
-    return Plan(settings, tuple(why))
+    plan = voting.resolve_k(settings, facts, MOST_K, "distances in the public rows' first")
+    if settings.neighbours is not None:
+        return plan
+    present = facts.n_private * rules.sampling_probability(settings.batch_size, facts)
+    neighbours = max(1, round(present * min(MOST_SHARE, 1.0 / facts.n_classes)))
+    why = (
+        f"neighbours = {neighbours}: n/C of the {present:,.0f} rows that can vote, at most a"
+        " quarter of them."
+    )
+    return plan.fill(why, neighbours=neighbours)
 
 
 @group_runs(*voting.ROWS, "neighbours")
@@ -92,7 +87,7 @@ def fit_many(view: View, runs: list[Run[PrivateKnnSettings]]) -> Iterator[TrainR
         probability = rules.sampling_probability(settings.batch_size, view.facts)
         queries = voting.query_rows(settings, view.facts, streams)
         mechanism = voting.vote_mechanism(
-            float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger
+            settings.noise_multiplier or 0.0, streams.secret("noise"), ledger
         )
         if probability == 1:
             new = np.array([row for row in queries if row not in votes], dtype=np.int64)

@@ -95,7 +95,7 @@ def resolve_schedule(
         f"prototypes = {count}: εN/(20·C), within 1 … {MOST_PROTOTYPES}; each choice pays its share"
         " of ε."
     )
-    return Plan(dataclasses.replace(settings, prototypes=count), (why,))
+    return Plan(settings).fill(why, prototypes=count)
 
 
 def in_units(z: Array) -> Array:
@@ -156,9 +156,7 @@ def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledg
         sums += prepared.z_public[np.take_along_axis(left, places[:, None], axis=1)[:, 0]]
         left = left[np.arange(left.shape[1]) != places[:, None]].reshape(facts.n_classes, -1)
     weights = np.ascontiguousarray(unit_rows(sums.astype(np.float32)).T)
-    return TrainResult(
-        LinearClassifier(prepared.transform, weights, np.zeros(facts.n_classes, dtype=np.float32))
-    )
+    return TrainResult(LinearClassifier.without_bias(prepared.transform, weights))
 
 
 def _epsilon_per_round(settings: PrototypesSettings) -> float:

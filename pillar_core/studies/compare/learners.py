@@ -11,7 +11,8 @@ import pandas as pd
 from pillar_core import metrics
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS, Method
-from pillar_core.types import Form, PublicUse, SemiPrivateSplit, Values
+from pillar_core.splits import what_lacks
+from pillar_core.types import Form, SemiPrivateSplit, Values
 
 CEILING, FLOOR = "non_private", "only_public"
 
@@ -165,23 +166,8 @@ def _rank_learners(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
     """Why a learner cannot run on a split; "" where it can."""
-    if method.public_use in (
-        PublicUse.UNLABELLED,
-        PublicUse.LABELLED,
-        PublicUse.OTHER_LABELS,
-    ) and not len(split.public_x):
-        return "needs public rows"
-    if method.public_use is PublicUse.LABELLED and not split.has_public_labels:
-        return "needs labelled public rows of the same classes"
-    if (
-        method.public_use is PublicUse.OTHER_LABELS
-        and split.public_y is None
-        and split.other_y is None
-    ):
-        return "needs labelled public rows"
-    if method.public_use is PublicUse.TEXT and split.text_embeddings is None:
-        return "needs text embeddings of the class names"
-    return method.unsupported_reason(split) if method.unsupported_reason is not None else ""
+    lacking, _ = what_lacks(split, method.public_use)
+    return lacking or (method.unsupported_reason(split) if method.unsupported_reason else "")
 
 
 def _line(group: pd.DataFrame, score: str) -> Form:

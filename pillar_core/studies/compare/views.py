@@ -212,12 +212,8 @@ def few_rows_grids(setup: Setup) -> list[Grid]:
 
 def kept_share(runs: pd.DataFrame) -> "pd.Series[float]":
     """The share of the private rows that is kept."""
-    aside = (
-        runs["validation_fraction"].fillna(0.0)
-        if "validation_fraction" in runs
-        else pd.Series(0.0, index=runs.index)
-    )
-    return (1.0 - aside.astype(float)).round(6)
+    aside = runs.get("validation_fraction", pd.Series(0.0, index=runs.index))
+    return (1.0 - aside.fillna(0.0).astype(float)).round(6)
 
 
 def shots_grids(setup: Setup) -> list[Grid]:
@@ -264,7 +260,7 @@ def shift_grids(setup: Setup) -> list[Grid]:
 def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     """Series: learner, and whether its public rows come from another set; x: ε."""
     runs = at_every_epsilon(runs, setup.epsilons)
-    far = runs["public"].notna() if "public" in runs else pd.Series(False, index=runs.index)
+    far = runs.get("public", pd.Series(index=runs.index, dtype=object)).notna()
     titles = [METHODS[str(name)].title for name in runs["method"]]
     labels = [
         title + (", public rows from elsewhere" if is_far else "")
@@ -275,11 +271,7 @@ def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
 
 def rarest_accuracy(runs: pd.DataFrame) -> "pd.Series[float]":
     """Accuracy on the rarest quarter of the classes, each of which counts alike."""
-    return (
-        runs["rarest_accuracy"]
-        if "rarest_accuracy" in runs
-        else pd.Series(math.nan, index=runs.index)
-    )
+    return runs.get("rarest_accuracy", pd.Series(math.nan, index=runs.index))
 
 
 def _shots(setup: Setup) -> list[int]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from costs import cost_of
 from pillar_core import accounting, events, ledger
-from pillar_core.accounting import ACCOUNTANTS, auto, delta_of, epsilon_of_mu, mu_of
+from pillar_core.accounting import ACCOUNTANTS, delta_of, epsilon_of_mu, mu_of
 from pillar_core.errors import SettingError, UnknownNameError, UnsupportedError
 from pillar_core.types import NeighboringRelation
 
@@ -185,17 +185,6 @@ def test_central_limit_is_opacus_formula(noise, q, steps):
     assert found == pytest.approx(accounting.epsilon_of_mu(mu, 1e-5), rel=1e-9)
 
 
-def test_autos_version_rises_with_each_of_its_choices():
-    assert auto.AUTO.version - 1 == sum(item.version - 1 for item in auto.CHOICES)
-    assert {item.name for item in auto.CHOICES} == {
-        "analytic_gaussian",
-        "pillar",
-        "pld",
-        "rdp",
-        "basic",
-    }
-
-
 def test_selection_costs_more_than_one_run_and_delta_of_a_release_comes_from_the_budget():
     one = cost_of(SAMPLED, "rdp").upper
     selected = cost_of(SELECTION).upper
@@ -239,7 +228,7 @@ def test_without_dp_accounting_its_accountant_names_the_extra_and_the_others_ans
     assert accounting.resolve(SELECTION, relation=ADD).name == "rdp"
 
 
-def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
+def exact_delta(epsilon, mu):
     with mpmath.workdps(60):
         e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
         return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)

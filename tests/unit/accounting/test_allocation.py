@@ -16,15 +16,15 @@ from pillar_core.types import PrivacyBudget
 ADD_REMOVE = "add_or_remove_one"
 
 
-def passes(noise: float, steps: int, count: int):
+def passes(noise, steps, count):
     return ledger.repeat(ledger.allocation_pass(noise, steps), count)
 
 
-def bounds(noise: float, steps: int, count: int = 1, *, delta: float = 1e-5):
+def bounds(noise, steps, count=1, *, delta=1e-5):
     return cost_of(passes(noise, steps, count), delta=delta)
 
 
-def _call(strike: float, loss: float) -> float:
+def _call(strike, loss):
     """E[(W − k)₊] of a lognormal W of mean 1: Black & Scholes 1973."""
     if strike <= 0:
         return 1 - strike
@@ -32,21 +32,21 @@ def _call(strike: float, loss: float) -> float:
     return float(ndtr(d) - strike * ndtr(d - loss))
 
 
-def _exact_delta(epsilon: float, loss: float) -> float:
+def _exact_delta(epsilon, loss):
     """δ of one pass of two steps, the larger of its two directions, by quadrature over the first
     step."""
 
-    def density(z: float) -> float:
+    def density(z):
         return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
-    def removal(z: float) -> float:
+    def removal(z):
         return (
             density(z)
             * _call(2 * math.exp(epsilon) - math.exp(loss * z - loss * loss / 2), loss)
             / 2
         )
 
-    def addition(z: float) -> float:
+    def addition(z):
         strike = 2 * math.exp(-epsilon) - math.exp(loss * z - loss * loss / 2)  # put by parity
         return density(z) * (_call(strike, loss) - 1 + strike) / 2 * math.exp(epsilon)
 
@@ -105,25 +105,24 @@ def test_a_pass_whose_amplification_is_not_computed_leaves_the_others_theirs(noi
     )
 
 
-def release(spent: ledger.Ledger, noise: float, *, kind=ledger.gaussian):
-    return spent.release(
-        kind(noise), ledger.Call("gaussian", (1,), noise, 1.0, 1.0), None, lambda: 0.0
-    )
+def release(spent, step, steps=3, *, noise=2.0, kind=ledger.gaussian, times=1):
+    with spent.allocation(step, steps, 10, lambda: np.arange(3)):
+        for _ in range(times):
+            call = ledger.Call("gaussian", (1,), noise, 1.0, 1.0)
+            spent.release(kind(noise), call, None, lambda: 0.0)
 
 
 def test_a_pass_is_charged_once_and_whole_and_over_after_its_last_step():
     spent = ledger.Ledger()
     for step in (0, 1, 2, 0):
-        with spent.allocation(step, 3, 10, lambda: np.arange(3)):
-            release(spent, 2.0)
+        release(spent, step)
     assert spent.total_event == passes(2.0, 3, 2)
     assert len(spent.lines) == 4
     spent = ledger.Ledger()
     for step in range(3):
-        with spent.allocation(step, 3, 10, lambda: np.arange(3)):
-            release(spent, 2.0)
-    with pytest.raises(SettingError), spent.allocation(3, 3, 10, lambda: np.arange(3)):
-        release(spent, 2.0)
+        release(spent, step)
+    with pytest.raises(SettingError):
+        release(spent, 3)
     mixed = ledger.compose(
         passes(1.0, 20, 2), ledger.gaussian(4.0), ledger.subsample(ledger.gaussian(2.0), 0.1)
     )
@@ -138,42 +137,30 @@ def test_steps_out_of_turn_are_refused(step, steps):
     """After step 0 of 3 comes step 1 of 3; a new pass may begin at any time, because it is charged
     anew."""
     spent = ledger.Ledger()
-    with spent.allocation(0, 3, 10, lambda: np.arange(3)):
-        release(spent, 2.0)
-    with pytest.raises(SettingError), spent.allocation(step, steps, 10, lambda: np.arange(3)):
-        release(spent, 2.0)
+    release(spent, 0)
+    with pytest.raises(SettingError):
+        release(spent, step, steps)
 
 
 @pytest.mark.parametrize(
     "second",
     [
         {"noise": 1.0},
-        {"noise": 2.0, "kind": lambda noise: ledger.gaussian(noise, replace_one_factor=1.0)},
+        {"kind": lambda noise: ledger.gaussian(noise, replace_one_factor=1.0)},
     ],
 )
 def test_a_pass_has_one_noise(second):
     spent = ledger.Ledger()
-    with spent.allocation(0, 3, 10, lambda: np.arange(3)):
-        release(spent, 2.0)
-    with (
-        pytest.raises(SettingError, match="equal noise"),
-        spent.allocation(1, 3, 10, lambda: np.arange(3)),
-    ):
-        release(spent, **second)
+    release(spent, 0)
+    with pytest.raises(SettingError, match="equal noise"):
+        release(spent, 1, **second)
 
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_two_releases_of_one_step_are_refused(steps):
     """With one step a pass, fifty releases were charged as one."""
-    spent = ledger.Ledger()
-
-    def twice():
-        with spent.allocation(0, steps, 10, lambda: np.arange(3)):
-            release(spent, 2.0)
-            release(spent, 2.0)
-
     with pytest.raises(SettingError, match="one for each step"):
-        twice()
+        release(ledger.Ledger(), 0, steps, times=2)
 
 
 def test_attacks_on_simulated_passes_stay_below_the_curve():

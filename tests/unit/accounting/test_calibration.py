@@ -2,7 +2,6 @@
 
 import functools
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -183,13 +182,3 @@ def test_keys_depend_on_everything_that_decides_the_answer():
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
     assert key(accountant="analytic_gaussian") == keys[0]
-
-
-def test_threads_get_the_same_answer():
-    accounting.ANSWERS.clear()
-    with ThreadPoolExecutor(4) as pool:
-        answers = [
-            pool.submit(accounting.noise_multiplier, 1.1, sampling_probability=0.01, steps=77)
-            for _ in range(4)
-        ]
-    assert len({answer.result() for answer in answers}) == 1

@@ -93,7 +93,7 @@ def test_masses_have_the_digits_that_the_certificate_counts_on(sigma, q):
             assert abs(found.p[i] / exact_p - 1) < ROUNDING / 2
 
 
-def _position(loss: float, sigma: float, q: float) -> mpmath.mpf:
+def _position(loss, sigma, q):
     inside = (mpmath.exp(mpmath.mpf(loss)) - 1 + mpmath.mpf(q)) / mpmath.mpf(q)
     return (
         mpmath.mpf("-inf")

@@ -16,14 +16,11 @@ from pillar_core.events import ExponentialMechanismEvent, PureEvent
 ADD_REMOVE = "add_or_remove_one"
 
 
-def _sampled(noise: float, probability: float):
+def _sampled(noise, probability):
     return ledger.subsample(ledger.gaussian(noise), probability)
 
 
-Moves = list[tuple[float, tuple[float, float]]]
-
-
-def _deltas(epsilon: float, moves: Moves, noise: float, others: Moves | None = None) -> float:
+def _deltas(epsilon, moves, noise, others=None):
     """δ of one release in the plane, the larger of both directions: a chance and a place for each
     way in which rows may enter.
 
@@ -44,7 +41,7 @@ def _deltas(epsilon: float, moves: Moves, noise: float, others: Moves | None = N
     )
 
 
-def _moves(places: list[tuple[float, float]], probability: float) -> Moves:
+def _moves(places, probability):
     found = []
     for chosen in itertools.product([False, True], repeat=len(places)):
         weight = math.prod(probability if one else 1 - probability for one in chosen)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from costs import cost_of
 from pillar_core import accounting, events, ledger
-from pillar_core.types import EpsilonBounds, NeighboringRelation
+from pillar_core.types import NeighboringRelation
 
 SLACK, FLOOR = 0.02, 1e-4
 RELATIONS = st.sampled_from(list(NeighboringRelation))
@@ -27,9 +27,7 @@ FACTORS = st.sampled_from([1.0, 1.01, 1.3, 4.0])
 RUNS = settings(max_examples=30, derandomize=True)
 
 
-def ours(
-    sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation
-) -> EpsilonBounds:
+def ours(sigma, q, steps, delta, relation):
     return accounting.epsilon_of_gaussian(
         sigma,
         sampling_probability=q,
@@ -40,7 +38,7 @@ def ours(
     )
 
 
-def assert_at_most(cheaper: EpsilonBounds, dearer: EpsilonBounds) -> None:
+def assert_at_most(cheaper, dearer):
     assert cheaper.lower <= dearer.upper * (1 + 1e-9) + 1e-12
     assert cheaper.upper <= dearer.upper * (1 + SLACK) + FLOOR
 
@@ -89,7 +87,7 @@ def test_replacement_costs_between_once_and_a_group_of_two(sigma, q, steps, delt
 
 
 @st.composite
-def small_events(draw: st.DrawFn) -> events.DpEvent:
+def small_events(draw):
     kind = draw(
         st.sampled_from(
             [

@@ -146,7 +146,7 @@ PLAN = HeadPlan(
 )
 
 
-def trained(plan: HeadPlan = PLAN) -> tuple[Rows, torch.Tensor, tuple[np.ndarray, np.ndarray]]:
+def trained(plan=PLAN):
     """Rows, the tape of one real training run (T, C, k + 1), and its weights and bias."""
     z, y = rng.stream(4, "rows").standard_normal((20, 5)).astype(np.float32), np.arange(20) % 3
     tape = ReleaseTape()

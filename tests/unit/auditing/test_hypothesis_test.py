@@ -16,7 +16,7 @@ from pillar_core.errors import DataError, SettingError
 CURVE = TradeOff("gaussian", mu=0.9)
 
 
-def exact(excess: int, n: int, alarm: float, hit: float) -> float:
+def exact(excess, n, alarm, hit):
     """P(hits − false alarms ≥ excess) for independent binomials, summed over all outcomes."""
     alarms = np.arange(n + 1)
     return float(binom.pmf(alarms, n, alarm) @ binom.sf(alarms + excess - 1, n, hit))

@@ -1,13 +1,16 @@
-"""No single row's sum exceeds its clip norm, for rows that make float32 norms come out too small,
-in every kernel that clips."""
+"""Every kernel that clips: its sum is that of rows differentiated and clipped one by one, no row
+exceeds its clip norm, and one that overflows adds nothing."""
 
 import numpy as np
 import pytest
 import torch
 
+from contract.cases import per_row_gradients
+from pillar_core import rng
 from pillar_core.engine.gradient import clipped_sum, squared_lengths, within_unit_ball
 from pillar_core.engine.halfspaces import clipped_joint_sum, logistic
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
+from pillar_core.methods.closed_form.pillar_kalman import Features, residual_sum
 from pillar_core.methods.public_subspace.gep import AnchorBasis, embedded_sums
 
 D, C = 8192, 3
@@ -17,37 +20,40 @@ few dimensions, and in these by 3,300 of 1e-9 and by 3.3 of 1e-6."""
 
 
 def plain(z, labels, weights, clip):
-    return clipped_sum(z, squared_lengths(z), labels, weights[None], None, torch.tensor([clip]))[0]
+    return clipped_sum(z, squared_lengths(z), labels, weights[None], None, torch.tensor([clip]))[0][
+        0
+    ]
 
 
 def with_bias(z, labels, weights, clip):
-    return torch.cat(
-        [
-            part.flatten()
-            for part in clipped_sum(
-                z,
-                squared_lengths(z),
-                labels,
-                weights[None],
-                torch.zeros((1, C)),
-                torch.tensor([clip]),
-            )
-        ]
-    )
+    squares, clips = squared_lengths(z), torch.tensor([clip])
+    total, of_bias = clipped_sum(z, squares, labels, weights[None], torch.zeros((1, C)), clips)
+    return torch.cat([total, of_bias[..., None]], dim=2)[0]
+
+
+def reference_of(weights):
+    return -torch.ones_like(weights) / weights.numel() ** 0.5
 
 
 def difference(z, labels, weights, clip):
-    reference = -torch.ones((1, C, z.shape[1])) / (C * z.shape[1]) ** 0.5
-    return clipped_difference_sum(
-        z, squared_lengths(z), labels, weights[None], torch.tensor([clip]), reference
-    )
+    reference, clips = reference_of(weights)[None], torch.tensor([clip])
+    return clipped_difference_sum(z, squared_lengths(z), labels, weights[None], clips, reference)[0]
+
+
+def scaling_of(weights):
+    return torch.linspace(0.5, 1.5, weights.numel()).view_as(weights)
 
 
 def preconditioned(z, labels, weights, clip):
-    return preconditioned_sum(z, labels, weights, torch.ones_like(weights), l2_clip_norm=clip)
+    return preconditioned_sum(z, labels, weights, scaling_of(weights), l2_clip_norm=clip)
 
 
-def residual_of_embedding(z, labels, weights, clip):
+def kalman(z, labels, weights, clip):
+    features = Features(z, np.zeros((1, z.shape[1])), z.shape[1], None)
+    return -residual_sum(features, squared_lengths(z), labels, weights.T.numpy(), clip)
+
+
+def embedded(z, labels, weights, clip):
     anchor = torch.zeros((1, z.shape[1]))
     anchor[0, 0] = 1.0
     basis = AnchorBasis(
@@ -62,17 +68,69 @@ def residual_of_embedding(z, labels, weights, clip):
         basis,
         embedding_clip=clip,
         residual_clip=clip,
-    )[1]
+    )
+
+
+def embedding(*given):
+    return embedded(*given)[0]
+
+
+def residual_of_embedding(*given):
+    return embedded(*given)[1]
 
 
 def halfspaces(z, labels, weights, clip):
-    signs = torch.tensor([[1.0], [-1.0], [-1.0]])
+    signs = torch.tensor([[1.0], [-1.0], [-1.0]]).expand(-1, len(z))
     return clipped_joint_sum(
         z, squared_lengths(z), signs, weights[None] / 1e3, logistic(), torch.tensor([clip])
     )
 
 
-KERNELS = [plain, with_bias, difference, preconditioned, residual_of_embedding, halfspaces]
+OF_ROWS = {
+    plain: lambda rows, weights: rows[..., :-1],
+    with_bias: lambda rows, weights: rows,
+    difference: lambda rows, weights: rows[..., :-1] - reference_of(weights),
+    preconditioned: lambda rows, weights: rows[..., :-1] * scaling_of(weights),
+    kalman: lambda rows, weights: rows[..., :-1],
+}
+"""What each clips of a row's gradient (C, d + 1), the bias last."""
+KERNELS = [*OF_ROWS, embedding, residual_of_embedding, halfspaces]
+
+
+def ordinary():
+    """(z, labels, weights) of forty ordinary rows."""
+    generator = rng.stream(0, "clipped sums")
+    z, weights = (
+        torch.from_numpy(generator.standard_normal((count, 6)).astype(np.float32))
+        for count in (40, C)
+    )
+    return z, torch.from_numpy(generator.integers(C, size=40)), weights
+
+
+@pytest.mark.parametrize("kernel", OF_ROWS)
+@pytest.mark.parametrize("clip", [0.05, 0.8, 50.0])
+def test_a_sum_is_that_of_rows_differentiated_and_clipped_one_by_one(kernel, clip):
+    z, labels, weights = ordinary()
+    longer = (
+        torch.cat([z, torch.ones(40, 1)], 1),
+        labels,
+        torch.cat([weights, torch.zeros(C, 1)], 1),
+    )
+    gradients = OF_ROWS[kernel](per_row_gradients(*longer), weights)
+    norms = gradients.flatten(1).norm(dim=1)
+    expected = (gradients * (clip / norms).clamp(max=1.0)[:, None, None]).sum(0)
+    total = kernel(z, labels, weights, clip).double()
+    torch.testing.assert_close(total, expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("steepness", [1.0, 1e20])
+def test_a_row_that_overflows_adds_nothing(kernel, steepness):
+    z, labels, weights = ordinary()
+    z[1] = 1e38
+    others = torch.arange(40) != 1
+    total = kernel(z, labels, steepness * weights, 1.0)
+    torch.testing.assert_close(total, kernel(z[others], labels[others], steepness * weights, 1.0))
 
 
 def level(d=D):

@@ -24,7 +24,7 @@ K, CLASSES, CLIPS = 37, 5, (0.4, 1e-3)
 EXACT = [name for name, method in METHODS.items() if method.is_exact]
 
 
-def hostile(n: int = 90, k: int = K) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
+def hostile(n=90, k=K):
     """(rows, labels, two heads) with rows and weights of every size."""
     generator = stream(0, "hostile rows")
     z = (generator.standard_normal((n, k)) * np.exp(8 * generator.standard_normal((n, 1)))).astype(
@@ -48,15 +48,11 @@ def hostile(n: int = 90, k: int = K) -> tuple[np.ndarray, torch.Tensor, torch.Te
     return z, torch.from_numpy(generator.integers(0, CLASSES, n)), torch.from_numpy(heads)
 
 
-def sums(
-    z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)
-) -> torch.Tensor:
+def sums(z, labels, heads, rows=slice(None)):
     return exact.clipped_sum(exact.integer_rows(z[rows], bias=True), labels[rows], heads, CLIPS)
 
 
-def sums_of_scaled(
-    z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)
-) -> torch.Tensor:
+def sums_of_scaled(z, labels, heads, rows=slice(None)):
     """Of gradients that a hostile scaling multiplies before the clip."""
     return exact.clipped_sum(
         exact.integer_rows(z[rows]),
@@ -67,7 +63,7 @@ def sums_of_scaled(
     )
 
 
-def hostile_scaling(k: int) -> torch.Tensor:
+def hostile_scaling(k):
     """(2, C, k) scales of every size: within one head by 10³ and by 10⁻³⁰, and no numbers."""
     scaling = torch.from_numpy(
         np.exp(2 * stream(0, "hostile scaling").standard_normal((2, CLASSES, k)))
@@ -76,9 +72,7 @@ def hostile_scaling(k: int) -> torch.Tensor:
     return scaling
 
 
-def in_floating_point(
-    z: np.ndarray, labels: torch.Tensor, heads: torch.Tensor, rows: np.ndarray | slice = slice(None)
-) -> torch.Tensor:
+def in_floating_point(z, labels, heads, rows=slice(None)):
     """The fast path on a grid: what exact noise after rounded sums would release."""
     part = torch.from_numpy(z[rows])
     weights, bias = heads[..., :-1].contiguous(), heads[..., -1]
@@ -89,7 +83,7 @@ def in_floating_point(
     return (torch.cat([total, of_bias[..., None]], -1) * units[:, None, None]).round().long()
 
 
-def adds_up(sum_of) -> None:
+def adds_up(sum_of):
     """The sum of all rows is that of the rows' own terms, in Python's whole numbers, in any order,
     number and company."""
     z, labels, heads = hostile()
@@ -165,7 +159,7 @@ def test_a_row_moves_a_sum_by_at_most_its_units(k, is_scaled):
     assert longest > (0.8 * most) ** 2  # the bound is near
 
 
-def class_terms_add_up(sum_of) -> None:
+def class_terms_add_up(sum_of):
     z, labels, _ = hostile()
     z[20:] = unit_rows(z[20:])
     y = labels.numpy()

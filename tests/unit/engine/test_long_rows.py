@@ -4,12 +4,14 @@ hang on rounding."""
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from pillar_core.engine.gradient import clipped_sum, squared_lengths
 from pillar_core.engine.halfspaces import clipped_joint_sum, hinge, ramp
 from pillar_core.engine.mixed import clipped_difference_sum, head_residuals
+from pillar_core.methods.closed_form.pillar_kalman import Features, residual_sum
 
 CLIP = 0.3
 
@@ -60,8 +62,18 @@ def test_a_row_that_leaves_moves_long_rows_sums_by_one_clip_norm(k, reference):
     assert float((total(z[1:]) - every).norm()) <= 1.01 * CLIP
 
 
+def kalman_sum(z, labels, weights):
+    features = Features(z, np.zeros((1, z.shape[1])), z.shape[1], None)
+    return residual_sum(features, squared_lengths(z), labels, weights[0].T.numpy(), CLIP)
+
+
+def plain_sum(z, labels, weights):
+    return clipped_sum(z, squared_lengths(z), labels, weights, None, torch.tensor([CLIP]))[0]
+
+
+@pytest.mark.parametrize("kernel", [plain_sum, kalman_sum])
 @pytest.mark.parametrize("length", [1e3, 1e6, 1e9, 1e20])
-def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
+def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length, kernel):
     """Weights along directions that no row has, as a small ridge makes them: every logit was
     rounding, and one row turned others."""
     generator = torch.Generator().manual_seed(0)
@@ -72,11 +84,8 @@ def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
     weights = (
         length * torch.randn(1, 10, 54, dtype=torch.float64, generator=generator) @ basis[6:]
     ).float()
-    labels, clip = torch.arange(12) % 10, torch.tensor([CLIP])
-    sums = [
-        clipped_sum(z[:n], squared_lengths(z[:n]), labels[:n], weights, None, clip)[0]
-        for n in range(1, 13)
-    ]
+    labels = torch.arange(12) % 10
+    sums = [kernel(z[:n], labels[:n], weights) for n in range(1, 13)]
     assert max(
         float((after - before).norm()) for before, after in itertools.pairwise(sums)
     ) <= CLIP * (1 + 1e-6)

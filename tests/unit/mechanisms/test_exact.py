@@ -2,7 +2,6 @@
 against enumeration."""
 
 import itertools
-from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -21,19 +20,19 @@ from pillar_core.rng import Streams, SystemStream, stream
 BITS, WORD = 10, np.uint64(2**63)
 
 
-def system(count: int) -> np.ndarray:
+def system(count):
     return SystemStream().words(count)
 
 
-def seeded(count: int, generator: np.random.Generator | None = None) -> np.ndarray:
+def seeded(count, generator=None):
     return (generator or stream(0, "words")).integers(0, 2**64, count, dtype=np.uint64)
 
 
-def no_more(count: int) -> np.ndarray:
+def no_more(count):
     raise AssertionError("the prefix did not decide")
 
 
-def tail(edge: Fraction, std: Fraction) -> mpmath.mpf:
+def tail(edge, std):
     """P(|X| ≥ edge), to sixty digits."""
     with mpmath.workdps(60):
         ratio = edge / std
@@ -53,7 +52,7 @@ def test_tails_lie_between_their_ends(std):
         assert high - low <= 3
 
 
-def law_of_prefixes(std: Fraction, decided: Callable[[int, int], int]) -> dict[int, list[int]]:
+def law_of_prefixes(std, decided):
     """For each outcome, how many of all prefixes of BITS bits decide for it."""
     counts = dict[int, list[int]]()
     for prefix in range(2**BITS):
@@ -64,7 +63,7 @@ def law_of_prefixes(std: Fraction, decided: Callable[[int, int], int]) -> dict[i
     return counts
 
 
-def law_is_that_of_rounding(std: Fraction, decided: Callable[[int, int], int]) -> None:
+def law_is_that_of_rounding(std, decided):
     """Every prefix that decides lies within its outcome's interval of tails, and each edge leaves
     only the prefix around it open."""
     counts = law_of_prefixes(std, decided)
@@ -203,7 +202,7 @@ def test_coins_are_true_with_the_probability_of_an_exponential(x):
         assert (abs(heads - chance) <= 6.5 * np.sqrt(chance * (1 - chance) / count)) == is_right
 
 
-def mechanism(noise: float = 2.0, secret: object = None) -> GaussianMechanism:
+def mechanism(noise=2.0, secret=None):
     return GaussianMechanism(noise, 0.5, secret or Streams(None).secret("noise"), Ledger())
 
 

@@ -8,14 +8,10 @@ import pytest
 import torch
 
 import pillar_core as pc
-from contract.cases import case_for, classifier_of, small_split
+from contract.cases import case_for, classifier_of, per_row_gradients, small_split
 from pillar_core import rng
-from pillar_core.engine.gradient import clipped_sum
 from pillar_core.engine.mixed import (
     gradient_second_moment,
-    head_residuals,
-    preconditioned_norms,
-    preconditioned_sum,
 )
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
@@ -33,36 +29,6 @@ def case():
         torch.from_numpy(generator.standard_normal((C, D)).astype(np.float32)) for _ in range(2)
     )
     return z, labels, weights, root.abs() + 0.1
-
-
-def per_row_gradients(z, labels, weights):
-    return torch.einsum("cn,nd->ncd", head_residuals(z, labels, weights), z)
-
-
-@pytest.mark.parametrize("clip", [0.2, 2.0, 1e4])
-def test_the_sum_is_that_of_scaled_then_clipped_rows(clip):
-    z, labels, weights, root = case()
-    rows = (root * per_row_gradients(z, labels, weights)).double()
-    norms = rows.flatten(1).norm(dim=1)
-    wanted = (rows * (clip / norms).clamp(max=1)[:, None, None]).sum(0)
-    total = preconditioned_sum(z, labels, weights, root, l2_clip_norm=clip)
-    # float32 sums of 40 rows of norm at most min(clip, 20): 1e-5 relative, and the rounding guard
-    # of 1e-6.
-    np.testing.assert_allclose(total.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5 * min(clip, 20))
-
-
-def test_the_sum_needs_one_product_and_without_scaling_is_dp_sgds():
-    z, labels, weights, root = case()
-    squared = preconditioned_norms(z, head_residuals(z, labels, weights), root.square())
-    np.testing.assert_allclose(
-        squared,
-        (root * per_row_gradients(z, labels, weights)).flatten(1).square().sum(1),
-        rtol=1e-5,
-    )
-    z, labels, weights, _ = case()
-    own = preconditioned_sum(z, labels, weights, torch.ones((C, D)), l2_clip_norm=0.7)
-    plain, _ = clipped_sum(z, z.square().sum(1), labels, weights[None], None, torch.tensor([0.7]))
-    np.testing.assert_allclose(own.numpy(), plain[0].numpy(), atol=1e-5)
 
 
 def test_the_second_moment_is_of_minibatch_means_and_a_large_conditioner_is_dp_sgd():

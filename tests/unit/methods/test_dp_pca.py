@@ -45,18 +45,6 @@ def test_the_moment_is_that_of_clipped_rows_and_directions_its_top_eigenvectors(
     assert v[:, 0] @ symmetric @ v[:, 0] > v[:, 1] @ symmetric @ v[:, 1]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_replacing_a_row_moves_the_moment_by_root_two_at_most(seed):
-    generator = rng.stream(seed, "rows")
-    a, b = (row / np.linalg.norm(row) for row in generator.standard_normal((2, 4)))
-    assert np.linalg.norm(np.outer(a, a) - np.outer(b, b)) <= math.sqrt(2)
-    orthogonal = b - (a @ b) * a
-    orthogonal /= np.linalg.norm(orthogonal)
-    assert np.linalg.norm(np.outer(a, a) - np.outer(orthogonal, orthogonal)) == pytest.approx(
-        math.sqrt(2)
-    )
-
-
 @pytest.mark.parametrize("share", [0.01, 0.25, 0.5])
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
 def test_the_share_buys_what_it_says_and_both_compose_to_the_budget(share, relation):

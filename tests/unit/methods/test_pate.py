@@ -114,12 +114,11 @@ def test_teachers_are_trained_in_blocks_and_are_no_more_than_rows(monkeypatch):
     assert pc.run("pate", split, epsilon=2.0, teachers=50, k=4).accuracy == whole.accuracy
 
 
-def test_without_noise_the_student_learns_from_its_teachers():
-    for learns in ("votes", "labels"):
-        record = pc.run(
-            "pate", small_split(n=900), epsilon=math.inf, teachers=10, k=4, student=learns
-        )
-        assert record.accuracy > 0.8
+@pytest.mark.parametrize("learns", ["votes", "labels"])
+@pytest.mark.parametrize(("name", "voters"), [("pate", "teachers"), ("private_knn", "neighbours")])
+def test_without_noise_the_student_learns(name, voters, learns):
+    asked = {voters: 10, "student": learns, "k": 4}
+    assert pc.run(name, small_split(n=900), epsilon=math.inf, **asked).accuracy > 0.8
 
 
 def test_the_data_dependent_value_is_badged_and_below_the_cost_where_teachers_agree():

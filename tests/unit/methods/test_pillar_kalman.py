@@ -2,7 +2,6 @@
 what comes out."""
 
 import dataclasses
-import itertools
 import math
 
 import numpy as np
@@ -13,7 +12,6 @@ import pillar_core as pc
 from contract.cases import case_for, small_split
 from contract.tapes import Recorder
 from pillar_core import rng
-from pillar_core.engine.gradient import squared_lengths
 from pillar_core.errors import DataError
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
@@ -26,10 +24,6 @@ LEARNER = METHODS["pillar_kalman"]
 
 def mean_accuracy(name, split, seeds, **settings):
     return np.mean([pc.run(name, split, seed=seed, **settings).accuracy for seed in range(seeds)])
-
-
-def of_rows(private, k=6):
-    return kalman.Features(private, np.zeros((1, k)), k, None)
 
 
 @pytest.mark.parametrize(("steps", "share"), [(1, 0.3), (2, 0.3), (10, 0.3), (10, 0.9)])
@@ -145,36 +139,6 @@ def test_no_row_is_clipped_at_the_start_and_later_ones_in_proportion(n_classes):
     first, *later = kalman.clip_norms(kalman.KalmanSettings(steps=10), n_classes)
     assert first == pytest.approx(np.linalg.norm(np.eye(n_classes)[0] - 1 / n_classes))
     assert later == pytest.approx([0.4 / first] * 9)
-
-
-@pytest.mark.parametrize("n_classes", [2, 5])
-@pytest.mark.parametrize("clip", [0.1, 0.4, 2.0])
-def test_a_row_moves_a_sum_by_the_clip_norm_at_most(n_classes, clip):
-    """Rows of norm 1 + 2⁻²³ after rounding included; the opposite row with the same label comes
-    near twice the clip norm."""
-    generator = rng.stream(0, "rows")
-    far = 0.0
-    for scale in (0.0, 1.0, 50.0):
-        head = scale * generator.standard_normal((6, n_classes))
-        rows = generator.standard_normal((40, 6))
-        rows = torch.from_numpy(
-            (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-        ) * (1 + 2.0**-23)
-        for row in rows:
-            pair, labels = torch.stack([row, -row]), torch.tensor([0, 0])
-            owns = map(of_rows, pair.split(1))
-            one, other = (
-                kalman.residual_sum(
-                    own, squared_lengths(own.private), labels[:1], head, clip
-                ).numpy()
-                for own in owns
-            )
-            assert max(np.linalg.norm(one), np.linalg.norm(other)) <= clip
-            assert np.linalg.norm(one - other) <= 2 * clip
-            far = max(far, np.linalg.norm(one - other))
-    assert far >= 0.99 * 2 * min(
-        clip, kalman.clip_norms(kalman.KalmanSettings(steps=10), n_classes)[0]
-    )
 
 
 def test_a_row_is_shortened_by_its_first_k_numbers_and_one_that_is_no_number_counts_as_zeros():
@@ -349,7 +313,7 @@ def test_the_edges_give_finite_heads(steps, k, n_classes):
     assert record.accuracy > (0.8 if k != 1 else 1 / n_classes)
 
 
-def test_k_follows_the_noise_and_the_classes_and_replace_one_costs_twice():
+def test_k_follows_the_noise_and_the_classes():
     facts = dataclasses.replace(
         small_split().facts, n_private=10_000, n_public=5_000, d=2_000, n_classes=80
     )
@@ -364,13 +328,6 @@ def test_k_follows_the_noise_and_the_classes_and_replace_one_costs_twice():
         )
     with pytest.raises(DataError, match="at most 2000"):
         kalman.resolve_hyperparameters(kalman.KalmanSettings(k=2_001, noise_multiplier=1.0), facts)
-    one, two = (
-        pc.run("pillar_kalman", small_split(), epsilon=1.0, relation=relation).settings[
-            "noise_multiplier"
-        ]
-        for relation in ("add_or_remove_one", "replace_one")
-    )
-    assert two == pytest.approx(2 * one, rel=0.01)
 
     def dimension(epsilon):
         (note,) = (
@@ -395,29 +352,3 @@ def test_on_real_rows_it_is_not_below_pillar_where_noise_is_large():
         for name, settings in learners.items()
     )
     assert ours > pillar + 0.01
-
-
-@pytest.mark.parametrize("length", [1e5, 1e7])
-def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
-    """Float32 logits of rows at right angles to the head were rounding, and rounding hung on how
-    many rows there are."""
-    generator = rng.stream(7, "steep")
-    row = generator.standard_normal(40)
-    head = generator.standard_normal((40, 10))
-    row = (row / np.linalg.norm(row)).astype(np.float32)
-    head -= np.outer(row, row @ head) / (row @ row)
-    head *= length / np.linalg.norm(head, axis=0)
-    rows, labels = torch.from_numpy(np.tile(row, (20, 1))), torch.zeros(20, dtype=torch.int64)
-    sums = [
-        kalman.residual_sum(
-            own,
-            squared_lengths(own.private),
-            labels[: len(own.private)],
-            head.astype(np.float32),
-            0.4,
-        )
-        for own in (of_rows(rows[:n], 40) for n in range(2, 21))
-    ]
-    assert max(
-        float((after - before).norm()) for before, after in itertools.pairwise(sums)
-    ) <= 0.4 * (1 + 1e-6)

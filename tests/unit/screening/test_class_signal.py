@@ -17,9 +17,7 @@ D, CLASSES, N = 40, 4, 1200
 ASKED = {"scores": ("class_signal",)}
 
 
-def spread_along(
-    places: range, n: int, *, seed: int, labelled: bool, offset: float = 0.0
-) -> FeatureSet:
+def spread_along(places, n, *, seed, labelled, offset=0.0):
     """Rows that vary along the axes `places` most; labelled ones have their classes there."""
     generator = stream(seed, "rows")
     x = 0.2 * generator.standard_normal((n, D))

@@ -27,13 +27,12 @@ from pillar_core.screening.rivals import costs, transport_cost
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.subspace import top_directions
-from pillar_core.types import Dataset
 from users import is_noted
 
 FAST = {"model": "linear_head", "n_examples": 120}
 
 
-def halves(name: str = "digits", n: int = 600) -> tuple[Dataset, Dataset]:
+def halves(name="digits", n=600):
     whole = pc.load_dataset(name) if name == "digits" else pc.load_dataset(name, n=n)
     assert whole.y_train is not None
     rows = [slice(0, None, 2), slice(1, None, 2)]
@@ -195,19 +194,7 @@ def test_a_private_ranking_reads_private_rows_only_through_the_release(monkeypat
     )
 
 
-def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped():
-    from pillar_core.ledger import Ledger
-
-    rows = np.zeros((3, 40))
-    made = release_moment(
-        rows, k=2, l2_clip_norm=0.5, noise_multiplier=3.0, noise=stream(0, "n"), ledger=Ledger()
-    )
-    assert made.moment is not None
-    expected = 3.0 * 0.25
-    assert made.noise_std == pytest.approx(expected)
-    off_diagonal = made.moment[np.triu_indices(40, 1)] * math.sqrt(2)
-    # 780 normals: the standard deviation's relative error is 1/√1560, five of them 13 %.
-    assert np.std(off_diagonal) == pytest.approx(expected, rel=0.13)
+def test_rows_are_clipped_and_a_moments_residual_is_what_the_basis_misses():
     long = clip_rows(np.array([[3.0, 4.0], [0.3, 0.4], [math.nan, 1.0]]), 1.0)
     np.testing.assert_allclose(np.linalg.norm(long, axis=1), [1.0, 0.5, 0.0])
     assert public_clip([np.ones((5, 4)), 3 * np.ones((5, 4))]) == pytest.approx(4.0)
@@ -216,51 +203,40 @@ def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped():
 
 def test_refusals(sets):
     private, public = sets
-    with pytest.raises(DataError, match=r"bit by bit, private rows.*--allow-overlap"):
-        pc.screen(private, {"leak": private}, **FAST)
     same = dataclasses.replace(private, x_train=private.x_train.copy())
     assert len(pc.screen(private, {"leak": same}, epsilon=1.0, repeats=1, **FAST)), (
         "beside ε nothing is compared without noise"
     )
-    assert (
-        pc.screen(private, {"leak": private}, allow_overlap=True, repeats=1, **FAST)["value"].iloc[
-            0
-        ]
-        == 0.0
-    )
-    with pytest.raises(DataError, match="fewer than k = 200"):
-        pc.screen(private, public, k=200, **FAST)
-    with pytest.raises(DataError, match="takes images"):
-        pc.gsd(pc.load_dataset("breast_cancer"), private)
-    with pytest.raises(DataError, match="same columns"):
-        pc.gsd(pc.load_dataset("breast_cancer"), private, model="linear_head")
+    own = pc.screen(private, {"leak": private}, allow_overlap=True, repeats=1, **FAST)
+    assert own["value"].iloc[0] == 0.0
     flat = dataclasses.replace(
         private, x_train=np.full((50, 8, 8), 7, dtype=np.uint8), y_train=None
     )
-    with pytest.raises(DataError, match=r"public set 'flat'.*span only"):
-        pc.screen(private, {"flat": flat}, repeats=1, **FAST)
-    with pytest.raises(UnsupportedError, match="no private form"):
-        pc.screen(private, public, scores=("otdd",), epsilon=1.0, **FAST)
-    with pytest.raises(SettingError, match="needs epsilon"):
-        pc.screen(private, public, scores=("gsd_pure",), **FAST)
-    for epsilon in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(SettingError, match="epsilon must be above 0"):
-            pc.screen(private, public, epsilon=epsilon, **FAST)
-    with pytest.raises(UnknownNameError, match="probe"):
-        pc.gsd(private, private, model="prob")
-    with pytest.raises(SettingError, match="weights"):
-        pc.gsd(private, private, model="timm:mobilenetv2_100")
-    for bad in (0, math.nan, 1.5):
-        with pytest.raises(SettingError, match="k must be"):
-            pc.gsd(private, private, k=bad)  # type: ignore[arg-type]  # a wrong value is what is tested
-    with pytest.raises(DataError, match="no labels"):
-        pc.screen(
-            private,
-            {"bare": dataclasses.replace(public["own half"], y_train=None)},
-            scores=("otdd",),
-            repeats=1,
-            **FAST,
-        )
+    bare = dataclasses.replace(public["own half"], y_train=None)
+    for candidates, asked, error, said in (
+        ({"leak": private}, {}, DataError, r"bit by bit, private rows.*--allow-overlap"),
+        (public, {"k": 200}, DataError, "fewer than k = 200"),
+        ({"flat": flat}, {"repeats": 1}, DataError, r"public set 'flat'.*span only"),
+        (public, {"scores": ("otdd",), "epsilon": 1.0}, UnsupportedError, "no private form"),
+        (public, {"scores": ("gsd_pure",)}, SettingError, "needs epsilon"),
+        *(
+            (public, {"epsilon": epsilon}, SettingError, "epsilon must be above 0")
+            for epsilon in (0.0, -1.0, math.nan, math.inf)
+        ),
+        ({"bare": bare}, {"scores": ("otdd",), "repeats": 1}, DataError, "no labels"),
+    ):
+        with pytest.raises(error, match=said):
+            pc.screen(private, candidates, **asked, **FAST)
+    numbers = pc.load_dataset("breast_cancer")
+    for rows, asked, error, said in (
+        (numbers, {}, DataError, "takes images"),
+        (numbers, {"model": "linear_head"}, DataError, "same columns"),
+        (private, {"model": "prob"}, UnknownNameError, "probe"),
+        (private, {"model": "timm:mobilenetv2_100"}, SettingError, "weights"),
+        *((private, {"k": bad}, SettingError, "k must be") for bad in (0, math.nan, 1.5)),
+    ):
+        with pytest.raises(error, match=said):
+            pc.gsd(rows, private, **asked)
 
 
 def test_sizes_and_colours_are_made_equal_and_said(sets):

@@ -36,6 +36,18 @@ def with_noise(split, seed):
     return dataclasses.replace(split, features=features, memo=type(split.memo)())
 
 
+def sides_of(split, **parts):
+    """Sets of some of the public rows each, by name."""
+    classes = split.features.classes
+    return {
+        name: FeatureSet(split.public_x[part], split.public_y[part], None, None, classes)
+        for name, part in parts.items()
+    }
+
+
+HALVES = {"a": slice(0, None, 2), "b": slice(1, None, 2)}
+
+
 def unlabelled(split):
     return dataclasses.replace(split, public_y=None, memo=type(split.memo)())
 
@@ -43,11 +55,7 @@ def unlabelled(split):
 @pytest.mark.parametrize("kind", ["labelled", "unlabelled", "candidates"])
 def test_private_and_test_rows_change_nothing(digits, kind):
     split = pc.split(digits, public_fraction=0.1)
-    halves = {
-        name: FeatureSet(split.public_x[i::2], split.public_y[i::2], None, None, digits.classes)
-        for i, name in enumerate("ab")
-    }
-    candidates = halves if kind == "candidates" else None
+    candidates = sides_of(split, **HALVES) if kind == "candidates" else None
     split = unlabelled(split) if kind == "unlabelled" else split
     assert pc.advise(split, candidates=candidates) == pc.advise(
         with_noise(split, 1), candidates=candidates
@@ -105,8 +113,8 @@ def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(
     assert "95 %" not in document
     split = pc.split(digits, public_fraction=0.1)
     narrow = pc.features(np.zeros((30, 3)), np.arange(30) % 2)
-    fitting = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)
-    advice = pc.advise(split, candidates={"narrow": narrow, "fitting": fitting}, alike=["fitting"])
+    sides = {"narrow": narrow} | sides_of(split, fitting=slice(None))
+    advice = pc.advise(split, candidates=sides, alike=["fitting"])
     assert advice.public == "fitting"
     assert any(
         "narrow is left out" in reason and "3 features" in reason for reason in advice.reasons
@@ -117,10 +125,7 @@ def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(
 
 def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits):
     split, bare = pc.split(digits, public_fraction=0.1), pc.split(digits)
-    near = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)
-    narrow = dataclasses.replace(
-        near, x_train=near.x_train[near.y_train < 2], y_train=near.y_train[near.y_train < 2]
-    )
+    near, narrow = sides_of(split, near=slice(None), narrow=split.public_y < 2).values()
     other = FeatureSet(split.public_x, split.public_y % 3, None, None, ("a", "b", "c"))
     sides = {"near": near, "narrow": narrow, "thirds": other}
     for candidates in (sides, {"near": near}, {"narrow": narrow}):
@@ -192,10 +197,7 @@ def test_one_rule_names_the_learner_that_is_first_and_the_first_sentence_says_wh
 
 def test_what_is_stated_of_one_set_moves_no_number(digits):
     split, bare = pc.split(digits, public_fraction=0.1), pc.split(digits)
-    sides = {
-        name: FeatureSet(split.public_x[i::2], split.public_y[i::2], None, None, digits.classes)
-        for i, name in enumerate("ab")
-    }
+    sides = sides_of(split, **HALVES)
     sides["bare"] = dataclasses.replace(sides["a"], y_train=None, classes=())
     advices = [
         pc.advise(bare, candidates=sides, alike=alike)
@@ -267,19 +269,9 @@ def test_a_range_that_says_nothing_is_called_so_and_says_what_would(digits):
 def test_labelled_public_sets_are_compared_by_heads_tried_on_each_other(digits):
     split, bare = pc.split(digits, public_fraction=0.4), pc.split(digits)
     order = rng.stream(0, "shuffled columns").permutation(digits.d)
-    rows = {
-        "even": split.public_x[::2],
-        "odd": split.public_x[1::2],
-        "foreign": split.public_x[::3][:, order],
-    }
-    labels = {
-        "even": split.public_y[::2],
-        "odd": split.public_y[1::2],
-        "foreign": split.public_y[::3],
-    }
-    sides = {
-        name: FeatureSet(rows[name], labels[name], None, None, digits.classes) for name in rows
-    }
+    sides = sides_of(split, even=HALVES["a"], odd=HALVES["b"], foreign=slice(0, None, 3))
+    foreign = np.ascontiguousarray(sides["foreign"].x_train[:, order])
+    sides["foreign"] = dataclasses.replace(sides["foreign"], x_train=foreign)
     reason = next(
         reason for reason in pc.advise(bare, candidates=sides).reasons if "on the others" in reason
     )
@@ -368,35 +360,43 @@ def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(
 ):
     private, public = sets
     monkeypatch.setattr(choice_module, "_choose_set", None)
-    with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
-        pc.choose(private, public, epsilon=1.0, methods=["prototypes", "dp_raft"])
-    with pytest.raises(UnsupportedError, match="lower ε"):
-        pc.choose(private, public, epsilon=float("inf"))
-    pairs = [(private, public), (digits.images or private, public | {"numbers": private})]
-    for rows, sides in pairs:
-        with pytest.raises(UnsupportedError, match="several backbones need images"):
-            pc.choose(rows, sides, epsilon=1.0, backbones=["raw_pixels", "scattering"])
-    with pytest.raises(UnknownNameError, match="no_such"):
-        pc.choose(private, public, epsilon=1.0, backbones=["raw_pixels", "no_such"])
-    with pytest.raises(SettingError, match="weights"):
-        pc.choose(private, public, epsilon=1.0, backbones=["raw_pixels", "resnet50:byol"])
-    for asked, error in (({}, DataError), ({"none": public["near"]}, SettingError)):
-        with pytest.raises(error, match="public"):
-            pc.choose(private, asked, epsilon=1.0)
-    with pytest.raises(SettingError, match="brought from elsewhere"):
-        pc.choose(pc.split(private, public=public["far"]), public, epsilon=1.0)
-    with pytest.raises(DataError, match="no labels"):
-        pc.choose(dataclasses.replace(private, y_train=None), public, epsilon=1.0)
-    with pytest.raises(
-        DataError, match="are, bit by bit, private rows"
-    ):  # not left out: that would tell of private rows
-        pc.choose(
+    bare, both = dataclasses.replace(private, y_train=None), ["raw_pixels", "scattering"]
+    mine = public | {"mine": dataclasses.replace(bare, classes=())}
+    for rows, sides, asked, error, said in (
+        (
             private,
-            public | {"mine": dataclasses.replace(private, y_train=None, classes=())},
-            epsilon=1.0,
-        )
-    with pytest.raises(SettingError, match="none of the methods"):
-        pc.choose(private, public, epsilon=1.0, methods=["pillar"])
+            public,
+            {"methods": ["prototypes", "dp_raft"]},
+            UnsupportedError,
+            "no full-batch",
+        ),
+        (private, public, {"epsilon": float("inf")}, UnsupportedError, "lower ε"),
+        (private, public, {"backbones": both}, UnsupportedError, "several backbones need images"),
+        (
+            digits.images or private,
+            public | {"numbers": private},
+            {"backbones": both},
+            UnsupportedError,
+            "several backbones need images",
+        ),
+        (private, public, {"backbones": ["raw_pixels", "no_such"]}, UnknownNameError, "no_such"),
+        (private, public, {"backbones": ["raw_pixels", "resnet50:byol"]}, SettingError, "weights"),
+        (private, {}, {}, DataError, "public"),
+        (private, {"none": public["near"]}, {}, SettingError, "public"),
+        (
+            pc.split(private, public=public["far"]),
+            public,
+            {},
+            SettingError,
+            "brought from elsewhere",
+        ),
+        (bare, public, {}, DataError, "no labels"),
+        # not left out: that would tell of private rows
+        (private, mine, {}, DataError, "are, bit by bit, private rows"),
+        (private, public, {"methods": ["pillar"]}, SettingError, "none of the methods"),
+    ):
+        with pytest.raises(error, match=said):
+            pc.choose(rows, sides, **{"epsilon": 1.0, **asked})
 
 
 @pytest.fixture(scope="module")

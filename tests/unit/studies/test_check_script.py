@@ -6,6 +6,7 @@ import inspect
 import pytest
 
 import pillar_core as pc
+from costs import checked, said, upper
 from pillar_core.commands import parser
 from pillar_core.errors import DataError, SettingError
 from pillar_core.studies.check import read_script
@@ -110,24 +111,22 @@ def test_known_calls_are_those_of_the_installed_libraries():
 
 
 def test_what_no_number_says_is_asked_for_and_what_the_caller_says_counts():
-    check = pc.check_run(n=None, batch_size=None, delta=None, script=SCRIPT)
-    asked = " ".join(check.problems)
+    check = checked(script=SCRIPT)
+    asked = said(check)
     assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)", "(l2_clip_norm)"))
     assert all(bounds is None for bounds in check.epsilon.values())
-    full = pc.check_run(
-        n=60_000, batch_size=None, epochs=15, delta=1e-6, l2_clip_norm=1.0, script=SCRIPT
-    )
+    full = checked(n=60_000, epochs=15, delta=1e-6, l2_clip_norm=1.0, script=SCRIPT)
     assert full.counted["sampling_probability"] == 1 / (
         60_000 // 256
     )  # the loader drops the last batch
     assert full.reported[0].library == "Opacus (RDP)"
-    assert full.epsilon["add_or_remove_one"].upper < full.reported[0].epsilon
+    assert upper(full) < full.reported[0].epsilon
     assert "yours to confirm" in full.problems[0]
-    own = pc.check_run(
+    own = checked(
         n=60_000, batch_size=512, epochs=15, delta=1e-6, script=SCRIPT, noise_multiplier=2.0
     )
     assert own.counted["batch_size"] == 512
-    assert "yours was counted" in " ".join(own.problems)
+    assert "yours was counted" in said(own)
 
 
 def test_hostile_scripts_are_refused_or_read_and_never_run(tmp_path, monkeypatch):
@@ -146,7 +145,7 @@ def test_hostile_scripts_are_refused_or_read_and_never_run(tmp_path, monkeypatch
         ),
         *("DPKerasConfig(*everything, **more)", "__import__('os').system('touch ran')"),
     ):
-        check = pc.check_run(
+        check = checked(
             n=1000, batch_size=10, epochs=1, noise_multiplier=1.0, delta=1e-4, script=text
         )
         assert check.counted["noise_multiplier"] == 1.0
@@ -169,27 +168,26 @@ def test_a_value_that_is_not_one_number_is_asked_for():
         OPACUS.format(", sampler=RandomSampler(rows, replacement=True)", "1.0", ""),
         "loader = DataLoader(rows, batch_size=600)\nnoise = 1.0",
     ):
-        check = pc.check_run(n=60_000, batch_size=600, epochs=10, delta=1e-6, script=text)
+        check = checked(n=60_000, batch_size=600, epochs=10, delta=1e-6, script=text)
         taken += [text] if check.epsilon["add_or_remove_one"] is not None else []
     assert not taken
 
 
 def test_values_that_cannot_be_are_told():
-    check = pc.check_run(
+    check = checked(
         n=10,
-        batch_size=None,
         epochs=1,
         delta=1e-3,
         script="DPKerasConfig(epsilon=-1.0, delta=1e-3, batch_size=20)",
     )
-    assert "cannot be" in " ".join(check.problems)
+    assert "cannot be" in said(check)
     assert "opacus has prv, rdp, gdp" in " ".join(
         read_script(TARGET.format("accountant='hidden'")).unread
     )
-    check = pc.check_run(n=10, batch_size=20, epochs=1, noise_multiplier=1.0, delta=1e-3)
-    assert "cannot come from" in " ".join(check.problems)
+    check = checked(n=10, batch_size=20, epochs=1, noise_multiplier=1.0, delta=1e-3)
+    assert "cannot come from" in said(check)
     with pytest.raises(SettingError, match="not both"):
-        pc.check_run(n=10, batch_size=1, steps=1, epochs=1, noise_multiplier=1.0, delta=1e-3)
+        checked(n=10, batch_size=1, steps=1, epochs=1, noise_multiplier=1.0, delta=1e-3)
     for wrong in (
         {"noise_multiplier": float("inf")},
         {"n": 0},
@@ -198,7 +196,7 @@ def test_values_that_cannot_be_are_told():
         {"epochs": float("nan")},
     ):
         with pytest.raises(SettingError):
-            pc.check_run(
+            checked(
                 **{
                     "n": 50_000,
                     "batch_size": 500,
@@ -218,9 +216,7 @@ def test_extreme_numbers_have_an_answer_or_none():
     ):
         for sampler in ("poisson", "shuffled", "fixed_size", "random_allocation"):
             assert (
-                pc.check_run(
-                    n=50_000, batch_size=500, delta=1e-6, sampler=sampler, **numbers
-                ).problems
+                checked(n=50_000, batch_size=500, delta=1e-6, sampler=sampler, **numbers).problems
                 is not None
             )
 
@@ -232,22 +228,17 @@ def test_the_least_noise_that_an_engine_may_have_solved_counts():
         "from opacus import PrivacyEngine as PE\nPE(accountant='gdp')"
         + TARGET.format("").partition("PrivacyEngine()")[2]
     )
-    check = pc.check_run(n=50_000, batch_size=500, delta=None, script=text)
-    assert check.epsilon["add_or_remove_one"].upper > 2.35
+    check = checked(n=50_000, batch_size=500, script=text)
+    assert upper(check) > 2.35
     text = TARGET.format("").replace(
         "data_loader=l", "data_loader=DataLoader(rows, batch_size=500)"
     )
     for given, least in (
         ({"delta": 1e-8}, 2.977),
-        ({"delta": None, "epochs": 50}, 4.553),
-        ({"delta": None, "steps": 5_000}, 4.553),
+        ({"epochs": 50}, 4.553),
+        ({"steps": 5_000}, 4.553),
     ):
-        assert (
-            pc.check_run(n=50_000, batch_size=None, **given, script=text)
-            .epsilon["add_or_remove_one"]
-            .upper
-            > least
-        )
+        assert upper(checked(n=50_000, **given, script=text)) > least
     # 3 epochs of 75 batches are 224.999… and so 224 steps to it, and 225 in the loop; Opacus 1.6
     # itself solves σ = 0.358429 there.
     text = (
@@ -255,13 +246,13 @@ def test_the_least_noise_that_an_engine_may_have_solved_counts():
         .replace("target_epsilon=2.0", "target_epsilon=30.0")
         .replace("epochs=10", "epochs=3")
     )
-    check = pc.check_run(n=7_500, batch_size=100, delta=1e-5, script=text)
+    check = checked(n=7_500, batch_size=100, delta=1e-5, script=text)
     assert check.counted["steps"] == 225
     assert 0.358 < check.counted["noise_multiplier"] < 0.358429
     # Opacus 1.6 solves σ = 0.24065 there, whose ε is 276.3; dp-accounting's curve, without its
     # fractional orders, solved 0.3247.
     text = TARGET.format("accountant='rdp'").replace("2.0", "300").replace("epochs=10", "epochs=20")
-    check = pc.check_run(n=20_000, batch_size=2_000, delta=None, script=text)
+    check = checked(n=20_000, batch_size=2_000, script=text)
     assert check.counted["noise_multiplier"] == pytest.approx(0.24065, rel=1e-3)
 
 
@@ -309,10 +300,10 @@ def test_the_command_answers_of_a_script_once_it_is_confirmed(tmp_path, capsys):
 def test_what_decides_and_is_not_read_counts_at_its_worst(text):
     given = {"n": 60_000, "batch_size": 600, "epochs": 10, "delta": 1e-6}
     worst = 0.5 if "Optimizer" in text else 1.0
-    expected = pc.check_run(**given, noise_multiplier=worst, sampler="shuffled").epsilon[
+    expected = checked(**given, noise_multiplier=worst, sampler="shuffled").epsilon[
         "add_or_remove_one"
     ]
-    assert pc.check_run(**given, script=text).epsilon["add_or_remove_one"] == expected
+    assert checked(**given, script=text).epsilon["add_or_remove_one"] == expected
 
 
 def test_what_is_not_read_is_asked_for_or_has_no_bound():
@@ -320,63 +311,49 @@ def test_what_is_not_read_is_asked_for_or_has_no_bound():
         "DPKerasConfig(noise_multiplier=1.0, delta=1e-6, batch_size=60, train_size=6000,"
         " train_steps=9, gradient_accumulation_steps={})"
     )
-    assert (
-        pc.check_run(n=None, batch_size=None, delta=None, script=text.format("args.g")).epsilon[
-            "add_or_remove_one"
-        ]
-        is None
-    )
-    assert (
-        pc.check_run(n=None, batch_size=None, delta=None, script=text.format("4.0")).counted[
-            "batch_size"
-        ]
-        == 240
-    )
+    assert checked(script=text.format("args.g")).epsilon["add_or_remove_one"] is None
+    assert checked(script=text.format("4.0")).counted["batch_size"] == 240
     # The page took the others as said and had no fields for them, while the answer asked for each
     # of them.
     read = read_script(OPACUS.format("", "-1.0", ""))
     assert "cannot be" in " ".join(read.unread)
     assert set(read.values) == {"batch_size"}
     assert set(
-        pc.check_run(
-            n=600, batch_size=None, steps=9, delta=1e-5, script=OPACUS.format("", "-1.0", "")
-        ).epsilon.values()
+        checked(n=600, steps=9, delta=1e-5, script=OPACUS.format("", "-1.0", "")).epsilon.values()
     ) == {None}
     text = JAX.format(
         "gradient_accumulation_steps=4, train_steps=40, train_size=5000, noise_multiplier=1.0,"
         " poisson_sampling_in_fit=True"
     )
-    assert set(pc.check_run(n=None, batch_size=None, delta=None, script=text).epsilon.values()) == {
-        None
-    }
+    assert set(checked(script=text).epsilon.values()) == {None}
 
 
 def test_opacus_share_and_steps_are_those_of_whole_and_last_batches():
     """1 / len(data_loader) is the share it draws: n = 1,500 in batches of 1,000 are two steps of
     half the rows."""
     text = OPACUS.format("", "0.3", "")
-    check = pc.check_run(n=1500, batch_size=1000, epochs=2, delta=1e-5, script=text)
+    check = checked(n=1500, batch_size=1000, epochs=2, delta=1e-5, script=text)
     assert (check.counted["sampling_probability"], check.counted["steps"]) == (0.5, 4)
     # 1 / (100 / 4900) is a hair above 49: one step and a fiftieth of the rows were counted for one
     # and a forty-ninth.
-    check = pc.check_run(
+    check = checked(
         n=4_900, batch_size=100, epochs=1, delta=1e-6, script=OPACUS.format("", "1.0", "")
     )
     assert (check.counted["sampling_probability"], check.counted["steps"]) == (1 / 49, 49)
     text = OPACUS.format(", drop_last={}", "1.0", "").replace("600", "1000")
-    given = {"n": 1999, "batch_size": None, "steps": 10, "delta": 1e-5}
+    given = {"n": 1999, "steps": 10, "delta": 1e-5}
     assert (
-        pc.check_run(**given, script=text.format("flag")).epsilon
-        == pc.check_run(**given, script=text.format("True")).epsilon
+        checked(**given, script=text.format("flag")).epsilon
+        == checked(**given, script=text.format("True")).epsilon
     )
 
 
 @pytest.mark.parametrize("engine", ['accountant="gdp"', "accountant=args.accountant"])
 def test_a_target_that_opacus_solves_by_the_central_limit_certifies_more(engine):
     """Opacus 1.6 itself solves σ = 0.8936 there, whose ε is 2.354 to 2.358."""
-    check = pc.check_run(n=50_000, batch_size=500, delta=1e-5, script=TARGET.format(engine))
+    check = checked(n=50_000, batch_size=500, delta=1e-5, script=TARGET.format(engine))
     assert 0.8936 * (1 - 2.5e-3) < check.counted["noise_multiplier"] < 0.8936
-    assert 2.35 < check.epsilon["add_or_remove_one"].upper < 2.37
+    assert 2.35 < upper(check) < 2.37
     assert check.reported[0].epsilon == pytest.approx(2.0, rel=1e-3)
     assert "no bound" in check.reported[0].why
 
@@ -387,13 +364,13 @@ def test_a_target_that_fastdp_solves_without_renyi_orders_is_solved_with_the_lea
         "PrivacyEngine(m, batch_size=500, sample_size=50_000, epochs=10, target_epsilon=2.0,"
         f" accounting_mode={mode})"
     )
-    check = pc.check_run(n=None, batch_size=None, delta=1e-5, script=text)
+    check = checked(delta=1e-5, script=text)
     assert check.counted["noise_multiplier"] == pytest.approx(0.9595, rel=2e-3)
 
 
 @pytest.mark.parametrize(("epochs", "steps"), [(4e-7, 1), (3.0, 3), (3.0000004, 4), (2.5, 3)])
 def test_a_part_of_an_epoch_is_a_whole_step(epochs, steps):
-    check = pc.check_run(
+    check = checked(
         n=100, batch_size=100, epochs=epochs, noise_multiplier=1.0, delta=1e-5, sampler="poisson"
     )
     assert check.counted["steps"] == steps
@@ -403,13 +380,9 @@ def test_a_part_of_an_epoch_is_a_whole_step(epochs, steps):
 def test_batches_that_an_optimiser_accumulates_are_one_batch():
     text = "DPKerasSGDOptimizer(1.0, 1.0, {}, 4)\nmodel.fit(x, y, epochs=2, batch_size=50)"
     given = {"n": 1_000, "delta": 1e-6, "sampler": "fixed_size"}
-    check = pc.check_run(**given, batch_size=None, script=text.format(50))
+    check = checked(**given, script=text.format(50))
+    assert check.epsilon == checked(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
+    halved = checked(**given, script=text.format(10))
     assert (
-        check.epsilon
-        == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
-    )
-    halved = pc.check_run(**given, batch_size=None, script=text.format(10))
-    assert (
-        halved.epsilon
-        == pc.check_run(**given, batch_size=200, epochs=2, noise_multiplier=0.5).epsilon
+        halved.epsilon == checked(**given, batch_size=200, epochs=2, noise_multiplier=0.5).epsilon
     )

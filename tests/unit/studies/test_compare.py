@@ -295,7 +295,7 @@ def test_fewer_rows_or_shifted_public_ones_leave_the_other_side_as_it_was():
     _, runs = compare_views.run("shift", setup(seeds=(0,), other=elsewhere(classes=4)))
     far = runs[runs["public"].notna()].set_index("method")["error_message"]
     assert far["pillar"] is None or far.isna()["pillar"]
-    assert "labels of the same classes" in far["adamix"]
+    assert "labelled public rows of the same classes" in far["adamix"]
 
 
 def test_classes_get_rarer_and_the_rare_ones_are_asked_for(monkeypatch):

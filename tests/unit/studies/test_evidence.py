@@ -109,17 +109,19 @@ def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(sp
     assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
 
 
-def test_learners_whose_steps_cannot_be_had_again_are_refused(split):
-    with pytest.raises(UnsupportedError, match="descent"):
-        one_run.individuals(RunSpec.of("pillar_one_shot", epsilon=1.0), split)
-    with pytest.raises(UnsupportedError, match="full batches"):
-        one_run.individuals(RunSpec.of("dp_sgd", epsilon=1.0, batch_size=100), split)
-    with pytest.raises(
-        UnsupportedError, match="added or removed"
-    ):  # what was told stayed that of a row removed, half of what is stated
-        one_run.individuals(RunSpec.of("noisy_gd", epsilon=1.0, relation="replace_one"), split)
-    with pytest.raises(UnsupportedError, match="lower ε"):
-        one_run.individuals(RunSpec.of("dp_sgd", epsilon=math.inf), split)
+@pytest.mark.parametrize(
+    ("method", "asked", "said"),
+    [
+        ("pillar_one_shot", {"epsilon": 1.0}, "descent"),
+        ("dp_sgd", {"epsilon": 1.0, "batch_size": 100}, "full batches"),
+        # what was told stayed that of a row removed, half of what is stated
+        ("noisy_gd", {"epsilon": 1.0, "relation": "replace_one"}, "added or removed"),
+        ("dp_sgd", {"epsilon": math.inf}, "lower ε"),
+    ],
+)
+def test_learners_whose_steps_cannot_be_had_again_are_refused(split, method, asked, said):
+    with pytest.raises(UnsupportedError, match=said):
+        one_run.individuals(RunSpec.of(method, **asked), split)
 
 
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
@@ -154,16 +156,14 @@ def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(split):
     each = [tuning.trial_epsilon(2.0, delta=1e-5, mean_trials=mean) for mean in (2.0, 20.0)]
     assert 2.0 > each[0] > each[1] > 0
     bare = dataclasses.replace(split, public_y=None)
-    with pytest.raises(DataError, match="public labelled"):
-        tuning.tune(RunSpec.of("noisy_gd", epsilon=1.0), bare, GRID)
-    with pytest.raises(SettingError, match="at least one"):
-        tuning.tune(RunSpec.of("noisy_gd", epsilon=1.0), split, [])
-    with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
-        tuning.tune(
-            RunSpec.of("dp_sgd", epsilon=1.0),
-            split,
-            [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}],
-        )
+    sampled = [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}]
+    for method, rows, grid, error, said in (
+        ("noisy_gd", bare, GRID, DataError, "public labelled"),
+        ("noisy_gd", split, [], SettingError, "at least one"),
+        ("dp_sgd", split, sampled, UnsupportedError, "no full-batch Gaussian run"),
+    ):
+        with pytest.raises(error, match=said):
+            tuning.tune(RunSpec.of(method, epsilon=1.0), rows, grid)
 
 
 ONE = OneRunAudit(200, 50, 25, (0.0, 0.0), (0.1, 0.2), 1.0, 1.3)
@@ -173,7 +173,7 @@ NO_RATES = pd.DataFrame(
 )
 
 
-def attack(found: int) -> Attack:
+def attack(found):
     """Finds so many of 2,000 members at 1 % false alarms, counted on 2,000 others."""
     others = rng.stream(0, "others").random(2000)
     threshold = np.sort(others)[-20]

@@ -34,6 +34,10 @@ def text():
     return portable.page(DATA)
 
 
+def learner(text, name):
+    return next(one for one in content(text)["learners"] if one["name"] == name)
+
+
 def content(text):
     return json.loads(
         re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
@@ -42,7 +46,7 @@ def content(text):
 
 def test_points_are_the_means_and_intervals_of_the_records(text):
     table = starter.hero_table()
-    pillar = next(learner for learner in content(text)["learners"] if learner["name"] == "pillar")
+    pillar = learner(text, "pillar")
     measured = {
         (epsilon, k): ends
         for measure, epsilon, k, asked, *ends in pillar["points"]
@@ -62,7 +66,7 @@ def test_points_are_the_means_and_intervals_of_the_records(text):
 
 
 def test_the_file_says_which_k_is_best_and_the_odds_in_at_most_300_kb(text):
-    pillar = next(learner for learner in content(text)["learners"] if learner["name"] == "pillar")
+    pillar = learner(text, "pillar")
     curve = (
         starter.hero_table()
         .query("method == 'pillar' and epsilon == 0.3")
@@ -71,9 +75,7 @@ def test_the_file_says_which_k_is_best_and_the_odds_in_at_most_300_kb(text):
     )
     said = dict(pillar["best"])[0.3]
     assert said.startswith(f"Best measured k: {curve.idxmax():g}. The seeds do not tell k from")
-    assert not next(
-        learner for learner in content(text)["learners"] if learner["name"] == "dp_sgd"
-    )["best"]
+    assert not learner(text, "dp_sgd")["best"]
     odds = {epsilon: (alone, gaussian) for epsilon, alone, gaussian, *_ in content(text)["budgets"]}
     assert odds[0.3] == ("57.5 %", "51.8 %")
     assert len(text.encode()) < 300_000
@@ -150,8 +152,7 @@ def test_a_story_holds_by_the_records_that_ship_and_opens_at_a_measured_point(st
     assert "{gap" not in told
     assert len(page.encode()) < 300_000
     name, epsilon, k = shown["opening"]
-    learner = next(learner for learner in shown["learners"] if learner["name"] == name)
     assert any(
         point[1] == epsilon and (point[2] == k if k else not point[3])
-        for point in learner["points"]
+        for point in learner(page, name)["points"]
     )

@@ -1,7 +1,5 @@
 """The private test: the law and charge of its noise, ends that hold, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json
@@ -60,7 +58,7 @@ def record():
     return pc.run("non_private", pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1))
 
 
-def drawn(n: int, seed: int):
+def drawn(n, seed):
     """Rows of two classes that overlap, a head for them, and what it reaches on all such rows."""
     generator = np.random.default_rng(seed)
     y = (generator.random(n) < 0.3).astype(np.int64)
@@ -68,7 +66,7 @@ def drawn(n: int, seed: int):
     return pc.features(x, y, classes=["no", "yes"])
 
 
-def with_head(record, weight: float = 1.5):
+def with_head(record, weight=1.5):
     head = LinearClassifier(
         Transform(None, None, None, False),
         np.array([[0.0, weight]], np.float32),
@@ -143,25 +141,20 @@ def test_rows_on_the_boundary_stay_in_their_cells_as_rows_come(record):
 
 
 def test_what_cannot_be_tested_is_refused(record):
-    rows = drawn(100, 0)
+    rows, head = drawn(100, 0), with_head(record)
     three = pc.run("non_private", pc.split(pc.load_dataset("digits"), public_fraction=0.1))
-    with pytest.raises(SettingError, match="two classes"):
-        pc.private_test(three, rows, epsilon=1.0, metric="auc")
-    with pytest.raises(DataError, match="rows of 30 numbers"):
-        pc.private_test(record, rows, epsilon=1.0)
-    with pytest.raises(DataError, match="labels"):
-        pc.private_test(record, pc.features(rows.x_train, None), epsilon=1.0)
-    for bad in (
-        {"epsilon": 0.0},
-        {"epsilon": math.inf},
-        {"epsilon": 1.0, "metric": "recall"},
-        {"epsilon": 1.0, "rows_per_person": 0},
+    for model, tested, asked, error, said in (
+        (three, rows, {"metric": "auc"}, SettingError, "two classes"),
+        (record, rows, {}, DataError, "rows of 30 numbers"),
+        (record, pc.features(rows.x_train, None), {}, DataError, "labels"),
+        (head, rows, {"epsilon": 0.0}, SettingError, "epsilon"),
+        (head, rows, {"epsilon": math.inf}, SettingError, "epsilon"),
+        (head, rows, {"metric": "recall"}, SettingError, "metric"),
+        (head, rows, {"rows_per_person": 0}, SettingError, "rows_per_person"),
     ):
-        with pytest.raises(SettingError):
-            pc.private_test(with_head(record), rows, **bad)
-    scarce = pc.private_test(
-        with_head(record), drawn(12, 0), epsilon=0.05, metric="balanced_accuracy"
-    )
+        with pytest.raises(error, match=said):
+            pc.private_test(model, tested, **{"epsilon": 1.0, **asked})
+    scarce = pc.private_test(head, drawn(12, 0), epsilon=0.05, metric="balanced_accuracy")
     assert (scarce.low, scarce.high) == (0.0, 1.0)
     assert scarce.untold
 

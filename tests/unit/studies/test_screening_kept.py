@@ -24,7 +24,7 @@ ASK = Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=2, n_examples=
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def mine(n: int = 60) -> Dataset:
+def mine(n=60):
     rows = stream(0, "pixels").integers(256, size=(n, 10, 10)).astype(np.uint8)
     return Dataset(
         "mine",

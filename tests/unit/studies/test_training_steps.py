@@ -6,11 +6,11 @@ import pytest
 
 import pillar_core as pc
 from pillar_core.errors import UnsupportedError
-from pillar_core.studies.one_training import TrainingSteps, training_steps
-from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit
+from pillar_core.studies.one_training import training_steps
+from pillar_core.types import FeatureSet, RunSpec
 
 
-def seen(split: SemiPrivateSplit, *, k: int = 20, epsilon: float = 1.0) -> TrainingSteps:
+def seen(split, *, k=20, epsilon=1.0):
     return training_steps(RunSpec.of("pillar", epsilon=epsilon, seed=0, k=k), split)
 
 

@@ -19,7 +19,7 @@ from pillar_core.screening.elsewhere import column_elsewhere
 from users import run_command
 
 
-def visits(n: int, seed: int) -> pd.DataFrame:
+def visits(n, seed):
     """Visits of a ward, four columns of numbers and a label."""
     draw = rng.stream(seed, "visits")
     sick = draw.integers(2, size=n)
@@ -34,7 +34,7 @@ def visits(n: int, seed: int) -> pd.DataFrame:
     )
 
 
-def harmed(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def harmed(rows):
     return {
         "tenfold": rows.assign(hb=10 * rows["hb"]),
         "shifted": rows.assign(hb=rows["hb"] + 100),

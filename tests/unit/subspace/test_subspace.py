@@ -24,7 +24,7 @@ from pillar_core.subspace import (
 )
 
 
-def basis(seed: int, p: int, k: int) -> np.ndarray:
+def basis(seed, p, k):
     return np.linalg.qr(rng.stream(seed, "test basis").standard_normal((p, k)))[0]
 
 
