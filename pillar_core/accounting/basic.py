@@ -4,9 +4,16 @@ everything with an (ε, δ)."""
 import math
 
 from pillar_core.accounting.accountant import Accountant, unsupported_names
-from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
+from pillar_core.accounting.elementary import (
+    REPLACE_ONE,
+    ElementaryEvents,
+    ElementaryRelease,
+    Kind,
+    read,
+)
 from pillar_core.accounting.gaussian_dp import epsilon_of_mu
-from pillar_core.types import EpsilonBounds
+from pillar_core.ledger import DpEvent
+from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 
 def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
@@ -60,6 +67,11 @@ def _epsilon(release: ElementaryRelease, events: ElementaryEvents, delta: float)
     if not amplifies:
         return epsilon
     return math.log1p(q * math.expm1(epsilon)) if epsilon < 700 else epsilon + math.log(q)
+
+
+def pure_epsilon(event: DpEvent, relation: NeighboringRelation) -> float:
+    """The ε of an event at δ = 0; inf where a release has none."""
+    return _bounds(read(event, relation), 0.0).upper
 
 
 def _refusal(events: ElementaryEvents) -> str:

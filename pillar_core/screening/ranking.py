@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pillar_core import accounting
+from pillar_core.accounting import basic
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.deferred import pandas as pd
@@ -216,12 +217,11 @@ def with_noise(
         )
 
     by_form = {form: release_form(form) for form in forms}
-    upper = accounting.epsilon(
+    upper = _epsilon(
         ledger.total_event,
-        delta=delta,
-        relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
-        accountant="auto",
-    ).upper
+        0.0 if _is_pure(task.scores) else delta,
+        NeighboringRelation.ADD_OR_REMOVE_ONE,
+    )
     rows = []
     for score in task.scores:
         release, bases = by_form[SCORES[score].private_form]
@@ -307,7 +307,7 @@ def release_rows(
 
 def _guarantee(task: Screening, spent: DpEvent, delta: float) -> str:
     """The promise of the release in words."""
-    n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
+    n, pure = task.n_private, _is_pure(task.scores)
     q = releases.sampling_probability(n, task.n_examples)
     entry = (
         "all private rows enter"
@@ -345,18 +345,29 @@ def promise_of(
 ) -> str:
     """What was spent, in words. covers: what all follows from it; known: what counts as public
     besides the number of private rows, n; is_pure: holds at δ = 0."""
+    slack = 0.0 if is_pure else delta
     added, replaced = (
-        round_up(accounting.epsilon(spent, delta=delta, relation=relation, accountant="auto").upper)
-        for relation in NeighboringRelation
+        round_up(_epsilon(spent, slack, relation)) for relation in NeighboringRelation
     )
     secret = (
         "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     )
     return (
-        f"ε ≤ {added} with a slack of δ = {number_words(0 if is_pure else delta)}, for one row"
+        f"ε ≤ {added} with a slack of δ = {number_words(slack)}, for one row"
         f" added or removed; ε ≤ {replaced} for one row replaced. {covers} The number of private"
         f" rows, {n:,}, and {known} count as public.{APART}{secret}"
     )
+
+
+def _epsilon(spent: DpEvent, delta: float, relation: NeighboringRelation) -> float:
+    """An upper end of what was spent at δ; the pure ε at δ = 0."""
+    if not delta:
+        return basic.pure_epsilon(spent, relation)
+    return accounting.epsilon(spent, delta=delta, relation=relation, accountant="auto").upper
+
+
+def _is_pure(scores: Sequence[str]) -> bool:
+    return not any(SCORES[name].private_form == "moment" for name in scores)
 
 
 def _forms(task: Screening, epsilon: float) -> list[str]:
