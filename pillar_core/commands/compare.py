@@ -11,6 +11,7 @@ from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
+from pillar_core.runs.receipts import account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import sweep
@@ -64,16 +65,20 @@ def add_to(commands: Commands) -> None:
 def command(options: argparse.Namespace) -> int:
     """Runs the grid and prints one line per learner and budget, or per series and place; 1 where a
     learner could not run."""
-    table, lines = _budgets(options) if options.view == BUDGETS else _view(options)
+    view = _budgets if options.view == BUDGETS else _view
+    split = shared.load_split(options, seed=0)
+    account_of(split.features, options.dataset).look()
+    table, lines = view(options, split)
     if options.output:
         write_csv(table, options.output)
     print(lines.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     return 1 if (lines["error_message"] != "").any() else 0
 
 
-def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _budgets(
+    options: argparse.Namespace, split: SemiPrivateSplit
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(runs, lines) of learners at budgets."""
-    split = shared.load_split(options, seed=0)
     able = applicable(split)
     for name, reason in able.items():
         if reason:
@@ -94,7 +99,9 @@ def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table, summary(table, score=options.score).drop(columns=["title"])
 
 
-def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _view(
+    options: argparse.Namespace, split: SemiPrivateSplit
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(runs, lines) of a view."""
     for name in ("methods", "set"):
         if getattr(options, name):
@@ -102,7 +109,6 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
                 f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and"
                 " settings of its own."
             )
-    split = shared.load_split(options, seed=0)
     data = _rows(options, split) | _budget(options)
     shifted = (
         None

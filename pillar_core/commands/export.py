@@ -53,11 +53,14 @@ def count(
     *,
     sight: str | None = None,
 ) -> RunRecord:
-    """The record, where its model is to leave after what was paid for these rows and seen of them
-    before. sight: as in `Account.count`."""
-    if not (options.release and options.export):
-        return record
-    return receipts.account_of(split.features, options.dataset).count(record, sight=sight)
+    """The record before it is printed, where its model is to leave after what was paid for these
+    rows and seen of them; its test accuracy is seen from then on. sight: as in `Account.count`."""
+    account = receipts.account_of(split.features, options.dataset)
+    if options.release and options.export:
+        record = account.count(record, sight=sight)
+    if record.accuracy is not None:
+        account.look()
+    return record
 
 
 def finish(options: argparse.Namespace, record: RunRecord, split: SemiPrivateSplit) -> None:

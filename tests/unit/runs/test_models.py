@@ -217,11 +217,14 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path, own_cache
         name for name, record in runs.items() if "settings: not known" in pc.statement(record).text
     ] == ["given"]
     rows = split.features
-    np.savez(tmp_path / "rows.npz", x_train=rows.x_train, y_train=rows.y_train)
+    for n in (1000, 1100):
+        part = {"x_train": rows.x_train[:n], "y_train": rows.y_train[:n]}
+        np.savez(tmp_path / f"{n}.npz", **part)
     command = ["run", "--public-fraction", "0.1", "--epsilon", "2", "--release"]
     for data, extra, expected in (
-        (str(tmp_path / "rows.npz"), [], True),
-        (str(tmp_path / "rows.npz"), ["--set", "k=5"], None),
+        (str(tmp_path / "1000.npz"), [], True),
+        (str(tmp_path / "1100.npz"), ["--set", "k=5"], None),
+        (str(tmp_path / "1100.npz"), ["--set", "k=5"], False),
         ("digits", ["--set", "k=5"], False),
         ("digits", ["--set", "k=5", "--chosen-beforehand"], True),
     ):
