@@ -110,11 +110,7 @@ def _view(
                 " settings of its own."
             )
     data = _rows(options, split) | _budget(options)
-    shifted = (
-        None
-        if options.other is None
-        else _public_name(options.other, split.features, options.backbone)
-    )
+    shifted = _public_name(options.other, split.features, options.backbone)
     setup = Setup(
         data, _public(options, split), split, _epsilons(options), _seeds(options), shifted
     )
@@ -137,7 +133,7 @@ def _seeds(options: argparse.Namespace) -> range:
 
 
 def _budget(options: argparse.Namespace) -> dict[str, Json]:
-    return {name: getattr(options, name) for name in ("delta", "relation", "accountant")}
+    return shared.fields_of(options, "delta", "relation", "accountant")
 
 
 def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
@@ -156,18 +152,12 @@ def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Jso
 def _public(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
     """The axis that says which rows are public; a file of public rows is kept in the cache, under a
     name."""
-    public = (
-        None
-        if options.public is None
-        else _public_name(options.public, split.features, options.backbone)
-    )
-    axes = {
-        "public_fraction": options.public_fraction,
-        "public_per_class": options.public_per_class,
-        "public": public,
-    }
+    axes = shared.fields_of(options, "public_fraction", "public_per_class")
+    axes["public"] = _public_name(options.public, split.features, options.backbone)
     return {name: value for name, value in axes.items() if value is not None}
 
 
-def _public_name(name: str, private: FeatureSet, backbone: str | None) -> str:
-    return name if is_known(name) else uploads.keep(shared.public_of(name, private, backbone))
+def _public_name(name: str | None, private: FeatureSet, backbone: str | None) -> str | None:
+    if name is None or is_known(name):
+        return name
+    return uploads.keep(shared.public_of(name, private, backbone))

@@ -9,8 +9,15 @@ from pillar_core.runs.models import check_room, model_bytes, write_model
 from pillar_core.types import RunRecord, SemiPrivateSplit
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options that write the model down."""
+def add_options(parser: argparse.ArgumentParser, result: str) -> None:
+    """Options that say where the noise comes from, and write the result and its model down."""
+    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="secret noise from the operating system instead of a seed",
+    )
+    parser.add_argument("--json", action="store_true", help=f"print the {result} as JSON")
     parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
     parser.add_argument(
         "--onnx",

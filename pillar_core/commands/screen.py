@@ -13,6 +13,7 @@ from pillar_core.arrays import Json
 from pillar_core.commands.options import (
     Commands,
     add_column_options,
+    fields_of,
     is_table_file,
     printer,
     private_of,
@@ -20,7 +21,7 @@ from pillar_core.commands.options import (
 )
 from pillar_core.data import uploads
 from pillar_core.data.wording import join
-from pillar_core.runs.receipts import Ranking, Training, account_of
+from pillar_core.runs.receipts import Account, Ranking, Training, account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
@@ -99,9 +100,7 @@ def add_to(commands: Commands) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
-    request = {
-        name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")
-    }
+    request = fields_of(options, "model", "k", "repeats", "epsilon", "seed")
     ask = Ask(
         "ranking",
         options.private,
@@ -120,7 +119,7 @@ def command(options: argparse.Namespace) -> int:
         if _is_kept(options)
         else _rank(private, public, options)
     )
-    account = account_of(_whole(ask, options), ask.private)
+    account = _account(ask, private, options)
     if is_paid:
         account.keep(_entry(table, private, options))
     else:
@@ -154,11 +153,15 @@ def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, dict[str, Json]]
     )
 
 
-def _whole(ask: Ask, options: argparse.Namespace) -> Rows:
-    """The private rows with those of them that are a candidate."""
+def _account(ask: Ask, private: Rows, options: argparse.Namespace) -> Account:
+    """The account of the private rows, those that are a candidate among them."""
+    is_whole = _named(ask) == [*ask.public] and not Path(ask.private).exists()
     if is_table_file(ask.private):
-        return private_of(ask.private, options, _named(ask))
-    return features_at_hand(ask.private) or images_of(ask.private, n=2 * drawn_rows(ask))
+        private = private_of(ask.private, options, _named(ask))
+    elif not is_whole:
+        at_hand = features_at_hand(ask.private)
+        private = at_hand or images_of(ask.private, n=2 * drawn_rows(ask))
+    return account_of(private, ask.private)
 
 
 def _named(ask: Ask) -> list[str]:
@@ -182,19 +185,14 @@ def _entry(table: pd.DataFrame, private: Rows, options: argparse.Namespace) -> R
 
 
 def _rank(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:
-    request = {
-        name: getattr(options, name)
-        for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")
-    }
-    seed = None if options.release else options.seed
     return screen(
         private,
         public,
         scores=options.score,
         n_examples=options.examples,
-        seed=seed,
+        seed=None if options.release else options.seed,
         progress=printer(unit="steps"),
-        **request,
+        **fields_of(options, "model", "k", "repeats", "epsilon", "delta", "allow_overlap"),
     )
 
 

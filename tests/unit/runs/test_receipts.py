@@ -5,7 +5,6 @@ import dataclasses
 import json
 import math
 import multiprocessing
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -22,9 +21,8 @@ from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
-from pillar_core.store import Store
 from pillar_core.studies.screening import answers
-from users import run_command
+from users import run_command, texts_in
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -161,12 +159,6 @@ def test_the_training_counts_every_ranking_before_it(relation):
     assert LOW_BITS not in exactly.guarantee.assumptions
 
 
-def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch):
-    monkeypatch.setattr(Store, "put_json", lambda *_: False)
-    with pytest.raises(StoreError, match="nothing was shown"):
-        Account("mine").keep(Ranking(("near",), 10.0, False))
-
-
 def test_files_of_earlier_versions_still_count():
     """Their keys and content, written out: a later module that spells them otherwise would forget
     what was charged."""
@@ -211,8 +203,7 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
 
     def promise(*options):
         assert main([*asked, *options]) == 0
-        with zipfile.ZipFile(tmp_path / "model.zip") as archive:
-            return json.loads(archive.read("model.json"))["guarantee"]
+        return json.loads(texts_in(tmp_path / "model.zip")["model.json"])["guarantee"]
 
     alone = promise()
     assert not alone["chosen_in_sight"], "a set of the library has the file's name, no more"
