@@ -141,12 +141,16 @@ class Registry(Mapping[str, T]):
             )
         return item
 
-    def __contains__(self, name: object) -> bool:
+    def find(self, name: object) -> T | None:
+        """The item of this name; None where there is none, or none of its family can be."""
         self._load()
         try:
-            return self._find(name) is not None
+            return self._find(name)
         except PillarError:
-            return False
+            return None
+
+    def __contains__(self, name: object) -> bool:
+        return self.find(name) is not None
 
     def _find(self, name: object) -> T | None:
         if not isinstance(name, str):

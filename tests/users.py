@@ -1,7 +1,10 @@
 """What a user types, and what a user reads."""
 
+import io
 import shlex
+import zipfile
 from collections.abc import Iterable
+from pathlib import Path
 
 from pillar_core.__main__ import main
 
@@ -14,3 +17,9 @@ def run_command(line: str) -> int:
 def is_noted(notes: Iterable[str], *words: str) -> bool:
     """Whether one of the notes holds all these words."""
     return any(all(word in note for word in words) for note in notes)
+
+
+def texts_in(model: Path | bytes) -> dict[str, str]:
+    """What a model's zip, or its bytes, holds by name, each file as text."""
+    with zipfile.ZipFile(io.BytesIO(model) if isinstance(model, bytes) else model) as archive:
+        return {name: archive.read(name).decode(errors="replace") for name in archive.namelist()}

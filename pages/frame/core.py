@@ -92,11 +92,9 @@ def split(settings: Settings) -> SemiPrivateSplit:
     """Private, public and test rows."""
     data = features(settings)
     axis = public_axis(settings)
-    parts = pc.split(
-        data,
-        **axis | ({"public": candidate(settings.public, settings)} if "public" in axis else {}),
-        seed=settings.seed,
-    )
+    if "public" in axis:
+        axis = {"public": candidate(settings.public, settings)}
+    parts = pc.split(data, **axis, seed=settings.seed)
     _LOADED.add(split_key(settings))
     return parts
 

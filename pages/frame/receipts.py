@@ -168,7 +168,7 @@ def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
     """The model's record with the private tests of its test rows; None where none was of this
     model."""
     tests = account(settings).tests
-    model = private_tests.model_of(record.classifier) if record.classifier else ""
+    model = private_tests.model_of(record.classifier)
     if not any(test.model == model for test in tests):
         return None
     is_shown = account(settings).sight == IN_SIGHT

@@ -169,9 +169,9 @@ def identity_of(name: str, weights: str | Path | None = None) -> dict[str, Any]:
 
 def revision(name: str | None) -> int | str:
     """A mark that changes with a backbone's version and weights; 0 for no backbone of ours."""
-    if name is None or name not in BACKBONES:
+    card = BACKBONES.find(name)
+    if card is None:
         return 0
-    card = BACKBONES[name]
     if not card.weights:
         return card.version
     try:

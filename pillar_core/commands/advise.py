@@ -76,43 +76,39 @@ def add_to(commands: Commands) -> None:
         nargs="+",
         help="learners to take from (default: those that free advice prefers)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
-    parser.add_argument(
-        "--release",
-        action="store_true",
-        help="secret noise from the operating system instead of a seed",
-    )
-    export.add_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the choice as JSON")
+    export.add_options(parser, "choice")
     parser.set_defaults(command=_choose)
 
 
 def _advise(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)
-    candidates = {
-        name: name if is_table_file(name) else features_of(name, options.backbone, {})
-        for name in options.candidates
-    }
-    request = {
-        name: getattr(options, name)
-        for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")
-    }
-    advice = advise(split, candidates=candidates or None, **request)
-    names = ("method", "settings", "public", "epsilon", "sentence", "reasons", "price")
-    plain = {name: getattr(advice, name) for name in names} | _expected(advice.expected)
+    names = ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")
+    advice = advise(
+        split, candidates=_candidates(options) or None, **shared.fields_of(options, *names)
+    )
+    said = ("method", "settings", "public", "epsilon", "sentence", "reasons", "price")
+    plain = shared.fields_of(advice, *said) | _expected(advice.expected)
     print(json.dumps(plain, indent=2, ensure_ascii=False) if options.json else _words(advice))
     return 0
 
 
-def _expected(expected: Prediction) -> dict[str, Json]:
-    low_high, is_useful = list(expected.accuracy), expected.is_useful
-    numbers: dict[str, Json] = {
-        "expected_accuracy": low_high,
-        "predicted": expected.middle,
-        "is_useful": is_useful,
+def _candidates(options: argparse.Namespace) -> dict[str, Json]:
+    """The public sets to weigh by name; tables are read by the private one's recipe later."""
+    return {
+        name: name if is_table_file(name) else features_of(name, options.backbone, {})
+        for name in options.candidates
     }
-    return numbers | {"metric": expected.metric, "held": list(expected.held)}
+
+
+def _expected(expected: Prediction) -> dict[str, Json]:
+    return {
+        "expected_accuracy": list(expected.accuracy),
+        "predicted": expected.middle,
+        "is_useful": expected.is_useful,
+        "metric": expected.metric,
+        "held": list(expected.held),
+    }
 
 
 def _words(advice: Advice) -> str:
@@ -127,27 +123,18 @@ def _words(advice: Advice) -> str:
 def _choose(options: argparse.Namespace) -> int:
     options.backbone = options.backbones[0] if options.backbones else options.backbone
     split = shared.load_split(options, seed=options.seed)
-    candidates = {
-        name: name if is_table_file(name) else features_of(name, options.backbone, {})
-        for name in options.candidates
-    }
-    request = {
-        name: getattr(options, name)
-        for name in ("epsilon", "delta", "relation", "methods", "backbones")
-    }
+    request = shared.fields_of(options, "epsilon", "delta", "relation", "methods", "backbones")
     for name in filter(is_table_file, options.candidates):
         with contextlib.suppress(DataError):  # the choice says what it leaves out
             for note in misfits(shared.public_of(name, split.features).notes):
                 print(f"note: {name}: {note}", file=sys.stderr)
     export.begin(options, split, "A choice and a training", lambda: options.epsilon)
-    choice = choose(split, candidates, **request, seed=None if options.release else options.seed)
+    seed = None if options.release else options.seed
+    choice = choose(split, _candidates(options), **request, seed=seed)
     record = export.count(options, choice.record, choice.split)
     choice = dataclasses.replace(choice, record=record)
     if options.json:
-        plain = {
-            name: getattr(choice, name)
-            for name in ("public", "method", "settings", "reasons", "sentence")
-        }
+        plain = shared.fields_of(choice, "public", "method", "settings", "reasons", "sentence")
         plain |= _expected(choice.expected) | {
             "backbone": choice.split.features.backbone,
             "accuracy": choice.record.accuracy,

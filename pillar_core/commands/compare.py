@@ -11,6 +11,7 @@ from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
+from pillar_core.runs.receipts import account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import sweep
@@ -64,16 +65,20 @@ def add_to(commands: Commands) -> None:
 def command(options: argparse.Namespace) -> int:
     """Runs the grid and prints one line per learner and budget, or per series and place; 1 where a
     learner could not run."""
-    table, lines = _budgets(options) if options.view == BUDGETS else _view(options)
+    view = _budgets if options.view == BUDGETS else _view
+    split = shared.load_split(options, seed=0)
+    account_of(split.features, options.dataset).look()
+    table, lines = view(options, split)
     if options.output:
         write_csv(table, options.output)
     print(lines.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     return 1 if (lines["error_message"] != "").any() else 0
 
 
-def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _budgets(
+    options: argparse.Namespace, split: SemiPrivateSplit
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(runs, lines) of learners at budgets."""
-    split = shared.load_split(options, seed=0)
     able = applicable(split)
     for name, reason in able.items():
         if reason:
@@ -94,7 +99,9 @@ def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table, summary(table, score=options.score).drop(columns=["title"])
 
 
-def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _view(
+    options: argparse.Namespace, split: SemiPrivateSplit
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(runs, lines) of a view."""
     for name in ("methods", "set"):
         if getattr(options, name):
@@ -102,13 +109,8 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
                 f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and"
                 " settings of its own."
             )
-    split = shared.load_split(options, seed=0)
     data = _rows(options, split) | _budget(options)
-    shifted = (
-        None
-        if options.other is None
-        else _public_name(options.other, split.features, options.backbone)
-    )
+    shifted = _public_name(options.other, split.features, options.backbone)
     setup = Setup(
         data, _public(options, split), split, _epsilons(options), _seeds(options), shifted
     )
@@ -131,7 +133,7 @@ def _seeds(options: argparse.Namespace) -> range:
 
 
 def _budget(options: argparse.Namespace) -> dict[str, Json]:
-    return {name: getattr(options, name) for name in ("delta", "relation", "accountant")}
+    return shared.fields_of(options, "delta", "relation", "accountant")
 
 
 def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
@@ -150,18 +152,12 @@ def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Jso
 def _public(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Json]:
     """The axis that says which rows are public; a file of public rows is kept in the cache, under a
     name."""
-    public = (
-        None
-        if options.public is None
-        else _public_name(options.public, split.features, options.backbone)
-    )
-    axes = {
-        "public_fraction": options.public_fraction,
-        "public_per_class": options.public_per_class,
-        "public": public,
-    }
+    axes = shared.fields_of(options, "public_fraction", "public_per_class")
+    axes["public"] = _public_name(options.public, split.features, options.backbone)
     return {name: value for name, value in axes.items() if value is not None}
 
 
-def _public_name(name: str, private: FeatureSet, backbone: str | None) -> str:
-    return name if is_known(name) else uploads.keep(shared.public_of(name, private, backbone))
+def _public_name(name: str | None, private: FeatureSet, backbone: str | None) -> str | None:
+    if name is None or is_known(name):
+        return name
+    return uploads.keep(shared.public_of(name, private, backbone))

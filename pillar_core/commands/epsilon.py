@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pillar_core import accounting, params
 from pillar_core.arrays import Json
-from pillar_core.commands.options import Commands, add_budget_options
+from pillar_core.commands.options import Commands, add_budget_options, fields_of
 from pillar_core.errors import DataError
 from pillar_core.numerics import round_up
 from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
@@ -71,8 +71,7 @@ def noise(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> dict[str, Json]:
-    names = ("sampling_probability", "steps", "delta", "accountant", "relation")
-    return {name: getattr(options, name) for name in names}
+    return fields_of(options, "sampling_probability", "steps", "delta", "accountant", "relation")
 
 
 def check(options: argparse.Namespace) -> int:
@@ -84,9 +83,7 @@ def check(options: argparse.Namespace) -> int:
         )
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{options.script} cannot be read as text: {error}.") from error
-    result = check_run(
-        **{name: getattr(options, name) for name in FIELDS}, sampler=options.sampler, script=script
-    )
+    result = check_run(**fields_of(options, *FIELDS, "sampler"), script=script)
     print("counted: " + ", ".join(f"{name} = {value}" for name, value in result.counted.items()))
     for line in result.problems:
         print(f"! {line}")

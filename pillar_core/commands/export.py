@@ -9,8 +9,15 @@ from pillar_core.runs.models import check_room, model_bytes, write_model
 from pillar_core.types import RunRecord, SemiPrivateSplit
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options that write the model down."""
+def add_options(parser: argparse.ArgumentParser, result: str) -> None:
+    """Options that say where the noise comes from, and write the result and its model down."""
+    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="secret noise from the operating system instead of a seed",
+    )
+    parser.add_argument("--json", action="store_true", help=f"print the {result} as JSON")
     parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
     parser.add_argument(
         "--onnx",
@@ -53,11 +60,14 @@ def count(
     *,
     sight: str | None = None,
 ) -> RunRecord:
-    """The record, where its model is to leave after what was paid for these rows and seen of them
-    before. sight: as in `Account.count`."""
-    if not (options.release and options.export):
-        return record
-    return receipts.account_of(split.features, options.dataset).count(record, sight=sight)
+    """The record before it is printed, where its model is to leave after what was paid for these
+    rows and seen of them; its test accuracy is seen from then on. sight: as in `Account.count`."""
+    account = receipts.account_of(split.features, options.dataset)
+    if options.release and options.export:
+        record = account.count(record, sight=sight)
+    if record.accuracy is not None:
+        account.look()
+    return record
 
 
 def finish(options: argparse.Namespace, record: RunRecord, split: SemiPrivateSplit) -> None:

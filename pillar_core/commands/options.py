@@ -170,9 +170,7 @@ def printer(*, unit: str = "rows") -> Progress:
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
     options.backbone = options.backbone or default_backbone(options.dataset)
-    public_names = [
-        name for name in (options.public, *getattr(options, "candidates", ())) if name is not None
-    ]
+    public_names = [*filter(None, (options.public, *getattr(options, "candidates", ())))]
     features = private_of(
         options.dataset, options, public_names, settings=assignments(options.dataset_setting)
     )
@@ -181,15 +179,15 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     )  # for all that is read beside it
     public = options.public or _made_up_by_default(options, features)
     pairs = None if public is None else public_of(public, features, options.backbone)
-    how = {
-        name: getattr(options, name)
-        for name in ("public_fraction", "public_per_class", "allow_overlap")
-    }
-    how |= {
-        "rows_per_person": getattr(options, "rows_per_person", 1),
-        "seed": seed if options.split_seed is None else options.split_seed,
-    }
-    drawn = split(features, public=pairs, text_embeddings=_class_names(options, features), **how)
+    drawn = split(
+        features,
+        public=pairs,
+        text_embeddings=_class_names(options, features),
+        seed=seed if options.split_seed is None else options.split_seed,
+        **fields_of(
+            options, "public_fraction", "public_per_class", "allow_overlap", "rows_per_person"
+        ),
+    )
     if is_table_file(options.dataset):
         for note in dict.fromkeys((*features.notes, *(pairs.notes if pairs else ()), *drawn.notes)):
             print(f"note: {note}", file=sys.stderr)
@@ -241,6 +239,11 @@ def assignments(pairs: list[str]) -> dict[str, Json]:
     return values
 
 
+def fields_of(thing: object, *names: str) -> dict[str, Json]:
+    """What options, or a result, hold under these names."""
+    return {name: getattr(thing, name) for name in names}
+
+
 def as_lines(values: Mapping[str, Json]) -> str:
     """Two aligned columns."""
     width = max(map(len, values), default=0)
@@ -256,29 +259,25 @@ def private_of(
 ) -> FeatureSet:
     """The private features: a table as its options, its recipe or the first public table say,
     anything else as `features_of`."""
-    most = getattr(options, "rows_per_person", 1)
-    named, backbone = (
-        (
-            options.label,
-            options.person,
-            tuple(options.leave_out),
-            options.recipe,
-        ),
-        getattr(options, "backbone", None),
+    most, backbone = getattr(options, "rows_per_person", 1), getattr(options, "backbone", None)
+    roles = Roles(
+        options.label,
+        options.person,
+        tuple(options.leave_out),
+        options.recipe,
+        None if most == 1 else most,
+        options.text,
+        str(backbone) if texts.is_encoder(backbone) else None,
+        recipes.ranges_of(",".join(options.ranges)),
     )
-    encoder = str(backbone) if texts.is_encoder(backbone) else None
-    ranges = recipes.ranges_of(",".join(options.ranges))
-    roles = Roles(*named, None if most == 1 else most, options.text, encoder, ranges)
     if is_table_file(name):
-        return raw.read_private(
-            name, roles, [public_name for public_name in public if is_table_file(public_name)]
-        )
+        return raw.read_private(name, roles, list(filter(is_table_file, public)))
     if roles:
         raise SettingError(
             "--label, --person, --leave-out, --text, --range and --recipe go with a table (csv,"
             f" parquet); got {name!r}."
         )
-    return features_of(name, getattr(options, "backbone", None), settings or {})
+    return features_of(name, backbone, settings or {})
 
 
 def public_of(name: str, private: FeatureSet, backbone: str | None = None) -> FeatureSet:

@@ -190,12 +190,12 @@ def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Json]) -> str
 
 
 def _file_places(pairs: list[str]) -> dict[str, str]:
-    split = [pair.partition("=") for pair in pairs]
-    wrong = [
-        pair for pair, (_, equals, path) in zip(pairs, split, strict=True) if not (equals and path)
-    ]
-    if wrong:
-        raise SettingError(
-            f"--data is written DATASET=NAME, such as CIFAR-10=features.npz; got {wrong[0]!r}."
-        )
-    return {dataset: path for dataset, _, path in split}
+    places = {}
+    for pair in pairs:
+        dataset, _, place = pair.partition("=")
+        if not place:
+            raise SettingError(
+                f"--data is written DATASET=NAME, such as CIFAR-10=features.npz; got {pair!r}."
+            )
+        places[dataset] = place
+    return places

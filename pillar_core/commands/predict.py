@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.commands.options import Commands, printable, printer
+from pillar_core.commands.options import Commands, fields_of, printable, printer
 from pillar_core.data.parts import place_of
 from pillar_core.runs import use
 from pillar_core.runs.evidence import evidence_page
@@ -129,20 +129,15 @@ def _show_evidence(options: argparse.Namespace) -> int:
 
 
 def _test(options: argparse.Namespace) -> int:
-    asked = {
-        name: getattr(options, name)
-        for name in ("epsilon", "relation", "rows_per_person", "person", "metric", "seed")
-    }
-    figure = private_test(options.model, options.rows, **asked)
-    form = {name: getattr(figure, name) for name in ("metric", "value", "low", "high", "level")}
-    form |= {
-        "epsilon": figure.guarantee.epsilon.upper,
+    names = ("epsilon", "relation", "rows_per_person", "person", "metric", "seed")
+    figure = private_test(options.model, options.rows, **fields_of(options, *names))
+    promise = figure.guarantee
+    form = fields_of(figure, "metric", "value", "low", "high", "level") | {
+        "epsilon": promise.epsilon.upper,
         "delta": 0.0,
-        "unit": figure.guarantee.unit.definition,
-    }
-    form |= {
-        "relation": str(figure.guarantee.relation),
-        "assumptions": list(figure.guarantee.assumptions),
+        "unit": promise.unit.definition,
+        "relation": str(promise.relation),
+        "assumptions": list(promise.assumptions),
         "cells": figure.cells.tolist(),
     }
     print(json.dumps(form) if options.json else printable(figure.text))

@@ -40,12 +40,6 @@ def add_to(commands: Commands) -> None:
     )
     shared.add_budget_options(group)
     parser.add_argument("--method", default="pillar", help="see `list methods`")
-    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
-    parser.add_argument(
-        "--release",
-        action="store_true",
-        help="secret noise from the operating system instead of a seed",
-    )
     parser.add_argument("--preset", help="named settings of the method, such as paper")
     parser.add_argument(
         "--set",
@@ -54,13 +48,12 @@ def add_to(commands: Commands) -> None:
         metavar="NAME=VALUE",
         help="a setting of the method, such as k=40",
     )
-    export.add_options(parser)
+    export.add_options(parser, "record")
     parser.add_argument(
         "--chosen-beforehand",
         action="store_true",
         help="you fixed the settings without a look at these rows",
     )
-    parser.add_argument("--json", action="store_true", help="print the record as JSON")
     parser.set_defaults(command=command)
 
 
@@ -98,19 +91,8 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _plain(record: RunRecord) -> dict[str, Json]:
-    plain = {
-        name: getattr(record, name)
-        for name in (
-            "method",
-            "accuracy",
-            "metrics",
-            "guarantee",
-            "settings",
-            "why",
-            "notes",
-            "seconds",
-        )
-    }
+    names = ("method", "accuracy", "metrics", "guarantee", "settings", "why", "notes", "seconds")
+    plain = shared.fields_of(record, *names)
     return plain | {"guarantee": guarantee_card(record.guarantee)}
 
 

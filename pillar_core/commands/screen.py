@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from pillar_core import params
+from pillar_core import params, store
 from pillar_core.arrays import Json
 from pillar_core.commands.options import (
     Commands,
     add_column_options,
+    fields_of,
     is_table_file,
     printer,
     private_of,
@@ -20,6 +21,7 @@ from pillar_core.commands.options import (
 )
 from pillar_core.data import uploads
 from pillar_core.data.wording import join
+from pillar_core.runs.receipts import Account, Ranking, Training, account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
@@ -29,8 +31,12 @@ from pillar_core.studies.screening.answers import (
     OWN_PART,
     Ask,
     answer,
+    drawn_rows,
     feature_sets_of,
+    features_at_hand,
+    images_of,
     is_of_features,
+    paid_ranking,
     part_candidates,
     sets_of,
 )
@@ -94,9 +100,7 @@ def add_to(commands: Commands) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
-    request = {
-        name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")
-    }
+    request = fields_of(options, "model", "k", "repeats", "epsilon", "seed")
     ask = Ask(
         "ranking",
         options.private,
@@ -107,11 +111,19 @@ def command(options: argparse.Namespace) -> int:
     )
     key = ask.key
     private, public = sets = _sets(ask, options)
+    is_paid = options.release and options.epsilon is not None
+    if is_paid:
+        store.default().check_room()
     table = (
         answer(ask, printer(unit="steps"), sets=sets, key=key)
         if _is_kept(options)
         else _rank(private, public, options)
     )
+    account = _account(ask, private, options)
+    if is_paid:
+        account.keep(_entry(table, private, options))
+    else:
+        account.look(is_ranking=options.epsilon is not None)
     notes = [
         *table.attrs["notes"],
         *(note for data in (private, *public.values()) for note in data.notes),
@@ -133,27 +145,54 @@ def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, dict[str, Json]]
     """(private set, candidates by name); of a private table all go through one recipe."""
     if not is_table_file(ask.private):
         return feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
-    named = [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
-    private = private_of(ask.private, options, named)
+    private = private_of(ask.private, options, _named(ask))
     return part_candidates(
-        ask, private, {name: match_private(public_of(name, private), private)[0] for name in named}
+        ask,
+        private,
+        {name: match_private(public_of(name, private), private)[0] for name in _named(ask)},
+    )
+
+
+def _account(ask: Ask, private: Rows, options: argparse.Namespace) -> Account:
+    """The account of the private rows, those that are a candidate among them."""
+    is_whole = _named(ask) == [*ask.public] and not Path(ask.private).exists()
+    if is_table_file(ask.private):
+        private = private_of(ask.private, options, _named(ask))
+    elif not is_whole:
+        at_hand = features_at_hand(ask.private)
+        private = at_hand or images_of(ask.private, n=2 * drawn_rows(ask))
+    return account_of(private, ask.private)
+
+
+def _named(ask: Ask) -> list[str]:
+    return [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
+
+
+def _entry(table: pd.DataFrame, private: Rows, options: argparse.Namespace) -> Ranking | Training:
+    """What the account keeps of a ranking with secret noise: one by gradients adds to the sum of
+    ε, one by class sums is composed with a later training."""
+    if "noise_multiplier" in table.attrs:
+        return paid_ranking(options.public, table)
+    return Training(
+        f"A ranking by {join(options.score)}",
+        options.private,
+        len(private.x_train),
+        float(table["epsilon_upper"].max()),
+        options.delta,
+        "add_or_remove_one",
+        None if private.persons is None else 1,
     )
 
 
 def _rank(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:
-    request = {
-        name: getattr(options, name)
-        for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")
-    }
-    seed = None if options.release else options.seed
     return screen(
         private,
         public,
         scores=options.score,
         n_examples=options.examples,
-        seed=seed,
+        seed=None if options.release else options.seed,
         progress=printer(unit="steps"),
-        **request,
+        **fields_of(options, "model", "k", "repeats", "epsilon", "delta", "allow_overlap"),
     )
 
 

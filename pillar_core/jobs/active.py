@@ -26,8 +26,6 @@ class ActiveJob:
 
     job: Job
     status: JobStatus
-    kind: str
-    payload: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     resources: Mapping[str, float] = dataclasses.field(default_factory=dict)
     tasks: Sequence[Json] | None = None
     pending: deque[int] = dataclasses.field(default_factory=deque)
@@ -55,7 +53,7 @@ class ActiveJob:
 
     def keep(self, number: int, content: bytes) -> None:
         """Keep the result of a task."""
-        keep = jobs_kinds.JOB_KINDS[self.kind].keep
+        keep = jobs_kinds.JOB_KINDS[self.status.kind].keep
         if keep is not None and self.tasks is not None:
             content = encode_json(keep(self.tasks[number], decode_json(content)))
         self.job.append_part(number, content)

@@ -40,32 +40,9 @@ def submit(spec: Mapping[str, Json]) -> str:
     refuses.
     """
     spec = decode_json(encode_json(spec))
-    kind = jobs_kinds.kind_of(spec)
     folder = _folder()
     job = folder.job(_identity(spec))
-    _admit(folder, job, spec)
-    before = job.status()
-    asks = kind.cached is not None and (before is None or before.state not in UNFINISHED)
-    answer = _find_answer(kind, jobs_kinds.payload_of(spec)) if asks else None
-    with writable(folder.jobs):
-        with folder.exclusive():
-            current = job.status()
-            is_evicted = asks and answer is None and current is not None and current.state == "done"
-            if current is None or current.state in ("failed", "cancelled") or is_evicted:
-                if (
-                    asks and current is not None
-                ):  # what its tasks finished is in the store, if it is of the same rows still
-                    job.clear_parts()
-                job.create(spec)
-                if mode.binds():
-                    job.visitor_flag.touch()
-                if answer is None:
-                    job.enqueue(kind.name)
-                else:
-                    job.answer(kind.name, answer)
-        if answer is not None:
-            folder.drop_oldest_finished()
-        _attend(folder, [job.status()])
+    _queue(folder, job, spec)
     return job.job_id
 
 
@@ -76,7 +53,10 @@ def find(spec: Mapping[str, Json]) -> JobStatus | None:
     Raises SettingError, UnknownNameError, StoreError: as `submit`.
     """
     job_id = _identity(decode_json(encode_json(spec)))
-    return None if Folder(store.default().root).job(job_id).status() is None else status(job_id)
+    try:
+        return status(job_id)
+    except JobError:
+        return None
 
 
 @overload
@@ -164,19 +144,8 @@ def retry(job_id: str) -> None:
     """
     folder = _folder()
     job = folder.job(job_id)
-    with folder.exclusive():
-        current = _require_own(job)
-        _admit(folder, job, job.spec())
-        if current.state not in UNFINISHED:
-            kind = jobs_kinds.kind_of(job.spec())
-            if (
-                current.state == "done" or kind.cached is not None
-            ):  # what its tasks finished is in the store
-                job.clear_parts()
-            if mode.binds():
-                job.visitor_flag.touch()
-            job.enqueue(kind.name)
-    _attend(folder, [job.status()])
+    _require_own(job)
+    _queue(folder, job, job.spec(), is_again=True)
 
 
 def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
@@ -225,6 +194,34 @@ def stop(*, timeout: float = 20.0) -> bool:
         (folder.jobs / "stop").touch(mode=0o600)
         time.sleep(0.05)
     return False
+
+
+def _queue(folder: Folder, job: Job, spec: Mapping[str, Json], *, is_again: bool = False) -> None:
+    """Queue a job that is neither under way nor, unless `is_again`, done with results that are
+    there; one whose results are all in the store is done at once."""
+    kind = jobs_kinds.kind_of(spec)
+    _admit(folder, job, spec)
+    before = job.status()
+    asks = kind.cached is not None and (before is None or before.state not in UNFINISHED)
+    answer = _find_answer(kind, jobs_kinds.payload_of(spec)) if asks else None
+    with writable(folder.jobs):
+        with folder.exclusive():
+            current = job.status()
+            is_done = current is not None and current.state == "done"
+            is_left = is_done and not is_again and (answer is not None or not asks)
+            if current is None or not (is_left or current.state in UNFINISHED):
+                if current is not None and (asks or is_done):
+                    job.clear_parts()  # what its tasks finished is in the store
+                job.create(spec)
+                if mode.binds():
+                    job.visitor_flag.touch()
+                if answer is None:
+                    job.enqueue(kind.name)
+                else:
+                    job.answer(kind.name, answer)
+        if answer is not None:
+            folder.drop_oldest_finished()
+        _attend(folder, [job.status()])
 
 
 def _folder() -> Folder:
@@ -302,18 +299,13 @@ def _with_message(folder: Folder, current: JobStatus) -> JobStatus:
 
 
 def _attend(folder: Folder, statuses: Sequence[JobStatus | None]) -> None:
-    """Make sure that somebody works on what is unfinished."""
-    if any(item is not None and item.state in UNFINISHED for item in statuses):
-        ensure(folder)
-
-
-def ensure(folder: Folder) -> None:
-    """Start the jobs process unless it lives or rests. The lock passes to the new process without a
-    gap."""
-    descriptor = folder.try_lock()
+    """Make sure that somebody works on what is unfinished: start the jobs process unless it lives
+    or rests."""
+    is_needed = any(item is not None and item.state in UNFINISHED for item in statuses)
+    descriptor = folder.try_lock() if is_needed else None
     if descriptor is None:
         return
-    try:
+    try:  # the lock passes to the new process without a gap
         if not is_resting(folder):
             _start(folder, descriptor)
     finally:

@@ -4,16 +4,16 @@ line only read and write files."""
 import contextlib
 import dataclasses
 import fcntl
-import functools
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pillar_core import errors, mode, store
+from pillar_core.arrays import Json
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
@@ -86,7 +86,10 @@ class _Server:
                 time.sleep(wait)
             else:
                 for future, outcome in self._engine.collect(wait):
-                    self._absorb(future, outcome)
+                    owner = self._jobs.get(future.key.partition("-")[0])
+                    if owner is not None and future.key in owner.out:
+                        _, number = owner.out.pop(future.key)
+                        self._guard(owner, self._count, future, number, outcome)
             for active in list(self._jobs.values()):
                 self._guard(active, ActiveJob.show)
             if self._has_finished:
@@ -129,8 +132,8 @@ class _Server:
                 status = job.status()
                 if status is not None and status.state in UNFINISHED:
                     self._guard(
-                        ActiveJob(job, status, status.kind),
-                        lambda active: active.job.enqueue(active.kind, again=active.status),
+                        ActiveJob(job, status),
+                        lambda active: active.job.enqueue(active.status.kind, again=active.status),
                     )
 
     def _is_wanted(self) -> bool:
@@ -173,14 +176,14 @@ class _Server:
         status = dataclasses.replace(
             status, state="running", started=time.time(), message="starting"
         )
-        active = self._jobs[job.job_id] = ActiveJob(job, status, status.kind)
+        active = self._jobs[job.job_id] = ActiveJob(job, status)
         self._guard(active, self._begin)
 
-    def _guard(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
+    def _guard(self, active: ActiveJob, step: Callable[..., None], *arguments: object) -> None:
         """One step of one job; what goes wrong in it, by its files or by what a worker gave, ends
         the job and not the process."""
         try:
-            step(active)
+            step(active, *arguments)
         except Exception as error:  # noqa: BLE001 - the process would start again, meet the same job and hold all others
             active.fail(error, trace_of(error))
             self._finish(active, "failed")
@@ -188,11 +191,8 @@ class _Server:
     def _begin(self, active: ActiveJob) -> None:
         active.job.write(active.status)
         spec = active.job.spec()
-        active.kind = jobs_kinds.kind_of(spec).name
-        active.payload, active.resources = (
-            jobs_kinds.payload_of(spec),
-            jobs_kinds.resources_of(spec),
-        )
+        jobs_kinds.kind_of(spec)  # refuses one that is gone, before a worker is asked
+        active.resources = jobs_kinds.resources_of(spec)
         if active.job.cancel_flag.exists():
             self._finish(active, "cancelled")
             return
@@ -204,10 +204,20 @@ class _Server:
             )
         tasks = active.job.tasks()
         if tasks is None:
-            future = engine.split(active.job.job_id, active.kind, active.payload)
-            active.out[future.key] = (future, None)
+            self._hand_out(active, None, jobs_kinds.payload_of(spec), {})
         else:
             active.enter_tasks(tasks)
+
+    def _hand_out(
+        self,
+        active: ActiveJob,
+        number: int | None,
+        task: Mapping[str, Json],
+        resources: Mapping[str, float],
+    ) -> None:
+        job, kind = active.job.job_id, active.status.kind
+        future = self._start_engine().run(job, kind, number, task, resources)
+        active.out[future.key] = (future, number)
 
     def _start_engine(self) -> Engine:
         if self._engine is None:
@@ -241,10 +251,7 @@ class _Server:
         elif active.tasks is not None:
             while active.pending and len(active.out) < _IN_FLIGHT * self._n_workers:
                 number = active.pending.popleft()
-                future = engine.run(
-                    active.job.job_id, number, active.kind, active.tasks[number], active.resources
-                )
-                active.out[future.key] = (future, number)
+                self._hand_out(active, number, active.tasks[number], active.resources)
 
     def _reconnect(self, engine: Engine) -> None:
         """Scheduler or workers have gone: start or find others and give them everything that was
@@ -254,16 +261,6 @@ class _Server:
         self._engine = None
         for active in list(self._jobs.values()):
             self._admit(active.job, active.status)
-
-    def _absorb(self, future: Future, outcome: Outcome) -> None:
-        for active in list(self._jobs.values()):
-            if future.key in active.out:
-                _, number = active.out.pop(future.key)
-                self._guard(
-                    active,
-                    functools.partial(self._count, future=future, number=number, outcome=outcome),
-                )
-                return
 
     def _count(
         self, active: ActiveJob, future: Future, number: int | None, outcome: Outcome

@@ -14,7 +14,7 @@ import queue
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
 
@@ -43,19 +43,22 @@ the library's code from other code."""
 def run_task(
     place: Place,
     job_id: str,
-    number: int,
     kind: str,
+    number: int | None,
     task: Mapping[str, Json],
     sent: Mapping[str, FeatureSet],
 ) -> bytes | None:
-    """A task's result as JSON; None where this worker does not see the job's folder and lacks the
-    features that the task names.
+    """A task's result as JSON, or without a number the list of tasks that a payload is cut into;
+    None where this worker does not see the job's folder and lacks the features that the task names.
 
     Raises Cancelled: the job's flag was set before or during the task. Whatever the kind's function
     raises.
     """
     job, how = _prepare(place, job_id, kind)
     splitting.SENT.clear()
+    if number is None:
+        with contextlib.nullcontext() if job is None else _mark_running(job, 0):
+            return encode_json([task] if how.split is None else list(how.split(task)))
     if job is None:
         if how.needs is None or not {fingerprint(*name) for name in how.needs(task)} <= sent.keys():
             return None
@@ -65,13 +68,6 @@ def run_task(
         if job.cancel_flag.exists():
             raise Cancelled("the job was cancelled.")
         return encode_json(how.run(task, progress, job.cancel_flag.exists))
-
-
-def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Json]) -> bytes:
-    """The job's tasks as JSON."""
-    job, how = _prepare(place, job_id, kind)
-    with contextlib.nullcontext() if job is None else _mark_running(job, 0):
-        return encode_json([payload] if how.split is None else list(how.split(payload)))
 
 
 def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
@@ -228,50 +224,48 @@ class Engine:
             f" {offers}"
         )
 
-    def split(self, job_id: str, kind: str, payload: Mapping[str, Json]) -> Future:
-        """The job's list of tasks, to come."""
-        return self._submit(split_job, f"split-{job_id}", 1, {}, {}, job_id, kind, payload)
-
     def run(
         self,
         job_id: str,
-        number: int,
         kind: str,
+        number: int | None,
         task: Mapping[str, Json],
         resources: Mapping[str, float],
     ) -> Future:
-        """One task, to come. Low numbers go first, so that jobs which run side by side take
-        turns."""
+        """One task, to come, or without a number the job's list of tasks. Low numbers go first, so
+        that jobs which run side by side take turns."""
         needs_of = jobs_kinds.JOB_KINDS[kind].needs
         needs = (
             {}
-            if self._cluster is not None or needs_of is None
+            if self._cluster is not None or needs_of is None or number is None
             else {fingerprint(*name): name for name in needs_of(task)}
         )
-        sent = {key: self._sent[key] for key in needs if key in self._sent}
-        return self._submit(
+        future = self._client.submit(
             run_task,
-            f"{job_id}-{number}",
-            -number,
-            resources,
-            needs,
+            (self._modules, str(self._root), versions.made_with()["source"]),
             job_id,
-            number,
             kind,
+            number,
             task,
-            sent,
+            {key: self._sent[key] for key in needs if key in self._sent},
+            key=f"{job_id}-{number}-{os.urandom(4).hex()}",
+            pure=False,
+            resources=dict(resources) or None,
+            priority=1 if number is None else -number,
         )
+        future.add_done_callback(functools.partial(self._receive, needs))
+        return future
 
     def collect(self, seconds: float) -> list[tuple[Future, Outcome]]:
         """Futures that finished, waiting up to `seconds` for the first one, and what came with
         each."""
-        futures = []
         try:
-            futures.append(self._finished.get(timeout=seconds))
-            while True:
-                futures.append(self._finished.get_nowait())
+            futures = [self._finished.get(timeout=seconds)]
         except queue.Empty:
-            return futures
+            return []
+        while not self._finished.empty():
+            futures.append(self._finished.get())
+        return futures
 
     def forget_features(self) -> None:
         """Have the cluster drop what was sent to it."""
@@ -280,55 +274,20 @@ class Engine:
     def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Json]]) -> None:
         """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
         self._client.cancel(list(futures), force=True)
-        own_pids = (
-            {nanny.pid for nanny in self._cluster.workers.values()}
-            if self._cluster is not None
-            else ()
-        )
-        for mark in marks:
-            if mark.get("pid") and mark["pid"] in own_pids:
-                os.kill(mark["pid"], signal.SIGKILL)
-        if self._cluster is None:
-            addresses = [mark["worker"] for mark in marks if mark.get("worker") in self._workers()]
-            if addresses:
-                self._client.restart_workers(
-                    addresses, timeout=_CONNECT_SECONDS, raise_for_error=False
-                )
+        if self._cluster is not None:
+            own = {nanny.pid for nanny in self._cluster.workers.values()}
+            for pid in own & {mark.get("pid") for mark in marks}:
+                os.kill(pid, signal.SIGKILL)
+            return
+        addresses = [mark["worker"] for mark in marks if mark.get("worker") in self._workers()]
+        if addresses:
+            self._client.restart_workers(addresses, timeout=_CONNECT_SECONDS, raise_for_error=False)
 
     def close(self) -> None:
         """End the workers; those of a real cluster stay."""
         self._client.close(timeout=2)
         if self._cluster is not None:
             self._cluster.close(timeout=5)
-
-    def _submit(
-        self,
-        function: Callable[..., bytes | None],
-        name: str,
-        priority: int,
-        resources: Mapping[str, float],
-        needs: Mapping[str, jobs_kinds.Asked],
-        *values: object,
-    ) -> Future:
-        key, place = (
-            f"{name}-{os.urandom(4).hex()}",
-            (
-                self._modules,
-                str(self._root),
-                versions.made_with()["source"],
-            ),
-        )
-        future = self._client.submit(
-            function,
-            place,
-            *values,
-            key=key,
-            pure=False,
-            resources=dict(resources) or None,
-            priority=priority,
-        )
-        future.add_done_callback(functools.partial(self._receive, needs))
-        return future
 
     def _receive(self, needs: Mapping[str, jobs_kinds.Asked], future: Future) -> None:
         """Fetch what a worker gave, or send it the features that it lacks; in Dask's thread, so

@@ -54,14 +54,7 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
             archive.read(STATEMENT).decode().splitlines(),
             archive.read(SUMS).decode().splitlines(),
         )
-    guarantee, public = (
-        card["guarantee"],
-        card.get("public_set")
-        or {
-            "name": None,
-            "rows": card["public_data"] != "none",
-        },
-    )
+    guarantee = card["guarantee"]
     first = dict.fromkeys(line.partition(":")[0] for line in stated)
     left = {start: [line for line in stated if line.partition(":")[0] == start] for start in first}
 
@@ -69,13 +62,11 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
         return "".join(_paragraph(line) for start in starts for line in left.pop(start, []))
 
     private = card.get("private_set")
-    licences = [_licence("Private rows", private, private)]
-    part = f"a part of {private}" if private else None
-    licences += (
-        [_licence("Public rows", public["name"] or part, public["name"] or private)]
-        if public.get("rows")
-        else []
-    )
+    public = card.get("public_set") or {"name": None, "rows": card["public_data"] != "none"}
+    licences = _licence("Private rows", private, private)
+    if public.get("rows"):
+        part = f"a part of {private}" if private else None
+        licences += _licence("Public rows", public["name"] or part, public["name"] or private)
     trained = (
         f"The model was trained on {card['n_private']:,} private examples."
         if guarantee["events"]
@@ -96,10 +87,8 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
         f"Deployment model: {card['deployment']['deployment_model']}. Whoever trained the model saw"
         " the private rows."
     )
-    choice, data = (
-        take("Choice of settings", "To confirm"),
-        take("Public data") + "".join(map(_paragraph, licences)),
-    )
+    choice = take("Choice of settings", "To confirm")
+    data = take("Public data") + licences
     tests = take(
         "Tested privately",
         "Private tests of other models on these test rows",
@@ -194,8 +183,9 @@ def _odds(guarantee: Form) -> str:
 
 def _licence(rows: str, words: str | None, name: str | None) -> str:
     """What rows are called, and the licence of the set `name`."""
-    licence = DATASETS[name].licence if name and name in DATASETS else "this library knows none"
-    return (
+    card = DATASETS.find(name)
+    licence = "this library knows none" if card is None else card.licence
+    return _paragraph(
         f"{rows}: the file names none."
         if words is None
         else f"{rows}: {words}. Licence: {licence}."

@@ -93,17 +93,18 @@ def model_bytes(
             record, settings={**record.settings, "network": built["network"]["network"]}
         )
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    card, form = (
-        _card(record, names, split, told := statement(record)) | built,
-        functools.partial(json.dumps, indent=2, ensure_ascii=False),
-    )
-    texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: told.text}
+    told = statement(record)
+    card = _card(record, names, split, told) | built
+    form = functools.partial(json.dumps, indent=2, ensure_ascii=False)
     written = (
         _onnx(record, card, split)
         if onnx
         else f"There is no `{ONNX}`, as nobody asked for it: {SAVE_ONNX}"
     )
-    texts |= {
+    texts = {
+        CARD: form(card),
+        FIELDS: form(card["deployment"]),
+        STATEMENT: told.text,
         READ_ME: _read_me(record, card, split, told, written if isinstance(written, str) else ""),
         USE: _use(),
     }
@@ -196,10 +197,12 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], Form]:
         for name in use.PARTS
         if getattr(head.transform, name) is not None
     }
-    size = {"features": int(record.facts.d), "dimensions": int(head.weights.shape[0])}
-    return arrays | {"weights": head.weights, "bias": head.bias}, {
-        "transform": {"normalise": head.transform.normalise, **size}
+    preparation = {
+        "normalise": head.transform.normalise,
+        "features": int(record.facts.d),
+        "dimensions": int(head.weights.shape[0]),
     }
+    return arrays | {"weights": head.weights, "bias": head.bias}, {"transform": preparation}
 
 
 def _card(
@@ -299,17 +302,15 @@ def _use() -> str:
         for name in ("GAPS", "GAPS_OF_WORDS")
     )
     gaps += f"NUMBER = re.compile({cells.NUMBER.pattern!r})\n"
-    source = source.replace(
-        "from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER\n", gaps
-    )
-    source = source.replace(
-        "from pillar_core.data.parts import IMAGE_ENDINGS\n", f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n"
-    )
-    source = source.replace(
-        "from pillar_core.data.tables import LABEL_NAMES\n", f"LABEL_NAMES = {LABEL_NAMES!r}\n"
-    )
-    source = source.replace("from pillar_core.errors import DataError\n", "")
-    return source.replace("from pillar_core.splits.transform import Transform\n", body)
+    for imported, place in {
+        "data.cells import GAPS, GAPS_OF_WORDS, NUMBER": gaps,
+        "data.parts import IMAGE_ENDINGS": f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n",
+        "data.tables import LABEL_NAMES": f"LABEL_NAMES = {LABEL_NAMES!r}\n",
+        "errors import DataError": "",
+        "splits.transform import Transform": body,
+    }.items():
+        source = source.replace(f"from pillar_core.{imported}\n", place)
+    return source
 
 
 def _read_me(
@@ -413,9 +414,9 @@ def _alone(card: Form, no_onnx: str) -> str:
         "shape": ", ".join(map(str, shape)),
         "size": f"{shape[0]} × {shape[1]}",
         "inside": "",
-    }
-    facts |= {"files": _TEXTS["files"], "n_classes": len(card["classes"]), "no_onnx": no_onnx}
-    facts |= {
+        "files": _TEXTS["files"],
+        "n_classes": len(card["classes"]),
+        "no_onnx": no_onnx,
         "lines": use.FEATURES.format(rows="a folder of images"),
         "colour": "RGB" if len(shape) == 3 else "grey (L)",
     }

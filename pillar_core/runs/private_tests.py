@@ -72,8 +72,10 @@ def title_of(metric: str) -> str:
     return "AUC" if metric == "auc" else metric.replace("_", " ").capitalize()
 
 
-def model_of(classifier: Classifier) -> str:
-    """The content of a classifier's weights."""
+def model_of(classifier: Classifier | None) -> str:
+    """The content of a classifier's weights; "" without one."""
+    if classifier is None:
+        return ""
     names = ("weights", "bias", "arrays", "names")
     return fingerprint(*(getattr(classifier, name) for name in names if hasattr(classifier, name)))
 
@@ -99,10 +101,7 @@ def add_tests(
 def epsilon_with_tests(record: RunRecord) -> float | None:
     """ε of training and tests together, at the training's δ; None without tests, or where a test
     has another unit or relation."""
-    form: dict[str, Any] = record.diagnostics.get(_NAME, ({"tests": (), "has_coin": False}, None))[
-        0
-    ]
-    guarantee = record.guarantee
+    form, guarantee = _of(record)[0], record.guarantee
     unit = (str(guarantee.relation), guarantee.rows_per_person)
     return epsilon_together(guarantee.epsilon.upper, form["tests"], unit, has_coin=form["has_coin"])
 
@@ -161,19 +160,16 @@ def doubt(test: PrivateTest, low: float, high: float, metric: str, *, n_classes:
 
 def lines(record: RunRecord) -> list[str]:
     """What a statement says of the tests of a record, line by line."""
-    form, guarantee = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
-    tests: tuple[PrivateTest, ...] = form["tests"]
-    if not tests:
+    (form, own), guarantee = _of(record), record.guarantee
+    if not form["tests"]:
         return []
-    model = model_of(record.classifier) if record.classifier is not None else ""
     words = [
         f"Tested privately: {test.words} ε ≤ {round_up(test.epsilon)}, δ = 0, for"
         f" {Unit(test.rows_per_person).definition} of the test rows"
         f" ({test.relation.replace('_', ' ')})."
-        for test in tests
-        if test.model == model
+        for test in own
     ]
-    if rest := [test.epsilon for test in tests if test.model != model]:
+    if rest := [test.epsilon for test in form["tests"] if test not in own]:
         words.append(
             f"Private tests of other models on these test rows: {len(rest)}, with ε ≤"
             f" {round_up(sum(rest))} together."
@@ -196,18 +192,20 @@ def lines(record: RunRecord) -> list[str]:
 
 def fields(record: RunRecord) -> dict[str, Any]:
     """What a registry of deployments files of the tests of a record."""
-    form = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0]
+    form, own = _of(record)
     if not form["tests"]:
         return {}
     names = ("metric", "value", "low", "high", "level", "epsilon", "relation", "rows_per_person")
-    model = model_of(record.classifier) if record.classifier is not None else ""
-    figures = [
-        {name: getattr(test, name) for name in names}
-        for test in form["tests"]
-        if test.model == model
-    ]
     return {
-        "private_tests": figures,
+        "private_tests": [{name: getattr(test, name) for name in names} for test in own],
         "epsilon_with_tests": epsilon_with_tests(record),
         "exact_figure_shown": form["is_shown"],
     }
+
+
+def _of(record: RunRecord) -> tuple[dict[str, Any], list[PrivateTest]]:
+    """What `add_tests` said of a record, and which of the tests are of its own model."""
+    nothing: dict[str, Any] = {"tests": (), "has_coin": False, "is_shown": False}
+    form, _ = record.diagnostics.get(_NAME, (nothing, None))
+    model = model_of(record.classifier)
+    return form, [test for test in form["tests"] if test.model == model]

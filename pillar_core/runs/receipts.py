@@ -23,6 +23,7 @@ from pillar_core.runs.run import with_fast_part
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT, in_sight, spent_event
 from pillar_core.store import upkeep
 from pillar_core.types import (
+    Dataset,
     FeatureSet,
     NeighboringRelation,
     RunRecord,
@@ -242,11 +243,11 @@ class Account:
         return title.split()[-1], upkeep.SPENT + fingerprint(title, rows, place)
 
 
-def account_of(features: FeatureSet, name: str = "") -> Account:
+def account_of(data: FeatureSet | Dataset, name: str = "") -> Account:
     """The account of rows at hand. name: as a setting or an option says it, of a data set, of rows
     that were brought, or of a file."""
-    rows = features if features.images is None else features.images
-    tested = rows.x_train if features.x_test is None else rows.x_test
+    rows = data if isinstance(data, Dataset) or data.images is None else data.images
+    tested = rows.x_train if data.x_test is None else rows.x_test
     if name not in DATASETS and Path(name).exists():
         name = uploads.name_of(rows)
     return Account(name, fingerprint(rows.x_train), fingerprint(tested))

@@ -91,12 +91,7 @@ def refusals(runs: pd.DataFrame) -> pd.DataFrame:
     `error_message`."""
     refused = runs[runs["error_message"].notna()] if len(runs) else runs
     failures = [
-        {name: rows.iloc[0][name] for name in ("data", *AXES) if name in rows}
-        | {
-            "seeds": len(rows),
-            "cause": rows.iloc[0]["cause"],
-            "error_message": rows.iloc[0]["error_message"],
-        }
+        _setting(rows, "cause", "error_message") | {"seeds": len(rows)}
         for _, rows in refused.groupby("group", sort=False)
     ]
     return pd.DataFrame(failures)
@@ -120,16 +115,11 @@ def lines(runs: pd.DataFrame) -> pd.DataFrame:
     trained = runs[runs["error_message"].isna()] if len(runs) else runs
     for group, rows in trained.groupby("group", sort=False):
         mean, low, high = metrics.over_runs(rows["accuracy"].astype(float).to_list())
-        first = rows.iloc[0]
-        line = {name: first[name] for name in ("data", *AXES) if name in rows}
-        line |= {"mean": mean, "low": low, "high": high, "seeds": len(rows)}
         summaries.append(
-            line
-            | {
-                "epsilon_upper": rows["epsilon_upper"].max(),
-                "seconds": rows["seconds"].mean(),
-                "group": group,
-            }
+            _setting(rows)
+            | {"mean": mean, "low": low, "high": high, "seeds": len(rows)}
+            | {"epsilon_upper": rows["epsilon_upper"].max(), "seconds": rows["seconds"].mean()}
+            | {"group": group}
         )
     table = pd.DataFrame(summaries)
     return (
@@ -137,6 +127,12 @@ def lines(runs: pd.DataFrame) -> pd.DataFrame:
         if len(table)
         else table
     )
+
+
+def _setting(rows: pd.DataFrame, *more: str) -> Form:
+    """What runs of one setting share, as far as a table shows it."""
+    names = [name for name in ("data", *AXES, *more) if name in rows]
+    return dict(rows.iloc[0][names])
 
 
 def data_words(dataset: str, features: str = "") -> str:
@@ -218,25 +214,22 @@ def _row(layer: store.Store, key: str) -> Form | None:
 
 
 def _group(spec: Values, rows: object = None) -> str:
-    split = {
-        name: value
-        for name, value in spec["split"].items()
-        if name != "split_seed" or value != spec["seed"]
-    }
-    return fingerprint({**spec, "seed": None, "split": split}, *([rows] if rows else []))
+    setting = {**spec, "seed": None, "split": _own_split(spec)}
+    return fingerprint(setting, *([rows] if rows else []))
+
+
+def _own_split(spec: Values) -> Form:
+    """The split's settings, without a seed that is the run's."""
+    split = dict(spec["split"])
+    if split.get("split_seed") == spec["seed"]:
+        split.pop("split_seed", None)
+    return split
 
 
 def _grid(spec: Values) -> Form:
-    split = {
-        name: value
-        for name, value in spec["split"].items()
-        if name != "split_seed" or value != spec["seed"]
-    }
-    run_fields = {
-        name: spec[name]
-        for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")
-    }
-    everything = {**spec["data"], **split, **run_fields, **spec["settings"]}
+    names = ("method", "epsilon", "delta", "relation", "accountant", "preset")
+    run_fields = {name: spec[name] for name in names}
+    everything = {**spec["data"], **_own_split(spec), **run_fields, **spec["settings"]}
     return {
         name: value for name, value in everything.items() if value is not None and value != {}
     } | {"seed": []}

@@ -22,50 +22,24 @@ def command_of(record: RunRecord, split: SemiPrivateSplit) -> str:
     """The shell command of an experiment with the settings of a run: the same learner on the same
     split, its noise of a known seed."""
     features, public = split.features, split.settings
-    words = [
-        "python",
-        "-m",
-        "pillar_core",
-        "run",
-        "--dataset",
-        file_of(features.name),
-        "--method",
-        record.method,
-    ]
-    words += (
-        ["--backbone", features.backbone]
-        if features.images is not None and features.backbone in BACKBONES
-        else []
-    )
-    drawn = {
+    has_backbone = features.images is not None and features.backbone in BACKBONES
+    # a file that says whose rows they are has no need of the number
+    is_stated = split.rows_per_person is not None and features.persons is None
+    options = {
+        "dataset": file_of(features.name),
+        "method": record.method,
+        "backbone": features.backbone if has_backbone else None,
         "public-fraction": public["public_fraction"],
         "public-per-class": public["public_per_class"],
         "split-seed": public["seed"],
+        "public": None if public["public"] is None else file_of(split.public_name or "public"),
+        "rows-per-person": split.rows_per_person if is_stated else None,
+        "delta": f"{record.guarantee.delta:g}",
+        "relation": record.guarantee.relation,
     }
-    drawn["public"] = None if public["public"] is None else file_of(split.public_name or "public")
-    if split.rows_per_person is not None and features.persons is None:
-        drawn |= {
-            "rows-per-person": split.rows_per_person
-        }  # the file holds whose rows they are, as `persons`
-    words += [
-        word
-        for name, value in drawn.items()
-        if value is not None
-        for word in (f"--{name}", str(value))
-    ]
-    words += [
-        "--delta",
-        f"{record.guarantee.delta:g}",
-        "--relation",
-        str(record.guarantee.relation),
-    ]
-    return shlex.join(
-        [
-            *words,
-            *(
-                word
-                for name, value in record.settings.items()
-                for word in ("--set", f"{name}={value}")
-            ),
-        ]
-    )
+    words = ["python", "-m", "pillar_core", "run"]
+    for name, value in options.items():
+        words += [] if value is None else [f"--{name}", str(value)]
+    for name, value in record.settings.items():
+        words += ["--set", f"{name}={value}"]
+    return shlex.join(words)

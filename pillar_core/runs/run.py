@@ -7,7 +7,7 @@ import dataclasses
 import math
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
@@ -490,49 +490,44 @@ def _guarantee(
             f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower"
             " steps or raise the budget."
         )
-    secrecy = (
-        (NOISE_SECRET,)
-        if spec.seed is not None
-        else (NOISE_EXACT,)
-        if is_exact
-        else (NOISE_SYSTEM, LOW_BITS)
-    )
-    extra = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + (
-        secrecy if learner.is_private else ()
-    )
-    extra += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
-    apart = (
-        ROW_APART
-        if split.rows_per_person is None
-        else PERSON_APART
-        if split.is_apart
-        else PERSON_STATED
-    )
-    extra += (
-        ()
-        if split.settings.get("public") is None
-        else (DECLARED if split.public_name == raw.MADE_UP_NAME else apart,)
-    )
-    extra += () if split.text_embeddings is None else (TEXT_PUBLIC,)
-    extra += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
-    form = (
-        FORM_SEEN.format(", and ".join(caveats))
-        if (caveats := split.features.caveats)
-        else FORM_PUBLIC
-    )
-    given = SPLIT_BY_COIN if split.features.test_drawn == BY_COIN else SPLIT_GIVEN
-    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, given, *extra, *learner.assumptions)
-    rows = split.rows_per_person
     return Guarantee(
         bounds,
         delta,
         neighbours,
         chosen.name,
-        assumptions,
+        tuple(_assumptions(split, learner, is_seeded=spec.seed is not None, is_exact=is_exact)),
         describe(cost),
-        rows_per_person=rows,
+        rows_per_person=split.rows_per_person,
         event=cost,
     )
+
+
+def _assumptions(
+    split: SemiPrivateSplit, learner: Method[Any], *, is_seeded: bool, is_exact: bool
+) -> Iterator[str]:
+    """What the guarantee of a run rests on, line by line."""
+    features, is_of_persons = split.features, split.rows_per_person is not None
+    yield from (SIZE_PUBLIC, CLASSES_PUBLIC)
+    yield FORM_SEEN.format(", and ".join(features.caveats)) if features.caveats else FORM_PUBLIC
+    yield SPLIT_BY_COIN if features.test_drawn == BY_COIN else SPLIT_GIVEN
+    if is_of_persons:
+        yield PERSON_NAMED
+    if learner.is_private and is_seeded:
+        yield NOISE_SECRET
+    elif learner.is_private:
+        yield from (NOISE_EXACT,) if is_exact else (NOISE_SYSTEM, LOW_BITS)
+    if features.backbone not in ("identity", "raw_pixels"):
+        yield EXTRACTED
+    if split.public_name == raw.MADE_UP_NAME and split.settings.get("public") is not None:
+        yield DECLARED
+    elif split.settings.get("public") is not None:
+        of_persons = PERSON_APART if split.is_apart else PERSON_STATED
+        yield of_persons if is_of_persons else ROW_APART
+    if split.text_embeddings is not None:
+        yield TEXT_PUBLIC
+    if package := _package_of(learner):
+        yield FOREIGN.format(package)
+    yield from learner.assumptions
 
 
 def _record(

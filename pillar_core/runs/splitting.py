@@ -148,10 +148,11 @@ def default_backbone(name: str, rows: Dataset | FeatureSet | None = None) -> str
 def lies_in_files(name: object) -> TypeGuard[str]:
     """Whether the rows behind a name lie in files of this machine, which may become others under
     it."""
-    return isinstance(name, str) and name in DATASETS and DATASETS[name].needs_files
+    card = DATASETS.find(name)
+    return card is not None and card.needs_files
 
 
-def state(name: str, settings: Values | None = None) -> str:
+def state(name: object, settings: Values | None = None) -> str:
     """Text that changes when the files of a data set do; "" for one that has none here."""
     return DATASETS[name].state((settings or {}).get("root")) if lies_in_files(name) else ""
 

@@ -117,11 +117,7 @@ def statement(record: RunRecord) -> Statement:
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
     choice, expected = _choice(guarantee), record.diagnostics.get(EXPECTED, (None,))[0]
-    most, unit, tests = (
-        guarantee.rows_per_person,
-        guarantee.unit.definition,
-        private_tests.lines(record),
-    )
+    unit, tests = guarantee.unit.definition, private_tests.lines(record)
     counted_by = (
         f"{guarantee.accountant}; ε is its upper end"
         if guarantee.has_releases
@@ -144,7 +140,7 @@ def statement(record: RunRecord) -> Statement:
         f"Unit of protection: {unit}.{'' if guarantee.rows_per_person else LESS}",
         (
             f"Releases charged: {'; '.join(guarantee.events) or 'nothing from private rows'}"
-            f"{COUNTED if (most or 1) > 1 else ''}."
+            f"{COUNTED if (guarantee.rows_per_person or 1) > 1 else ''}."
         ),
         f"Sampling: {_sampling(record)}.",
         f"Accountant: {counted_by}.",

@@ -147,21 +147,12 @@ def spec_of(values: Values, dataset_settings: Values | None = None) -> RunSpec:
     settings = {
         name: value for name, value in values.items() if name in declared and value is not None
     }
-    epsilon = values.get("epsilon")
-    if not method.is_private:
-        epsilon = None
-    elif epsilon is not None:
-        epsilon = float(epsilon)
-    seed = values["seed"]
+    epsilon, seed = values.get("epsilon") if method.is_private else None, values["seed"]
     split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
-    split["split_seed"] = (
-        values["split_seed"]
-        if values.get("split_seed") is not None
-        else (0 if seed is None else seed)
-    )
+    split.setdefault("split_seed", seed or 0)
     return RunSpec(
         method.name,
-        epsilon,
+        None if epsilon is None else float(epsilon),
         float(params.DELTA.default if values.get("delta") is None else values["delta"]),  # type: ignore[arg-type]  # the default is a number
         values.get("relation") or "add_or_remove_one",
         values.get("accountant") or "auto",
@@ -176,18 +167,27 @@ def spec_of(values: Values, dataset_settings: Values | None = None) -> RunSpec:
 def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
     """The cache key of a spec: its content, the version of each part that makes its result, and
     `rows`, what `rows_of` said of it."""
-    return run_keys([spec], rows=rows)[0]
+    rows = rows_of(spec.data, spec.split) if rows is None else rows
+    dataset = DATASETS.find(spec.data["dataset"])
+    versions = {
+        "engine": ENGINE_VERSION,
+        "method": METHODS[spec.method].version,
+        "dataset": 0 if dataset is None else dataset.version,
+        "backbone": revision(spec.data["backbone"]),
+        "accountant": accounting.ACCOUNTANTS[spec.accountant].version,
+    }
+    return fingerprint("record", spec.form, versions, *([rows] if rows else []))
 
 
-def run_keys(specs: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None) -> list[str]:
+def run_keys(specs: Sequence[RunSpec]) -> list[str]:
     """The cache key of each spec; the files of a data set are looked at once."""
     looked: dict[str, Mapping[str, str]] = {}
     keys = []
     for spec in specs:
         named = repr((spec.data, spec.split.get("public")))
         if named not in looked:
-            looked[named] = rows_of(spec.data, spec.split) if rows is None else rows
-        keys.append(_key(spec, looked[named]))
+            looked[named] = rows_of(spec.data, spec.split)
+        keys.append(run_key(spec, rows=looked[named]))
     return keys
 
 
@@ -209,18 +209,6 @@ def rows_of(
     if splitting.lies_in_files(public):
         states["public"] = splitting.state(public)
     return states
-
-
-def _key(spec: RunSpec, rows: Mapping[str, str]) -> str:
-    dataset, backbone = str(spec.data["dataset"]), spec.data["backbone"]
-    versions = {
-        "engine": ENGINE_VERSION,
-        "method": METHODS[spec.method].version,
-        "dataset": DATASETS[dataset].version if dataset in DATASETS else 0,
-        "backbone": revision(backbone),
-        "accountant": accounting.ACCOUNTANTS[spec.accountant].version,
-    }
-    return fingerprint("record", spec.form, versions, *([rows] if rows else []))
 
 
 def find(key: str) -> RunRecord | None:
@@ -261,7 +249,7 @@ def run_group(
         split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
     )
     rows = rows_of(data, split, drawn=drawn)
-    keys = run_keys(group, rows=rows)
+    keys = [run_key(spec, rows=rows) for spec in group]
     records: list[Form | None] = [
         cache.get_json("record", key) if use_cache else None for key in keys
     ]
@@ -334,7 +322,11 @@ def split_of(
     eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
-    key = fingerprint(data, split, _states(data, split))
+    states = (
+        splitting.state(data["dataset"], data["dataset_settings"]),
+        splitting.state(split.get("public")),
+    )
+    key = fingerprint(data, split, states)
     return _splits.get(key, lambda: _make_split(data, dict(split), source))
 
 
@@ -342,7 +334,8 @@ def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> Semi
     names = (data["dataset"], data["backbone"], data["dataset_settings"])
     if (features := source) is None:
         features = _rows.get(
-            fingerprint(data, _states(data, {})), lambda: splitting.load_named_features(*names)
+            fingerprint(data, splitting.state(names[0], names[2])),
+            lambda: splitting.load_named_features(*names),
         )
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
@@ -351,16 +344,6 @@ def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> Semi
     imbalance = settings.pop("imbalance", None)
     drawn = splitting.split(features, public=public, seed=seed, **settings)
     return drawn if imbalance is None else thin_classes(drawn, imbalance, seed=seed)
-
-
-def _states(data: Values, split: Values) -> list[str]:
-    """The states of the files that the rows and public rows of another set lie in, which memory of
-    them hangs on."""
-    public = split.get("public")
-    return [
-        splitting.state(data["dataset"], data["dataset_settings"]),
-        "" if public is None else splitting.state(public),
-    ]
 
 
 def _data(values: Values, dataset_settings: Values) -> Form:

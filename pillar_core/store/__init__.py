@@ -19,7 +19,7 @@ import functools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -88,6 +88,7 @@ class Store:
     ) -> None:
         self.root = Path(root).expanduser().absolute()
         self.starter = None if starter is None else Path(starter).absolute()
+        self._layers = (self.root,) if self.starter is None else (self.root, self.starter)
         self.max_bytes = max_bytes
         self._notes: deque[str] = deque(maxlen=50)
         self._lock = threading.Lock()
@@ -104,7 +105,7 @@ class Store:
     def has(self, kind: str, key: str) -> bool:
         """Whether there is such an entry; damage only shows when it is read."""
         kind, key = entry.checked_name(kind, key)
-        return any(entry.entry_path(layer, kind, key).exists() for layer in self._layers())
+        return any(entry.entry_path(layer, kind, key).exists() for layer in self._layers)
 
     def get_json(self, kind: str, key: str) -> Json:
         """The value stored (or remembered by this process) under `key`, or None."""
@@ -218,7 +219,7 @@ class Store:
     def verify(self, *, remove: bool = False) -> VerifyReport:
         """Every entry read and compared with its checksum, starter entries too; with `remove`,
         damaged ones are deleted."""
-        report = upkeep.verify(self._layers())
+        report = upkeep.verify(self._layers)
         for path, _ in report.damaged if remove else ():
             if path.parents[2] == self.root:
                 path.unlink(missing_ok=True)
@@ -274,18 +275,12 @@ class Store:
         if self.root.exists():
             self._index.flush()
 
-    def _layers(self) -> Iterator[Path]:
-        yield self.root
-        if self.starter is not None:
-            yield self.starter
-
     def _get(self, kind: str, key: str, read: Callable[[Path], T]) -> T | None:
         kind, key = entry.checked_name(kind, key)
-        for layer in self._layers():
+        for layer in self._layers:
             path = entry.entry_path(layer, kind, key)
             try:
                 value = read(path)
-                size = path.stat().st_size
             except FileNotFoundError:
                 continue
             except (Damaged, *codec.UNREADABLE) as error:
@@ -295,7 +290,7 @@ class Store:
                 )
                 continue
             if layer == self.root:
-                self._index.touch(kind, key, size)
+                self._index.touch(kind, key)
             return value
         return None
 
@@ -304,10 +299,9 @@ class Store:
         with writable(self.root):
             try:
                 written = entry.write_entry(self.root, kind, key, fill)
-                size = entry.entry_path(self.root, kind, key).stat().st_size
             except FileNotFoundError:
                 return False
-        self._index.touch(kind, key, size)
+        self._index.touch(kind, key)
         return written
 
     def _read_arrays(self, path: Path, key: str, mmap: bool) -> dict[str, Array]:

@@ -84,11 +84,11 @@ class Index:
         self._pending: dict[str, str] = {}
         self._written = time.monotonic()
 
-    def touch(self, kind: str, key: str, size: int) -> None:
+    def touch(self, kind: str, key: str) -> None:
         """Remember that the entry was used now; on disk within 4096 uses, or with the first one
         after five seconds."""
         with self._lock:
-            self._pending[f"{kind}/{key}"] = f"{size} {time.time():.3f}"
+            self._pending[f"{kind}/{key}"] = f"{time.time():.3f}"
             due = len(self._pending) >= _BATCH or time.monotonic() - self._written > _SECONDS
         if due:
             self.flush()
@@ -98,18 +98,34 @@ class Index:
         with self._lock:
             pending, self._pending = self._pending, {}
             self._written = time.monotonic()
+
+        def write(cache: diskcache.Cache) -> None:
+            with cache.transact():
+                for name, value in pending.items():
+                    cache.set(name, value)
+
         if pending:
-            self._with_cache(lambda cache: self._write(cache, pending))
+            self._with_cache(write)
 
     def last_used(self) -> dict[str, float]:
-        """Time of last use by "kind/key"."""
+        """Time of last use by "kind/key"; earlier versions wrote the size before it."""
         self.flush()
-        return self._with_cache(self._read) or {}
+
+        def read(cache: diskcache.Cache) -> dict[str, float]:
+            return {name: float(cache.get(name, "0").split()[-1]) for name in cache}
+
+        return self._with_cache(read) or {}
 
     def forget(self, names: list[str]) -> None:
         """Drop entries that were deleted."""
         self.flush()
-        self._with_cache(lambda cache: self._drop(cache, names))
+
+        def drop(cache: diskcache.Cache) -> None:
+            with cache.transact():
+                for name in names:
+                    cache.delete(name)
+
+        self._with_cache(drop)
 
     def _with_cache(self, action: Callable[[diskcache.Cache], T]) -> T | None:
         for attempt in range(2):
@@ -140,24 +156,3 @@ class Index:
                 )
                 return None
         return None
-
-    @staticmethod
-    def _write(cache: diskcache.Cache, pending: dict[str, str]) -> None:
-        with cache.transact():
-            for name, value in pending.items():
-                cache.set(name, value)
-
-    @staticmethod
-    def _read(cache: diskcache.Cache) -> dict[str, float]:
-        uses: dict[str, float] = {}
-        for name in cache:
-            value = cache.get(name)
-            if value is not None:
-                uses[name] = float(value.split()[1])
-        return uses
-
-    @staticmethod
-    def _drop(cache: diskcache.Cache, names: list[str]) -> None:
-        with cache.transact():
-            for name in names:
-                cache.delete(name)

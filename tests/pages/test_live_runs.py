@@ -85,15 +85,13 @@ def test_what_a_page_asks_for_is_the_cell_of_a_sweep(settings, grid):
     assert core.run_key(settings) == sweep.run_key(cell)
 
 
-def test_a_sweeps_cell_is_shown_without_training_and_a_visits_run_found_by_a_sweep(start, trained):
+def test_a_sweeps_cell_is_shown_without_training_and_attacked_with_one(start, trained):
     table = pc.sweep(GRID)
     trained.clear()
     app = start("curves", k="12", epsilon="0.9")
     assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
     assert float(metric(app, "ε")) == pytest.approx(table.epsilon_upper[0], rel=1e-3)
     assert trained == []
-    pc.sweep(GRID)
-    trained.clear()
     app = start("audit", k="12", epsilon="0.9")
     assert 0 < float(metric(app, "Attack's AUC")) < 1
     assert trained == ["pillar"]

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.data import objects, reports
 from pillar_core.errors import PillarError
+from pillar_core.types import Dataset
 
 
 def encoded(pixels: Array, kind: str = "png") -> bytes:
@@ -78,6 +80,14 @@ def images_of(n: int, shape: tuple[int, ...], classes: int, seed: int = 0) -> tu
         np.random.RandomState(seed).bytes(n * int(np.prod(shape))), dtype=np.uint8
     )
     return pixels.reshape(n, *shape).copy(), np.arange(n) % classes
+
+
+def bright(n: int = 60, shape: tuple[int, int] = (8, 8), **facts: Any) -> Dataset:
+    """Grey images of two classes, told apart by their brightness; the first 20 are test rows."""
+    labels = np.arange(n) % 2
+    pixels = rng.stream(3, "pixels").integers(100, size=(n, *shape)) + 120 * labels[:, None, None]
+    x = pixels.astype(np.uint8)
+    return Dataset("bright", x, labels, x[:20], labels[:20], ("dark", "bright"), **facts)
 
 
 def report_on(

@@ -140,18 +140,15 @@ def settings_of(keys: Sequence[str]) -> tuple[Settings, str]:
         for name in ("method", "public_fraction", "epsilon", "delta", "relation", "accountant")
         if name in grid
     }
+    is_usual = grid.get("backbone") == splitting.default_backbone(grid["dataset"])
     values |= {
         "data": grid["dataset"],
         "public": public,
         "k": grid.get("k", RULE),
         "seed": first,
         "seeds": min(many, PARAMS["seeds"].high),
+        "backbone": AUTO if is_usual else grid["backbone"],
     }
-    values["backbone"] = (
-        AUTO
-        if grid.get("backbone") == splitting.default_backbone(grid["dataset"])
-        else grid["backbone"]
-    )
     settings, notes = codec.from_query(codec.to_query(Settings(**values)))
     if more := [
         f"{name} = {value}"
@@ -166,15 +163,11 @@ def settings_of(keys: Sequence[str]) -> tuple[Settings, str]:
 def _filter_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs that the filters keep."""
     visible = runs
+    titles = {name: method.title for name, method in pc.METHODS.items()}
+    titles |= dict(zip(runs["dataset"], runs["data"], strict=True))
     for column, (name, label) in zip(st.columns(len(FILTERS)), FILTERS.items(), strict=True):
         values = runs[name] if name in runs else pd.Series(index=runs.index, dtype=object)
         texts, options = values.map(_code), dict.fromkeys(values.dropna().sort_values().map(_code))
-        titles = (
-            {learner: method.title for learner, method in pc.METHODS.items()}
-            if name == "method"
-            else {}
-        )
-        titles |= dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else {}
         labels = {code: titles.get(code, _word(code)) for code in options}
         with column:
             chosen = local.choices(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -147,14 +147,7 @@ def answer(
             features, candidates, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF
         )
         if ask.is_paid:
-            titles = tuple(
-                " + ".join(uploads.title_of(part) for part in name.split("+"))
-                for name in ask.public
-            )
-            ranking = Ranking(
-                titles, table.attrs["noise_multiplier"], OWN_PART in ask.public, is_exact=True
-            )
-            Account(ask.private).keep(ranking)
+            Account(ask.private).keep(paid_ranking(ask.public, table))
     else:
         private, public = sets_of(ask) if sets is None else sets
         table = _ANSWERS[ask.what](ask, private, public, progress)
@@ -174,10 +167,18 @@ def answer(
     return table
 
 
+def paid_ranking(public: Sequence[str], table: pd.DataFrame) -> Ranking:
+    """What an account keeps of a ranking by class sums with secret noise."""
+    titles = (" + ".join(map(uploads.title_of, name.split("+"))) for name in public)
+    return Ranking(
+        tuple(titles), table.attrs["noise_multiplier"], OWN_PART in public, is_exact=True
+    )
+
+
 def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
     """(private set, candidates by name). Raises DataError: the own half where ε is spent. As
     `screening.candidate`."""
-    n = _drawn_rows(ask)
+    n = drawn_rows(ask)
     public = {name: images_of(name, n=n, seed=1) for name in ask.public if name not in _APART}
     return part_candidates(ask, images_of(ask.private, n=2 * n), public)
 
@@ -190,7 +191,7 @@ def feature_sets_of(
 
     Raises as `sets_of` and `load_features`.
     """
-    n = _drawn_rows(ask)
+    n = drawn_rows(ask)
     _refuse_private(ask)  # before anything goes through the backbone
     apart = [name for name in ask.public if name not in _APART]
     shares = [_share_of(progress, place, 1 + len(apart)) for place in range(1 + len(apart))]
@@ -210,7 +211,8 @@ def is_of_features(ask: Ask) -> bool:
     return ask.what == "ranking" and screening.SCORES[ask.score].is_of_features
 
 
-def _drawn_rows(ask: Ask) -> int:
+def drawn_rows(ask: Ask) -> int:
+    """How many rows of a drawn set a question draws, train and test together."""
     return math.ceil(
         FEWEST + 1.5 * ask.n_examples
     )  # images of a drawn set for each row that is compared: a fifth of them are test rows
@@ -355,7 +357,7 @@ def images_to_extract(name: str, *, n: int | None = None, seed: int = 0) -> Data
 
 def rows_to_extract(ask: Ask) -> int:
     """Images that a ranking of features has to take through the backbone first."""
-    n = _drawn_rows(ask)
+    n = drawn_rows(ask)
     if features_at_hand(ask.private) is not None:
         return 0
     parts = dict.fromkeys(

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -14,6 +13,7 @@ import pillar_core as pc
 from pillar_core import store
 from pillar_core.commands import listing, parser
 from pillar_core.commands.options import load_split
+from pillar_core.data.files import npz_of
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
 from unit.image_files import picture, written
@@ -90,24 +90,23 @@ def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_
     assert len(starter.hero_table()) > 100
 
 
-def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cache):
+def test_a_sweep_takes_several_grids_and_files_as_data_and_counts_before_it_runs(
+    tmp_path, capsys, own_cache
+):
     rows = pc.load_features(pc.load_dataset("breast_cancer"))
-    np.savez(
-        tmp_path / "ward.npz",
-        x_train=rows.x_train,
-        y_train=rows.y_train,
-        x_test=rows.x_test,
-        y_test=rows.y_test,
-    )
+    (tmp_path / "ward.npz").write_bytes(npz_of(rows))
     shared = "public_fraction: 0.2\nmethod: pillar\nepsilon: 1.0\n"
     grid = tmp_path / "grids.yaml"
     grid.write_text(
         f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk:"
         f" 3\n{shared}"
     )
+    assert run_command(f"sweep {grid} --count") == 0
+    assert "3 runs, 0 of them cached" in capsys.readouterr().err
     assert run_command(f"sweep {grid} --output {tmp_path / 'table.csv'}") == 0
-    assert "3 runs" in capsys.readouterr().err
     assert sorted(pd.read_csv(tmp_path / "table.csv")["k"]) == [2, 3, 4]
+    assert run_command(f"sweep {grid} --count") == 0
+    assert "3 runs, 3 of them cached" in capsys.readouterr().err
     assert run_command(f"sweep {grid} --gpu") == 2
     assert "--scheduler" in capsys.readouterr().err
     grid.write_text("- 1\n")
@@ -141,19 +140,6 @@ def test_large_images_of_a_file_pass_the_network_unless_a_backbone_is_named(
         assert (
             rows.features.d == rows.public_x.shape[1] == (3 * size[0] * size[1] if named else width)
         )
-
-
-def test_sweep_counts_before_it_runs(tmp_path, capsys, own_cache):
-    grid = tmp_path / "grid.yaml"
-    grid.write_text(
-        "dataset: digits\npublic_fraction: 0.1\nmethod: pillar\nk: [4, 8]\nepsilon: [1, inf]\n"
-    )
-    assert run_command(f"sweep {grid} --count") == 0
-    assert "4 runs, 0 of them cached" in capsys.readouterr().err
-    assert run_command(f"sweep {grid} --output {tmp_path / 'table.csv'}") == 0
-    assert run_command(f"sweep {grid} --count") == 0
-    assert "4 runs, 4 of them cached" in capsys.readouterr().err
-    assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
 
 
 def test_a_reader_that_closes_the_pipe_ends_the_command_quietly():

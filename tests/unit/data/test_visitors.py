@@ -52,7 +52,7 @@ def become(monkeypatch, tmp_path):
     monkeypatch.setenv(mode.DEMO, "1")
     monkeypatch.setattr(mode, "JOBS", mode.Jobs())
     monkeypatch.setattr(
-        "pillar_core.jobs.api.ensure", lambda folder: None
+        "pillar_core.jobs.api._attend", lambda *_: None
     )  # jobs are queued and nobody works on them
 
     def ask_as(session):

@@ -9,25 +9,19 @@ from safetensors.torch import save_file
 import pillar_core as pc
 from pillar_core.backbones import extraction, revision
 from pillar_core.data import uploads
+from pillar_core.data.files import npz_of
 from pillar_core.errors import DataError, StoreError
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting, sweep
 from pillar_core.types import Dataset
+from unit.image_files import bright
 from users import run_command
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def _images(n: int = 60) -> Dataset:
-    rng = np.random.default_rng(1)
-    labels = np.arange(n) % 2
-    pixels = (
-        rng.integers(0, 120, (n, 12, 12), dtype=np.uint8)
-        + (labels * 100).astype(np.uint8)[:, None, None]
-    )
-    return Dataset(
-        "blots", pixels, labels, pixels[:20] + 1, labels[:20], ("dark", "light"), notes=("a note",)
-    )
+def _images() -> Dataset:
+    return bright(shape=(12, 12), notes=("a note",))
 
 
 def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten():
@@ -39,7 +33,7 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten():
         data.fingerprint,
         data.classes,
         data.notes,
-        "blots",
+        "bright",
     )
     assert splitting.load_named_features(name).backbone == "raw_pixels"
     scattered = splitting.load_named_features(name, "scattering")
@@ -79,13 +73,7 @@ def test_the_job_extracts_what_the_pages_then_find():
 
 def test_the_command_extracts_a_file_and_writes_features(tmp_path, capsys):
     data = _images()
-    np.savez(
-        tmp_path / "blots.npz",
-        x_train=data.x_train,
-        y_train=data.y_train,
-        x_test=data.x_test,
-        y_test=data.y_test,
-    )
+    (tmp_path / "blots.npz").write_bytes(npz_of(data))
     arguments = f"extract --dataset {tmp_path / 'blots.npz'} --backbone scattering --output {tmp_path / 'out.npz'}"
     assert run_command(arguments) == 0
     told = capsys.readouterr()

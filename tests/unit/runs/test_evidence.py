@@ -17,7 +17,7 @@ from pillar_core.runs import assumptions, evidence, private_tests
 from pillar_core.runs.models import model_bytes
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.statement import in_sight
-from users import run_command
+from users import run_command, texts_in
 
 FIXED = {"800", "226", "50", "256", "5"}
 """Of the guideline's name, of a coin, of SHA-256."""
@@ -31,12 +31,7 @@ def record(split):
 def page_of(record, split, path, **words):
     path.write_bytes(model_bytes(record, split=split))
     page = evidence.evidence_page(path, **words)
-    with zipfile.ZipFile(path) as archive:
-        files = {
-            name: archive.read(name).decode()
-            for name in ("statement.txt", "model.json", "SHA256SUMS")
-        }
-    return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<h1>")[2])), files, page
+    return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<h1>")[2])), texts_in(path), page
 
 
 def numbers(text):

@@ -28,10 +28,16 @@ from pillar_core.backbones import efficientnet_lite0
 from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.runs.splitting import public_features
-from pillar_core.types import Dataset
-from users import run_command
+from unit.image_files import bright
+from users import run_command, texts_in
 
 RELEASE = {"epsilon": 20.0, "seed": None}
+
+
+def saved(split, folder, method="pillar_one_shot", *, onnx=False, **settings):
+    """The file of a release on a split."""
+    record = pc.run(method, split, **RELEASE, **settings)
+    return pc.save_model(record, folder / "model.zip", split=split, onnx=onnx)
 
 
 def ward(n: int, seed: int) -> pd.DataFrame:
@@ -176,9 +182,7 @@ def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp
     recipe = {"format": "pillar-recipe-1", "label": "sick", "columns": columns}
     features = pc.load_features(rows.assign(sick=np.where(whole > 55, "yes", "no")), recipe=recipe)
     split = pc.split(features, public_fraction=0.2, allow_overlap=True)
-    path = pc.save_model(
-        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
-    )
+    path = saved(split, tmp_path)
     model, file = pc.load_model(path), tmp_path / "new.csv"
     places = [
         (row, [rows.columns[row % 6]]) for row in range(n)
@@ -308,9 +312,7 @@ def test_large_numbers_are_read_from_the_models_centre_with_and_without_the_libr
     public, new = frame[:100], frame[300:].drop(columns="sick")
     features = pc.load_features(frame[100:300], label="sick", public=public)
     split = pc.split(features, public=public_features(public, features))
-    path = pc.save_model(
-        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
-    )
+    path = saved(split, tmp_path)
     new.to_csv(tmp_path / "new.csv", index=False)
     agree(path, tmp_path / "new.csv", tmp_path, capsys)
     x = pc.load_model(path).features(tmp_path / "new.csv")
@@ -349,9 +351,7 @@ def test_gaps_that_nobody_filled_are_refused(tmp_path):
     frame = ward(200, 3)[["age", "sick"]].dropna()
     frame["more"] = frame["age"] ** 2
     split = pc.split(pc.load_features(frame, label="sick"), public_fraction=0.2)
-    path = pc.save_model(
-        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
-    )
+    path = saved(split, tmp_path)
     gappy = frame.drop(columns="sick").assign(more=np.nan)
     gappy.to_csv(tmp_path / "rows.csv", index=False)
     with pytest.raises(DataError, match="no value for gaps"):
@@ -392,23 +392,17 @@ def test_features_in_files(tmp_path, capsys):
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
     """Sixty small grey images in a folder, and as an array."""
-    folder = tmp_path_factory.mktemp("images")
-    y = np.arange(60) % 2
-    pixels = (
-        rng.stream(3, "pixels").integers(100, size=(60, 32, 32)) + 120 * y[:, None, None]
-    ).astype(np.uint8)
+    folder, data = tmp_path_factory.mktemp("images"), bright(shape=(32, 32))
     (folder / "new").mkdir()
-    for number, image in enumerate(pixels):
+    for number, image in enumerate(data.x_train):
         Image.fromarray(image).save(folder / "new" / f"{number:03}.png")
-    return folder, Dataset("bright", pixels, y, pixels[:20], y[:20], ("dark", "bright"))
+    return folder, data
 
 
 def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys):
     folder, data = images
     split = pc.split(data, public_fraction=0.2)
-    path = pc.save_model(
-        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
-    )
+    path = saved(split, tmp_path)
     model = pc.load_model(path)
     assert model.card["input"] == {"kind": "pixels", "shape": [32, 32], "range": [0, 1]}
     expected = model.predict_proba(split.features.x_train)
@@ -437,9 +431,7 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
 def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, monkeypatch):
     folder, data = images
     split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
-    path = pc.save_model(
-        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split
-    )
+    path = saved(split, tmp_path)
     model = pc.load_model(path)
     made_by = model.card["input"]["backbone"]
     assert (made_by["name"], model.card["input"]["shape"]) == ("scattering", [32, 32])
@@ -448,12 +440,8 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, mo
     np.testing.assert_allclose(model.predict_proba(data.x_train), expected, atol=1e-6)
     shutil.copytree(folder / "new", tmp_path / "a folder of images")
     monkeypatch.chdir(tmp_path)
-    with zipfile.ZipFile(path) as archive:
-        lines = (
-            archive.read("README.md")
-            .decode()
-            .partition("These lines of the library make them:\n\n```python\n")[2]
-        )
+    start = "These lines of the library make them:\n\n```python\n"
+    lines = texts_in(path)["README.md"].partition(start)[2]
     exec(lines.partition("\n```")[0], {})  # as they are written
     np.testing.assert_allclose(
         answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1],
@@ -496,17 +484,10 @@ def test_images_go_through_a_network_without_the_library(tmp_path, own_cache, mo
     """Raw files, onnxruntime, Pillow and numpy alone; grey images become three channels inside the
     file."""
     monkeypatch.setattr(efficientnet_lite0, "network", shorter)
-    y, shape = np.arange(20) % 2, (20, 28)
-    x = (rng.stream(3, "images").integers(100, size=(20, *shape)) + 120 * y[:, None, None]).astype(
-        np.uint8
-    )
-    split = pc.split(
-        pc.load_features(Dataset("bright", x, y, classes=("dark", "bright")), "efficientnet_lite0"),
-        public_fraction=0.2,
-    )
-    path = pc.save_model(
-        pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split, onnx=True
-    )
+    data, shape = bright(20, (20, 28)), (20, 28)
+    x = data.x_train
+    split = pc.split(pc.load_features(data, "efficientnet_lite0"), public_fraction=0.2)
+    path = saved(split, tmp_path, onnx=True)
     pictures(tmp_path / "new", shape)
     model = pc.load_model(path)
     expected = model.predict_proba(tmp_path / "new")
@@ -519,11 +500,8 @@ def test_images_go_through_a_network_without_the_library(tmp_path, own_cache, mo
     np.testing.assert_allclose(answers(done.stdout)[1], model.predict_proba(x[:5]), atol=1e-4)
     np.savez(tmp_path / "rows.npz", x=x[:5, :9])
     assert "images must be uint8" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
-    with zipfile.ZipFile(path) as archive:
-        assert (
-            "licence"
-            in archive.read("README.md").decode().partition("`model.onnx` runs in any language")[2]
-        )
+    _, _, on_onnx = texts_in(path)["README.md"].partition("`model.onnx` runs in any language")
+    assert "licence" in on_onnx
 
 
 def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(
@@ -537,11 +515,8 @@ def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(
     data = dataclasses.replace(data, x_train=pixels, y_train=data.y_train[:20], x_test=pixels)
     split = pc.split(data, public_fraction=0.2)
     for method, few in (("from_scratch", {"steps": 3, "batch_size": 8}), ("pillar_one_shot", {})):
-        path = pc.save_model(
-            pc.run(method, split, **RELEASE, **few), tmp_path / "model.zip", split=split
-        )
-        with zipfile.ZipFile(path) as archive:
-            assert "as nobody asked for it" in archive.read("README.md").decode()
+        path = saved(split, tmp_path, method, **few)
+        assert "as nobody asked for it" in texts_in(path)["README.md"]
         expected = pc.load_model(path).predict_proba(new)
         done = alone(path, new, folder=tmp_path)
         if method == "pillar_one_shot":
@@ -553,19 +528,15 @@ def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
     split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
-    record = pc.run("pillar_one_shot", split, **RELEASE)
     for why, package in (("no network of torch", "onnxscript"), ("pip install onnxscript", None)):
         monkeypatch.setitem(
             sys.modules, "onnxscript", sys.modules.get("onnxscript") if package else None
         )
-        with zipfile.ZipFile(
-            pc.save_model(record, tmp_path / "model.zip", split=split, onnx=True)
-        ) as archive:
-            read_me = archive.read("README.md").decode()
-            assert why in read_me
-            assert "converted to RGB and resized to" in read_me
-            assert "(`scattering`, version" in read_me
-            assert "model.onnx" not in archive.namelist()
+        texts = texts_in(saved(split, tmp_path, onnx=True))
+        for words in (why, "converted to RGB and resized to", "(`scattering`, version"):
+            assert words in texts["README.md"]
+        assert "model.onnx" not in texts
+    record = pc.run("pillar_one_shot", split, **RELEASE)
     with pytest.raises(UnsupportedError, match="models of images"):
         pc.load_model(pc.save_model(record, path, classes=("a", "b"))).save_onnx(
             tmp_path / "model.onnx"
@@ -594,8 +565,7 @@ def test_a_zip_that_is_not_whole_is_refused(tables, tmp_path, damage):
 
 
 def test_use_imports_numpy_alone_refuses_changed_files_and_escapes_cells(tables, tmp_path):
-    with zipfile.ZipFile(tables[1]) as archive:
-        tree = ast.parse(archive.read("use.py"))
+    tree = ast.parse(texts_in(tables[1])["use.py"])
     for nodes, allowed in (
         (tree.body, {"numpy"}),
         (ast.walk(tree), {"numpy", "PIL", "onnxruntime"}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import json
 import zipfile
 
@@ -15,13 +14,12 @@ from safetensors.numpy import save
 from safetensors.torch import save_file as save_torch
 
 import pillar_core as pc
-from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
 from pillar_core.runs.models import FORMAT, model_bytes
 from pillar_core.runs.statement import IN_SIGHT, in_sight
-from pillar_core.types import Dataset, SemiPrivateSplit
-from users import run_command
+from unit.image_files import bright
+from users import run_command, texts_in
 
 
 @pytest.mark.parametrize("method", ["pillar", "dp_sgd", "jl"])
@@ -41,13 +39,9 @@ def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_w
 ):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
     pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
-    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
-        card = json.loads(archive.read("model.json"))
-    assert "accuracy" not in card
-    assert "seed" not in json.dumps(card["settings"])
-    model = pc.load_model(
-        pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
-    )
+    model = pc.load_model(tmp_path / "model.zip")
+    assert "accuracy" not in model.card
+    assert "seed" not in json.dumps(model.card["settings"])
     with pytest.raises(DataError, match="shape"):
         model.predict(np.zeros((2, 3)))
     with pytest.raises(DataError, match="NaN"):
@@ -182,16 +176,12 @@ def test_a_choice_in_sight_is_declared_and_names_of_classes_are_no_markup(split)
     )
     with pytest.raises(UnsupportedError, match="claims to cover"):
         model_bytes(claimed, classes=classes)
-    with zipfile.ZipFile(io.BytesIO(model_bytes(in_sight(record), classes=classes))) as archive:
-        promised = json.loads(archive.read("model.json"))["guarantee"]
+    promised = card_of(model_bytes(in_sight(record), classes=classes))
     assert (promised["covers_choice"], promised["chosen_in_sight"]) == (False, True)
     assert IN_SIGHT in promised["assumptions"]
     assert promised["epsilon"] == record.guarantee.epsilon.upper
     names = tuple(f'{digit}\n```\n# <b>[x](http://a.b)</b>, "' for digit in range(10))
-    with zipfile.ZipFile(
-        io.BytesIO(model_bytes(pc.run("pillar", split, epsilon=2.0, seed=None), classes=names))
-    ) as archive:
-        lines = archive.read("README.md").decode().splitlines()
+    lines = texts_in(model_bytes(record, classes=names))["README.md"].splitlines()
     assert [line for line in lines if "http" in line] == [json.dumps(list(names))]
     assert lines[lines.index(json.dumps(list(names))) - 1] == "```json"
 
@@ -217,11 +207,14 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path, own_cache
         name for name, record in runs.items() if "settings: not known" in pc.statement(record).text
     ] == ["given"]
     rows = split.features
-    np.savez(tmp_path / "rows.npz", x_train=rows.x_train, y_train=rows.y_train)
+    for n in (1000, 1100):
+        part = {"x_train": rows.x_train[:n], "y_train": rows.y_train[:n]}
+        np.savez(tmp_path / f"{n}.npz", **part)
     command = ["run", "--public-fraction", "0.1", "--epsilon", "2", "--release"]
     for data, extra, expected in (
-        (str(tmp_path / "rows.npz"), [], True),
-        (str(tmp_path / "rows.npz"), ["--set", "k=5"], None),
+        (str(tmp_path / "1000.npz"), [], True),
+        (str(tmp_path / "1100.npz"), ["--set", "k=5"], None),
+        (str(tmp_path / "1100.npz"), ["--set", "k=5"], False),
         ("digits", ["--set", "k=5"], False),
         ("digits", ["--set", "k=5", "--chosen-beforehand"], True),
     ):
@@ -231,22 +224,7 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path, own_cache
 
 
 def card_of(model: bytes) -> dict[str, object]:
-    with zipfile.ZipFile(io.BytesIO(model)) as archive:
-        return dict(json.loads(archive.read("model.json"))["guarantee"])
-
-
-def small_images() -> SemiPrivateSplit:
-    """Sixty grey images of two classes, told apart by their brightness."""
-    labels = np.arange(60) % 2
-    pixels = (
-        rng.stream(3, "pixels").integers(100, size=(60, 8, 8)) + 120 * labels[:, None, None]
-    ).astype(np.uint8)
-    return pc.split(
-        pc.load_features(
-            Dataset("bright", pixels, labels, pixels[:20], labels[:20], ("dark", "bright")),
-            "raw_pixels",
-        )
-    )
+    return dict(json.loads(texts_in(model)["model.json"])["guarantee"])
 
 
 @pytest.mark.parametrize(
@@ -259,7 +237,7 @@ def small_images() -> SemiPrivateSplit:
 def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path):
     if "trainable" in settings:
         pytest.importorskip("peft", reason="low-rank additions need peft: pip install '.[lora]'")
-    split = small_images()
+    split = pc.split(bright())
     record = pc.run(split=split, epsilon=50.0, seed=None, steps=3, batch_size=20, **settings)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     model = pc.load_model(path)
@@ -270,8 +248,7 @@ def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path)
     assert model.classes == ("dark", "bright")
     with pytest.raises(DataError, match=r"shape \(n, 64\)"):
         model.predict(np.zeros((2, 3)))
-    with zipfile.ZipFile(path) as archive:
-        assert "A network on images of 64 pixels" in archive.read("README.md").decode()
+    assert "A network on images of 64 pixels" in texts_in(path)["README.md"]
 
 
 def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
@@ -279,7 +256,7 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
     weights = tmp_path / "a folder of mine" / "weights.safetensors"
     weights.parent.mkdir()
     save_torch(dict(timm.create_model("test_efficientnet", num_classes=0).state_dict()), weights)
-    network, split = f"timm:test_efficientnet?weights={weights}&size=32", small_images()
+    network, split = f"timm:test_efficientnet?weights={weights}&size=32", pc.split(bright())
     record = pc.run(
         "private_fine_tuning",
         split,
@@ -297,11 +274,7 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
     np.testing.assert_allclose(
         pc.load_model(path).classifier.scores(x), expected, rtol=1e-5, atol=1e-6
     )
-    with zipfile.ZipFile(path) as archive:
-        assert not any(
-            "folder of mine" in archive.read(name).decode(errors="replace")
-            for name in archive.namelist()
-        )
+    assert not any("folder of mine" in text for text in texts_in(path).values())
 
 
 def rewritten(path, **members):
@@ -326,11 +299,10 @@ def zipped(path, parts):
 
 
 def test_networks_of_another_making_are_refused(tmp_path):
-    split = small_images()
+    split = pc.split(bright())
     record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
-    with zipfile.ZipFile(path) as archive:
-        card = json.loads(archive.read("model.json"))
+    card = json.loads(texts_in(path)["model.json"])
     for changed in (
         *(
             {"network": "timm:hf-hub:somebody/something"},

@@ -137,19 +137,13 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
         ("p0", "write each person in one way"),
         ("P\u200b0", "unseen signs"),
         ("", "is empty in rows 1"),
+        (" ", "is empty in rows 1"),
     ],
 )
 def test_each_person_is_named_in_one_way(second, message):
     """Another way to write it made another person: both rows of P0 counted where one may."""
     with pytest.raises(DataError, match=message):
         persons_of(["P0", second, "P1"], 1, n_rows=3)
-
-
-@pytest.mark.parametrize("nobody", ["", " "])
-def test_a_row_that_names_nobody_is_refused(nobody):
-    features, persons = _brought()
-    with pytest.raises(DataError, match=f"is empty in rows {ROWS - 1}"):
-        pc.split(features, persons=[*map(str, persons[:-1]), nobody])
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pillar_core.data import encoding, files, persons, read_images, uploads
 from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
 from pillar_core.runs.assumptions import FORM_PUBLIC, PERSON_APART, PERSON_STATED
 from pillar_core.runs.models import model_bytes
+from users import texts_in
 
 TEXTS = ("statement.txt", "README.md", "model.json")
 
@@ -30,8 +31,8 @@ def _texts(private, public):
     record = pc.run(
         "noisy_gd", pc.split(one, public=other, allow_overlap=True), epsilon=1.0, seed=None
     )
-    with zipfile.ZipFile(io.BytesIO(model_bytes(record, classes=one.classes))) as archive:
-        return {name: archive.read(name).decode() for name in TEXTS}
+    texts = texts_in(model_bytes(record, classes=one.classes))
+    return {name: texts[name] for name in TEXTS}
 
 
 def _visits(prefix, n):

@@ -5,9 +5,9 @@ import dataclasses
 import json
 import math
 import multiprocessing
-import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pillar_core as pc
@@ -21,8 +21,8 @@ from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
-from pillar_core.store import Store
-from users import run_command
+from pillar_core.studies.screening import answers
+from users import run_command, texts_in
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -159,12 +159,6 @@ def test_the_training_counts_every_ranking_before_it(relation):
     assert LOW_BITS not in exactly.guarantee.assumptions
 
 
-def test_a_ranking_that_was_not_written_down_is_refused(monkeypatch):
-    monkeypatch.setattr(Store, "put_json", lambda *_: False)
-    with pytest.raises(StoreError, match="nothing was shown"):
-        Account("mine").keep(Ranking(("near",), 10.0, False))
-
-
 def test_files_of_earlier_versions_still_count():
     """Their keys and content, written out: a later module that spells them otherwise would forget
     what was charged."""
@@ -209,8 +203,7 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
 
     def promise(*options):
         assert main([*asked, *options]) == 0
-        with zipfile.ZipFile(tmp_path / "model.zip") as archive:
-            return json.loads(archive.read("model.json"))["guarantee"]
+        return json.loads(texts_in(tmp_path / "model.zip")["model.json"])["guarantee"]
 
     alone = promise()
     assert not alone["chosen_in_sight"], "a set of the library has the file's name, no more"
@@ -227,6 +220,41 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
     assert main([*asked, "--delta", "0"]) == 2
     assert "give --delta" in capsys.readouterr().err
     assert len(theirs.trainings) == n_trainings == 3, "a refusal spends nothing"
+
+
+SCREEN = "screen --private {rows} --public {other} --score class_signal"
+
+
+@pytest.mark.parametrize(
+    ("command", "sight"),
+    [
+        ("run --dataset {rows} --public {other} --epsilon 1", IN_SIGHT),
+        ("choose --dataset {rows} --candidates {other} --epsilon 1", IN_SIGHT),
+        ("compare --dataset {rows} --public {other} --methods dp_sgd --seeds 1", IN_SIGHT),
+        (SCREEN, IN_SIGHT),
+        (f"{SCREEN} --epsilon 1", RANKED_IN_SIGHT),
+        (f"{SCREEN} --epsilon 1 --release", ""),
+    ],
+)
+def test_what_a_command_shows_of_rows_is_on_their_account(command, sight, tmp_path):
+    """A seeded run showed test accuracy, and the next model's statement said that nobody looked."""
+    paths = {name: tmp_path / f"{name}.csv" for name in ("rows", "other")}
+    for seed, path in enumerate(paths.values()):
+        rows = features(seed=seed)
+        pd.DataFrame(rows.x_train).assign(label=rows.y_train).to_csv(path, index=False)
+    assert run_command(command.format(**paths)) == 0
+    rows = pc.load_features(paths["rows"], public=paths["other"])
+    account = account_of(rows, str(paths["rows"]))
+    assert account.sight == sight
+    assert len(account.rankings) == (sight == "")
+
+
+def test_a_ranking_by_gradients_that_a_command_releases_is_in_the_sum(capsys):
+    sets = "--private drawn_shapes --public drawn_textures --model linear_head"
+    assert run_command(f"screen {sets} --k 2 --examples 100 --repeats 1 --epsilon 1 --release") == 0
+    account = account_of(answers.images_of("drawn_shapes", n=400), "drawn_shapes")
+    assert not account.sight
+    assert "ε = 0.9995, δ = 10⁻⁵ in 1 training" in account.total(1e-5)
 
 
 def _keep_tests(rows: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from pillar_core.__main__ import main
 from pillar_core.data.files import npz_of
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
+from users import texts_in
 
 
 def visits():
@@ -26,11 +26,8 @@ def visits():
 
 
 def command_in(path):
-    with zipfile.ZipFile(path) as archive:
-        text = archive.read("README.md").decode()
-    return shlex.split(
-        text.partition("## Train it again")[2].partition("```bash\n")[2].partition("\n```")[0]
-    )
+    _, _, text = texts_in(path)["README.md"].partition("## Train it again")
+    return shlex.split(text.partition("```bash\n")[2].partition("\n```")[0])
 
 
 def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another_machine(

@@ -4,7 +4,6 @@ an experiment is none."""
 import dataclasses
 import json
 import math
-import zipfile
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.runs import assumptions
 from pillar_core.runs.statement import in_sight
+from users import texts_in
 
 FIELDS = {
     "flavor",
@@ -121,10 +121,11 @@ def test_choices_and_large_deltas_are_told_and_no_release_called_so(split):
 def test_downloaded_models_carry_it_and_no_amplification_that_is_not_computed(split, tmp_path):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
-    with zipfile.ZipFile(path) as archive:
-        assert archive.read("statement.txt").decode() == pc.statement(record).text
-        card = json.loads(archive.read("model.json"))
-    assert card["deployment"] == json.loads(json.dumps(pc.statement(record).fields))
+    texts = texts_in(path)
+    assert texts["statement.txt"] == pc.statement(record).text
+    assert json.loads(texts["model.json"])["deployment"] == json.loads(
+        json.dumps(pc.statement(record).fields)
+    )
     record = pc.run(
         "dp_sgd",
         split,
