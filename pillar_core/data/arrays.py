@@ -10,12 +10,18 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import cells, room
+from pillar_core.data.parts import notes_on
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
-from pillar_core.types import FeatureSet
+from pillar_core.types import Dataset, FeatureSet
 
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
+MOST_CLASSES_OF_NUMBERS = 20
+TOO_MANY_NUMBERS = (
+    "{} {:,} different numbers, and learners here predict a class: cut it into bins"
+    " (`pillar_core.data.tables.bins(column, edges)`, or a formula in your spreadsheet)."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,6 +233,27 @@ def features(
     if problems or train is None:
         raise DataError(*problems)
     return FeatureSet(train, y, test, y_of_test, names, notes=tuple(notes))
+
+
+def checked_features(rows: Dataset, *, name: str) -> FeatureSet:
+    """Rows of numbers as a reader found them, as a feature set.
+
+    Raises DataError: anything that `features` refuses.
+    """
+    classes, y = rows.classes or None, as_array(rows.y_train)
+    values = np.unique(y) if y.dtype.kind in "iuf" and classes is None else np.empty(0)
+    if len(values) > max(MOST_CLASSES_OF_NUMBERS, y.size / 10) and values[-1] - values[0] >= len(
+        values
+    ):
+        raise DataError(TOO_MANY_NUMBERS.format("the labels hold", len(values)))
+    checked = features(rows.x_train, rows.y_train, rows.x_test, rows.y_test, classes)
+    said = ("persons", "caveats", "names", "recipe", "test_drawn", "texts")
+    return dataclasses.replace(
+        checked,
+        name=name,
+        notes=notes_on(rows) + checked.notes,
+        **{field: getattr(rows, field) for field in said},
+    )
 
 
 def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:

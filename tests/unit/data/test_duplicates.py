@@ -14,7 +14,7 @@ from scipy import stats
 import pillar_core as pc
 from pillar_core.data import duplicates, raw, uploads
 from pillar_core.data.encoding import Column, Recipe
-from pillar_core.data.files import npz_of
+from pillar_core.data.npz import npz_of
 from pillar_core.data.partition import (
     BY_COIN_NOTE,
     SET_APART,

@@ -14,7 +14,7 @@ from PIL import Image
 from sklearn.utils import Bunch
 
 import pillar_core as pc
-from pillar_core.data import files, frames
+from pillar_core.data import frames, reading
 from pillar_core.errors import DataError
 from users import is_noted
 
@@ -109,11 +109,11 @@ def test_the_documents_table_of_formats_is_that_of_the_readers():
         set(re.findall(r"`(\.[a-z0-9.]+)`", " ".join(rows[:-1]))),
         set(re.findall(r"`(\.[a-z0-9]+)`", rows[-1])),
     )
-    assert read == {*frames.SUFFIXES, ".npz", ".npy", ".zip"}
+    assert read == {*frames.READERS, *reading.FORMATS} - {reading.FOLDER}
     for ending in converted:
         with pytest.raises(DataError, match=r"This line of Python.*rows\."):
             pc.load_features(f"rows{ending}")
-    assert converted == {endings[0] for endings in files.CONVERSIONS}
+    assert converted == {endings[0] for endings in reading.CONVERSIONS}
 
 
 def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns():

@@ -14,8 +14,8 @@ import pytest
 
 import pillar_core as pc
 from pillar_core.data import cells, encoding, raw
-from pillar_core.data.frames import SUFFIXES, frame_of
-from pillar_core.data.tables import alike_labels, bins, label_column, parts_of
+from pillar_core.data.frames import READERS, frame_of
+from pillar_core.data.tables import alike_labels, bins, label_column
 from pillar_core.errors import DataError
 from users import is_noted
 
@@ -57,7 +57,7 @@ def written(ending: str) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("ending", SUFFIXES)
+@pytest.mark.parametrize("ending", READERS)
 def test_every_format_gives_the_same_rows(ending, tmp_path):
     (tmp_path / f"rows{ending}").write_bytes(written(ending))
     features = pc.load_features(tmp_path / f"rows{ending}")
@@ -112,7 +112,7 @@ def test_a_cell_that_is_no_number_is_named_and_never_filled():
     frame = read("income,label\n" + "1041,a\n985,b\n" * 10 + "about 900,a\n")
     assert cells.unreadable(frame["income"]).tolist() == [20]
     with pytest.raises(DataError, match=r"row 20.*about 900"):
-        parts_of(frame)
+        raw.plain_features(frame, name="rows")
     columns = encoding.columns_of(frame, "label")
     with pytest.raises(DataError, match=r"row 20.*about 900"):
         encoding.learn_recipe(frame, columns, label="label", left_out=())
@@ -169,8 +169,8 @@ def test_the_label_is_asked_for_unless_it_is_certain():
 
 
 def test_labels_called_na_and_alike_ones_are_told():
-    parts = parts_of(read("v,label\n" + "1,NA\n2,None\n3,NA\n4,None\n"))
-    assert set(np.concatenate([parts.y_train, parts.y_test])) == {"NA", "None"}
+    rows = raw.plain_features(read("v,label\n" + "1,NA\n2,None\n3,NA\n4,None\n"), name="rows")
+    assert rows.classes == ("NA", "None")
     assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (
         ("Yes", "yes"),
         ("NO ", "No"),
@@ -182,7 +182,7 @@ def test_labels_called_na_and_alike_ones_are_told():
 def test_a_number_to_predict_is_cut_into_classes():
     prices = pd.DataFrame({"rooms": range(100), "y": np.linspace(1, 2, 100)})
     with pytest.raises(DataError, match="cut it into bins"):
-        parts_of(prices)
+        raw.plain_features(prices, name="rows")
     cut = bins(prices["y"], [1.25, 1.75])
     assert cut.value_counts().to_dict() == {"up to 1.25": 25, "1.25 to 1.75": 50, "above 1.75": 25}
 
@@ -214,7 +214,7 @@ def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds():
     ] == encoding.DATE
     assert frame["stay"].max() == pytest.approx(19 / 24)
     with pytest.raises(DataError, match="seen"):
-        parts_of(frame)
+        raw.plain_features(frame, name="rows")
 
 
 def test_a_parquet_file_keeps_a_word_index_and_embeddings_as_columns():
@@ -289,7 +289,7 @@ def test_one_unit_behind_the_numbers_of_a_column_is_taken_off_and_said():
         + "160 lb,1,a\n"
     )
     with pytest.raises(DataError, match="row 20: column 'weight' holds '160 lb', not a number"):
-        parts_of(read(mixed))
+        raw.plain_features(read(mixed), name="rows")
     assert read("size,label\n5 ml,a\n10 mg,b\n20 mg,a\n")["size"].tolist() == [
         "5 ml",
         "10 mg",

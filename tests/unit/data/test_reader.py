@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pillar_core.data import load as read
 from pillar_core.data import read_images, reader, room, scratch
-from pillar_core.data.objects import read
 from pillar_core.data.reader import Reading
 from pillar_core.errors import DataError, SettingError
 from unit.image_files import npz, picture, written, zipped
