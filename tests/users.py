@@ -1,9 +1,13 @@
 """What a user types, and what a user reads."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
 
 from pillar_core.__main__ import main
+from pillar_core.errors import DataError
 
 
 def run_command(line: str) -> int:
@@ -14,3 +18,9 @@ def run_command(line: str) -> int:
 def is_noted(notes: Iterable[str], *words: str) -> bool:
     """Whether one of the notes holds all these words."""
     return any(all(word in note for word in words) for note in notes)
+
+
+def refuses(words: str, act: Callable[..., object], *given: Any, **named: Any) -> None:
+    """Fails unless what the user does with this is refused as data, in these words (a pattern)."""
+    with pytest.raises(DataError, match=words):
+        act(*given, **named)

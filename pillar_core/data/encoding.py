@@ -22,11 +22,11 @@ from pillar_core.data.tables import (
     FEWEST_DISTINCT,
     IDENTIFYING,
     distinct_of,
-    find_column,
     is_text,
     labels_of,
     mostly_numbers,
     partition,
+    split_column,
 )
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
@@ -120,7 +120,7 @@ def columns_of(
     Only public rows say that a column repeats another. text: the column that somebody says holds
     texts.
     """
-    roles = (label, find_column(frame, ("split",)))
+    roles = (label, split_column(frame))
     seen = frame if public is None else public
     first: dict[bytes, str] = {}
     columns = []
@@ -347,7 +347,7 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
     notes += [f"Column {recipe.label!r} is empty: the rows are unlabelled."] if y is None else []
     classes = None if y is None else _classes(y, recipe)
     of = None if recipe.person is None else frame[recipe.person].to_numpy()
-    side = find_column(frame, ("split",))
+    side = split_column(frame)
     is_drawn = side is None or bool(frame.attrs.get("is_drawn"))
     by_coin = by_coin and is_drawn
     if by_coin and classes is None and y is not None:  # coins may leave a class without train rows
@@ -485,7 +485,7 @@ def split_off_public(
     All rows of one person, whom the column `person` names, are on one side.
     Raises DataError: labels that are none.
     """
-    y, split = labels_of(frame[label]), find_column(frame, ("split",))
+    y, split = labels_of(frame[label]), split_column(frame)
     of = None if person is None else frame[person].to_numpy()
     train, test = partition(frame, split, y, [], persons=of)
     persons = None if of is None else of[train]

@@ -288,7 +288,7 @@ def learnt_recipe(
     label = tables.label_column(seen.drop(columns=[roles.text] if roles.text else []), roles.label)
     notes = [] if roles.label else tables.label_notes(label)
     if public is None:
-        roles_taken = {label, tables.find_column(frame, ("split",)), *roles.leave_out}
+        roles_taken = {label, tables.split_column(frame), *roles.leave_out}
         inputs = [name for name in seen.columns if name not in roles_taken]
         if roles.text is None or len(inputs) > 1:
             _refuse_words(
@@ -462,7 +462,7 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
 
     Raises DataError: an encoder is named, and several columns can be it, by name.
     """
-    aside = {tables.find_column(frame, ("split",)), roles.label, roles.person, *roles.leave_out}
+    aside = {tables.split_column(frame), roles.label, roles.person, *roles.leave_out}
     names = [name for name in frame.columns if name not in aside]
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []

@@ -108,7 +108,7 @@ def read_rows(source: Any) -> Array:
     """
     if is_table(source):
         frame, _ = raw.table_of(source)
-        taken = {tables.find_column(frame, names) for names in (tables.LABEL_NAMES, ("split",))}
+        taken = {tables.find_column(frame, tables.LABEL_NAMES), tables.split_column(frame)}
         return tables.numbers_of(frame, [name for name in frame.columns if name not in taken])
     if (name := place_of(source)).suffix.lower() != ".npz":
         raise DataError(_why_not_read(name))

@@ -43,6 +43,11 @@ def find_column(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
     return next((by_lower[name] for name in names if name in by_lower), None)
 
 
+def split_column(frame: pd.DataFrame) -> str | None:
+    """The column that says which rows are for training and which for the test."""
+    return find_column(frame, ("split",))
+
+
 def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
     """The column of labels: the one that is named, else the one whose name makes it certain, else
     the only one of words.
@@ -201,9 +206,7 @@ def labels_of(column: pd.Series) -> Array:
         if is_text(column)
         else column.to_numpy(dtype=np.float64, na_value=np.nan)
     )
-    vector, problems = plain(values, name="label column")
-    if vector is None:
-        raise DataError(*problems)
+    vector = plain(values, name="label column")
     if vector.missing.any():
         raise DataError(
             f"label column has no label in table rows {join(np.flatnonzero(vector.missing))}: fill"

@@ -26,11 +26,11 @@ from pillar_core.data.reader import Encoding
 from pillar_core.data.tables import (
     alike_labels,
     bins,
-    find_column,
     is_text,
     joined_labels,
     label_column,
     mostly_numbers,
+    split_column,
 )
 from pillar_core.data.wording import join
 from pillar_core.errors import Cancelled, DataError
@@ -402,9 +402,7 @@ def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], key: str) 
 
 def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
-    names = [
-        str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))
-    ]
+    names = [str(name) for name in frame.columns if name not in (label, split_column(frame))]
     guess = persons.person_column(frame[names])
     person = st.selectbox(
         label="Which column says whose row it is?",
