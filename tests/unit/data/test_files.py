@@ -17,7 +17,7 @@ from pillar_core import data
 from pillar_core.data import load
 from pillar_core.errors import DataError, PillarError
 from unit.image_files import npz, report_on
-from users import is_noted
+from users import is_noted, refuses
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 2
@@ -237,16 +237,14 @@ BAD: dict[str, tuple[bytes, str, str]] = (
 @pytest.mark.parametrize("case", BAD)
 def test_bad_files_are_refused_with_the_reason(case):
     content, filename, message = BAD[case]
-    with pytest.raises(DataError, match=message):
-        load(content, filename=filename)
+    refuses(message, load, content, filename=filename)
     report = report_on(content, filename)
     assert not report.ok
     assert report.problems
 
 
 def test_missing_file_is_refused(tmp_path):
-    with pytest.raises(DataError, match="there is no file"):
-        load(tmp_path / "absent.npz")
+    refuses("there is no file", load, tmp_path / "absent.npz")
     assert not report_on(tmp_path / "absent.csv").ok
 
 

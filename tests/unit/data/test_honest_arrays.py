@@ -14,7 +14,7 @@ from pillar_core.data.partition import without_drawn_test
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError
 from unit.image_files import npz
-from users import is_noted
+from users import is_noted, refuses
 
 X = np.arange(60, dtype=np.float32).reshape(20, 3) / 7
 Y = np.arange(20) % 2
@@ -53,8 +53,7 @@ def test_names_that_are_not_certain_are_asked_for_with_shapes():
     assert features.x_test is not None
     assert len(features.x_test) == 4
     content = npz(X=X, features=X, names=Y)
-    with pytest.raises(DataError, match=r"features \(20, 3\).*keys=\(rows, labels\)"):
-        load(content, filename="a.npz")
+    refuses(r"features \(20, 3\).*keys=\(rows, labels\)", load, content, filename="a.npz")
     chosen = load(content, Roles(keys=("features", "names")), filename="a.npz")
     assert (len(chosen.x_train), len(chosen.x_test), chosen.classes) == (16, 4, ("0", "1"))
     assert load(content, Roles(keys=("X", None)), filename="a.npz").y_train is None
@@ -103,7 +102,6 @@ def test_short_floats_and_dummies_are_numbers_and_words_are_not():
             "b": pd.array([True, False] * 10, dtype="boolean"),
         }
     )
-    with pytest.raises(DataError, match="row 1 is not finite in columns 0"):
-        pc.features(gaps, Y)
+    refuses("row 1 is not finite in columns 0", pc.features, gaps, Y)
     with pytest.raises(DataError, match="load_features"):
         pc.features(pd.DataFrame({"sex": ["f", "m"] * 10}), Y)
