@@ -3,10 +3,14 @@
 import io
 import shlex
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from pillar_core.__main__ import main
+from pillar_core.errors import DataError
 
 
 def run_command(line: str) -> int:
@@ -23,3 +27,9 @@ def texts_in(model: Path | bytes) -> dict[str, str]:
     """What a model's zip, or its bytes, holds by name, each file as text."""
     with zipfile.ZipFile(io.BytesIO(model) if isinstance(model, bytes) else model) as archive:
         return {name: archive.read(name).decode(errors="replace") for name in archive.namelist()}
+
+
+def refuses(words: str, act: Callable[..., object], *given: Any, **named: Any) -> None:
+    """Fails unless what the user does with this is refused as data, in these words (a pattern)."""
+    with pytest.raises(DataError, match=words):
+        act(*given, **named)

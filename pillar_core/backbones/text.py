@@ -16,7 +16,7 @@ from pillar_core.extras import needed
 from pillar_core.types import FeatureSet
 
 OPEN_CLIP = "open_clip:"
-TEMPLATE = "a photo of a {}."
+SENTENCE = "a photo of a {}."
 KEYS = ("text_embeddings", "classes")
 
 
@@ -25,27 +25,23 @@ def text_embeddings(
     source: str | Path,
     *,
     weights: str | Path | None = None,
-    template: str = TEMPLATE,
 ) -> Array:
     """(C, d) float32 unit vectors, one row a class, in the order of `classes`.
 
     source: "open_clip:<model>" (such as open_clip:ViT-B-32), or the path of an npz with
     `text_embeddings` (C, d) and, where the order could differ, `classes`. weights: a file of
-    weights, or a tag that open_clip fetches from its hub; only for models. template: the sentence
-    around a class name, with {} in its place.
+    weights, or a tag that open_clip fetches from its hub; only for models.
 
-    Raises SettingError: no class, a template without {}, a source of neither kind, or a model
-    without weights. MissingDependencyError: open_clip is not installed. DataError: a file without
-    these vectors, or vectors for other classes.
+    Raises SettingError: no class, a source of neither kind, or a model without weights.
+    MissingDependencyError: open_clip is not installed. DataError: a file without these vectors, or
+    vectors for other classes.
     """
     if not classes:
         raise SettingError("classes must name at least one class; got none.")
-    if "{}" not in template:
-        raise SettingError(f"template must hold {{}} where the class name goes; got {template!r}.")
     if str(source).startswith(OPEN_CLIP):
         return _unit(
             _encode_sentences(
-                [template.format(name) for name in classes],
+                [SENTENCE.format(name) for name in classes],
                 str(source).removeprefix(OPEN_CLIP),
                 weights,
             )

@@ -19,16 +19,17 @@ from pillar_core.data import (
     DatasetCard,
     downloading,
     forget,
+    load,
     load_dataset,
     places,
     raw,
     recipes,
 )
 from pillar_core.data.cards import fact_text
-from pillar_core.data.files import npz_of
+from pillar_core.data.npz import npz_of
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
-from pillar_core.runs.loading import read, through_backbone
+from pillar_core.runs.loading import through_backbone
 from pillar_core.store.files import writable
 from pillar_core.types import Dataset
 
@@ -218,7 +219,7 @@ def _extract(options: argparse.Namespace) -> int:
 def _images(options: argparse.Namespace) -> Dataset:
     name = options.dataset
     if name not in DATASETS and Path(name).expanduser().exists():
-        data = read(name)
+        data = load(name)
         if isinstance(data, Dataset):
             return data
         raise DataError(f"{name} holds features already: there is nothing to extract.")

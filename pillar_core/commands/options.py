@@ -12,11 +12,11 @@ from pillar_core import params, texts
 from pillar_core.arrays import Json
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
-from pillar_core.data import DATASETS, raw, recipes
+from pillar_core.data import DATASETS, load, raw, recipes
 from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
-from pillar_core.runs.loading import load_features, read
+from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import (
     BACKBONE,
     default_backbone,
@@ -299,6 +299,6 @@ def is_table_file(name: str) -> bool:
 def features_of(name: str, backbone: str | None, settings: Mapping[str, Json]) -> FeatureSet:
     """A registered data set or a file, through the backbone."""
     if name not in DATASETS and Path(name).exists():
-        rows = read(name)
+        rows = load(name)
         return load_features(rows, backbone or default_backbone(name, rows))
     return load_named_features(name, backbone, settings)

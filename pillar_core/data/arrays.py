@@ -3,19 +3,26 @@ happens here, at loading, for the curator's eyes."""
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import cells, room
+from pillar_core.data.parts import notes_on
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
-from pillar_core.types import FeatureSet
+from pillar_core.types import Dataset, FeatureSet
 
 MISSING = -1
+Made = TypeVar("Made")
 LARGEST_WHOLE = 2.0**53
+MOST_CLASSES_OF_NUMBERS = 20
+TOO_MANY_NUMBERS = (
+    "{} {:,} different numbers, and learners here predict a class: cut it into bins"
+    " (`pillar_core.data.tables.bins(column, edges)`, or a formula in your spreadsheet)."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,23 +39,23 @@ def is_text(name: str) -> bool:
     return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
-def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
-    """Labels as a vector (n,) of int64 or str, and the problems that prevent it."""
+def plain(labels: Any, *, name: str) -> Plain:
+    """Labels as a vector (n,) of int64 or str. Raises DataError: they are none."""
     array = as_array(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        return None, [
+        raise DataError(
             f"{name} must be one label per row, shape (n,); got shape {array.shape}. For one-hot"
             " labels pass the column number."
-        ]
+        )
     if array.dtype.kind in "biu":
-        return Plain(array.astype(np.int64), np.zeros(len(array), dtype=bool)), []
+        return Plain(array.astype(np.int64), np.zeros(len(array), dtype=bool))
     if array.dtype.kind == "f":
         return _from_floats(array, name)
     if array.dtype.kind in "OUS":
         return _from_objects(array, name)
-    return None, [f"{name} must hold whole numbers or words; got dtype {array.dtype}."]
+    raise DataError(f"{name} must hold whole numbers or words; got dtype {array.dtype}.")
 
 
 def as_array(values: Any) -> Array:
@@ -90,9 +97,9 @@ def alike(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
 
 def names_and_order(
     train: Plain, classes: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
-    """(class names, label values in the order of their codes, problems, notes); the values are what
-    `codes` looks up."""
+) -> tuple[tuple[str, ...], Array, list[str]]:
+    """(class names, label values in the order of their codes, notes); the values are what `codes`
+    looks up. Raises DataError: labels or classes that do not fit each other."""
     present = np.unique(train.values[~train.missing])
     numeric = present.dtype.kind == "i"
     if classes is None:
@@ -107,24 +114,23 @@ def names_and_order(
             " class?"
             for group in alike(names)
         ]
-        return names, present, [], notes
-    names = classes
-    if len(set(names)) < len(names):
-        return names, present, [f"classes must differ from each other; got {join(names)}."], []
-    order = np.arange(len(names)) if numeric else np.array(names, dtype=str)
-    problems = []
-    unknown = [str(value) for value in present[~np.isin(present, order)]]
-    if unknown:
+        return names, present, notes
+    if len(set(classes)) < len(classes):
+        raise DataError(f"classes must differ from each other; got {join(classes)}.")
+    order = np.arange(len(classes)) if numeric else np.array(classes, dtype=str)
+    if unknown := [str(value) for value in present[~np.isin(present, order)]]:
         allowed = (
-            f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {join(names)}"
+            f"0 … {len(classes) - 1} (one number per class)"
+            if numeric
+            else f"one of {join(classes)}"
         )
-        problems.append(
+        raise DataError(
             f"y_train must be {allowed}; got {join(unknown)}. Correct the labels or the list of"
             " classes."
         )
     values = set(present.tolist())
-    absent = [name for name, value in zip(names, order, strict=True) if value not in values]
-    return names, order, problems, [f"No train row has the class {join(absent)}."] if absent else []
+    absent = [name for name, value in zip(classes, order, strict=True) if value not in values]
+    return classes, order, [f"No train row has the class {join(absent)}."] if absent else []
 
 
 def codes(labels: Plain, order: Array) -> Array:
@@ -140,16 +146,16 @@ def codes(labels: Plain, order: Array) -> Array:
     ).astype(np.int64)
 
 
-def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
+def _from_floats(array: Array, name: str) -> Plain:
     missing = np.isnan(array)
     bad = ~missing & ((array != np.rint(array)) | (np.abs(array) > LARGEST_WHOLE))
     if bad.any():
         rows = join(np.flatnonzero(bad))
-        return None, [
+        raise DataError(
             f"{name} must hold whole numbers or words; rows {rows} hold others. A regression target"
             " is no class: cut it into bins."
-        ]
-    return Plain(np.where(missing, 0, array).astype(np.int64), missing), []
+        )
+    return Plain(np.where(missing, 0, array).astype(np.int64), missing)
 
 
 def decode_text(value: Any) -> Any:
@@ -157,7 +163,7 @@ def decode_text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
+def _from_objects(array: Array, name: str) -> Plain:
     values = np.fromiter(map(decode_text, array.tolist()), dtype=object)
     missing = np.array(
         [
@@ -168,7 +174,7 @@ def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     )
     present = values[~missing]
     if all(isinstance(value, str) for value in present):
-        return Plain(np.where(missing, "", values).astype(str), missing), []
+        return Plain(np.where(missing, "", values).astype(str), missing)
     if all(isinstance(value, int | float | np.number) for value in present):
         numbers = np.full(len(values), np.nan)
         numbers[~missing] = [
@@ -177,7 +183,7 @@ def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
         ]
         return _from_floats(numbers, name)
     kinds = sorted({type(value).__name__ for value in present})
-    return None, [f"{name} must hold words or numbers, not both; got {', '.join(kinds)}."]
+    raise DataError(f"{name} must hold words or numbers, not both; got {', '.join(kinds)}.")
 
 
 CHUNK = 4_096
@@ -209,9 +215,13 @@ def features(
     >>> rows.classes, rows.y_train.tolist()
     (('cat', 'dog'), [0, 1, 0])
     """
-    train, problems = matrix(x_train, "x_train")
-    test, more = (None, []) if x_test is None else matrix(x_test, "x_test")
-    problems += more
+    problems: list[str] = []
+    train = _tried(problems, _matrix, x_train, "x_train")
+    test = None if x_test is None else _tried(problems, _matrix, x_test, "x_test")
+    for rows, name in ((train, "x_train"), (test, "x_test")):
+        problems += [] if rows is None else not_finite(rows, name)
+    if train is not None and not problems:
+        problems += _merged_columns(as_array(x_train), train)
     if train is not None and test is not None and train.shape[1] != test.shape[1]:
         problems.append(
             f"x_test must have as many columns as x_train, {train.shape[1]}; got {test.shape[1]}."
@@ -220,52 +230,82 @@ def features(
     if x_test is None and y_test is not None:
         problems.append("y_test came without x_test: give both, or neither.")
     sizes = tuple(as_array(x).shape[:1] for x in (x_train, x_test))
-    names, y, y_of_test, more, notes = _labels(
-        y_train, y_test if x_test is not None else None, classes, sizes
-    )
-    problems += more
-    if not all(is_text(name) for name in names):
+    y_test = y_test if x_test is not None else None
+    labels = _tried(problems, _labels, y_train, y_test, classes, sizes)
+    if labels is not None and not all(map(is_text, labels[0])):
         problems.append("a class name holds half a sign (a lone surrogate); write it as text.")
-    if x_test is None:
-        notes.append(NO_TEST)
-    if problems or train is None:
+    if problems or train is None or labels is None:
         raise DataError(*problems)
+    names, y, y_of_test, notes = labels
+    notes += [NO_TEST] if x_test is None else []
     return FeatureSet(train, y, test, y_of_test, names, notes=tuple(notes))
 
 
-def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
-    """(n, d) float32 C-contiguous rows, None where `values` are none, and what is wrong with
-    them."""
+def _tried(problems: list[str], make: Callable[..., Made], *arguments: Any) -> Made | None:
+    """What `make` gives; None where it refuses, and why joins the problems."""
+    try:
+        return make(*arguments)
+    except DataError as error:
+        problems += error.problems
+        return None
+
+
+def checked_features(rows: Dataset, *, name: str) -> FeatureSet:
+    """Rows of numbers as a reader found them, as a feature set.
+
+    Raises DataError: anything that `features` refuses.
+    """
+    classes, y = rows.classes or None, as_array(rows.y_train)
+    values = np.unique(y) if y.dtype.kind in "iuf" and classes is None else np.empty(0)
+    if len(values) > max(MOST_CLASSES_OF_NUMBERS, y.size / 10) and values[-1] - values[0] >= len(
+        values
+    ):
+        raise DataError(TOO_MANY_NUMBERS.format("the labels hold", len(values)))
+    checked = features(rows.x_train, rows.y_train, rows.x_test, rows.y_test, classes)
+    said = ("persons", "caveats", "names", "recipe", "test_drawn", "texts")
+    return dataclasses.replace(
+        checked,
+        name=name,
+        notes=notes_on(rows) + checked.notes,
+        **{field: getattr(rows, field) for field in said},
+    )
+
+
+def _matrix(values: Any, name: str) -> Array:
+    """(n, d) float32 C-contiguous rows. Raises DataError: `values` are none."""
     array = as_array(values)
     if array.dtype.kind not in "biuf":
-        return None, [
+        raise DataError(
             f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or give"
             " the whole table to load_features."
-        ]
+        )
     if array.ndim != 2:
         hint = (
             " Images go through load_images and a backbone."
             if array.ndim > 2
             else " One row is x[None, :], one feature x[:, None]."
         )
-        return None, [
+        raise DataError(
             f"{name} must have two dimensions, (rows, features); got shape {array.shape}.{hint}"
-        ]
-    if not array.size:
-        return None, [f"{name} must have at least one row and one column; got shape {array.shape}."]
-    with np.errstate(over="ignore"):
-        rows = np.ascontiguousarray(array, dtype=np.float32)
-    problems = not_finite(rows, name)
-    if rows.dtype != array.dtype and not problems and name == "x_train":
-        large = np.flatnonzero(
-            np.maximum(rows.max(axis=0), -rows.min(axis=0)) > cells.LARGEST_APART
         )
-        problems += [
-            cells.MERGE.format(int(place))
-            for place in large
-            if cells.merge_in_float32(array[:, place], rows[:, place], rows[:, place])
-        ]
-    return rows, problems
+    if not array.size:
+        raise DataError(
+            f"{name} must have at least one row and one column; got shape {array.shape}."
+        )
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _merged_columns(array: Array, rows: Array) -> list[str]:
+    """One line for each column of large numbers, different ones of which became one in float32."""
+    if rows.dtype == array.dtype:
+        return []
+    largest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
+    return [
+        cells.MERGE.format(int(place))
+        for place in np.flatnonzero(largest > cells.LARGEST_APART)
+        if cells.merge_in_float32(array[:, place], rows[:, place], rows[:, place])
+    ]
 
 
 def not_finite(rows: Array, name: str, *, columns: Sequence[str] | None = None) -> list[str]:
@@ -290,42 +330,30 @@ def not_finite(rows: Array, name: str, *, columns: Sequence[str] | None = None) 
     return problems
 
 
-Outcome = tuple[tuple[str, ...], Array | None, Array | None, list[str], list[str]]
-
-
 def _labels(
     y_train: Any,
     y_test: Any,
     classes: Sequence[Any] | None,
     sizes: tuple[tuple[int, ...], tuple[int, ...]],
-) -> Outcome:
-    """(class names, train codes, test codes, problems, notes)."""
-    declared = tuple(str(decode_text(name)) for name in (() if classes is None else classes))
-    train, problems = _plain_or_none(y_train, sizes[0], "y_train")
-    test, more = _plain_or_none(y_test, sizes[1], "y_test")
-    problems += more
-    anchor = train if y_train is not None else test
-    if problems or anchor is None:
-        return (
-            declared,
-            None,
-            None,
-            problems,
-            (
-                []
-                if problems
-                else ["Rows are unlabelled: for methods that use unlabelled public data."]
-            ),
-        )
-    names, order, problems, notes = names_and_order(anchor, None if classes is None else declared)
-    if not problems and len(order) < 2:
-        problems = [f"labels must show at least two classes; every row has {join(names)}."]
-    if y_train is None:
-        notes.append("Train rows are unlabelled: for methods that use unlabelled public data.")
+) -> tuple[tuple[str, ...], Array | None, Array | None, list[str]]:
+    """(class names, train codes, test codes, notes). Raises DataError: labels that cannot be
+    used."""
+    problems: list[str] = []
+    train = None if y_train is None else _tried(problems, _vector, y_train, sizes[0], "y_train")
+    test = None if y_test is None else _tried(problems, _vector, y_test, sizes[1], "y_test")
     if problems:
-        return names, None, None, problems, notes
-    y = None if train is None else codes(train, order)
-    y_of_test = None if test is None else codes(test, order)
+        raise DataError(*problems)
+    declared = None if classes is None else tuple(str(decode_text(name)) for name in classes)
+    anchor = test if train is None else train
+    if anchor is None:
+        note = "Rows are unlabelled: for methods that use unlabelled public data."
+        return declared or (), None, None, [note]
+    names, order, notes = names_and_order(anchor, declared)
+    if len(order) < 2:
+        raise DataError(f"labels must show at least two classes; every row has {join(names)}.")
+    if train is None:
+        notes.append("Train rows are unlabelled: for methods that use unlabelled public data.")
+    y, y_of_test = (None if side is None else codes(side, order) for side in (train, test))
     if y is not None and len(y) and classes is not None and len(np.unique(y)) < 2:
         problems.append(
             f"y_train must show at least two classes; every row has {names[int(y[0])]}."
@@ -339,15 +367,14 @@ def _labels(
                 f"y_test has labels that are none of the train rows' classes: {where}. Remove those"
                 " rows."
             )
-    return names, y, y_of_test, problems, notes
+    if problems:
+        raise DataError(*problems)
+    return names, y, y_of_test, notes
 
 
-def _plain_or_none(labels: Any, size: tuple[int, ...], name: str) -> tuple[Plain | None, list[str]]:
-    if labels is None:
-        return None, []
-    vector, problems = plain(labels, name=name)
-    if vector is None:
-        return None, problems
+def _vector(labels: Any, size: tuple[int, ...], name: str) -> Plain:
+    """One label for each of the rows. Raises DataError: too few, too many, or missing ones."""
+    vector, problems = plain(labels, name=name), []
     if size and len(vector.values) != size[0]:
         problems.append(
             f"{name} must have one label for each of the {size[0]} rows of"
@@ -358,4 +385,6 @@ def _plain_or_none(labels: Any, size: tuple[int, ...], name: str) -> tuple[Plain
         problems.append(
             f"{name} has no label in rows {join(missing)}: fill them, or remove the rows."
         )
-    return vector, problems
+    if problems:
+        raise DataError(*problems)
+    return vector

@@ -193,13 +193,20 @@ def are_long(column: pd.Series) -> bool:
 def unreadable(column: pd.Series) -> Array:
     """The places of cells in a column of numbers that are neither a gap nor a number that float32
     holds: words, and what is infinite."""
-    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
-    is_bad = np.abs(numbers) > LARGEST
+    values = numbers(column)
+    is_bad = np.abs(values) > LARGEST
     return np.flatnonzero(
         is_bad
         if pd.api.types.is_numeric_dtype(column)
-        else is_bad | (np.isnan(numbers) & column.notna().to_numpy())
+        else is_bad | (np.isnan(values) & column.notna().to_numpy())
     )
+
+
+def numbers(column: pd.Series) -> Array:
+    """(n,) float64 numbers of a column, NaN where a cell is none."""
+    if not pd.api.types.is_numeric_dtype(column):
+        column = pd.to_numeric(column, errors="coerce")
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def quote(cell: object) -> str:

@@ -17,22 +17,21 @@ from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
-from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
 from pillar_core.data.tables import (
     FEWEST_DISTINCT,
     IDENTIFYING,
     distinct_of,
-    find_column,
     is_text,
     labels_of,
     mostly_numbers,
     partition,
+    split_column,
 )
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
-from pillar_core.types import BY_COIN, Progress
+from pillar_core.types import BY_COIN, Dataset, Progress
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = (
     "numbers",
@@ -121,7 +120,7 @@ def columns_of(
     Only public rows say that a column repeats another. text: the column that somebody says holds
     texts.
     """
-    roles = (label, find_column(frame, ("split",)))
+    roles = (label, split_column(frame))
     seen = frame if public is None else public
     first: dict[bytes, str] = {}
     columns = []
@@ -240,27 +239,28 @@ def encode_columns(
                 f"the table lacks the column {name!r}: bring all tables with the same columns, or"
                 " leave it out."
             )
+        cell_values = frame[name]
         if column.kind == TEXT:
             shape = (len(frame), texts.width_of(recipe.encoder))
             parts.append(
                 scratch.in_room(
-                    _report_progress(texts.blocks(frame[name], recipe.encoder), len(frame)),
+                    _report_progress(texts.blocks(cell_values, recipe.encoder), len(frame)),
                     np.float32,
                     shape,
                 )
             )
             names += [f"text[{place}]" for place in range(shape[1])]
         elif categories := recipe.categories.get(name):
-            words = _words(frame[name], categories)
+            words = _words(cell_values, categories)
             parts += [(words == category).astype(np.float32) for category in categories]
             names += [f"{name}={category}" for category in categories]
         else:
-            if is_text(frame[name]) and not mostly_numbers(frame[name]):
+            if is_text(cell_values) and not mostly_numbers(cell_values):
                 raise DataError(
                     f"column {name!r} holds words here and numbers in another table: write it in"
                     " one way, or leave it out."
                 )
-            values = _readable_numbers(frame[name])
+            values = _readable_numbers(cell_values)
             values = np.where(np.isnan(values), recipe.fills.get(name, 0.0), values)
             low, high = recipe.ranges.get(name, (0.0, 1.0))
             in_range = (
@@ -273,7 +273,7 @@ def encode_columns(
             if (
                 is_trained_on
                 and name not in recipe.ranges
-                and cells.merge_in_float32(frame[name], values, parts[-1])
+                and cells.merge_in_float32(cell_values, values, parts[-1])
             ):
                 raise DataError(cells.MERGE.format(name))
     if not parts:
@@ -321,7 +321,7 @@ def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, 
     )
 
 
-def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False) -> Parts:
+def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False) -> Dataset:
     """The private table through a recipe; without a column split, a stratified fifth becomes the
     test rows.
 
@@ -344,38 +344,41 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
     beginnings = text_beginnings(frame, recipe)
     notes += text_notes(frame, recipe, beginnings)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
+    notes += [f"Column {recipe.label!r} is empty: the rows are unlabelled."] if y is None else []
     classes = None if y is None else _classes(y, recipe)
     of = None if recipe.person is None else frame[recipe.person].to_numpy()
-    side = find_column(frame, ("split",))
+    side = split_column(frame)
     is_drawn = side is None or bool(frame.attrs.get("is_drawn"))
     by_coin = by_coin and is_drawn
     if by_coin and classes is None and y is not None:  # coins may leave a class without train rows
         classes, y = tuple(map(str, np.unique(y))), y.astype(str)
     train, test = partition(frame, side, y, notes, persons=of, by_coin=by_coin)
+    if not len(train):
+        raise DataError("the split column must call at least one row train; got none.")
     persons = (
         None if of is None else persons_of(of[train], recipe.rows_per_person, n_rows=len(train))
     )
-    x_train, x_test = (scratch.take_rows(x, rows) if len(rows) else None for rows in (train, test))
-    sides = (
-        x_train,
-        None if y is None else y[train],
-        x_test,
-        None if y is None or x_test is None else y[test],
-    )
+    x_test = scratch.take_rows(x, test) if len(test) else None
+    y_train, y_test = (None if y is None else y[rows] for rows in (train, test))
     beginnings = (
         tuple(beginnings[row] for row in np.concatenate([train, test])) if beginnings else ()
     )
-    test_drawn = is_drawn and len(test) > 0 and (BY_COIN if by_coin else True)
-    more: dict[str, Any] = {
-        "persons": persons,
-        "names": names,
-        "texts": beginnings,
-        "test_drawn": test_drawn,
-    }
-    return Parts(*sides, classes, tuple(notes), **more)
+    return Dataset(
+        "table",
+        scratch.take_rows(x, train),
+        y_train,
+        x_test,
+        None if x_test is None else y_test,
+        classes or (),
+        notes=tuple(notes),
+        persons=persons,
+        names=names,
+        texts=beginnings,
+        test_drawn=is_drawn and len(test) > 0 and (BY_COIN if by_coin else True),
+    )
 
 
-def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Parts:
+def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Dataset:
     """A public table through the same recipe: all its rows, labelled where it has the label column.
 
     Raises DataError: as `encode_columns`; labels that are none.
@@ -388,7 +391,8 @@ def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Parts:
         *unknown_word_notes(frame, recipe),
         *text_notes(frame, recipe, beginnings),
     )
-    return Parts(
+    return Dataset(
+        "table",
         x,
         labels_of(frame[recipe.label]) if has_labels else None,
         notes=notes,
@@ -423,8 +427,8 @@ def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
 
 def text_beginnings(frame: pd.DataFrame, recipe: Recipe) -> tuple[str, ...]:
     """How the text of each row begins; () without texts."""
-    cells = () if recipe.text is None else frame[recipe.text]
-    return tuple(texts.clean(text)[:BEGINNING] for text in cells)
+    column = () if recipe.text is None else frame[recipe.text]
+    return tuple(texts.clean(text)[:BEGINNING] for text in column)
 
 
 def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -> list[str]:
@@ -481,7 +485,7 @@ def split_off_public(
     All rows of one person, whom the column `person` names, are on one side.
     Raises DataError: labels that are none.
     """
-    y, split = labels_of(frame[label]), find_column(frame, ("split",))
+    y, split = labels_of(frame[label]), split_column(frame)
     of = None if person is None else frame[person].to_numpy()
     train, test = partition(frame, split, y, [], persons=of)
     persons = None if of is None else of[train]
@@ -540,8 +544,8 @@ def unknown_word_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
         if categories := recipe.categories.get(name):
             words = _words(frame[name], categories)
             counts[name] = int((~np.isin(words, ("", *categories))).sum())
-    cells = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
-    return [f"Words that are none of the categories count as none: {join(cells)}."] if cells else []
+    lines = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
+    return [f"Words that are none of the categories count as none: {join(lines)}."] if lines else []
 
 
 def columns_outside(frame: pd.DataFrame, recipe: Recipe) -> dict[str, str]:
@@ -550,7 +554,7 @@ def columns_outside(frame: pd.DataFrame, recipe: Recipe) -> dict[str, str]:
     said = {}
     for name in (column.name for column in recipe.columns if column.name in recipe.ranges):
         low, high = recipe.ranges[name]
-        values = _numbers(frame[name])
+        values = cells.numbers(frame[name])
         values = values[np.isfinite(values)]
         outside = int(((values < low) | (values > high)).sum())
         if outside > MISFIT * len(values):
@@ -581,17 +585,17 @@ def replaced_cell_notes(
     }
     outside = {}
     for name, (low, high) in recipe.ranges.items():
-        values = _numbers(frame[name])
+        values = cells.numbers(frame[name])
         outside[name] = int(((values < low) | (values > high))[np.isfinite(values)].sum())
     counts_by_note = {
         "Cells without a number took the model's value for gaps": filled,
         "Numbers outside the model's range count as its nearest end": outside,
     }
-    cells = {
+    lines = {
         note: [f"{count:,} of {name!r}" for name, count in counts.items() if count]
         for note, counts in counts_by_note.items()
     }
-    return [f"{note}: {join(some)}." for note, some in cells.items() if some]
+    return [f"{note}: {join(some)}." for note, some in lines.items() if some]
 
 
 def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> tuple[Column, ...]:
@@ -615,16 +619,12 @@ def _kind(name: str, column: pd.Series) -> str:
             or distinct == len(values) > FEWEST_NAMES
         )
         return IDENTIFIER if is_name else WORDS
-    numbers = _numbers(values)
+    numbers = cells.numbers(values)
     numbers = numbers[np.isfinite(numbers)]
     if cells.are_days(numbers):
         return DATE
     is_counted = distinct == len(values) and bool((numbers == np.rint(numbers)).all())
     return IDENTIFIER if is_counted and IDENTIFYING.search(name) else NUMBERS
-
-
-def _numbers(column: pd.Series) -> Array:
-    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
 
 
 def _readable_numbers(column: pd.Series) -> Array:
@@ -636,13 +636,13 @@ def _readable_numbers(column: pd.Series) -> Array:
             f"column {column.name!r} holds {len(unreadable):,} cells that are neither numbers nor"
             f" gaps ({quoted}): correct them, empty them, or leave the column out."
         )
-    return _numbers(column)
+    return cells.numbers(column)
 
 
 def _n_gaps(column: pd.Series) -> int:
     """How many cells of a column of numbers are empty; a word among them, and what is infinite, is
     no gap."""
-    numbers = _numbers(column)
+    numbers = cells.numbers(column)
     return int((~(np.abs(numbers) <= cells.LARGEST)).sum()) - len(cells.unreadable(column))
 
 

@@ -13,7 +13,7 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,8 +26,8 @@ from pillar_core.errors import DataError
 from pillar_core.extras import needed
 
 TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
-SUFFIXES = (*TEXTS, ".parquet", ".feather", ".arrow", ".jsonl", ".xlsx")
-"""Endings of the tables that `frame_of` reads."""
+TEXT = "text"
+"""What the column of a list or a file of texts is called."""
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Latin-1 (Windows)"}
 SAMPLE = 2**18
@@ -64,7 +64,7 @@ def ending_of(name: str | Path) -> str:
     pathlib has it."""
     path = Path(name)
     double = "".join(path.suffixes[-2:]).lower()
-    return double if double in SUFFIXES else path.suffix.lower()
+    return double if double in READERS else path.suffix.lower()
 
 
 @room.limited()
@@ -78,14 +78,7 @@ def frame_of(
     format needs is absent.
     """
     try:
-        if ending in TEXTS:
-            frame = _read_text(content, ending, as_written)
-        elif ending == ".jsonl":
-            frame = importlib.import_module("pandas").read_json(content, lines=True, dtype=False)
-        elif ending == ".xlsx":
-            frame = _read_excel(content)
-        else:
-            frame = of_arrow(_read_arrow(content, ending))
+        frame = READERS[ending](content, ending, as_written)
     except DataError:
         raise
     except _UNREADABLE as error:
@@ -120,8 +113,9 @@ def frame_of(
             f" {len(frame.columns)} columns."
         )
     frame = cells.with_numbers(frame.reset_index(drop=True), notes, as_written=as_written)
-    frame.attrs["notes"] = list(notes)
-    return frame
+    if notes:  # pandas copies them each time that a column is taken
+        frame.attrs["notes"] = list(notes)
+    return _without_row_numbers(frame)
 
 
 def pieces_of(path: Path, ending: str, *, as_written: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
@@ -148,9 +142,46 @@ def pieces_of(path: Path, ending: str, *, as_written: Sequence[str] = ()) -> Ite
         ) from error
 
 
+def is_frame(rows: object) -> bool:
+    """Whether an object is a pandas DataFrame, without importing pandas."""
+    return type(rows).__name__ == "DataFrame" and hasattr(rows, "columns")
+
+
+def are_texts(rows: Any) -> bool:
+    """Whether rows are a list or an array of texts, not the paths of two .npy files."""
+    values = rows.tolist() if isinstance(rows, np.ndarray) and rows.ndim == 1 else rows
+    if not isinstance(values, list | tuple) or not any(isinstance(text, str) for text in values):
+        return False
+    is_pair = len(values) == 2 and all(str(text).endswith(".npy") for text in values)
+    return not is_pair and all(text is None or isinstance(text, str) for text in values)
+
+
+def of_texts(rows: Any, y: Any = None) -> Any:
+    """A DataFrame of texts and their labels."""
+    frame = pd.DataFrame(
+        {TEXT: np.array(rows, dtype=object), "label": np.full(len(rows), None) if y is None else y}
+    )
+    frame.attrs["text"] = TEXT
+    return frame
+
+
 def notes_of(frame: pd.DataFrame) -> list[str]:
     """What was understood while the table was read."""
     return list(frame.attrs.get("notes", ()))
+
+
+def _without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, with a note, less the unnamed first column that spreadsheets and pandas write for
+    row numbers, whatever it holds."""
+    first = frame.columns[0]
+    if not first.startswith("Unnamed: 0"):
+        return frame
+    frame, notes = frame.drop(columns=first), notes_of(frame)
+    frame.attrs["notes"] = [
+        *notes,
+        "The unnamed first column was left out, as one of row numbers: name it to keep it.",
+    ]
+    return frame
 
 
 def _reading_of(
@@ -245,7 +276,7 @@ def _lines_of(content: io.BytesIO | Path, how: dict[str, Any]) -> Iterator[Itera
     with io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace") as text:
         lines = itertools.islice(text, how["skiprows"], None)
         pieces = iter(lambda: [line.strip() or None for line in itertools.islice(lines, PIECE)], [])
-        yield (pd.DataFrame({"text": piece}, dtype=object) for piece in pieces)
+        yield (pd.DataFrame({TEXT: piece}, dtype=object) for piece in pieces)
 
 
 def _refuse_repeated(names: Iterable[str]) -> None:
@@ -375,7 +406,14 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
     return {"names": names, "header": None, "skiprows": how["skiprows"] + (how["names"] is None)}
 
 
-def _read_excel(content: io.BytesIO | Path) -> pd.DataFrame:
+def _read_json(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = importlib.import_module("pandas").read_json(
+        content, lines=True, dtype=False
+    )
+    return frame
+
+
+def _read_excel(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
     with (
         needed("reading xlsx (the sheet saved as CSV UTF-8 will do instead)"),
         pd.ExcelFile(content) as book,
@@ -393,20 +431,35 @@ def _read_excel(content: io.BytesIO | Path) -> pd.DataFrame:
     return _dates_as_text(frame)
 
 
-def _read_arrow(content: io.BytesIO | Path, ending: str) -> Any:
-    import pyarrow.feather
+def _read_parquet(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
     import pyarrow.parquet
 
-    if ending == ".parquet":
-        _refuse_repeated(pyarrow.parquet.read_schema(content).names)
-        return pyarrow.parquet.read_table(_rewound(content))
+    _refuse_repeated(pyarrow.parquet.read_schema(content).names)
+    return of_arrow(pyarrow.parquet.read_table(_rewound(content)))
+
+
+def _read_feather(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
+    import pyarrow.feather
+
     try:
-        return pyarrow.feather.read_table(content)
+        return of_arrow(pyarrow.feather.read_table(content))
     except pyarrow.ArrowInvalid:
         with pyarrow.ipc.open_stream(
             _rewound(content) if isinstance(content, io.BytesIO) else content.read_bytes()
         ) as stream:
-            return stream.read_all()
+            return of_arrow(stream.read_all())
+
+
+READERS: dict[str, Callable[[io.BytesIO | Path, str, Sequence[str]], pd.DataFrame]] = {
+    **dict.fromkeys(TEXTS, _read_text),
+    ".parquet": _read_parquet,
+    ".feather": _read_feather,
+    ".arrow": _read_feather,
+    ".jsonl": _read_json,
+    ".xlsx": _read_excel,
+}
+"""What reads the tables of an ending, given their content, that ending and the columns of a text
+that stay text; `frame_of` says the rest."""
 
 
 def of_arrow(table: Any) -> pd.DataFrame:

@@ -116,29 +116,6 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
     ), tuple(notes)
 
 
-def of_other_units(public: FeatureSet, private: FeatureSet) -> tuple[str, ...]:
-    """A note on columns whose largest size differs a hundredfold between public and private rows,
-    as in metres and centimetres."""
-    if private.names is None or public.x_train.shape[1] != private.x_train.shape[1]:
-        return ()
-    largest, theirs = (
-        np.maximum(rows.x_train.max(axis=0), -rows.x_train.min(axis=0))
-        for rows in (private, public)
-    )
-    apart = np.flatnonzero(np.maximum(largest, theirs) >= 100 * np.minimum(largest, theirs))
-    names = [private.names[column] for column in apart if min(largest[column], theirs[column]) > 0]
-    return (
-        (
-            (
-                "Are these columns in one unit? They differ a hundredfold from the public ones:"
-                f" {join(names)}."
-            ),
-        )
-        if names
-        else ()
-    )
-
-
 def _digests(x: Array) -> Iterator[bytes]:
     """The digest of each row."""
     for start in range(0, len(x), CHUNK):

@@ -17,16 +17,16 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import recipes, room, scratch
 from pillar_core.data.arrays import as_array
-from pillar_core.data.parts import Parts, draw_of
+from pillar_core.data.parts import draw_of, pack
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.store import codec
-from pillar_core.types import Persons
+from pillar_core.types import Dataset, FeatureSet, Persons
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
 SAVED = ("caveats", "names", "recipe", "test_drawn")
-"""What is said of rows in a npz that `files.npz_of` made, whose mark is the first."""
+"""What is said of rows in a npz that `npz_of` made, whose mark is the first."""
 NAMES_CALLED = ("names", "feature_names", "columns")
 """Names that people give to the columns' names."""
 IMAGE_KEYS = {
@@ -53,7 +53,7 @@ UNREADABLE = (
 """What zipfile and numpy raise on damaged files and on headers that somebody made up."""
 
 
-def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None = None) -> Parts:
+def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None = None) -> Dataset:
     """The arrays of a npz, without ever unpickling: by the names of `KEYS`, medmnist's, or those
     that people give.
 
@@ -64,8 +64,10 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
     """
     shapes = shapes_of(content)
     if keys is None and set(shapes) >= SPARSE_KEYS:
-        return Parts(
+        return Dataset(
+            "rows",
             _sparse(content),
+            None,
             notes=(
                 (
                     "Sparse rows, without labels: `pc.features(scipy.sparse.load_npz(path),"
@@ -104,17 +106,27 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
         )
     persons = persons_in(arrays, arrays["x_train"])
     rows = (arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"))
-    return Parts(
+    return Dataset(
+        "rows",
         *rows,
-        None if classes is None else classes.tolist(),
-        tuple(notes),
+        () if classes is None else tuple(classes.tolist()),
+        notes=tuple(notes),
         persons=persons,
         **_saved(arrays),
     )
 
 
+def npz_of(data: FeatureSet | Dataset) -> bytes:
+    """Rows and what is said of them as a npz, which `load_features` reads on any machine."""
+    content = io.BytesIO()
+    np.savez_compressed(
+        content, **{name: array for name, array in pack(data).items() if name in (*KEYS, *SAVED)}
+    )
+    return content.getvalue()
+
+
 def _saved(arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """What a npz of `files.npz_of` says of its rows."""
+    """What a npz of `npz_of` says of its rows."""
     names = tuple(map(str, arrays["names"].tolist())) if "names" in arrays else None
     if SAVED[0] not in arrays:
         return {"names": names}

@@ -1,10 +1,9 @@
-"""What a file of rows holds before it is checked, how files are opened, from a path or as bytes,
-and sets as plain arrays and back."""
+"""How files are opened, from a path or as bytes, what is noted on rows, and sets as plain arrays
+and back."""
 
-import dataclasses
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,43 +25,12 @@ NO_EPSILON = "The rows themselves decided {}: where they are private, no ε cove
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 
 
-@dataclasses.dataclass(frozen=True)
-class Parts:
-    """What a file holds, unchecked; `notes` say what was decided while reading.
-
-    `stored_rows` names entries of the store that hold decoded images; for the last six fields see
-    `Dataset` and `FeatureSet`.
-    """
-
-    x_train: Any
-    y_train: Any = None
-    x_test: Any = None
-    y_test: Any = None
-    classes: Sequence[Any] | None = None
-    notes: tuple[str, ...] = ()
-    stored_rows: tuple[str, ...] = ()
-    persons: Persons | None = None
-    caveats: tuple[str, ...] = ()
-    names: tuple[str, ...] | None = None
-    recipe: Mapping[str, Any] | None = None
-    test_drawn: bool | str = False
-    texts: tuple[str, ...] = ()
-
-    @property
-    def all_notes(self) -> tuple[str, ...]:
-        """The notes, those on the caveats, and how many rows of a person count, where persons are
-        declared."""
-        notes = (*self.notes, *map(NO_EPSILON.format, self.caveats))
-        return (
-            notes
-            if self.persons is None
-            else (*notes, OF_PERSONS.format(self.persons.most, Unit(self.persons.most)))
-        )
-
-    @property
-    def holds_images(self) -> bool:
-        """Whether the train rows are images, not vectors."""
-        return np.ndim(self.x_train) >= 3
+def notes_on(rows: Dataset) -> tuple[str, ...]:
+    """The notes of rows as a reader found them, those on the caveats, and how many rows of a person
+    count, where persons are declared."""
+    persons = rows.persons
+    most = () if persons is None else (OF_PERSONS.format(persons.most, Unit(persons.most)),)
+    return (*rows.notes, *map(NO_EPSILON.format, rows.caveats), *most)
 
 
 def place_of(path: str | Path) -> Path:

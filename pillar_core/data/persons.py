@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.tables import FEWEST_DISTINCT, PERSON, distinct_of, find_column, sides_of
+from pillar_core.data.tables import FEWEST_DISTINCT, PERSON, distinct_of, sides_of, split_column
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -99,7 +99,7 @@ def first_rows(
             f"every person of column {column!r} has public rows, too, and none is left whom ε could"
             " protect."
         )
-    split = find_column(frame, ("split",))
+    split = split_column(frame)
     if split is not None:
         sides = pd.Series(sides_of(named[split]), index=named.index)
         named = named[sides == sides.groupby(named[column]).transform("first")]

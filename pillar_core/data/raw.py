@@ -18,10 +18,8 @@ from pillar_core.data import (
     arrays,
     cells,
     encoding,
-    files,
     frames,
     matching,
-    objects,
     recipes,
     tables,
 )
@@ -53,6 +51,7 @@ class Roles:
 
     `text`: the column whose texts become numbers; `encoder`: the name of what makes them,
     `texts.NAME` where nobody names one. `ranges`: (low, high) of columns of numbers, in their unit.
+    `keys`: of no table, but the names of rows and labels in a npz (None: no labels).
     """
 
     label: str | None = None
@@ -63,27 +62,34 @@ class Roles:
     text: str | None = None
     encoder: str | None = None
     ranges: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    keys: tuple[str, str | None] | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything is said."""
+        """Whether anything is said of columns."""
         return any(
             value is not None and value != ()
             for value in (self.label, self.person, tuple(self.leave_out), self.recipe, self.text)
         ) or bool(self.ranges)
 
 
-def is_table(source: object) -> bool:
-    """Whether `source` is a DataFrame or the path of a table."""
-    return objects.is_table(source) or (
-        isinstance(source, str | Path) and frames.ending_of(source) in frames.SUFFIXES
+NOTHING_SAID = Roles()
+
+
+def is_table(source: object, filename: str = "") -> bool:
+    """Whether `source` is a DataFrame, or the path of a table, or bytes that are called so."""
+    name = filename or source
+    return frames.is_frame(source) or (
+        isinstance(name, str | Path) and frames.ending_of(name) in frames.READERS
     )
 
 
-def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> FeatureSet:
+def read_private(
+    source: Any, roles: Roles, public: Sequence[Any] = (), *, filename: str = ""
+) -> FeatureSet:
     """The features of a private table: by the recipe, else as the first of the `public` tables
     says, else plain numbers.
 
-    Whom any of the public tables names has no rows here.
+    Whom any of the public tables names has no rows here. filename: that of a table's bytes.
 
     Raises DataError: a table, recipe or role that cannot be used; words and gaps of which neither
     recipe nor public rows say what they mean.
@@ -91,16 +97,16 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
     written = None if roles.recipe is None else recipes.recipe_of(roles.recipe)
     person = roles.person or (written.person if written else None)
     text = roles.text or (written.text if written else None)
-    frame, title = _table(source, person, text)
+    frame, title = table_of(source, person, text, filename=filename)
     roles, found = (roles, []) if written else _with_text(frame, roles)
     if found:
         text = roles.text
-        frame = _table(source, person, text)[0]
-    public_tables = [_table(table, person, text)[0] for table in public]
+        frame = table_of(source, person, text, filename=filename)[0]
+    public_tables = [table_of(table, person, text)[0] for table in public]
     for name in (roles.label, roles.person, roles.text, *roles.leave_out):
         if name is not None and name not in frame.columns:
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
-    if not roles and not public_tables:
+    if len(frame.columns) == 1 and not roles and not public_tables:
         return plain_features(frame, name=Path(title).stem, encoder=roles.encoder or texts.NAME)
     notes = [*frames.notes_of(frame), *found]
     if written is None:
@@ -164,7 +170,7 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     Raises DataError: a table that cannot be read, or lacks a column.
     """
     recipe = recipes.recipe_of(private.recipe or {})
-    frame, title = _table(source, recipe.person, recipe.text)
+    frame, title = table_of(source, recipe.person, recipe.text)
     frame = encoding.with_text_column(frame, recipe.text)
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
     return public_features(
@@ -239,7 +245,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     words among numbers.
     """
     text, names = recipe.text, [column.name for column in recipe.columns]
-    frame = encoding.with_text_column(_table(source, text)[0], text)
+    frame = encoding.with_text_column(table_of(source, text)[0], text)
     if absent := [name for name in names if name not in frame.columns]:
         raise DataError(
             f"the table lacks the columns {join(absent)}, which the model learnt from; it has"
@@ -284,7 +290,7 @@ def learnt_recipe(
     label = tables.label_column(seen.drop(columns=[roles.text] if roles.text else []), roles.label)
     notes = [] if roles.label else tables.label_notes(label)
     if public is None:
-        roles_taken = {label, tables.find_column(frame, ("split",)), *roles.leave_out}
+        roles_taken = {label, tables.split_column(frame), *roles.leave_out}
         inputs = [name for name in seen.columns if name not in roles_taken]
         if roles.text is None or len(inputs) > 1:
             _refuse_words(
@@ -352,13 +358,13 @@ def template(
     Without public rows, nothing that the rows hold is written but the columns' names, their kinds
     and the classes. Raises DataError: as `learnt_recipe`; dates and copies.
     """
-    frame, _ = _table(source, roles.person, roles.text)
+    frame, _ = table_of(source, roles.person, roles.text)
     roles, found = _with_text(frame, roles)
     label = tables.label_column(frame.drop(columns=[roles.text] if roles.text else []), roles.label)
     classes = tuple(map(str, sorted(set(tables.labels_of(frame[label]).tolist()))))
     most = roles.rows_per_person or 1
     if public is not None:
-        recipe, notes = learnt_recipe(frame, roles, _table(public, roles.person, roles.text)[0])
+        recipe, notes = learnt_recipe(frame, roles, table_of(public, roles.person, roles.text)[0])
         return dataclasses.replace(recipe, classes=classes, rows_per_person=most), notes
     columns = encoding.columns_of(
         frame.drop(columns=[roles.person] if roles.person else []), label, text=roles.text
@@ -414,7 +420,7 @@ def private_features(
     if problems := encoding.problems_of(columns, recipe, is_scaled=True):
         raise DataError(*problems, WAYS)
     parts = encoding.private_parts(frame, recipe, by_coin=by_coin)
-    features = files.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
+    features = arrays.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
     return dataclasses.replace(features, recipe=form)
 
@@ -425,7 +431,7 @@ def public_features(
     """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises
     DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
-    features = files.checked_features(parts, name=name)
+    features = arrays.checked_features(parts, name=name)
     names = {column.name: column for column in recipe.columns}
     is_ordered = [name for name in frame.columns if name in names] == list(names)
     notes = (
@@ -438,29 +444,18 @@ def public_features(
 
 
 def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME) -> FeatureSet:
-    """The features of a table of numbers as it is, or of unlabelled texts alone.
+    """The features of a table of which nobody says anything: numbers as they are, or unlabelled
+    texts alone.
 
     Raises DataError: no label column that is certain, words or gaps, each column by name.
     """
     if len(frame.columns) == 1:  # such a table holds texts
-        columns, identity = (
-            (Column(frame.columns[0], encoding.TEXT, 0),),
-            texts.identity_of(encoder, network=True),
-        )
+        columns = (Column(frame.columns[0], encoding.TEXT, 0),)
+        identity = texts.identity_of(encoder, network=True)
         return public_features(frame, Recipe("label", columns=columns, encoder=identity), name=name)
-    label = tables.label_column(frame)
-    roles_taken = (label, tables.find_column(frame, ("split",)))
-    inputs = [column for column in frame.columns if column not in roles_taken]
-    if inputs:
-        _refuse_words(frame, inputs, label, ())
-    features = files.checked_features(tables.parts_of(frame), name=name)
-    recipe = Recipe(
-        label,
-        columns=tuple(Column(column, NUMBERS, 0) for column in inputs),
-        classes=features.classes,
-    )
-    notes = (*features.notes, *encoding.identifier_notes(frame, inputs))
-    return dataclasses.replace(features, recipe=recipes.form_of(recipe), notes=notes)
+    recipe, notes = learnt_recipe(frame, NOTHING_SAID)
+    features = private_features(frame, recipe, name=name)
+    return dataclasses.replace(features, notes=(*features.notes, *frames.notes_of(frame), *notes))
 
 
 def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
@@ -469,7 +464,7 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
 
     Raises DataError: an encoder is named, and several columns can be it, by name.
     """
-    aside = {tables.find_column(frame, ("split",)), roles.label, roles.person, *roles.leave_out}
+    aside = {tables.split_column(frame), roles.label, roles.person, *roles.leave_out}
     names = [name for name in frame.columns if name not in aside]
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
@@ -543,22 +538,27 @@ def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     )
 
 
-def _table(source: Any, *names: str | None) -> tuple[pd.DataFrame, str]:
-    """(the table, its title), columns of these names as they are written."""
+def table_of(source: Any, *names: str | None, filename: str = "") -> tuple[pd.DataFrame, str]:
+    """(the table, its title), columns of these names as they are written. filename: that of bytes.
+
+    Raises DataError: no table, or one that cannot be read.
+    """
     as_written = tuple(filter(None, names))
-    if not is_table(source):
-        raise DataError(
-            f"rows of a table are a DataFrame or end in {join(frames.SUFFIXES)}; got"
-            f" {str(source)[:80]!r}."
-        )
-    if objects.is_table(source):
+    if frames.is_frame(source):
         frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(
             drop=True
         )
         is_plain = pd.api.types.is_integer_dtype(source.index) and source.index.name is None
         notes = [] if is_plain else [frames.INDEX_LEFT_OUT]
         frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
-        frame.attrs["notes"] = notes
+        frame.attrs = {"notes": notes} if notes else {}
         return frame, "table"
-    frame = frames.frame_of(open_source(source), frames.ending_of(source), as_written=as_written)
-    return tables.without_row_numbers(frame), str(source)
+    if not is_table(source, filename):
+        raise DataError(
+            f"rows of a table are a DataFrame or end in {join(frames.READERS)}; got"
+            f" {str(source)[:80]!r}."
+        )
+    title = filename or str(source)
+    return frames.frame_of(
+        open_source(source), frames.ending_of(title), as_written=as_written
+    ), title

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pillar_core import installation, store
-from pillar_core.data import frames, objects, raw, room, tables
+from pillar_core.data import frames, raw, reading, room
 from pillar_core.data.encoding import report_progress
 from pillar_core.data.parts import open_source, pack, unpack
 from pillar_core.deferred import pandas as pd
@@ -29,7 +29,7 @@ from pillar_core.store import codec
 from pillar_core.store.files import TEMPORARY, writable
 from pillar_core.types import Dataset, FeatureSet
 
-TABLES = frames.SUFFIXES
+TABLES = frames.READERS
 _STARTING = threading.Lock()
 _READY: list[subprocess.Popen[bytes]] = []
 """The process that will read the next file: its imports take longer than most files."""
@@ -96,9 +96,7 @@ class Reading(Task):
         """What the file holds, checked. Raises DataError: why it cannot be used."""
         content = self._outcome.result()
         if self._ending in TABLES:
-            content = raw.plain_features(
-                tables.without_row_numbers(content), name=Path(self._title).stem
-            )
+            content = raw.plain_features(content, name=Path(self._title).stem)
         rows: FeatureSet | Dataset = content
         return rows
 
@@ -298,10 +296,11 @@ def _write(content: bytes | str, request: dict[str, Any], out: BinaryIO, progres
         with pyarrow.ipc.new_file(out, table.schema) as sink:
             sink.write_table(table)
         return "table"
-    rows = objects.read(
+    keys = request["keys"]
+    rows = reading.load(
         content,
+        raw.Roles(keys=None if keys is None else tuple(keys)),
         filename=request["name"] if request["is_sent"] else "",
-        keys=request["keys"],
         progress=progress,
     )
     arrays = pack(rows)

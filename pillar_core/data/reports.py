@@ -24,8 +24,8 @@ class Report:
 
     `ok` means that the rows can be loaded and split. `rows` counts train and test rows; `dims` is
     (d,) for features, (h, w) or (h, w, 3) for images. `problems` and `notes` are one line each;
-    `preview` holds the first train rows as tidy mappings. `n_public` train rows would be public,
-    unprotected; the first note says so. `understood`: see `understood`.
+    `preview` holds the first train rows of numbers as tidy mappings. `n_public` train rows would be
+    public, unprotected; the first note says so. `understood`: see `understood`.
     """
 
     ok: bool
@@ -97,7 +97,9 @@ def describe_rows(
     """
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     shape = tuple(int(size) for size in data.x_train.shape[1:])
-    preview = tuple(_row(data, number) for number in range(min(PREVIEW_ROWS, n_train)))
+    is_images = data.x_train.ndim > 2
+    n_shown = 0 if is_images else min(PREVIEW_ROWS, n_train)
+    preview = tuple(_row(data, number) for number in range(n_shown))
     counted, labels, unit = n_train, data.y_train, "train rows"
     if data.persons is not None:  # who is public is so as a whole
         first = np.unique(data.persons.of, return_index=True)[1]
@@ -127,7 +129,7 @@ def describe_rows(
             )
         notes = (count, *_single(data), *notes)
     outcome = (not problems, n_train + n_test, shape, data.classes, problems, notes, preview)
-    return Report(*outcome, n_train, n_test, data.x_train.ndim > 2, n_public, understood(data))
+    return Report(*outcome, n_train, n_test, is_images, n_public, understood(data))
 
 
 def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
@@ -149,14 +151,6 @@ def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
 def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:
     label = "" if data.y_train is None else data.classes[int(data.y_train[number])]
     row = data.x_train[number]
-    if row.ndim > 1:
-        return {
-            "row": number,
-            "label": label,
-            "mean": float(row.mean()),
-            "darkest": int(row.min()),
-            "brightest": int(row.max()),
-        }
     names = (data.names if isinstance(data, FeatureSet) else None) or [
         f"x{column}" for column in range(len(row))
     ]

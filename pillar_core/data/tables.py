@@ -10,10 +10,14 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import cells
-from pillar_core.data.arrays import alike, not_finite, plain
-from pillar_core.data.frames import notes_of
+from pillar_core.data.arrays import (
+    MOST_CLASSES_OF_NUMBERS,
+    TOO_MANY_NUMBERS,
+    alike,
+    not_finite,
+    plain,
+)
 from pillar_core.data.partition import BY_COIN_NOTE, SET_APART, stratify, toss
-from pillar_core.data.parts import Parts
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -21,7 +25,6 @@ from pillar_core.errors import DataError
 LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class", "cls", "outcome", "diagnosis")
 """Names that make a column of labels certain, in any case: the first wins, of the others there may
 be one."""
-MOST_CLASSES_OF_NUMBERS = 20
 IDENTIFYING = re.compile(
     r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)",
     re.I,
@@ -31,75 +34,18 @@ PERSON = re.compile(
     r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I
 )
 """A column called so may say whose the rows are."""
-TOO_MANY_NUMBERS = (
-    "{} {:,} different numbers, and learners here predict a class: cut it into bins"
-    " (`pillar_core.data.tables.bins(column, edges)`, or a formula in your spreadsheet)."
-)
 FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
-
-
-def parts_of(frame: pd.DataFrame) -> Parts:
-    """The parts of a table that `frame_of` read; row numbers in messages count from 0, without the
-    header.
-
-    An empty column of labels means unlabelled rows.
-
-    Raises DataError: no label column, text among the numbers, values that are missing, or an
-    unknown split.
-    """
-    frame = without_row_numbers(frame)
-    notes = notes_of(frame)
-    split = find_column(frame, ("split",))
-    label = label_column(frame)
-    inputs = [column for column in frame.columns if column not in (split, label)]
-    x = numbers_of(frame, inputs)
-    large = np.flatnonzero(np.maximum(x.max(axis=0), -x.min(axis=0)) > cells.LARGEST_APART)
-    if merged := [
-        inputs[place]
-        for place in large
-        if cells.merge_in_float32(frame[inputs[place]], x[:, place], x[:, place])
-    ]:
-        raise DataError(*map(cells.MERGE.format, merged))
-    notes.append(f"Labels come from column {label!r}; {len(inputs)} feature columns.")
-    notes += label_notes(label)
-    y = None if frame[label].isna().all() else labels_of(frame[label])
-    if y is None:
-        notes.append(f"Column {label!r} is empty: the rows are unlabelled.")
-    train, test = partition(frame, split, y, notes)
-    if not len(train):
-        raise DataError("the split column must call at least one row train; got none.")
-    x_test = x[test] if len(test) else None
-    y_train, y_test = (None if y is None else y[rows] for rows in (train, test))
-    return Parts(
-        x[train],
-        y_train,
-        x_test,
-        y_test if len(test) else None,
-        None,
-        tuple(notes),
-        names=tuple(inputs),
-        test_drawn=split is None and x_test is not None,
-    )
-
-
-def without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame, with a note, less the unnamed first column that spreadsheets and pandas write for
-    row numbers, whatever it holds."""
-    first = frame.columns[0]
-    if not first.startswith("Unnamed: 0"):
-        return frame
-    frame, notes = frame.drop(columns=first), notes_of(frame)
-    frame.attrs["notes"] = [
-        *notes,
-        "The unnamed first column was left out, as one of row numbers: name it to keep it.",
-    ]
-    return frame
 
 
 def find_column(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
     by_lower = {column.strip().lower(): column for column in frame.columns}
     return next((by_lower[name] for name in names if name in by_lower), None)
+
+
+def split_column(frame: pd.DataFrame) -> str | None:
+    """The column that says which rows are for training and which for the test."""
+    return find_column(frame, ("split",))
 
 
 def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
@@ -260,9 +206,7 @@ def labels_of(column: pd.Series) -> Array:
         if is_text(column)
         else column.to_numpy(dtype=np.float64, na_value=np.nan)
     )
-    vector, problems = plain(values, name="label column")
-    if vector is None:
-        raise DataError(*problems)
+    vector = plain(values, name="label column")
     if vector.missing.any():
         raise DataError(
             f"label column has no label in table rows {join(np.flatnonzero(vector.missing))}: fill"

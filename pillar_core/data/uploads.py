@@ -19,7 +19,6 @@ from typing import Any
 
 from pillar_core import mode, store, texts
 from pillar_core.data import places, raw, reports, visitors
-from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS, load_dataset
 from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, StoreError
@@ -205,24 +204,9 @@ def load(name: str) -> Dataset | FeatureSet:
         raise StoreError(
             f"the persons of {name} are damaged: forget it, and upload it again."
         ) from error
-    if isinstance(data, Dataset):
+    if isinstance(data, Dataset) or upload is None:
         return data
-    checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
-    names = (
-        "classes",
-        "name",
-        "notes",
-        "persons",
-        "caveats",
-        "names",
-        "recipe",
-        "test_drawn",
-        "texts",
-    )
-    fields = {name: getattr(data, name) for name in names}
-    return dataclasses.replace(
-        checked, **fields, apart_from=upload.apart_from if upload is not None else ()
-    )
+    return dataclasses.replace(data, apart_from=upload.apart_from)
 
 
 def load_rows(

@@ -15,11 +15,12 @@ from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import BACKBONES, identity_of
-from pillar_core.data import encoding, files, frames, objects, raw, recipes
+from pillar_core.data import encoding, frames, raw, recipes
 from pillar_core.data.encoding import TEXT
 from pillar_core.data.images.loading import load_unlabelled
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
+from pillar_core.data.reading import array_of, read_rows
 from pillar_core.data.wording import join
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError, shown
@@ -140,12 +141,8 @@ class Model:
 
     def _read(self, rows: Any, form: Form) -> Any:
         """What a path, a frame or an array holds, before pixels are scaled."""
-        rows = (
-            objects.table_of_texts(rows)
-            if form["kind"] == "table" and objects.is_texts(rows)
-            else rows
-        )
-        is_frame = objects.is_table(rows)
+        rows = frames.of_texts(rows) if form["kind"] == "table" and frames.are_texts(rows) else rows
+        is_frame = frames.is_frame(rows)
         if not is_frame and not isinstance(rows, str | Path):
             return rows
         place = rows if is_frame else place_of(rows)
@@ -159,9 +156,9 @@ class Model:
         elif form["kind"] == "table" and (is_frame or raw.is_table(place)):
             x, notes = raw.new_rows(rows, recipes.recipe_of(form["recipe"]))
         elif not is_frame and place.suffix.lower() == ".npy":
-            x, notes = objects.array_of(place), ()
+            x, notes = array_of(place), ()
         else:
-            x, notes = files.read_rows(rows), ()
+            x, notes = read_rows(rows), ()
         self.notes += tuple(notes)
         return x
 

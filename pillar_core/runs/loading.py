@@ -11,14 +11,11 @@ from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import identity_of
 from pillar_core.backbones.names import address
-from pillar_core.data import matching, objects, raw
-from pillar_core.data.objects import read
+from pillar_core.data import matching
 from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.params import COUNT
 from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested, Values
-
-__all__ = ["load_features", "read", "through_backbone"]
 
 
 def load_features(
@@ -85,29 +82,8 @@ def load_features(
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
     encoder = str(backbone) if texts.is_encoder(backbone) else None
-    roles = Roles(label, person, tuple(leave_out), recipe, None, text, encoder, ranges or {})
-    rows: Dataset | FeatureSet
-    if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
-        source = objects.read_object(source)
-        if (
-            raw.is_table(source) and label is None
-        ):  # rows and labels came apart, so that the last column is certain
-            roles = dataclasses.replace(
-                roles, label=str(source.columns[-1]), text=text or source.attrs.get("text")
-            )
-    if raw.is_table(source):
-        if keys is not None:
-            raise SettingError(
-                f"keys name arrays of a npz; a table has label and leave_out. Got {keys!r}."
-            )
-        rows = raw.read_private(source, roles, () if public is None else (public,))
-    elif roles or public is not None:
-        raise SettingError(
-            "label, person, leave_out, recipe, public, text and ranges go with tables: a csv or"
-            " parquet file, or a DataFrame."
-        )
-    else:
-        rows = read(source, keys=keys)
+    roles = Roles(label, person, tuple(leave_out), recipe, None, text, encoder, ranges or {}, keys)
+    rows = data.load(source, roles, () if public is None else (public,))
     if isinstance(rows, FeatureSet):
         is_its_encoder = encoder is not None and texts.identity_of(encoder) == matching.encoder_of(
             rows

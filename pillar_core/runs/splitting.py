@@ -223,7 +223,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
     Raises DataError: columns that the public rows lack, by name.
     """
     public, notes = matching.by_name(without_drawn_test(public), private)
-    notes = (*misfits(public.notes), *notes, *matching.of_other_units(public, private))
+    notes = (*misfits(public.notes), *notes)
     if (
         private.pixel_shape is None
         or public.images is None

@@ -13,12 +13,11 @@ from scipy.stats import norm
 import pillar_core as pc
 from contract.tapes import Recorder
 from pillar_core.data.images import loading
-from pillar_core.data.parts import Parts
 from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.runs.run import solve
 from pillar_core.studies import tuning as selection
-from pillar_core.types import FeatureSet, Persons, RunSpec
+from pillar_core.types import Dataset, FeatureSet, Persons, RunSpec
 
 MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0
 GAMMA = 0.14899929651250857
@@ -34,7 +33,7 @@ def images():
     pixels = np.zeros((500, 4, 4), dtype=np.uint8)
     pixels[:, 0, 0], pixels[:, 0, 1] = who, np.arange(500) % 5
     return loading.checked_images(
-        Parts(pixels, who % 2, None, None, None, (), persons=Persons(who, MOST)), name="images"
+        Dataset("images", pixels, who % 2, persons=Persons(who, MOST)), name="images"
     )
 
 

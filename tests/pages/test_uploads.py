@@ -281,17 +281,21 @@ VISITS = [
 ]
 
 
+def bring(start: Start, private: str, public: str = "", **query: Any) -> AppTest:
+    """Rows with a private table that is not kept yet, and perhaps a public one beside it."""
+    app = start("rows", **query)
+    fill(app, "file_uploader", "upload", [("mine.csv", private.encode(), "text/csv")])
+    if public:
+        files = [("open.csv", public.encode(), "text/csv")]
+        fill(app, "file_uploader", "upload-candidates", files)
+    return app
+
+
 def of_visits(
     start: Start, rows: list[str] = VISITS, header: str = "patient,a,label", **query: Any
 ) -> AppTest:
     """Data with a table of visits that is not kept yet."""
-    app = start("rows", **query)
-    return fill(
-        app,
-        "file_uploader",
-        "upload",
-        [("visits.csv", "\n".join([header, *rows]).encode(), "text/csv")],
-    )
+    return bring(start, "\n".join([header, *rows]), **query)
 
 
 def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start):
@@ -441,21 +445,10 @@ def test_one_private_row_decides_no_column(start, is_shared):
             for age in range(80)
         ]
         others = [f"{age % 50},{age * 7 % 90},{age % 2},{'ab'[age % 2]}" for age in range(40)]
-        app = start("rows")
         header = "age,pressure,hiv,label"
-        fill(
-            app,
-            "file_uploader",
-            "upload",
-            [("ward.csv", "\n".join([header, *rows]).encode(), "text/csv")],
-        )
+        public = "\n".join([header, *others]) if is_shared else ""
+        app = bring(start, "\n".join([header, *rows]), public)
         if is_shared:
-            fill(
-                app,
-                "file_uploader",
-                "upload-candidates",
-                [("open.csv", "\n".join([header, *others]).encode(), "text/csv")],
-            )
             widths.append(
                 app.multiselect(
                     key=next(one.key for one in app.multiselect if "left-out" in one.key)
@@ -476,12 +469,7 @@ def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
     text = "a;b;ward;label\n" + "".join(
         f"{row};1.{row:03};{'xy'[row % 2]};{row // 2 % 2}\n" for row in range(10, 70)
     )
-    app = (
-        start("rows")
-        .file_uploader(key="upload")
-        .set_value([("rows.csv", text.encode(), "text/csv")])
-        .run()
-    )
+    app = bring(start, text)
     choose(app, "upload-public", 0)
     assert "semicolons between cells" in words(app)
     assert "stand between thousands" in words(app)
@@ -499,12 +487,7 @@ def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_no
     rows = "a,b,label\n" + "".join(
         f"{row % 2 + 0.01 * row:.2f},{row},{row % 2}\n" for row in range(24)
     )
-    app = (
-        start("rows")
-        .file_uploader(key="upload")
-        .set_value([("few.csv", rows.encode(), "text/csv")])
-        .run()
-    )
+    app = bring(start, rows)
     choose(app, "upload-public", 0)
     assert not app.error
     assert "No rows are named as test rows" in words(app), "the reader's own note"
@@ -518,12 +501,7 @@ def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_no
 
 
 def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start):
-    app = (
-        start("rows")
-        .file_uploader(key="upload")
-        .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
-        .run()
-    )
+    app = bring(start, NUMBERS)
     choose(app, "upload-public", 0)
     fill(app, "toggle", "upload-coin", True)
     press(app, "use-upload")
@@ -542,12 +520,7 @@ def test_public_arrays_with_names_go_with_a_private_table(start):
     file = io.BytesIO()
     x = stream(1, "rows").normal(size=(40, 2))
     np.savez(file, x_train=x, y_train=np.arange(40) % 2, names=np.array(["b", "a"]))
-    app = (
-        start("rows")
-        .file_uploader(key="upload")
-        .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
-        .run()
-    )
+    app = bring(start, NUMBERS)
     fill(
         app,
         "file_uploader",
@@ -562,13 +535,7 @@ def test_public_arrays_with_names_go_with_a_private_table(start):
 def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):
     rows = (f"{100 + 1.5 * index},{(-1) ** index},{index // 2 % 2}" for index in range(40))
     public = "\n".join(["a,b,label", *rows])
-    app = (
-        start("rows")
-        .file_uploader(key="upload")
-        .set_value([("rows.csv", NUMBERS.encode(), "text/csv")])
-        .run()
-    )
-    fill(app, "file_uploader", "upload-candidates", [("open.csv", public.encode(), "text/csv")])
+    app = bring(start, NUMBERS, public)
     fill(app, "text_input", "upload-ranges", "a=0:200")
     assert encoding.MISFITS not in words(app)
     fill(app, "text_input", "upload-ranges", "a=0:2")
@@ -586,9 +553,7 @@ def test_medians_beside_public_ones_are_a_look_at_private_rows(start):
     public = "\n".join(
         ["a,b,label", *(f"{10 + index},{(-1) ** index},{index // 2 % 2}" for index in range(40))]
     )
-    app = start("rows")
-    fill(app, "file_uploader", "upload", [("rows.csv", NUMBERS.encode(), "text/csv")])
-    fill(app, "file_uploader", "upload-candidates", [("open.csv", public.encode(), "text/csv")])
+    app = bring(start, NUMBERS, public)
     press(app, "use-upload")
     app.switch_page("pages/answer.py").run()
     settings = Settings(data=str(linked(app)["data"]))
@@ -603,12 +568,7 @@ def test_medians_beside_public_ones_are_a_look_at_private_rows(start):
 
 def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(start):
     rows = [f"{'<0.5' if row == 17 else row / 10},{row % 7},{'ab'[row % 2]}" for row in range(60)]
-    app = (
-        start("rows")
-        .file_uploader(key="upload")
-        .set_value([("lab.csv", "\n".join(["crp,x,label", *rows]).encode(), "text/csv")])
-        .run()
-    )
+    app = bring(start, "\n".join(["crp,x,label", *rows]))
     choose(app, "upload-public", 0)
     assert not app.error
     assert "'<0.5' in row 17" in words(app)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data import objects, reports
+from pillar_core.data import load, reports
 from pillar_core.errors import PillarError
 from pillar_core.types import Dataset
 
@@ -95,7 +95,7 @@ def report_on(
 ) -> reports.Report:
     """What the app says of a path or of an upload's bytes."""
     try:
-        data = objects.read(content, filename=filename)
+        data = load(content, filename=filename)
     except PillarError as error:
         return reports.refusal_report(error)
     return reports.describe_rows(data, data.notes, public_fraction)

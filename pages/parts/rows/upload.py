@@ -14,7 +14,7 @@ from pages.parts.rows import brought, wizard
 from pages.parts.rows.brought import FILE, File
 from pillar_core import mode, splits
 from pillar_core.data import frames, npz, reader, reports, uploads
-from pillar_core.data.files import npz_of
+from pillar_core.data.npz import npz_of
 from pillar_core.data.partition import with_tossed_test
 from pillar_core.data.parts import open_source
 from pillar_core.data.uploads import Upload

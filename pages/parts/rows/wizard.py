@@ -17,21 +17,20 @@ from pages.parts.rows.brought import FILE, File
 from pillar_core import splits
 from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, persons, raw, recipes, reports, room, uploads
+from pillar_core.data.arrays import MOST_CLASSES_OF_NUMBERS
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.frames import notes_of
 from pillar_core.data.partition import BY_COIN_NOTE, SET_APART
 from pillar_core.data.parts import COLUMNS_SEEN
 from pillar_core.data.reader import Encoding
 from pillar_core.data.tables import (
-    MOST_CLASSES_OF_NUMBERS,
     alike_labels,
     bins,
-    find_column,
     is_text,
     joined_labels,
     label_column,
     mostly_numbers,
-    without_row_numbers,
+    split_column,
 )
 from pillar_core.data.wording import join
 from pillar_core.errors import Cancelled, DataError
@@ -405,9 +404,7 @@ def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], key: str) 
 
 def _person(frame: pd.DataFrame, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
-    names = [
-        str(name) for name in frame.columns if name not in (label, find_column(frame, ("split",)))
-    ]
+    names = [str(name) for name in frame.columns if name not in (label, split_column(frame))]
     guess = persons.person_column(frame[names])
     person = st.selectbox(
         label="Which column says whose row it is?",
@@ -583,7 +580,7 @@ def _numbers(text: str) -> list[float]:
 
 def _table(file: File, *as_written: str | None) -> pd.DataFrame:
     """The table, names of persons and texts as they are written."""
-    return without_row_numbers(file.reading(*filter(None, as_written)).table)
+    return file.reading(*filter(None, as_written)).table
 
 
 @memory.cache(max_entries=4, show_spinner="Reading the names …", of_files=True)

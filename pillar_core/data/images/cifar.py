@@ -17,9 +17,9 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.downloading import has
-from pillar_core.data.parts import Parts
 from pillar_core.errors import DataError
 from pillar_core.registry import toml_tables
+from pillar_core.types import Dataset
 
 PIXELS = 32 * 32 * 3
 
@@ -44,7 +44,7 @@ VERSIONS = {
 }
 
 
-def read_cifar(place: Path, version: Version, *, official: bool = False) -> Parts:
+def read_cifar(place: Path, version: Version, *, official: bool = False) -> Dataset:
     """Train and test images (n, 32, 32, 3) uint8 of the folder `place`.
 
     Args:
@@ -61,7 +61,7 @@ def read_cifar(place: Path, version: Version, *, official: bool = False) -> Part
             )
     try:
         sides = [_rows(place, files, version) for files in (version.train, version.test)]
-        classes = [str(name) for name in _read_batch(place / version.names)[version.names_key]]
+        classes = tuple(map(str, _read_batch(place / version.names)[version.names_key]))
     except (
         OSError,
         ValueError,
@@ -77,7 +77,7 @@ def read_cifar(place: Path, version: Version, *, official: bool = False) -> Part
             " another format."
         ) from error
     (x_train, y_train), (x_test, y_test) = sides
-    return Parts(x_train, y_train, x_test, y_test, classes)
+    return Dataset(version.folder, x_train, y_train, x_test, y_test, classes)
 
 
 def _rows(place: Path, files: Sequence[str], version: Version) -> tuple[Array, Array]:

@@ -18,11 +18,11 @@ from pillar_core.data import scratch
 from pillar_core.data.images import arranging, cifar, folders
 from pillar_core.data.images.cifar import Version
 from pillar_core.data.images.folders import Layout, Member
-from pillar_core.data.parts import Parts
 from pillar_core.data.places import readable
 from pillar_core.errors import DataError
 from pillar_core.extras import hidden
 from pillar_core.registry import toml_tables
+from pillar_core.types import Dataset
 
 Split = Mapping[str, Any]
 
@@ -78,7 +78,7 @@ def root_of(layout: TorchvisionLayout, path: Path) -> Path | None:
     return None
 
 
-def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Parts | Layout:
+def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Dataset | Layout:
     """The rows below torchvision's `root`: arrays, or image files to decode.
 
     Args:
@@ -107,7 +107,7 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
         names = getattr(train[0], "classes", None)
         rows = _pcam if layout.name == "pcam" else _arrays
         (x_train, y_train), (x_test, y_test) = rows(train[0]), rows(test[0])
-        return Parts(x_train, y_train, x_test, y_test, names)
+        return Dataset(layout.name, x_train, y_train, x_test, y_test, tuple(names or ()))
 
 
 def class_of(layout: TorchvisionLayout) -> Any:

@@ -1,5 +1,5 @@
-"""The user's own images: a npz of uint8 arrays, class folders on disk or in a zip, or a directory
-as torchvision lays it out; for screening without labels, too."""
+"""Images from files: a npz of uint8 arrays, class folders on disk or in a zip, or a directory as
+torchvision lays it out; for screening without labels, too."""
 
 import collections
 import dataclasses
@@ -14,41 +14,18 @@ from pillar_core.data.images import arranging, decoding, folders, layouts
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.npz import read_npz
 from pillar_core.data.partition import SET_APART, stratify, with_test_rows
-from pillar_core.data.parts import Parts, open_source, place_of
+from pillar_core.data.parts import notes_on, open_source, place_of
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset, Progress, ignore_progress
 
 
-def load_images(path: str | Path) -> Dataset:
-    """The images at `path`: (n, h, w) or (n, h, w, 3) uint8 rows and labels 0 … C − 1.
-
-    A npz holds x_train, y_train and perhaps x_test, y_test, classes (or medmnist's train_images,
-    train_labels …). A folder or zip holds one subfolder per class, under train/ and test/ where
-    there are both; else a stratified fifth becomes the test rows, and the notes say so. Images in
-    no class folders have their classes in a csv inside, or in labels.csv beside the folder. A
-    directory that torchvision would read (MNIST/raw, cifar-10-batches-py, gtsrb …) is read so.
-
-    Raises DataError: unreadable archive, too many files that do not decode, images that are not
-    uint8, one class.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> images = {"x_train": np.zeros((4, 8, 8), np.uint8), "y_train": np.array([0, 1, 0, 1])}
-    >>> with TemporaryDirectory() as folder:
-    ...     np.savez(f"{folder}/photos.npz", **images)
-    ...     photos = pc.load_images(f"{folder}/photos.npz")
-    >>> photos.x_train.shape[1:]
-    (8, 8)
-    """
-    return read_images(path)
-
-
 def read_images(
     source: str | Path | bytes, *, filename: str = "", progress: Progress = ignore_progress
 ) -> Dataset:
-    """`load_images` for a path or for uploaded bytes, whose `filename` then says the format;
-    `progress` counts images."""
+    """The images at a path or in an upload's bytes, whose `filename` then says the format;
+    `progress` counts images. Raises DataError: as `reading.load_images`."""
     name = filename or ("" if isinstance(source, bytes) else str(source))
     if name.lower().endswith(".npz"):
         return checked_images(read_npz(open_source(source)), name=Path(name).stem)
@@ -65,7 +42,7 @@ def read_images(
 
 
 def build(
-    content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress
+    content: Dataset | Layout, *, name: str, seed: int = 0, progress: Progress = ignore_progress
 ) -> Dataset:
     """The dataset of what a layout reader found: arrays, or image files still to decode."""
     if isinstance(content, Layout):
@@ -105,21 +82,31 @@ def assemble(
     persons = None if most is None else persons_of(of, most, n_rows=len(of))
     x_test = decoded.rows[1] if len(y_test) else None
     all_notes = (*layout.notes, *notes, *more)
-    rows = (decoded.rows[0], y_train, x_test, y_test if len(y_test) else None)
-    parts = Parts(*rows, layout.classes or None, all_notes, decoded.stored, persons, caveats)
-    return checked_images(parts, name=name, divide=False)
+    rows = Dataset(
+        name,
+        decoded.rows[0],
+        y_train,
+        x_test,
+        y_test if len(y_test) else None,
+        layout.classes,
+        notes=all_notes,
+        stored_rows=decoded.stored,
+        persons=persons,
+        caveats=caveats,
+    )
+    return checked_images(rows, name=name, divide=False)
 
 
-def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = True) -> Dataset:
+def checked_images(rows: Dataset, *, name: str, seed: int = 0, divide: bool = True) -> Dataset:
     """Image arrays as a dataset; without test rows, and with `divide`, a stratified fifth (by
     `seed`) becomes them.
 
     Raises DataError: shapes or types that are no images, or labels that `features` would refuse.
     """
-    train, test = parts.x_train, parts.x_test
-    for title, rows in (("x_train", train), ("x_test", test)):
-        if rows is not None:
-            _check_shape(rows, title)
+    train, test = rows.x_train, rows.x_test
+    for title, side in (("x_train", train), ("x_test", test)):
+        if side is not None:
+            _check_shape(side, title)
     if test is not None and test.shape[1:] != train.shape[1:]:
         raise DataError(
             f"x_test images must be as large as those of x_train, {train.shape[1:]}; got"
@@ -127,17 +114,21 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
         )
     # One column stands for the pixels, so that images and features share one set of label checks.
     stand_in = [
-        None if rows is None else np.zeros((len(rows), 1), dtype=np.float32)
-        for rows in (train, test)
+        None if side is None else np.zeros((len(side), 1), dtype=np.float32)
+        for side in (train, test)
     ]
-    labels = arrays.features(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes)
-    said = {
-        field: getattr(parts, field)
-        for field in ("stored_rows", "persons", "caveats", "test_drawn")
-    }
-    rows = (train, labels.y_train, test, labels.y_test)
-    notes = parts.all_notes + labels.notes
-    data = Dataset(name, *rows, labels.classes, title=name, notes=notes, **said)
+    labels = arrays.features(
+        stand_in[0], rows.y_train, stand_in[1], rows.y_test, rows.classes or None
+    )
+    data = dataclasses.replace(
+        rows,
+        name=name,
+        title=name,
+        y_train=labels.y_train,
+        y_test=labels.y_test,
+        classes=labels.classes,
+        notes=notes_on(rows) + labels.notes,
+    )
     if divide:
         data = with_test_rows(data, seed=seed, name="images", note=SET_APART)
     x_test = None if data.x_test is None else _tidy(data.x_test)
@@ -224,15 +215,11 @@ def load_candidate(source: str | Path) -> Dataset:
     try:
         return read_images(source)
     except DataError as refusal:
-        parts = (
-            _npz_images(source) if str(source).lower().endswith(".npz") else _loose_images(source)
-        )
-        if parts is None:
+        is_npz, name = str(source).lower().endswith(".npz"), Path(source).stem
+        rows = _npz_images(source, name) if is_npz else _loose_images(source, name)
+        if rows is None:
             raise refusal
-    name = Path(source).stem
-    return Dataset(
-        name, parts.x_train, None, title=name, notes=parts.all_notes, persons=parts.persons
-    )
+    return dataclasses.replace(rows, notes=notes_on(rows), caveats=())
 
 
 def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
@@ -258,16 +245,18 @@ def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, t
     return decoded.rows[0], notes if shape is None else ()
 
 
-def _npz_images(source: str | Path) -> Parts | None:
+def _npz_images(source: str | Path, name: str) -> Dataset | None:
     try:
-        parts = read_npz(open_source(source))
-        _check_shape(parts.x_train, "x_train")
+        rows = read_npz(open_source(source))
+        _check_shape(rows.x_train, "x_train")
     except DataError:
         return None
-    return Parts(_tidy(parts.x_train), notes=("Taken without labels.",), persons=parts.persons)
+    notes = ("Taken without labels.",)
+    x_train = _tidy(rows.x_train)
+    return Dataset(name, x_train, None, title=name, notes=notes, persons=rows.persons)
 
 
-def _loose_images(source: str | Path) -> Parts | None:
+def _loose_images(source: str | Path, name: str) -> Dataset | None:
     """Every readable image of a folder or zip, wherever it lies."""
     with folders.listing(source, filename=str(source)) as members:
         good: list[Member] = []
@@ -280,14 +269,8 @@ def _loose_images(source: str | Path) -> Parts | None:
             return None
         shared, notes, caveats = decoding.common(decoding.pixel_formats(good))
         rows = decoding.decode([good], shared, key=None).rows[0]
-    skipped = (
-        (
-            (
-                f"{len(broken)} files do not decode and were skipped:"
-                f" {join([member.path for member in broken])}."
-            ),
-        )
-        if broken
-        else ()
-    )
-    return Parts(rows, notes=("Taken without labels.", *notes, *skipped), caveats=caveats)
+    if broken:
+        names = join([member.path for member in broken])
+        notes += (f"{len(broken)} files do not decode and were skipped: {names}.",)
+    notes = ("Taken without labels.", *notes)
+    return Dataset(name, rows, None, title=name, notes=notes, caveats=caveats)

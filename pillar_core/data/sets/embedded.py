@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import objects, raw
+from pillar_core.data import frames, raw
 from pillar_core.data.cards import DATASETS, NoSettings, card_of
 from pillar_core.data.encoding import TEXT, Column, Recipe
 from pillar_core.data.images.loading import checked_images
@@ -36,8 +36,8 @@ TEXTS = ("scipy_docs", "library_docs", "python_docs")
 def _images(name: str, _: NoSettings, seed: int, download: bool) -> Dataset:
     file, n_train = PARTS.get(name, (name, None))
     rows = read_npz(FOLDER / f"{file}.npz")
-    first = {"x_train": rows.x_train[:n_train], "y_train": rows.y_train[:n_train]}
-    return checked_images(dataclasses.replace(rows, **first), name=name)
+    x, y = rows.x_train[:n_train], np.asarray(rows.y_train)[:n_train]
+    return checked_images(dataclasses.replace(rows, x_train=x, y_train=y), name=name)
 
 
 def whole_of(name: str) -> str:
@@ -104,8 +104,8 @@ def _encoded(name: str) -> Dataset:
 
 def encode_texts(name: str, texts: Sequence[str], labels: Sequence[str] | Array) -> Dataset:
     """Texts as rows of numbers with labels, all of them train rows."""
-    recipe = Recipe("label", columns=(Column(objects.TEXT, TEXT, 0),))
-    rows = raw.public_features(objects.table_of_texts(texts, labels), recipe, name=name)
+    recipe = Recipe("label", columns=(Column(frames.TEXT, TEXT, 0),))
+    rows = raw.public_features(frames.of_texts(texts, labels), recipe, name=name)
     fields = ("classes", "texts", "recipe", "names", "notes")
     return Dataset(
         name, rows.x_train, rows.y_train, **{field: getattr(rows, field) for field in fields}

@@ -21,7 +21,7 @@ from pillar_core.data import arrays, downloading, places
 from pillar_core.data.cards import DATASETS, DatasetCard, card_of
 from pillar_core.data.frames import notes_of, of_arrow
 from pillar_core.data.images.folders import Layout, Member
-from pillar_core.data.images.loading import assemble, load_images
+from pillar_core.data.images.loading import assemble, read_images
 from pillar_core.data.partition import with_test_rows
 from pillar_core.data.tables import LABEL_NAMES, numbers_of
 from pillar_core.errors import DataError, UnknownNameError
@@ -69,7 +69,7 @@ def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> 
             place, lambda: _fetch(repository, settings.subset, folder), is_there=folder.exists
         )
     if not folder.exists() and not has_parquet:
-        return load_images(place)
+        return read_images(place)
     with places.readable(place):
         import datasets
 

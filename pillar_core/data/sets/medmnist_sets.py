@@ -15,7 +15,6 @@ from pillar_core.data import downloading, places
 from pillar_core.data.cards import DATASETS, DatasetCard, card_of, listed_members
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
-from pillar_core.data.parts import Parts
 from pillar_core.data.sets.listed_sets import FINDINGS, Findings, FindingsSettings
 from pillar_core.errors import DataError, UnknownNameError
 from pillar_core.registry import unknown_name
@@ -52,10 +51,12 @@ def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
     names = [str(info["label"][str(code)]) for code in range(len(info["label"]))]
     if name == "chestmnist":
         return _one_label(parts, names, settings.labels)
-    return images.checked_images(dataclasses.replace(parts, classes=names, notes=()), name=name)
+    return images.checked_images(
+        dataclasses.replace(parts, classes=tuple(names), notes=()), name=name
+    )
 
 
-def _one_label(parts: Parts, names: list[str], how: str) -> Dataset:
+def _one_label(parts: Dataset, names: list[str], how: str) -> Dataset:
     findings = Findings([FINDINGS.get(name, name) for name in names], how)
     sides = [
         findings.of(np.asarray(labels, dtype=bool)) for labels in (parts.y_train, parts.y_test)
@@ -64,13 +65,14 @@ def _one_label(parts: Parts, names: list[str], how: str) -> Dataset:
         np.asarray(images)[keep]
         for images, (_, keep) in zip((parts.x_train, parts.x_test), sides, strict=True)
     ]
-    single = Parts(
+    single = Dataset(
+        "chestmnist",
         rows[0],
         sides[0][0],
         rows[1],
         sides[1][0],
-        findings.classes,
-        findings.notes(sum(int((~keep).sum()) for _, keep in sides)),
+        tuple(findings.classes),
+        notes=findings.notes(sum(int((~keep).sum()) for _, keep in sides)),
     )
     return images.checked_images(single, name="chestmnist")
 

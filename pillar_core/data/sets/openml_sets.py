@@ -5,6 +5,7 @@ cache. By hand: the csv or parquet file of the table. OpenML has no test rows: a
 set apart, by the seed.
 """
 
+import dataclasses
 import functools
 import gzip
 import json
@@ -16,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import arrays, downloading, places
+from pillar_core.data import arrays, downloading, places, raw
 from pillar_core.data.cards import DATASETS, DatasetCard, card_of
 from pillar_core.data.frames import frame_of
-from pillar_core.data.partition import with_test_rows
+from pillar_core.data.partition import SET_APART, with_test_rows, without_drawn_test
 from pillar_core.data.places import RootSettings
-from pillar_core.data.tables import numbers_of, parts_of
+from pillar_core.data.tables import numbers_of
 from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, FeatureSet
 
 PREFIX = "openml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.()\-]{0,127}")
@@ -40,7 +41,7 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
     )
     if path is not None:
         with places.readable(path):
-            x, y, notes = _from_file(path)
+            rows = _from_file(path)
     else:
         number = _cached_number(place, table)
         if number is None and not download:
@@ -56,27 +57,15 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
             )
             number = _cached_number(place, table)
         with places.readable(place):
-            x, y, notes = _from_frame(_fetch(place, table if number is None else str(number)))
-    checked = arrays.features(x, y)
-    data = Dataset(
-        table,
-        checked.x_train,
-        checked.y_train,
-        classes=checked.classes,
-        notes=(*notes, *checked.notes),
-    )
-    return with_test_rows(data, seed=seed)
+            rows = _from_frame(_fetch(place, table if number is None else str(number)))
+    sides = (rows.x_train, rows.y_train, rows.x_test, rows.y_test)
+    return with_test_rows(Dataset(table, *sides, rows.classes, notes=rows.notes), seed=seed)
 
 
-def _from_file(path: Path) -> tuple[Any, Any, tuple[str, ...]]:
-    parts = parts_of(frame_of(path, path.suffix.lower()))
-    if parts.x_test is None:
-        return parts.x_train, parts.y_train, parts.notes
-    return (
-        np.concatenate([parts.x_train, parts.x_test]),
-        np.concatenate([parts.y_train, parts.y_test]),
-        (),
-    )
+def _from_file(path: Path) -> FeatureSet:
+    table = raw.plain_features(frame_of(path, path.suffix.lower()), name="table")
+    notes = tuple(note for note in table.notes if note != SET_APART)
+    return dataclasses.replace(without_drawn_test(table), notes=notes)
 
 
 def _fetch(place: Path, table: str) -> Any:
@@ -98,12 +87,12 @@ def _fetch(place: Path, table: str) -> Any:
         raise
 
 
-def _from_frame(bunch: Any) -> tuple[Any, Any, tuple[str, ...]]:
+def _from_frame(bunch: Any) -> FeatureSet:
     if bunch.target is None:
         raise DataError("this table of OpenML names no label column.")
     frame, labels = bunch.data, np.asarray(bunch.target.astype(str).str.strip('"' + "'"), dtype=str)
     frame.columns = [str(column) for column in frame.columns]
-    return numbers_of(frame, list(frame.columns)), labels, ()
+    return arrays.features(numbers_of(frame, list(frame.columns)), labels)
 
 
 def _cached_number(place: Path, table: str) -> int | None:

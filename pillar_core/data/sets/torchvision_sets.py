@@ -13,7 +13,7 @@ from pillar_core.data import downloading, places
 from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of, listed_members
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
-from pillar_core.data.images.loading import build, load_images
+from pillar_core.data.images.loading import build, read_images
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import DataError
 from pillar_core.registry import toml_tables, unknown_name
@@ -37,7 +37,7 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
         if root is not None:
             return build(layouts.read(layout, root, official=True), name=layout.name, seed=seed)
         try:
-            return load_images(place)
+            return read_images(place)
         except DataError as error:
             wanted = f"{place} holds no {layout.marker}, and no images by class or as a npz either"
             raise DataError(f"{wanted} ({error}) {card.how_to_get(settings.root)}") from error

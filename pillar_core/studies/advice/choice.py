@@ -28,7 +28,7 @@ from pillar_core import accounting, splits
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import identity_of
-from pillar_core.data import raw, uploads
+from pillar_core.data import load, raw, uploads
 from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
@@ -37,7 +37,7 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.numerics import round_up
 from pillar_core.rng import Streams
-from pillar_core.runs.loading import load_features, read
+from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import (
     beside,
@@ -381,7 +381,7 @@ def _images(source: Any, name: str) -> Dataset:
     if isinstance(source, str) and is_known(source):
         rows = uploads.load_rows(source)
     else:
-        rows = source if isinstance(source, FeatureSet | Dataset) else read(source)
+        rows = load(source)
     images = rows.images if isinstance(rows, FeatureSet) else rows
     if images is None or not images.is_images or len(images.x_train) != len(rows.x_train):
         raise UnsupportedError(

@@ -12,6 +12,7 @@ from pillar_core.data import load_dataset
 from pillar_core.errors import DataError, SettingError, UnknownNameError
 from pillar_core.runs.loading import load_features
 from pillar_core.types import Dataset
+from users import refuses
 
 IMAGES = np.arange(10 * 2 * 3 * 3, dtype=np.uint8).reshape(10, 2, 3, 3)
 LABELS = np.arange(10) % 2
@@ -93,8 +94,7 @@ def test_each_source_goes_where_it_belongs(tmp_path):
     assert load_features(from_numbers) is from_numbers
     with pytest.raises(SettingError, match="backbone"):
         load_features(tmp_path / "numbers.npz", "raw_pixels")
-    with pytest.raises(DataError, match="must end in"):
-        load_features("digits")
+    refuses("must end in", load_features, "digits")
 
 
 def test_a_name_comes_apart_into_model_options_and_paths():

@@ -13,8 +13,9 @@ from pillar_core import store
 from pillar_core.backbones import efficientnet_lite0, extraction, shipped
 from pillar_core.backbones.cards import BACKBONES, Work
 from pillar_core.data import embedded
-from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.errors import MissingDependencyError
 from pillar_core.types import Dataset
+from users import refuses
 
 SAMPLE = 6
 
@@ -62,11 +63,11 @@ def test_other_weights_under_the_right_name_and_of_another_network_are_refused(
     spec = importlib.util.spec_from_file_location("weights", tmp_path / "__init__.py")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
-    with pytest.raises(DataError, match="SHA-256"):
-        pc.load_features(own, "efficientnet_lite0")
+    refuses("SHA-256", pc.load_features, own, "efficientnet_lite0")
     save_file({"weight": torch.zeros(3)}, tmp_path / "other.safetensors")
-    with pytest.raises(DataError, match="tensors of EfficientNet-Lite0"):
-        efficientnet_lite0.network(tmp_path / "other.safetensors")
+    refuses(
+        "tensors of EfficientNet-Lite0", efficientnet_lite0.network, tmp_path / "other.safetensors"
+    )
 
 
 def test_packing_loses_half_a_level_and_refuses_negative_values():

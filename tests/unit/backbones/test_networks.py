@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from pillar_core.backbones import BACKBONES, extract, is_ready
 from pillar_core.errors import DataError, SettingError, UnknownNameError
 from pillar_core.types import Dataset
+from users import refuses
 
 MOBILE = "timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5&input_size=64"
 
@@ -56,8 +57,14 @@ def test_real_weights_by_the_local_file_route_beat_pixels(shared):
     # Chance is 10 %; nearest means of 20 images a class reach about a quarter on pixels and twice
     # that on such features.
     assert shares[0] > shares[1] + 0.15
-    with pytest.raises(DataError, match="does not hold the weights of timm:mobilenetv2_050"):
-        extract(data, backbone="timm:mobilenetv2_050", weights=weights, device="cpu")
+    refuses(
+        "does not hold the weights of timm:mobilenetv2_050",
+        extract,
+        data,
+        backbone="timm:mobilenetv2_050",
+        weights=weights,
+        device="cpu",
+    )
 
 
 def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path):
@@ -201,8 +208,13 @@ def test_an_onnx_file_of_ones_own(batch, tmp_path):
             batch_size=2,
         )
     (tmp_path / "broken.onnx").write_bytes(_onnx(batch)[:40])
-    with pytest.raises(DataError, match="cannot be opened as ONNX"):
-        extract(images, backbone=f"onnx:{tmp_path / 'broken.onnx'}", device="cpu")
+    refuses(
+        "cannot be opened as ONNX",
+        extract,
+        images,
+        backbone=f"onnx:{tmp_path / 'broken.onnx'}",
+        device="cpu",
+    )
     if isinstance(batch, int):
         with pytest.raises(SettingError, match="multiple of 2"):
             extract(

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from pillar_core.backbones.weights import content_hash, fill, read_tensors
-from pillar_core.errors import DataError
+from users import refuses
 
 
 def _network(depth: int = 2) -> nn.Module:
@@ -104,8 +104,7 @@ def test_another_architecture_is_refused_and_its_keys_named(state, says, tmp_pat
     save_file(state, tmp_path / "other.safetensors")
     network = _network()
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    with pytest.raises(DataError, match=says):
-        fill(network, tmp_path / "other.safetensors", title="a small network")
+    refuses(says, fill, network, tmp_path / "other.safetensors", title="a small network")
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 
@@ -116,8 +115,7 @@ def test_truncated_files_are_refused(ending, kept, tmp_path):
     save_file(OWN, path) if ending == "safetensors" else torch.save(OWN, path)
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content)) if isinstance(kept, float) else kept])
-    with pytest.raises(DataError, match="weights"):
-        read_tensors(path)
+    refuses("weights", read_tensors, path)
 
 
 class _Trap:
@@ -133,12 +131,10 @@ def test_the_hash_follows_the_content_and_code_in_a_file_is_refused_unread(tmp_p
     assert content_hash(path) != first
     path.write_bytes(b"one")
     assert content_hash(path) == first
-    with pytest.raises(DataError, match="cannot be read"):
-        content_hash(tmp_path / "absent")
+    refuses("cannot be read", content_hash, tmp_path / "absent")
     monkeypatch.chdir(tmp_path)
     torch.save({"state_dict": OWN, "hyper_parameters": _Trap()}, "trap.ckpt")
-    with pytest.raises(DataError, match="can run code"):
-        read_tensors(tmp_path / "trap.ckpt")
+    refuses("can run code", read_tensors, tmp_path / "trap.ckpt")
     assert not Path("trapped").exists()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pillar_core.data import features
 from pillar_core.errors import DataError
-from users import is_noted
+from users import is_noted, refuses
 
 X = np.arange(12, dtype=np.float64).reshape(6, 2)
 Y = np.array([0, 1, 2, 0, 1, 2])
@@ -118,8 +118,7 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_arrays_are_refused_with_the_reason(case):
     arguments, message = BAD[case]
-    with pytest.raises(DataError, match=message):
-        features(*arguments)
+    refuses(message, features, *arguments)
 
 
 @given(

@@ -14,7 +14,7 @@ from scipy import stats
 import pillar_core as pc
 from pillar_core.data import duplicates, raw, uploads
 from pillar_core.data.encoding import Column, Recipe
-from pillar_core.data.files import npz_of
+from pillar_core.data.npz import npz_of
 from pillar_core.data.partition import (
     BY_COIN_NOTE,
     SET_APART,
@@ -26,6 +26,7 @@ from pillar_core.data.partition import (
 )
 from pillar_core.errors import DataError
 from pillar_core.types import BY_COIN, Persons
+from users import refuses
 
 SMALL = arrays.arrays(
     np.float32,
@@ -106,8 +107,7 @@ def test_a_person_is_wholly_on_one_side_and_every_row_on_one():
         pc.features(X, Y), persons=Persons(np.arange(200), 1), test_drawn=True
     )
     for refused in (features, dataclasses.replace(features, persons=None, test_drawn=False)):
-        with pytest.raises(DataError, match="drawn while reading"):
-            with_tossed_test(refused)
+        refuses("drawn while reading", with_tossed_test, refused)
 
 
 @pytest.mark.parametrize("shape", [(200, 2), (200, 4, 4)])

@@ -27,7 +27,7 @@ from pillar_core.data.sets.listed_sets import FILES
 from pillar_core.errors import Cancelled, DataError
 from pillar_core.registry import toml_tables
 from unit.image_files import images_of, written
-from users import run_command
+from users import refuses, run_command
 
 CIFAR, MNIST, RICCARDO = "torchvision:cifar10", "torchvision:mnist", "openml:riccardo"
 BREAST = "medmnist:breastmnist"
@@ -100,12 +100,8 @@ def test_a_set_is_fetched_once_read_offline_and_unpacked_again_where_a_kill_left
 def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(served):
     server, x = served
     server.cut.add(LAST)
-    with pytest.raises(
-        DataError, match=r"MNIST could not be fetched.*fetched anew.*Without a network"
-    ):
-        fetch(MNIST)
-    with pytest.raises(DataError, match="A download was interrupted there"):
-        load_dataset(MNIST)
+    refuses(r"MNIST could not be fetched.*fetched anew.*Without a network", fetch, MNIST)
+    refuses("A download was interrupted there", load_dataset, MNIST)
     server.cut.clear()
     asked = server.asked.copy()
     np.testing.assert_array_equal(fetch(MNIST).x_test, x[40:])
@@ -158,8 +154,7 @@ def test_a_stop_is_no_failure_of_a_mirror_and_another_file_is_refused(served):
         fetch(MNIST)
     server, _ = served
     server.files["train-labels-idx1-ubyte.gz"] = gzip.compress(idx(np.zeros(40)), mtime=0)
-    with pytest.raises(DataError, match="could not be fetched"):
-        fetch(MNIST)
+    refuses("could not be fetched", fetch, MNIST)
     assert not DATASETS[MNIST].is_here()
 
 
@@ -177,8 +172,7 @@ def test_a_file_that_changed_since_is_fetched_from_its_beginning(cifar):
     written(place, {places.UNFINISHED: b"", f"{TAR}{downloading.PARTIAL}": b"x" * 10})
     shutil.rmtree(place / "cifar-10-batches-py")
     (place / TAR).unlink()
-    with pytest.raises(DataError, match="could not be fetched"):
-        fetch(CIFAR)
+    refuses("could not be fetched", fetch, CIFAR)
     assert_fetched(CIFAR, x[:50])
 
 
@@ -186,16 +180,14 @@ def test_a_file_that_changed_since_is_fetched_from_its_beginning(cifar):
 def test_a_page_in_place_of_the_file_is_named(content_type, cifar):
     server, _ = cifar
     server.files[TAR], server.typed[TAR] = served_files.PAGE, content_type
-    with pytest.raises(DataError, match=r"web page in place of the file.*proxy.*Without a network"):
-        fetch(CIFAR)
+    refuses(r"web page in place of the file.*proxy.*Without a network", fetch, CIFAR)
     assert server.asked[TAR] == 1
 
 
 def test_a_file_that_has_moved_is_asked_for_once(cifar):
     server, _ = cifar
     content = server.files.pop(TAR)
-    with pytest.raises(DataError, match=r"answers 404.*has moved.*Without a network"):
-        fetch(CIFAR)
+    refuses(r"answers 404.*has moved.*Without a network", fetch, CIFAR)
     assert server.asked[TAR] == 1
     server.files[TAR] = content
     fetch(CIFAR)
@@ -219,10 +211,7 @@ def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar):
     place = written(places.home(CIFAR), {places.UNFINISHED: b""})
     partial = place / f"{TAR}{downloading.PARTIAL}"
     partial.symlink_to("/dev/full")
-    with pytest.raises(
-        DataError, match=r"the disk of .* is full.*free space there, or set PILLAR_DATA"
-    ):
-        fetch(CIFAR)
+    refuses(r"the disk of .* is full.*free space there, or set PILLAR_DATA", fetch, CIFAR)
     assert not DATASETS[CIFAR].is_here()
     partial.unlink(missing_ok=True)
     assert_fetched(CIFAR, x[:50])
@@ -231,8 +220,7 @@ def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar):
 def test_a_disk_too_small_for_it_is_named_before_a_byte_is_written(cifar, monkeypatch):
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
-    with pytest.raises(DataError, match=r"is full .*are to come, 0\.0 MB are free"):
-        fetch(CIFAR)
+    refuses(r"is full .*are to come, 0\.0 MB are free", fetch, CIFAR)
     assert not places.home(CIFAR).exists()
 
 
@@ -268,12 +256,10 @@ def test_medmnist_is_fetched_checked_and_redone(monkeypatch):
             medmnist.INFO["breastmnist"], "url", f"{server.address}files/{name}?download=1"
         )
         monkeypatch.setitem(medmnist.INFO["breastmnist"], "MD5", served_files.md5(content))
-        with pytest.raises(
-            DataError, match=r"could not be fetched.*another checksum than published.*fetched anew"
-        ):
-            fetch(BREAST)
-        with pytest.raises(DataError, match="is not on this machine"):
-            load_dataset(BREAST)
+        refuses(
+            r"could not be fetched.*another checksum than published.*fetched anew", fetch, BREAST
+        )
+        refuses("is not on this machine", load_dataset, BREAST)
         server.files[name] = content
         for _ in range(2):
             np.testing.assert_array_equal(fetch(BREAST).x_train, x[2:11])
@@ -297,8 +283,7 @@ def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch):
         np.testing.assert_array_equal(fetch("cifar10_1").x_train, x)
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, "file:///etc")
         shutil.rmtree(places.home("cifar10_1"))
-        with pytest.raises(DataError, match="is no address of a web server"):
-            fetch("cifar10_1")
+        refuses("is no address of a web server", fetch, "cifar10_1")
 
 
 def test_20_newsgroups_are_posts_without_their_headers(monkeypatch):
@@ -312,8 +297,7 @@ def test_20_newsgroups_are_posts_without_their_headers(monkeypatch):
     packed = served_files.tarred({name: post.encode() for name, post in posts.items()})
     with served_files.serving({"20news-bydate.tar.gz": packed}) as server:
         monkeypatch.setenv(downloading.MIRROR_VARIABLE, f"{server.address}sets/")
-        with pytest.raises(DataError, match="another checksum"):
-            fetch("20newsgroups")
+        refuses("another checksum", fetch, "20newsgroups")
         digest = f"sha256:{hashlib.sha256(packed).hexdigest()}"
         monkeypatch.setitem(toml_tables(FILES)["20newsgroups"], "checksum", digest)
         rows = fetch("20newsgroups")
@@ -479,10 +463,8 @@ def test_a_table_that_openml_sends_badly_is_refused_and_asked_for_again(openml):
     }
     for words, content in faults.items():
         openml.files.pop(TABLE) if content is None else openml.files.update({TABLE: content})
-        with pytest.raises(DataError, match=f"could not be fetched.*({words})"):
-            fetch(RICCARDO)
-        with pytest.raises(DataError, match="is not on this machine"):
-            load_dataset(RICCARDO)
+        refuses(f"could not be fetched.*({words})", fetch, RICCARDO)
+        refuses("is not on this machine", load_dataset, RICCARDO)
         openml.files |= good
     assert len(fetch(RICCARDO).x_train) == 16
     assert not list(places.home(RICCARDO).glob("*.arff"))

@@ -12,7 +12,7 @@ from PIL import Image
 
 import pillar_core as pc
 from pillar_core.arrays import Array
-from pillar_core.data import read_features, read_images
+from pillar_core.data import load, read_images
 from pillar_core.errors import DataError
 from pillar_core.rng import stream
 from users import run_command
@@ -40,7 +40,8 @@ def bag_of_words() -> Array:
 def test_rows_that_compress_well_are_read(made):
     rows = made()
     labels = np.arange(len(rows)) % 3
-    features = read_features(compressed(x_train=rows, y_train=labels), filename="rows.npz")
+    test = {"x_test": rows[:9], "y_test": labels[:9]}
+    features = load(compressed(x_train=rows, y_train=labels, **test), filename="rows.npz")
     assert (features.x_train == rows).all()
     assert (features.y_train == labels).all()
 
@@ -65,7 +66,7 @@ def test_a_table_of_all_genes_and_one_of_many_species_are_read():
     genes = pd.DataFrame(stream(0, "genes").random((12, 20_531)).round(2).astype(np.float32))
     genes.columns = [f"gene_{number}" for number in range(20_531)]
     table = genes.assign(cls=["BRCA", "LUAD"] * 6).to_csv(index=False).encode()
-    features = read_features(table, filename="genes.csv")
+    features = load(table, filename="genes.csv")
     assert features.x_train.shape == (10, 20_531)
     assert "only column of words" not in " ".join(features.notes)
     species = pd.DataFrame(
@@ -74,7 +75,7 @@ def test_a_table_of_all_genes_and_one_of_many_species_are_read():
             "class": [f"species {number % 60:02d}" for number in range(500)],
         }
     )
-    features = read_features(species.to_csv(index=False).encode(), filename="species.csv")
+    features = load(species.to_csv(index=False).encode(), filename="species.csv")
     assert (len(features.classes), len(features.x_train)) == (60, 380)
 
 
@@ -126,7 +127,7 @@ def test_words_that_are_written_as_differences_are_read(encoding):
     pq.write_table(
         table, out := io.BytesIO(), use_dictionary=False, column_encoding={"label": encoding}
     )
-    assert read_features(out.getvalue(), filename="a.parquet").classes == ("no", "yes")
+    assert load(out.getvalue(), filename="a.parquet").classes == ("no", "yes")
 
 
 @pytest.mark.parametrize(

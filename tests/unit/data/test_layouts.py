@@ -18,9 +18,9 @@ from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset, load_images
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS
-from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.errors import MissingDependencyError
 from unit.image_files import encoded, images_of, picture, pictures, written
-from users import is_noted
+from users import is_noted, refuses
 
 
 def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
@@ -77,8 +77,12 @@ def test_half_an_idx_file_is_refused_by_name_and_what_is_missing_said(tmp_path):
     _mnist(tmp_path)
     path = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(DataError, match=r"MNIST/raw cannot be read.*damaged, incomplete"):
-        load_dataset("torchvision:mnist", root=tmp_path)
+    refuses(
+        r"MNIST/raw cannot be read.*damaged, incomplete",
+        load_dataset,
+        "torchvision:mnist",
+        root=tmp_path,
+    )
 
 
 @pytest.mark.parametrize("protocol", [2, 4, 5])
@@ -130,8 +134,7 @@ def test_a_planted_pickle_runs_nothing(tmp_path, protocol):
     pickle.loads(path.read_bytes())
     assert proof.exists(), "the planted pickle would have run"
     proof.rmdir()
-    with pytest.raises(DataError, match=r"asks for .*mkdir.* refused, it could run code"):
-        load_images(tmp_path)
+    refuses(r"asks for .*mkdir.* refused, it could run code", load_images, tmp_path)
     assert not proof.exists()
 
 
@@ -153,16 +156,17 @@ def test_a_planted_pickle_runs_nothing(tmp_path, protocol):
 def test_batches_that_hold_something_else_are_refused(tmp_path, state):
     _cifar10(tmp_path)
     (tmp_path / "cifar-10-batches-py" / "data_batch_1").write_bytes(pickle.dumps(state, 4))
-    with pytest.raises(DataError, match="cannot be read as cifar-10-batches-py"):
-        load_images(tmp_path)
+    refuses("cannot be read as cifar-10-batches-py", load_images, tmp_path)
 
 
 def test_named_cifar_compares_checksums_and_each_layout_has_a_card(tmp_path):
     _cifar10(tmp_path)
-    with pytest.raises(
-        DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"
-    ):
-        load_dataset("torchvision:cifar10", root=tmp_path)
+    refuses(
+        r"data_batch_1 is missing or has another checksum.*fetch it again",
+        load_dataset,
+        "torchvision:cifar10",
+        root=tmp_path,
+    )
     assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)
 
 
@@ -192,16 +196,14 @@ def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path):
     )
     for path in (_gtsrb(tmp_path) / "gtsrb/GTSRB/Final_Test/Images").iterdir():
         path.unlink()
-    with pytest.raises(DataError, match="6 of 18 images that the source's lists name are missing"):
-        load_images(tmp_path)
+    refuses("6 of 18 images that the source's lists name are missing", load_images, tmp_path)
 
 
 def test_svhn_with_another_checksum_is_refused(tmp_path):
     x, y = images_of(20, (32, 32, 3), 10)
     for side in ("train", "test"):
         savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": y[:, None] + 1})
-    with pytest.raises(DataError, match="not found or corrupted"):
-        load_dataset("torchvision:svhn", root=tmp_path)
+    refuses("not found or corrupted", load_dataset, "torchvision:svhn", root=tmp_path)
 
 
 def test_svhn_rows_come_out_upright(tmp_path, monkeypatch):
@@ -302,11 +304,12 @@ def test_class_folders_stand_in_for_a_layout(tmp_path):
 
 def test_a_folder_with_something_else_says_how_to_get_it(tmp_path):
     written(tmp_path, {"notes.txt": b"nothing"})
-    with pytest.raises(
-        DataError,
-        match=r"holds no stl10_binary.*Fetch it \(2.6 GB\).*torchvision:stl10 --download.*By hand",
-    ):
-        load_dataset("torchvision:stl10", root=tmp_path)
+    refuses(
+        r"holds no stl10_binary.*Fetch it \(2.6 GB\).*torchvision:stl10 --download.*By hand",
+        load_dataset,
+        "torchvision:stl10",
+        root=tmp_path,
+    )
 
 
 def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path):

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pillar_core.data import load as read
 from pillar_core.data import read_images, reader, room, scratch
-from pillar_core.data.objects import read
 from pillar_core.data.reader import Reading
 from pillar_core.errors import DataError, SettingError
 from unit.image_files import npz, picture, written, zipped
+from users import refuses
 
 TABLE = b"height,kind,who,label\n" + b"".join(
     b"%d,%s,1.%d0,%d\n" % (row, [b"a", b""][row % 2], row % 4, row % 3) for row in range(60)
@@ -122,8 +123,7 @@ def test_a_memory_that_is_set_holds_for_a_command_too(tmp_path, monkeypatch):
     np.savez(tmp_path / "wide.npz", x_train=np.zeros((50, 100_000)))
     monkeypatch.setenv("PILLAR_MEMORY", "50M")
     for name in ("long.csv", "wide.npz"):
-        with pytest.raises(DataError, match=r"takes.*at most 50 MiB.*set PILLAR_MEMORY=16G before"):
-            read(tmp_path / name)
+        refuses(r"takes.*at most 50 MiB.*set PILLAR_MEMORY=16G before", read, tmp_path / name)
     assert len(np.ones(2**25)) == 2**25, "what computes has no limit"
     (tmp_path / "short.csv").write_bytes(b"a,label\n" + b"1,x\n0,y\n" * 20)
     assert len(read(tmp_path / "short.csv").x_train) == 32
@@ -175,8 +175,7 @@ def test_a_machine_that_starts_no_process_says_so(monkeypatch):
     reader._end()
     monkeypatch.setattr(reader, "_start", refused)
     reader.prepare()
-    with pytest.raises(DataError, match="no process"):
-        Reading(NUMBERS, "numbers.csv")
+    refuses("no process", Reading, NUMBERS, "numbers.csv")
 
 
 def test_a_prepared_process_that_has_ended_is_replaced_and_ends_with_who_prepared_it():

@@ -14,7 +14,7 @@ from pages.frame import odds
 from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError, SettingError, UnknownNameError
 from unit.image_files import images_of, picture, pictures, written, zipped
-from users import is_noted
+from users import is_noted, refuses
 
 REAL_SETS = [name for name, card in DATASETS.items() if card.needs_files]
 PAPERS = {
@@ -87,17 +87,18 @@ def test_no_network_says_what_to_do_and_leaves_nothing(name, tmp_path, monkeypat
     monkeypatch.setattr("socket.socket.connect", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
     monkeypatch.setattr("time.sleep", lambda _: None)
-    with pytest.raises(DataError, match=r"could not be fetched.*Without a network.*root"):
-        load_dataset(name, download=True)
+    refuses(r"could not be fetched.*Without a network.*root", load_dataset, name, download=True)
     assert not DATASETS[name].is_here()
 
 
 def test_sets_that_cannot_be_fetched_say_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
-    with pytest.raises(
-        DataError, match=r"CUB-200.*is not on this machine.*By hand: unpack CUB_200_2011"
-    ):
-        load_dataset("cub_200", download=True)
+    refuses(
+        r"CUB-200.*is not on this machine.*By hand: unpack CUB_200_2011",
+        load_dataset,
+        "cub_200",
+        download=True,
+    )
 
 
 def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path):
@@ -212,11 +213,12 @@ def test_cub_200_of_2010(tmp_path):
     _cub_2011(tmp_path)
     for path in (tmp_path / "images" / "002.Crested_Auklet").iterdir():
         path.unlink()
-    with pytest.raises(
-        DataError,
-        match=r"4 of 8 images that the source's lists name are missing.*unpack every part",
-    ):
-        load_dataset("cub_200", root=tmp_path)
+    refuses(
+        r"4 of 8 images that the source's lists name are missing.*unpack every part",
+        load_dataset,
+        "cub_200",
+        root=tmp_path,
+    )
 
 
 def test_stanford_dogs_lists_in_matlab_files(tmp_path):
@@ -229,11 +231,9 @@ def test_stanford_dogs_lists_in_matlab_files(tmp_path):
     assert dataset.classes == ("Chihuahua", "Japanese spaniel")
     assert (len(dataset.x_train), len(dataset.x_test)) == (6, 4)
     (tmp_path / "test_list.mat").write_bytes(b"cut short")
-    with pytest.raises(DataError, match=r"test_list.mat cannot be read"):
-        load_dataset("stanford_dogs", root=tmp_path)
+    refuses(r"test_list.mat cannot be read", load_dataset, "stanford_dogs", root=tmp_path)
     (tmp_path / "test_list.mat").unlink()
-    with pytest.raises(DataError, match=r"test_list.mat is missing"):
-        load_dataset("stanford_dogs", root=tmp_path)
+    refuses(r"test_list.mat is missing", load_dataset, "stanford_dogs", root=tmp_path)
     (tmp_path / "train_list.mat").unlink()
     assert "Chihuahua" in load_dataset("stanford_dogs", root=tmp_path).classes[0]
 
@@ -285,8 +285,7 @@ def test_mnist_m_label_lists(tmp_path):
     np.testing.assert_array_equal(dataset.y_train, [0, 1] * 3)
     np.testing.assert_array_equal(dataset.x_test[:, 0, 0, 0], range(4))
     (tmp_path / "mnist_m/mnist_m_test_labels.txt").write_text("00000000.png five")
-    with pytest.raises(DataError, match=r"such as 00000000.png 5"):
-        load_dataset("mnist_m", root=tmp_path)
+    refuses(r"such as 00000000.png 5", load_dataset, "mnist_m", root=tmp_path)
 
 
 def test_cifar10_1_is_all_train(tmp_path):
@@ -296,13 +295,11 @@ def test_cifar10_1_is_all_train(tmp_path):
     dataset = load_dataset("cifar10_1", root=tmp_path)
     np.testing.assert_array_equal(dataset.x_train, x)
     assert dataset.x_test is None
-    with pytest.raises(DataError, match=r"lacks cifar10.1_v4_data.npy"):
-        load_dataset("cifar10_1", root=tmp_path, release="v4")
+    refuses(r"lacks cifar10.1_v4_data.npy", load_dataset, "cifar10_1", root=tmp_path, release="v4")
     np.save(
         tmp_path / "cifar10.1_v6_labels.npy", np.array([{}] * 20, dtype=object), allow_pickle=True
     )
-    with pytest.raises(DataError, match="cannot be read"):
-        load_dataset("cifar10_1", root=tmp_path)
+    refuses("cannot be read", load_dataset, "cifar10_1", root=tmp_path)
 
 
 def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path):
@@ -373,8 +370,12 @@ def test_chest_xray14_findings_become_one_label(tmp_path, table):
         load_dataset("chest_xray14", root=tmp_path).notes, "1 images are in neither list"
     )
     (tmp_path / table).write_text((tmp_path / table).read_text().replace("Hernia", "Broken leg"))
-    with pytest.raises(DataError, match="findings that ChestX-ray14 does not have: Broken leg"):
-        load_dataset("chest_xray14", root=tmp_path)
+    refuses(
+        "findings that ChestX-ray14 does not have: Broken leg",
+        load_dataset,
+        "chest_xray14",
+        root=tmp_path,
+    )
 
 
 def test_chexpert_frontal_views(tmp_path):

@@ -14,7 +14,7 @@ from pillar_core.data.arrays import features
 from pillar_core.data.encoding import NUMBERS, WORDS, Column, Recipe
 from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, SettingError
-from users import is_noted, run_command
+from users import is_noted, refuses, run_command
 
 RECIPE = Recipe(
     "sick",
@@ -49,10 +49,8 @@ def test_a_recipe_is_the_same_after_a_file_and_another_file_is_refused(tmp_path)
         (tmp_path / "r.json", "no recipe"),
         (tmp_path / "none.json", "could not be read"),
     ):
-        with pytest.raises(DataError, match=said):
-            recipes.recipe_of(path)
-    with pytest.raises(DataError, match="no 'label'"):
-        recipes.recipe_of({"format": recipes.FORMAT, "columns": []})
+        refuses(said, recipes.recipe_of, path)
+    refuses("no 'label'", recipes.recipe_of, {"format": recipes.FORMAT, "columns": []})
 
 
 @pytest.mark.parametrize(
@@ -210,8 +208,7 @@ def test_without_recipe_or_public_rows_the_columns_are_named(tables):
     assert pc.load_features(numbers, label="sick", person="patient").names == ("age",)
     with pytest.raises(SettingError, match="keys name arrays"):
         pc.load_features(private, keys=("a", "b"))
-    with pytest.raises(DataError, match="no column 'ward'"):
-        pc.load_features(private, label="ward")
+    refuses("no column 'ward'", pc.load_features, private, label="ward")
     with pytest.raises(SettingError, match="go with tables"):
         pc.load_features(pc.features(np.eye(4), [0, 1, 0, 1]), label="sick")
     frame = pd.read_csv(public)
@@ -264,13 +261,19 @@ def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables):
     assert (rows[:, 0] == np.float32(50 / 120)).sum() == 1
     assert (rows[:, 1:].sum(axis=1) == 0).sum() == 2
     assert is_noted(features.notes, "1 of 'sex'")
-    with pytest.raises(DataError, match="the recipe's classes are no, maybe"):
-        pc.load_features(private, recipe=form | {"classes": ["no", "maybe"]})
+    refuses(
+        "the recipe's classes are no, maybe",
+        pc.load_features,
+        private,
+        recipe=form | {"classes": ["no", "maybe"]},
+    )
     weight = {"name": "weight", "kind": "numbers"}
-    with pytest.raises(DataError, match=r"'weight' has .* empty cells"):
-        pc.load_features(
-            private, recipe=form | {"left_out": ["note"], "columns": [*form["columns"], weight]}
-        )
+    refuses(
+        r"'weight' has .* empty cells",
+        pc.load_features,
+        private,
+        recipe=form | {"left_out": ["note"], "columns": [*form["columns"], weight]},
+    )
 
 
 def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
@@ -319,10 +322,12 @@ def test_rows_are_made_up_from_what_a_recipe_declares_and_from_nothing_else(
         pc.load_features(pd.read_csv(private)[["age", "sick"]], label="sick"),
         pc.load_dataset("digits"),
     ):
-        with pytest.raises(
-            DataError, match=r"made up: (of the columns age|these rows have no recipe)"
-        ):
-            pc.split(unfit, public="made_up")
+        refuses(
+            r"made up: (of the columns age|these rows have no recipe)",
+            pc.split,
+            unfit,
+            public="made_up",
+        )
 
 
 def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path):

@@ -13,7 +13,7 @@ from PIL import Image
 
 import pillar_core as pc
 from pages.frame import odds
-from pillar_core.data import encoding, files, persons, read_images, uploads
+from pillar_core.data import checked_features, encoding, persons, read_images, uploads
 from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
 from pillar_core.runs.assumptions import FORM_PUBLIC, PERSON_APART, PERSON_STATED
 from pillar_core.runs.models import model_bytes
@@ -59,8 +59,8 @@ def _brought(most, *, names):
     columns = encoding.columns_of(frame.drop(columns="patient"), "label", public=known)
     recipe = encoding.learn_recipe(known, columns, label="label", left_out=[])
     recipe = dataclasses.replace(recipe, person="patient", rows_per_person=most)
-    private = files.checked_features(encoding.private_parts(frame, recipe), name="visits")
-    public = files.checked_features(encoding.public_parts(known, recipe), name="open")
+    private = checked_features(encoding.private_parts(frame, recipe), name="visits")
+    public = checked_features(encoding.public_parts(known, recipe), name="open")
     return private, (
         dataclasses.replace(public, apart_from=(private.fingerprint,)) if is_whole else public
     )

@@ -10,7 +10,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
-from pillar_core.data.files import npz_of
+from pillar_core.data.npz import npz_of
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 from users import texts_in
