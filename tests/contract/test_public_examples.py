@@ -11,6 +11,7 @@ import pytest
 import pillar_core as pc
 
 
+@pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("name", pc.__all__)
 def test_the_example_of_a_public_name_says_what_it_says(name):
     item = getattr(pc, name)

@@ -45,7 +45,7 @@ def hub(tmp_path, monkeypatch):
     which starts no jobs process."""
     monkeypatch.delenv("PILLAR_DATA", raising=False)
     served_files.without_proxies(monkeypatch)
-    monkeypatch.setattr(api, "ensure", lambda _: None)
+    monkeypatch.setattr(api, "_attend", lambda *_: None)
     rows = served_files.parquet(*images_of(60, (16, 16, 3), 3))
     timm = pytest.importorskip("timm")  # at the top it would take two seconds in every worker
     weights = save(timm.create_model("test_efficientnet", num_classes=0).state_dict())

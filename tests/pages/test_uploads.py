@@ -173,7 +173,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_no_more(sta
 
 
 def test_a_forgotten_sets_title_is_on_no_page(start, monkeypatch):
-    monkeypatch.setattr(api, "ensure", lambda _: None)
+    monkeypatch.setattr(api, "_attend", lambda *_: None)
     app = start("rows")
     name = bring_on_data(app, NUMBERS.encode(), "cells.csv")
     app.switch_page("pages/curves.py").run()

@@ -13,7 +13,7 @@ import pillar_core as pc
 from pillar_core import store
 from pillar_core.commands import listing, parser
 from pillar_core.commands.options import load_split
-from pillar_core.data.files import npz_of
+from pillar_core.data.npz import npz_of
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
 from unit.image_files import picture, written

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 import pillar_core as pc
 from pillar_core.backbones import extraction, revision
 from pillar_core.data import uploads
-from pillar_core.data.files import npz_of
+from pillar_core.data.npz import npz_of
 from pillar_core.errors import DataError, StoreError
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting, sweep
