@@ -45,7 +45,7 @@ LANDMARKS = {
     "": (
         ("shell", SHELL),
         ("heading", '[data-testid="stMain"] h1'),
-        ("hero", ".st-key-chart-hero .main-svg"),
+        ("hero", ".st-key-hero-pulled .dot"),
     ),
     "curves": (
         ("shell", SHELL),

@@ -5,7 +5,7 @@ import base64
 import functools
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pages.frame import door, local, memory
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array, Json
+from pillar_core.plots.picture import PICTURE
 from pillar_core.plots.theme import Figure, narrow_copy, script
 
 _COPY = '<button type="button"><span aria-live="polite">Copy link</span></button>'
@@ -26,6 +27,11 @@ _BUTTONS = "".join(
 _DRAW = (
     '<canvas tabindex="0" role="application"></canvas><section'
     f' aria-label="Drawing">{_BUTTONS}</section>'
+)
+_PULLED = (
+    '<div class="whole"><div><p class="said" aria-live="polite"></p><p class="hint"></p><section'
+    ' class="curves"></section></div><div><section class="tests"></section><p class="promise"'
+    ' aria-live="polite"></p><svg class="dots" viewBox="0 0 400 100"></svg></div></div>'
 )
 _SIZE = 32
 """Of a row's picture, in pixels."""
@@ -64,6 +70,13 @@ def canvas(image: Array, *, key: str, alt: str) -> str:
     component = _component("drawing", html=_DRAW, css=_text("buttons.css"))
     picture = str(component(key=key, data=data, on_picture_change=lambda: None).picture or original)
     return picture if picture != original else ""
+
+
+def pulled_curves(data: Mapping[str, object], keep: Callable[[object], None], *, key: str) -> None:
+    """Draws curves whose dot and budgets a hand pulls. data: what `pulling.js` reads; `keep` gets
+    the place {epsilon, k} at which the hand let go."""
+    component = _component("pulling", before=PICTURE, html=_PULLED, css=_text("pulling.css"))
+    component(key=key, data=data, on_place_change=lambda: keep(st.session_state[key].place))
 
 
 def hover_pictures(chart: str, images: Array) -> None:
@@ -143,8 +156,8 @@ def _json(base_: str, is_narrow: bool, _figure: Figure) -> str:
     return str((narrow_copy(_figure) if is_narrow else _figure).to_json(validate=False))
 
 
-def _component(name: str, **parts: Any) -> Any:
-    return st.components.v2.component(f"pillar_{name}", js=_text(f"{name}.js"), **parts)
+def _component(name: str, *, before: str = "", **parts: Any) -> Any:
+    return st.components.v2.component(f"pillar_{name}", js=before + _text(f"{name}.js"), **parts)
 
 
 @functools.cache

@@ -1,9 +1,10 @@
 """A figure as every page shows it: the drawing and its provenance, then badges, table, alt text and
 exports one click away."""
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -125,6 +126,19 @@ def draw_figure(
     show_figure(make(table, *more, mode=theme.mode(), **style), table, info, takes=takes)
 
 
+@contextlib.contextmanager
+def show_pulled(
+    still: Callable[[], Figure], table: pd.DataFrame, info: FigureInfo
+) -> Iterator[None]:
+    """A place for curves that the browser pulls, over what `show_figure` has below a figure.
+
+    still: makes the same as a picture, which stands above its exports once they are opened.
+    """
+    with st.container(key=f"figure-{info.name}", border=True):
+        yield
+        _show_exports(still, None, table, info, ())
+
+
 def show_answer(question: str, settings: Settings) -> None:
     """What was measured of a question, once it is opened: a sentence that names the document, and
     the figure of its table."""
@@ -158,7 +172,7 @@ def _take(values: Mapping[str, Any]) -> None:
 
 
 def _show_exports(
-    figure: Figure,
+    figure: Figure | Callable[[], Figure],
     runs: Mapping[str, object] | None,
     table: Table,
     info: FigureInfo,
@@ -175,6 +189,10 @@ def _show_exports(
     )
     if not below.open:
         return
+    if callable(figure):
+        figure = figure()
+        with below:
+            st.plotly_chart(figure, theme=None, key=info.chart, config={"staticPlot": True})
     figure = figure if runs is None else with_runs(figure, runs)
     frame = table if isinstance(table, pd.DataFrame) else table()
     with below:

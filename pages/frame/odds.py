@@ -4,10 +4,9 @@ and sampling."""
 import math
 
 import pandas as pd
-import streamlit as st
 
 import pillar_core as pc
-from pages.frame import theme, words
+from pages.frame import words
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.accounting.risk import turned_guesses
@@ -47,21 +46,11 @@ def sentence(settings: Settings) -> str:
     )
 
 
-def thumbnail(epsilon: float, delta: float) -> None:
-    """Draws the odds of a Gaussian run that this budget buys, small."""
-    share = turned_guesses(epsilon, delta)[1]
-    figure = plots.odds_dots(pd.DataFrame({"advantage": [2 * share]}), mode=theme.mode())
-    st.markdown(f"**{figure.layout.title.text}**")
-    figure.update_traces(marker_size=5).update_layout(
-        title=None, height=130, margin={"l": 0, "r": 0, "t": 0, "b": 0}, showlegend=False
-    )
-    st.plotly_chart(
-        figure,
-        theme=None,
-        key="odds-thumbnail",
-        alt=figure.layout.meta["alt"],
-        config={"staticPlot": True},
-    )
+def promise(epsilon: float, delta: float) -> dict[str, str | int]:
+    """Of 400 guesses, how many a Gaussian run that this budget buys turns right at most, and the
+    sentence that says it."""
+    learned = plots.turned(turned_guesses(epsilon, delta)[1])
+    return {"learned": learned, "words": plots.promise(learned)}
 
 
 def unit(data: str) -> str:

@@ -35,11 +35,10 @@ def _first_results() -> None:
     """Does what Start's first run would, a tenth of a second each, while the first browser reads
     the app's scripts."""
     from pages.frame import core
-    from pillar_core import plots
 
     inspect.stack()  # it looks where each module lies: Streamlit asks it at the first element
-    if (table := core.hero_table()) is not None:
-        plots.learning_hero(table)
+    core.hero_table()
+    core.start_tests()
 
 
 @functools.cache

@@ -13,6 +13,19 @@ from pillar_core.plots.theme import Mode
 ROWS, COLUMNS = 10, 40
 
 
+def turned(share: float) -> int:
+    """Of 400 even bets, how many the share of them is at most: never understated."""
+    return math.ceil(ROWS * COLUMNS * share - 1e-9)
+
+
+def promise(learned: int, protected: str = "one row") -> str:
+    """What so many bets that turn from wrong to right mean."""
+    return (
+        f"Of {ROWS * COLUMNS} guesses whether {protected} took part, at most {learned} become right"
+        " by seeing the model"
+    )
+
+
 def odds_dots(
     table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row"
 ) -> go.Figure:
@@ -26,7 +39,7 @@ def odds_dots(
     if not 0 <= advantage <= 1:
         raise DataError(f"advantage must be in [0, 1]; got {advantage!r}.")
     total = ROWS * COLUMNS
-    learned = math.ceil(total * advantage / 2 - 1e-9)  # never understated
+    learned = turned(advantage / 2)
     figure = Drawing(mode=mode)
     start = 0
     groups = (
@@ -57,10 +70,7 @@ def odds_dots(
             f" {one_in(share)}"
         )
     return figure.finish(
-        title=(
-            f"Of {total} guesses whether {protected} took part, at most {learned} become "
-            "right by seeing the model"
-        ),
+        title=promise(learned, protected),
         caption=(
             "The strongest attacker the guarantee allows, prior 50:50. "
             f"{one_in(advantage / 2)}{more}"

@@ -1,14 +1,21 @@
 """What ships in the starter layer, so that the first paint is a real result: features of images,
 and records on them."""
 
+import base64
 import dataclasses
+import io
+import json
 import shutil
+from collections.abc import Sequence
+
+import numpy as np
 
 from pillar_core import store
 from pillar_core.backbones.extraction import to_ship
 from pillar_core.data import embedded, load_dataset
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import StoreError
+from pillar_core.runs.run import run
 from pillar_core.runs.splitting import BACKBONE
 from pillar_core.runs.sweep import (
     cached_records,
@@ -16,9 +23,10 @@ from pillar_core.runs.sweep import (
     run_group,
     run_key,
     specs_of,
+    split_of,
     table,
 )
-from pillar_core.types import Progress, RunSpec, Values
+from pillar_core.types import Form, Progress, RunSpec, Values
 
 SHARED: Values = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
 HERO_EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -29,8 +37,19 @@ GRIDS: tuple[Values, ...] = (
     {**SHARED, "method": "non_private", "k": [*HERO_K, None]},
     {**SHARED, "method": "only_public"},
 )
-"""What Start and the first view of Curves show: accuracy against k, no projection, no privacy, no
-private rows."""
+"""What the first view of Curves shows: accuracy against k, no projection, no privacy, no private
+rows."""
+START: Values = {"dataset": "mnist", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
+START_METHOD = "pillar_kalman"
+START_GRIDS: tuple[Values, ...] = (
+    {**START, "method": START_METHOD, "k": list(HERO_K), "epsilon": list(HERO_EPSILONS)},
+    {**START, "method": "dp_sgd", "epsilon": list(HERO_EPSILONS)},
+    {**START, "method": ["non_private", "only_public"]},
+)
+"""What Start shows: a set on which projecting gains at every budget. Its public rows are used
+without their labels."""
+_TESTS, _AGAIN = "start-tests", 2
+"""The entry with the test images of Start; how many there are beside the first of each class."""
 COMPARED = (
     "pillar",
     "pillar_one_shot",
@@ -82,7 +101,7 @@ def grids() -> list[Values]:
             ks_of_grid = {"k": [*ks, *([None] if None in grid["k"] else [])]} if "k" in grid else {}
             opening.append({**grid, **shared, **ks_of_grid})
     x_rays = {**PUBLISHED, "dataset": "pneumonia_mnist", "seed": [0, 1, 2]}
-    return [*GRIDS, COMPARISON, BY_CLASS, PUBLISHED, x_rays, FEW_LABELS, *opening]
+    return [*GRIDS, *START_GRIDS, COMPARISON, BY_CLASS, PUBLISHED, x_rays, FEW_LABELS, *opening]
 
 
 DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
@@ -90,18 +109,56 @@ DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
 train and test together."""
 
 
-def hero_table() -> "pd.DataFrame":
-    """The starter records as one tidy table: one row per run, columns as `sweep`.
+def hero_table(grids: Sequence[Values] = START_GRIDS) -> "pd.DataFrame":
+    """The starter records of grids as one tidy table: one row per run, columns as `sweep`.
 
     Raises StoreError: a record is missing for the current code.
     """
-    stored = cached_records([spec for grid in GRIDS for spec in specs_of(grid)])
+    stored = cached_records([spec for grid in grids for spec in specs_of(grid)])
     records = [record for record in stored if record is not None]
     if len(records) < len(stored):
         raise StoreError(
             "starter records are missing for this version; run `python -m pillar_core starter`."
         )
     return table(records)
+
+
+def start_tests() -> Form:
+    """Twelve test images of START, and what one run at each ε and k takes them for: `tile`, all
+    side by side as the address of a PNG, truths and classes, guesses by ε and k as text. Empty
+    where none ship."""
+    stored = layer().get_bytes(_TESTS)
+    return {} if stored is None else json.loads(stored)
+
+
+def rebuild_tests() -> None:
+    """Trains one run of START at each ε and k, and replaces the entry behind `start_tests`."""
+    from PIL import Image
+
+    spec = specs_of(START | {"method": START_METHOD, "seed": 0})[0]
+    parts, images = split_of(spec.data, spec.split), load_dataset(START["dataset"])
+    truths = parts.features.y_test
+    first = [int(np.flatnonzero(truths == label)[0]) for label in range(10)]
+    chosen = [*first, *(row for row in range(len(truths)) if row not in first)][: 10 + _AGAIN]
+    guesses = {
+        f"{epsilon:g}": {
+            str(k): run(START_METHOD, parts, epsilon=epsilon, k=k, seed=0)
+            .classifier.predict(parts.features.x_test[chosen])
+            .tolist()
+            for k in HERO_K
+        }
+        for epsilon in HERO_EPSILONS
+    }
+    file = io.BytesIO()
+    Image.fromarray(np.hstack(images.x_test[chosen])).save(file, "PNG")
+    entry = {
+        "tile": f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}",
+        "truths": truths[chosen].tolist(),
+        "classes": list(images.classes),
+        "guesses": guesses,
+    }
+    layer().delete("blob", _TESTS)
+    layer().put_bytes(_TESTS, json.dumps(entry).encode())
 
 
 def missing() -> list[RunSpec]:
@@ -123,6 +180,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
             progress(count, total, group[0].method)
     shipped = layer()
     shutil.rmtree(shipped.root / "record", ignore_errors=True)
+    rebuild_tests()
     return sum(shipped.put_json("record", key, record) for key, record in records.items())
 
 
@@ -142,7 +200,9 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
     features = [
         to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images
     ]
-    shutil.rmtree(shipped.root / "blob", ignore_errors=True)
+    for key in shipped.keys("blob"):
+        if key != _TESTS:
+            shipped.delete("blob", key)
     return sum(shipped.put_bytes(key, payload) for key, payload in features)
 
 

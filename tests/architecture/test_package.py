@@ -229,5 +229,5 @@ def test_the_command_serves_the_app(installed, tmp_path):
                 assert b"met an error that nobody foresaw" not in content
                 message = ForwardMsg.FromString(content)
                 kinds.append(message.delta.new_element.WhichOneof("type"))
-    assert "plotly_chart" in kinds
+    assert "bidi_component" in kinds
     assert "exception" not in kinds

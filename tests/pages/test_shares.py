@@ -54,6 +54,7 @@ FREE = {
         "run",
         "spectrum",
         "split",
+        "start_tests",
     ],
     "browser": ["_json"],
     "comparison": ["_against_epsilon", "_comparison"],

@@ -23,6 +23,7 @@ from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words
 from pillar_core.plots import k_curves
 from pillar_core.plots.odds import guessed_right
+from pillar_core.plots.picture import PICTURE
 from pillar_core.plots.theme import Mode, epsilon_colour, method_style
 from pillar_core.runs import records
 from pillar_core.runs.versions import VERSION
@@ -63,7 +64,8 @@ def page(
         "<", "\\u003c"
     )
     script, style = (
-        (_FOLDER / f"explorer.{ending}").read_text(encoding="utf-8") for ending in ("js", "css")
+        PICTURE + (_FOLDER / "explorer.js").read_text(encoding="utf-8"),
+        (_FOLDER / "explorer.css").read_text(encoding="utf-8"),
     )
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"

@@ -1,4 +1,3 @@
-"use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const find = (name) => document.getElementById(name);
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -28,74 +27,34 @@ function present() {
   return all.find((point) => point[ASKED] && point[K] === steps[Number(find("k").value)]);
 }
 
-function element(name, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-/** Labels as [y, text, colour], moved apart until none covers another, within the picture. */
-function spread(labels, gap, top, bottom) {
-  const sorted = [...labels].sort((a, b) => a[0] - b[0]);
-  for (let i = 0; i < sorted.length; i++) sorted[i][0] = Math.max(sorted[i][0], i ? sorted[i - 1][0] + gap : top);
-  let limit = bottom;
-  for (let i = sorted.length - 1; i >= 0; i--) limit = (sorted[i][0] = Math.min(sorted[i][0], limit)) - gap;
-  return sorted;
-}
-
 function drawCurves() {
-  const narrow = find("curves").clientWidth < 560, width = narrow ? 420 : 900, height = narrow ? 400 : 430;
-  const learner = chosen(), [epsilon] = budget(), steps = ks(), here = present();
-  const box = { left: 46, right: width - (narrow ? 128 : 190), top: 14, bottom: height - 44 };
-  const levels = [];
+  const learner = chosen(), [epsilon] = budget(), here = present(), levels = [];
+  const parts = ([, , k, , mean, low, high]) => ({ k, mean, low, high });
   for (const other of data.learners) {
     if (!(other.name in LINES) || other === learner) continue;
     const point = points(other).find((one) => !one[ASKED] && (other.name === "dp_sgd" ? one[EPSILON] === epsilon : true));
-    if (point) levels.push([point, LINES[other.name], colour(other.colours)]);
+    if (point) levels.push({ mean: point[MEAN], words: LINES[other.name], colour: colour(other.colours) });
   }
-  const drawn = [...points(learner), ...levels.map(([point]) => point)];
-  const low = Math.max(0, Math.floor((Math.min(...drawn.map((point) => point[LOW] ?? point[MEAN])) - 2) / 5) * 5);
-  const high = Math.min(100, Math.ceil((Math.max(...drawn.map((point) => point[HIGH] ?? point[MEAN])) + 1) / 5) * 5);
-  const last = steps.length ? steps[steps.length - 1] : 10, first = steps.length ? steps[0] : 1;
-  const x = (k) => box.left + 12 + ((Math.log(k) - Math.log(first)) / Math.max(Math.log(last / first), 1e-9)) * (box.right - box.left - 24);
-  const y = (value) => box.bottom - ((value - low) / (high - low || 1)) * (box.bottom - box.top);
-  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
-  const text = (at, up, words, more) => svg.append(element("text", { x: at, y: up, "font-size": 13, fill: "var(--muted)", ...more }, words));
-  for (let value = low; value <= high; value += high - low > 40 ? 10 : 5) {
-    svg.append(element("line", { x1: box.left, x2: box.right, y1: y(value), y2: y(value), stroke: "var(--grid)" }));
-    text(box.left - 6, y(value) + 4, value, { "text-anchor": "end" });
-  }
-  for (const k of steps) text(x(k), box.bottom + 18, k, { "text-anchor": "middle" });
-  text((box.left + box.right) / 2, height - 6, steps.length ? "k, directions kept (log scale)" : "this learner has no k", { "text-anchor": "middle" });
-  const labels = [];
-  for (const [point, words, shade] of levels) {
-    svg.append(element("line", { x1: box.left, x2: box.right, y1: y(point[MEAN]), y2: y(point[MEAN]), stroke: shade, "stroke-width": 1.6, "stroke-dasharray": "6 4" }));
-    labels.push([y(point[MEAN]), `${words} ${point[MEAN].toFixed(1)}`, shade, 400]);
-  }
-  for (const [value, , , light, night] of data.budgets) {
-    const line = curve(learner, value), shade = colour([light, night]), bold = value === epsilon;
-    // a k without a record breaks the line
-    for (let i = 0; i < steps.length - 1; i++) {
-      const a = line.find((point) => point[K] === steps[i]), b = line.find((point) => point[K] === steps[i + 1]);
-      if (!a || !b) continue;
-      if (bold && a[LOW] !== null && b[LOW] !== null)
-        svg.append(element("polygon", { points: [[a, HIGH], [b, HIGH], [b, LOW], [a, LOW]].map(([p, end]) => `${x(p[K])},${y(p[end])}`).join(" "), fill: shade, opacity: 0.18 }));
-      svg.append(element("line", { x1: x(a[K]), y1: y(a[MEAN]), x2: x(b[K]), y2: y(b[MEAN]), stroke: shade, "stroke-width": bold ? 3 : 1.4, opacity: bold ? 1 : 0.55 }));
-    }
-    for (const point of line) svg.append(element("circle", { cx: x(point[K]), cy: y(point[MEAN]), r: bold ? 4.5 : 2.5, fill: shade, opacity: bold ? 1 : 0.55 }));
-    if (line.length) labels.push([y(line[line.length - 1][MEAN]), `ε = ${value}`, shade, bold ? 700 : 400]);
-  }
-  for (const [up, words, shade, weight] of spread(labels, 16, box.top, box.bottom))
-    text(box.right + 8, up + 4, words, { fill: shade, "font-weight": weight });
-  if (here) {
-    const at = here[K] && steps.length ? x(Math.min(Math.max(here[K], first), last)) : (box.left + box.right) / 2;
-    if (here[LOW] !== null) svg.append(element("line", { x1: at, x2: at, y1: y(here[LOW]), y2: y(here[HIGH]), stroke: "var(--accent)", "stroke-width": 2 }));
-    svg.append(element("text", { x: at, y: y(here[MEAN]) + 9, "text-anchor": "middle", "font-size": 27, fill: "var(--accent)", stroke: "var(--surface)", "stroke-width": 1 }, "★"));
-  }
-  svg.setAttribute("aria-label", find("answer").innerText);
-  find("curves").replaceChildren(svg);
-  find("curves-words").textContent = `${learner.title}: ${learner.idea} The star is your choice, the band its 95 % interval over seeds. A gap in a line means: not measured.`;
+  const shown = {
+    steps: ks(),
+    curves: data.budgets.map(([value, , , ...colours]) => ({
+      epsilon: value,
+      colour: colour(colours),
+      points: Object.fromEntries(curve(learner, value).map((point) => [point[K], parts(point)])),
+    })),
+    levels,
+    epsilon,
+    here: here && parts(here),
+    label: find("answer").innerText,
+  };
+  drawPicture(find("curves"), shown, move);
+  find("curves-words").textContent = `${learner.title}: ${learner.idea} Pull the dot for k, pull a curve for ε. The band is the 95 % interval over seeds. A gap in a line means: not measured.`;
+}
+
+function move({ k, epsilon }) {
+  if (epsilon !== undefined) find("epsilon").value = data.budgets.findIndex(([value]) => value === epsilon);
+  else [find("k").value, find("rule").checked] = [ks().indexOf(k), false];
+  draw();
 }
 
 function drawLearners() {

@@ -1,0 +1,63 @@
+// Start's picture: `drawPicture`, and beside it what each place means for twelve test images and for 400 guesses. The server hears of a new
+// place once it stays.
+
+const SETTLES = 400, [ROWS, COLUMNS] = [10, 40];
+
+export default function ({ data, parentElement, setStateValue }) {
+  const find = (name) => parentElement.querySelector(`.${name}`);
+  const node = find("curves");
+  if (!node.chosen || node.chosen.sent !== JSON.stringify(data.place)) node.chosen = { ...data.place, sent: JSON.stringify(data.place) };
+  const { chosen } = node;
+  const present = () => data.curves.find(({ epsilon }) => epsilon === chosen.epsilon);
+
+  function show() {
+    const here = { k: chosen.k, ...present().points[chosen.k] }, { guesses, truths, classes, tile } = data.tests ?? {};
+    const levels = data.levels.map(({ words, colour, means }) => ({ words, colour, mean: means[data.curves.indexOf(present())] }));
+    const floor = levels[0].mean, gain = here.mean - floor;
+    const [said, ...more] = [
+      `At ε = ${chosen.epsilon} with k = ${chosen.k}: ${here.mean.toFixed(0)} % of test digits are read right,`,
+      ` ${Math.abs(gain).toFixed(Math.abs(gain) < 1 ? 1 : 0)} points ${gain < 0 ? "below" : "above"} training without projection.`,
+      ` 95 % interval ${here.low.toFixed(0)} to ${here.high.toFixed(0)}.`,
+    ];
+    find("said").replaceChildren(Object.assign(document.createElement("b"), { textContent: said }), ...more);
+    find("hint").textContent = data.hint;
+    drawPicture(node, { steps: data.steps, curves: data.curves, levels, epsilon: chosen.epsilon, here, label: data.label }, move);
+    find("tests").replaceChildren(...(guesses?.[chosen.epsilon]?.[chosen.k] ?? []).map((guess, turn) => {
+      const isRight = guess === truths[turn], image = document.createElement("figure");
+      const picture = Object.assign(document.createElement("div"), { className: "tile" });
+      picture.style.cssText = `background-image: url(${tile}); background-position: ${(100 * turn) / (truths.length - 1)}% 0; background-size: ${100 * truths.length}%`;
+      image.className = isRight ? "right" : "wrong";
+      image.append(picture, Object.assign(document.createElement("figcaption"), { textContent: `${isRight ? "✓" : "✗"} ${classes[guess]}` }));
+      image.title = `A ${classes[truths[turn]]}, read as ${classes[guess]}`;
+      return image;
+    }));
+    const { words, learned } = present().odds;
+    find("promise").textContent = words;
+    const dots = Array.from({ length: ROWS * COLUMNS }, (_, place) => element("circle", {
+      cx: 5 + 10 * Math.floor(place / ROWS),
+      cy: 5 + 10 * (place % ROWS),
+      r: 3.2,
+      class: place < (ROWS * COLUMNS) / 2 ? "luck" : place < (ROWS * COLUMNS) / 2 + learned ? "learned" : "wrong",
+    }));
+    find("dots").replaceChildren(...dots);
+  }
+
+  function move(values) {
+    Object.assign(chosen, values);
+    if (!present().points[chosen.k]) chosen.k = data.steps.find((k) => present().points[k]);
+    show();
+    clearTimeout(node.settling);
+    node.settling = setTimeout(() => {
+      const place = { epsilon: chosen.epsilon, k: chosen.k };
+      chosen.sent = JSON.stringify(place);
+      setStateValue("place", place);
+    }, SETTLES);
+  }
+
+  show();
+  if (!node.watch) {
+    node.watch = new ResizeObserver(() => node.isConnected && node.shown && drawPicture(node, node.shown, node.moved));
+    node.watch.observe(node);
+  }
+  return () => clearTimeout(node.settling);
+}

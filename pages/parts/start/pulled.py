@@ -1,0 +1,98 @@
+"""Start's picture to pull: what the browser draws, and the place that it sends back."""
+
+import functools
+import json
+from typing import Any
+
+import pandas as pd
+
+from pages.frame import badges, browser, core, local, odds, session, theme
+from pages.frame.figures import FigureInfo, show_pulled
+from pages.frame.settings import Settings
+from pillar_core import plots
+from pillar_core.plots import k_curves
+from pillar_core.plots.theme import INK, epsilon_colour, fade
+from pillar_core.runs import starter
+
+DATA = "MNIST digits by EfficientNet-Lite0: 2,250 private, 250 public without labels"
+EPSILON_PLACE, K_PLACE = "home-epsilon", "home-k"
+"""The controls that links carry."""
+_OPENING = (0.1, 10)
+
+
+def show(table: pd.DataFrame, settings: Settings) -> float:
+    """Draws the picture at the place that the link names, and returns its ε."""
+    epsilon = local.linked_value(EPSILON_PLACE, _OPENING[0])
+    k = local.linked_value(K_PLACE, _OPENING[1])
+    epsilon = epsilon if epsilon in starter.HERO_EPSILONS else _OPENING[0]
+    k = k if k in starter.HERO_K else _OPENING[1]
+    grids = "\n---\n".join(map(json.dumps, starter.START_GRIDS))
+    info = FigureInfo(
+        "hero",
+        settings,
+        [*badges.DIAGNOSTIC, badges.REAL],
+        int(table["seed"].nunique()),
+        command=f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml"
+        " --output start.csv",
+    )
+    still = functools.partial(
+        plots.learning_hero,
+        table,
+        mode=theme.mode(),
+        method=starter.START_METHOD,
+        epsilon=epsilon,
+        data=DATA,
+    )
+    with show_pulled(still, table, info):
+        browser.pulled_curves(_drawn(table, epsilon, k), _keep, key="hero-pulled")
+    return epsilon
+
+
+def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
+    """What the browser draws, in percent and in the colours of its mode."""
+    mode, delta = theme.mode(), float(table["delta"].iloc[0])
+    curves = k_curves.by_budget(table, starter.START_METHOD)
+    means = 100 * table.groupby(["method", "epsilon"])["accuracy"].mean()
+    levels = {
+        "without projection": [means[k_curves.FLOOR, budget] for budget in curves],
+        "no privacy": [means[k_curves.CEILING].iloc[0]] * len(curves),
+    }
+    return {
+        "place": {"epsilon": epsilon, "k": k},
+        "steps": list(starter.HERO_K),
+        "curves": [
+            {
+                "epsilon": budget,
+                "colour": epsilon_colour(budget, mode),
+                "odds": odds.promise(budget, delta),
+                "points": {
+                    int(point["k"]): {
+                        end: 100 * float(point[end]) for end in ("mean", "low", "high")
+                    }
+                    for _, point in curve.iterrows()
+                },
+            }
+            for budget, curve in curves.items()
+        ],
+        "levels": [
+            {"words": words, "means": by_budget, "colour": fade(INK[mode].text, 0.65)}
+            for words, by_budget in levels.items()
+        ],
+        "tests": core.start_tests(),
+        "label": "Test accuracy over k, a curve for each ε",
+        "hint": (
+            "Pull the dot along its curve: k. Pull a curve up or down: ε. The arrow keys do the"
+            f" same. Test accuracy in percent, {DATA}."
+        ),
+    }
+
+
+def _keep(place: Any) -> None:
+    """Takes the place at which a hand let go, if it is one of those drawn."""
+    epsilon, k = (
+        (place.get(name) for name in ("epsilon", "k")) if isinstance(place, dict) else ("", "")
+    )
+    if epsilon in starter.HERO_EPSILONS and k in starter.HERO_K:
+        local.link(EPSILON_PLACE, float(epsilon))
+        local.link(K_PLACE, k)
+        session.change(epsilon=float(epsilon))

@@ -1,0 +1,89 @@
+"""Start's picture in a browser: pulled by mouse, finger and keys, with labels that stay legible."""
+
+import re
+
+from e2e.browser import expect, expect_in_link, expect_no_error, opened, settled
+from pillar_core.runs import starter
+
+MEETING = """texts => {
+  const boxes = texts.filter((text) => text.textContent.trim()).map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const overlap = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
+  return boxes.flatMap(([a, box], place) => boxes.slice(place + 1)
+    .filter(([, next]) => Math.min(overlap(box, next, "left", "right"), overlap(box, next, "top", "bottom")) > 1).map(([b]) => `${a} | ${b}`));
+}"""
+"""Pairs of texts whose boxes overlap by more than a pixel both ways."""
+
+
+def dot_of(page):
+    return page.get_by_role("slider", name="k by the left and right arrow")
+
+
+def said_of(page):
+    """(k, ε) as the dot says them."""
+    k, epsilon = re.match(
+        r"k = (\d+), ε = ([\d.]+):", dot_of(page).get_attribute("aria-valuetext")
+    ).groups()
+    return int(k), float(epsilon)
+
+
+def middle(box):
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, address):
+    opened(page, address)
+    dot = dot_of(page)
+    expect(dot).to_be_visible()
+    assert said_of(page) == (10, 0.1)
+    x, y = middle(dot.bounding_box())
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 260, y, steps=5)
+    expect(dot).not_to_have_attribute("aria-valuetext", re.compile("^k = 10,"))
+    page.mouse.up()
+    expect_in_link(page, f"home-k:{said_of(page)[0]}")
+    promise = page.locator(".promise").text_content()
+    label = page.locator("text[data-epsilon='3']")
+    label.click()
+    expect(page.locator(".promise")).not_to_have_text(promise)
+    expect_in_link(page, "home-epsilon:3", "epsilon=3")
+    assert said_of(page)[1] == 3
+    dot.focus()
+    for _ in starter.HERO_K:
+        page.keyboard.press("ArrowRight")
+    assert said_of(page) == (starter.HERO_K[-1], 3)
+    right = page.locator(".tests .right").count()
+    for _ in starter.HERO_K:
+        page.keyboard.press("ArrowLeft")
+    assert said_of(page) == (starter.HERO_K[0], 3)
+    assert page.locator(".tests .right").count() < right
+    page.get_by_role("link", name="What an attacker learns").click()
+    expect(page).to_have_url(re.compile("epsilon=3"))
+    expect_no_error(page)
+
+
+def test_a_finger_chooses_a_budget_and_every_label_stays_legible(page, address):
+    for width in (1440, 768, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        opened(page, address)
+        dot_of(page).focus()
+        for epsilon in starter.HERO_EPSILONS:
+            for turn in range(len(starter.HERO_K)):
+                if turn:
+                    page.keyboard.press("ArrowLeft")
+                assert page.locator(".curves text").evaluate_all(MEETING) == [], said_of(page)
+            for _ in starter.HERO_K:
+                page.keyboard.press("ArrowRight")
+            assert said_of(page) == (starter.HERO_K[-1], epsilon)
+            page.keyboard.press("ArrowUp")
+    touching = page.context.browser.new_context(
+        has_touch=True, viewport={"width": 390, "height": 844}
+    )
+    try:
+        phone = touching.new_page()
+        opened(phone, address)
+        settled(phone)
+        phone.locator("text[data-epsilon='1']").tap()
+        expect(dot_of(phone)).to_have_attribute("aria-valuetext", re.compile("ε = 1:"))
+    finally:
+        touching.close()
