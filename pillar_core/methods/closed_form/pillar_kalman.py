@@ -73,7 +73,7 @@ public rows without a shape. Private rows with less are not centred, either."""
 FEWEST_STEPS, MOMENTUM = 10, 0.9
 LEAST_FIT = 0.8
 """Share of the head's own softmax that a fit on public rows must explain before the head is drawn
-towards it."""
+towards it, where the check cannot tell whether these rows are like the private ones."""
 PRIOR_VARIANCES = 2.0 ** np.arange(-8.0, 13.75, 0.5)
 TINY = 1e-12
 ROUNDING = 2.0**-40
@@ -368,9 +368,19 @@ def expected_curvature(features: Features, head: Array, clip: float, n_private: 
     return np.maximum(curvature, TINY)
 
 
-def distil(head: Array, public: Array, weight: float) -> Array:
+def least_fit(settings: KalmanSettings, facts: PublicFacts, k: int) -> float:
+    """The share of the softmax that the fit must explain: none where the check has told, from few
+    of the directions, that public rows are like the private ones.
+
+    Many classes peak more than a linear fit can show, however like the rows are.
+    """
+    has_told = check_share(settings, facts) > 0 and CHANCE * k <= MOST_ASKED * facts.d
+    return 0.0 if has_told else LEAST_FIT
+
+
+def distil(head: Array, public: Array, weight: float, least: float) -> Array:
     """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of its own class
-    shares on the public rows."""
+    shares on the public rows; the head itself where the fit explains less of them than `least`."""
     logits = public @ head
     logits -= logits.mean(axis=1, keepdims=True)
     shares = softmax(logits)
@@ -378,7 +388,7 @@ def distil(head: Array, public: Array, weight: float) -> Array:
     fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ wanted)
     answers = public @ fitted
     size = float((answers**2).sum())
-    if ((wanted - answers) ** 2).sum() > (1.0 - LEAST_FIT) * (wanted**2).sum():
+    if ((wanted - answers) ** 2).sum() > (1.0 - least) * (wanted**2).sum():
         return head
     return np.asarray(
         (1.0 - weight) * head
@@ -454,7 +464,8 @@ def learn(
         precision = precision + curvature * share
         head[:k] += (share / precision)[:, None] * evidence
         known.append(1.0 - prior / precision)
-    weights = distil(head, features.public, settings.distillation)
+    least = least_fit(settings, view.facts, k)
+    weights = distil(head, features.public, settings.distillation, least)
     note = (
         f"Effective dimension {known[-1].sum():.1f} of {k} directions: weights are shares of"
         " precision that are not the prior's."
@@ -553,6 +564,6 @@ METHODS.register(
         resolve_schedule=functools.partial(rules.resolve_schedule, fewest=FEWEST_STEPS),
         resolve_hyperparameters=resolve_hyperparameters,
         is_exact=True,
-        version=3,
+        version=4,
     )
 )

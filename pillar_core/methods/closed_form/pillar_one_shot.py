@@ -169,14 +169,16 @@ def classifier_of(
     """(weights (k, C), bias (C,)) float32 of the predictive Gaussian classifier.
 
     sums: (C, k) noisy class sums with noise of standard deviation `std`; counts: (C,); z_public:
-    (m, k) public rows. With equal counts the moments are τ² = C/(C−1)·mean_c M² − ν²; else classes
-    count by n_c², their precision.
+    (m, k) public rows, whose variance in a direction counts as their mean one at least, for few
+    rows show too little of it in the last directions. With equal counts the moments are τ² =
+    C/(C−1)·mean_c M² − ν²; else classes count by n_c², their precision.
     """
     share_of_class = counts / counts.sum()
     noise = (std / counts) ** 2
     centre = (sums.sum(axis=0) / counts.sum())[:, None]
     means = (sums / counts[:, None]).T - centre
-    public_variance = np.maximum(z_public.var(axis=0, dtype=np.float64), SMALLEST_VARIANCE)
+    variances = z_public.var(axis=0, dtype=np.float64)
+    public_variance = np.maximum(variances, max(variances.mean(), SMALLEST_VARIANCE))
     between = _between(means, noise, share_of_class)
     keep = between[:, None] / np.maximum(between[:, None] + noise, SMALLEST_VARIANCE)
     spread = between * (1.0 - (share_of_class**2).sum())
@@ -291,7 +293,7 @@ METHODS.register(
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_hyperparameters=resolve_hyperparameters,
-        version=2,
+        version=3,
         is_exact=True,
         assumptions=("with count_weight = 0 every class is taken to have N/C rows",),
         presets={"paper": {"whitening": 0.25, "count_weight": 0.0, "k": 40}},

@@ -31,29 +31,28 @@ from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import (
     HasBatch,
+    HasPreprocessing,
     HasRate,
     require,
 )
 from pillar_core.params import Param
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PrivacyBudget, PublicFacts
+from pillar_core.types import PublicFacts
 
-STEPS_OF_PUBLIC_MEAN = 40
-"""Steps of the learners that move by the public rows' mean gradient: fewer make it overshoot."""
+LEAST_PUBLIC_CLIP = 0.1
+"""In units of the rows' length: few rows' own head fits them so well that a lower percentile says
+nothing of private rows."""
 
 RATE_RULE = "each step the rule of path length over steps and clip norm"
 
-Steps = TypeVar("Steps", bound=HasBatch)
 Rate = TypeVar("Rate", bound=HasRate)
 
 
-class HasPublicClip(Protocol):
-    """A clip norm, or the percentile of the public rows' norms that takes its place."""
+class HasPercentile(Protocol):
+    """The percentile of the public rows' norms that is the clip norm."""
 
     @property
     def clip_percentile(self) -> float: ...
-    @property
-    def l2_clip_norm(self) -> float | None: ...
 
 
 CLIP_PERCENTILE = Param(
@@ -148,6 +147,20 @@ class PublicRows:
         """`engine.mixed.public_gradients` at weights (H, C, k)."""
         return public_gradients(self.z, self.squared, self.y, state)
 
+    def clip_norms(
+        self, norms: torch.Tensor, settings: Sequence[HasPercentile], fixed: Sequence[float | None]
+    ) -> torch.Tensor:
+        """(H,) clip norms, at least SMALLEST_CLIP: those fixed, else each head's percentile of the
+        public norms (H, m), at least LEAST_PUBLIC_CLIP."""
+        least = LEAST_PUBLIC_CLIP * math.sqrt(float(self.squared.mean()))
+        clips = [
+            torch.quantile(row, head.clip_percentile / 100.0).clamp(min=least)
+            if clip is None
+            else row.new_tensor(clip)
+            for row, head, clip in zip(norms, settings, fixed, strict=True)
+        ]
+        return torch.stack(clips).clamp(min=SMALLEST_CLIP)
+
 
 def cost(settings: HasBatch, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases of the clipped sum, each over a batch where batch_size is set."""
@@ -173,19 +186,6 @@ def plan_of(settings: HasBatch, facts: PublicFacts) -> HeadPlan:
         bias=False,
         is_allocated=allocated,
     )
-
-
-def resolve_short_schedule(
-    settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None
-) -> Plan[Steps]:
-    """Fills `steps` of a learner that moves by the public mean gradient."""
-    if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
-        return rules.resolve_schedule(settings, facts, budget)
-    why = (
-        f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not to"
-        " overshoot."
-    )
-    return Plan(settings).fill(why, steps=STEPS_OF_PUBLIC_MEAN)
 
 
 def resolve_hyperparameters(settings: Rate, facts: PublicFacts) -> Plan[Rate]:
@@ -221,22 +221,23 @@ def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tens
     return per_head(rates, clip)
 
 
-def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
-    """(H,) percentile `wanted[h]` of norms (H, m)."""
-    return torch.stack(
-        [torch.quantile(row, share / 100.0) for row, share in zip(norms, wanted, strict=True)]
-    )
+def longest_public_rate(settings: HasPreprocessing, public: PublicRows, view: View) -> float:
+    """The step size beyond which steps along the public rows' mean gradient, which nothing clips,
+    overshoot: 4/λ.
+
+    λ is the second moment of the prepared rows in their first direction; half of it bounds the
+    loss's curvature. The rule's step grows without limit as the clip norm falls, that is where
+    public rows are fitted well.
+    """
+    values = view.basis(standardise=settings.standardise, centre=settings.centre).eigenvalues
+    return float(4.0 * values.sum() / (values[0] * float(public.squared.mean())))
 
 
-def clip_norms(norms: torch.Tensor, settings: Sequence[HasPublicClip]) -> torch.Tensor:
-    """(H,) clip norms: those set, else each head's percentile of the public norms (H, m), at least
-    SMALLEST_CLIP."""
-    by_public = percentiles(norms, [head.clip_percentile for head in settings])
-    fixed = torch.tensor(
-        [math.nan if head.l2_clip_norm is None else head.l2_clip_norm for head in settings],
-        device=norms.device,
-    )
-    return torch.where(fixed.isnan(), by_public, fixed).clamp(min=SMALLEST_CLIP)
+def damping(settings: Sequence[HasRate], rates: torch.Tensor, longest: float) -> torch.Tensor:
+    """(H, 1, 1) factors at most 1 that keep steps `rates` (H, 1, 1) along the public rows' mean
+    gradient at `longest` where a rule made them."""
+    by_rule = torch.tensor([head.learning_rate is None for head in settings], device=rates.device)
+    return torch.where(by_rule[:, None, None], (longest / rates).clamp(max=1.0), 1.0)
 
 
 def public_start(settings: MixedSettings, group: descent.HeadGroup) -> Array:

@@ -23,7 +23,6 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_device
 from pillar_core.engine.mixed import gradient_subspace
-from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
@@ -84,21 +83,16 @@ def both_kinds(
         group.view.facts,
         public_directions(settings, group.view),
     )
-    percentiles = [head.clip_percentile for head in settings]
-    fixed = torch.tensor(
-        [0.0 if head.adaptive_clip else head.l2_clip_norm for head in settings], device=state.device
-    )
+    fixed = [None if head.adaptive_clip else head.l2_clip_norm for head in settings]
     by_rule = torch.tensor([head.learning_rate is None for head in settings], device=state.device)[
         :, None, None
     ]
     decays = per_head([head.weight_decay for head in settings], state)
-    longest = longest_public_rate(settings[0], group.view)
+    longest = mixed.longest_public_rate(settings[0], public, group.view)
 
     def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
         norms, public_sum, _ = public.gradients(state)
-        clip = torch.where(fixed > 0, fixed, mixed.percentiles(norms, percentiles)).clamp(
-            min=SMALLEST_CLIP
-        )
+        clip = public.clip_norms(norms, settings, fixed)
         released = noisy_sum(state, Clipping(clip))
         bases = [
             subspace(head, gradient, directions)
@@ -109,25 +103,11 @@ def both_kinds(
             for part, basis in zip(released, bases, strict=True)
         ]
         rates = mixed.mean_rates(settings, facts, clip)
-        stable = torch.where(by_rule, (longest / rates).clamp(max=1.0), 1.0)
+        stable = mixed.damping(settings, rates * public.count / facts.n_private, longest)
         moved = stable * public_sum + torch.stack(parts) + decays * state
         return state - torch.where(by_rule, rates / facts.n_private, rates) * moved
 
     return step
-
-
-def longest_public_rate(settings: mixed.MixedSettings, view: View) -> float:
-    """The step size on the mean gradient beyond which the public rows' own gradients, which nothing
-    clips, overshoot: 4N/(mλ).
-
-    λ is the share of their first direction, as large as the second moment of unit rows; half of it
-    bounds the loss's curvature. The rule's step grows without limit as the clip norm falls, that is
-    where public rows are fitted well.
-    """
-    values = view.basis(standardise=settings.standardise, centre=settings.centre).eigenvalues
-    return float(
-        4.0 * view.facts.n_private / max(view.facts.n_public, 1) * values.sum() / values[0]
-    )
 
 
 def public_directions(settings: Sequence[AdamixSettings], view: View) -> "torch.Tensor | None":
@@ -243,7 +223,7 @@ METHODS.register(
         uses=uses,
         is_exact=True,
         is_mixed_descent=True,
-        version=3,
+        version=4,
         preset_budget_settings={"paper": "steps", "fixed_noise": "steps"},
         presets={
             "ngd": {"adaptive_clip": False, "projection": False},

@@ -15,7 +15,7 @@ from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.methods.method import METHODS, Method
-from pillar_core.methods.parts import descent, mixed
+from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
 from pillar_core.types import PublicUse
 
@@ -47,7 +47,8 @@ def differences(
         squared = (
             norms.square() - 2 * (residuals * inner).sum(1) + mean.square().sum((1, 2))[:, None]
         )
-        clip = mixed.clip_norms(squared.clamp_(min=0.0).sqrt_(), settings)
+        distances = squared.clamp_(min=0.0).sqrt_()
+        clip = public.clip_norms(distances, settings, [head.l2_clip_norm for head in settings])
         released = noisy_sum(state, Clipping(clip, reference=mean))
         return state - mixed.mean_rates(settings, facts, clip) * (
             public_sum / public.count + released / expected
@@ -73,8 +74,8 @@ METHODS.register(
             start=mixed.public_start,
             optimiser=differences,
         ),
-        resolve_schedule=mixed.resolve_short_schedule,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
-        version=2,
+        version=3,
     )
 )

@@ -3,7 +3,8 @@ first-order form.
 
 Guarantee: per step one Gaussian release of the clipped sum, over a batch where batch_size is set;
 public gradients are added after the noise. With K the number of steps, step t moves along α_t ·
-(noised private mean) + (1 − α_t) · (public mean), α_t = cos(πt/2K). Source: Amid et al., ICML 2022,
+(noised private mean) + (1 − α_t) · (public mean), α_t = cos(πt/2K); the public part's step by the
+rule is no longer than its curvature allows. Source: Amid et al., ICML 2022,
 first-order approximation, as used for public-data selection (GSD, appendix D.3). Cost: two matrix
 products over the batch and over the public rows a step.
 """
@@ -16,7 +17,7 @@ from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.methods.method import METHODS, Method
-from pillar_core.methods.parts import descent, mixed
+from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.types import PublicUse
 
 
@@ -41,16 +42,18 @@ def mirror_descent(
     percentile."""
     public, facts = mixed.PublicRows.of(group), group.view.facts
     expected, steps = mixed.plan_of(settings[0], facts).expected_rows, settings[0].steps
+    longest = mixed.longest_public_rate(settings[0], public, group.view)
 
     def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         norms, public_sum, _ = public.gradients(state)
-        clip = mixed.clip_norms(norms, settings)
+        clip = public.clip_norms(norms, settings, [head.l2_clip_norm for head in settings])
         alpha = math.cos(math.pi * number / (2 * steps)) if steps else 1.0
-        mean = (
+        rates = mixed.mean_rates(settings, facts, clip)
+        stable = mixed.damping(settings, rates * (1 - alpha), longest)
+        return state - rates * (
             alpha * noisy_sum(state, Clipping(clip)) / expected
-            + (1 - alpha) * public_sum / public.count
+            + stable * (1 - alpha) * public_sum / public.count
         )
-        return state - mixed.mean_rates(settings, facts, clip) * mean
 
     return step
 
@@ -72,10 +75,10 @@ METHODS.register(
             start=mixed.public_start,
             optimiser=mirror_descent,
         ),
-        resolve_schedule=mixed.resolve_short_schedule,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
         is_exact=True,
-        version=2,
+        version=3,
         presets={
             "paper": {
                 "initialisation": "zero",

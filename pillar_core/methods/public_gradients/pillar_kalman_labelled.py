@@ -20,7 +20,6 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.public_gradients.adamix import longest_public_rate
 from pillar_core.types import PublicUse
 
 
@@ -36,14 +35,17 @@ def both_kinds(
     settings: Sequence[LabelledSettings], group: descent.HeadGroup, state: "torch.Tensor"
 ) -> Step:
     """w ← w − η(G_pub + G̃_priv)/N, the public part no longer than its curvature allows."""
-    public, n_private = mixed.PublicRows.of(group), group.view.facts.n_private
+    public, facts = mixed.PublicRows.of(group), group.view.facts
     clip = torch.tensor([head.l2_clip_norm for head in settings], device=state.device)
-    rates = mixed.mean_rates(settings, group.view.facts, clip)
-    stable = (longest_public_rate(settings[0], group.view) / rates).clamp(max=1.0)
+    rates = mixed.mean_rates(settings, facts, clip)
+    longest = mixed.longest_public_rate(settings[0], public, group.view)
+    stable = mixed.damping(settings, rates * public.count / facts.n_private, longest)
 
     def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         _, public_sum, _ = public.gradients(state)
-        return state - rates / n_private * (stable * public_sum + noisy_sum(state, Clipping(clip)))
+        return state - rates / facts.n_private * (
+            stable * public_sum + noisy_sum(state, Clipping(clip))
+        )
 
     return step
 
@@ -68,6 +70,6 @@ METHODS.register(
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
         is_exact=True,
-        version=5,
+        version=6,
     )
 )

@@ -17,6 +17,7 @@ from pillar_core.engine.mixed import clipped_difference_sum, gradient_subspace
 from pillar_core.errors import BudgetError, DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
+from pillar_core.methods.parts import mixed
 from pillar_core.rng import Streams
 from pillar_core.runs.run import largest_count, solve
 from pillar_core.splits import split_features, view_of
@@ -27,17 +28,42 @@ CLOSE = {"atol": 1e-4, "rtol": 1e-4}
 clipped rows by a few 1e-6."""
 
 
-@pytest.mark.parametrize("k", [None, 5])
-def test_steps_stay_bounded_where_the_public_rows_are_fitted(k):
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("adamix", {}),
+        ("adamix", {"k": 5}),
+        ("dope_sgd", {}),
+        ("pda_dpmd", {}),
+        ("pillar_kalman_labelled", {}),
+    ],
+)
+def test_steps_stay_bounded_where_the_public_rows_are_fitted(name, settings):
     """The clip norm follows the public gradients to 0; the rule's step along them, which nothing
     clips, must not grow as much."""
-    settings = {} if k is None else {"k": k}
     for seed in (3, 7, 8):
         split = pc.split(
             pc.load_features(pc.load_dataset("breast_cancer")), public_fraction=0.1, seed=seed
         )
-        record = pc.run("adamix", split, epsilon=1.0, seed=seed, **settings)
+        record = pc.run(name, split, epsilon=1.0, seed=seed, **settings)
         assert record.accuracy > 0.8, seed
+    rows = pc.load_features(pc.load_dataset("fashion_mnist_2k"))
+    split = pc.split(rows, public_per_class=2, seed=1)
+    start = pc.run("only_public", split, epsilon=8.0).accuracy
+    assert pc.run(name, split, epsilon=8.0, seed=1, **settings).accuracy > start
+
+
+def test_a_public_percentile_near_zero_is_no_clip_norm_in_any_unit_of_the_rows():
+    """Few public rows are fitted to gradients near 0, which says nothing of private ones."""
+    z, y, _ = rows_and_weights()
+    z = 3.0 * z / z.norm(dim=1, keepdim=True)
+    public = mixed.PublicRows(z, y, z.square().sum(1))
+    settings = [METHODS["pda_dpmd"].settings()] * 3
+    norms = torch.tensor([[1e-5], [1e-5], [2.0]]).expand(3, len(y))
+    torch.testing.assert_close(
+        public.clip_norms(norms, settings, [None, 0.02, None]),
+        torch.tensor([3 * mixed.LEAST_PUBLIC_CLIP, 0.02, 2.0]),
+    )
 
 
 def rows_and_weights(n=40, d=6, classes=3, seed=1):
@@ -130,7 +156,7 @@ def test_one_adamix_step_equals_the_paper_written_out_and_ngd_is_it_without_swit
         "adamix", learning_rate=0.01, k=4, weight_decay=0.5
     )
     assert settings.k == 4
-    tau = float(np.quantile(public.flatten(1).norm(dim=1).numpy(), 0.9))
+    tau = max(float(np.quantile(public.flatten(1).norm(dim=1).numpy(), 0.9)), 0.1)
     directions = torch.from_numpy(view.basis(standardise=None, centre=None).vectors)
     basis = gradient_subspace(public.sum(0).float(), directions, 4).double()
     projected = clipped(private, tau).sum(0) @ basis @ basis.T

@@ -17,7 +17,7 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.closed_form import pillar_kalman as kalman
 from pillar_core.splits import view_of
-from pillar_core.types import FeatureSet, PublicUse
+from pillar_core.types import FeatureSet, PublicFacts, PublicUse
 
 LEARNER = METHODS["pillar_kalman"]
 
@@ -237,11 +237,12 @@ def test_the_curvature_is_the_slope_of_the_expected_sum_and_distillation_moves_t
     public, head = generator.standard_normal((50, 6)), 0.1 * generator.standard_normal((6, 3))
     head -= head.mean(axis=1, keepdims=True)
     steep = 100 * head
-    assert np.array_equal(kalman.distil(steep, public, 0.3), steep), (
+    assert np.array_equal(kalman.distil(steep, public, 0.3, 0.8), steep), (
         "a softmax that no linear fit explains is left alone"
     )
-    assert np.array_equal(kalman.distil(head, public, 0.0), head)
-    whole = kalman.distil(head, public, 1.0)
+    assert np.array_equal(kalman.distil(head, public, 0.0, 0.8), head)
+    assert not np.array_equal(kalman.distil(steep, public, 0.3, 0.0), steep), "unless it need not"
+    whole = kalman.distil(head, public, 1.0, 0.8)
     logits, shares = public @ head, kalman.softmax(public @ head)
     fitted = np.linalg.solve(
         public.T @ public + 0.2 * np.eye(6), public.T @ (shares - shares.mean(axis=0))
@@ -252,9 +253,24 @@ def test_the_curvature_is_the_slope_of_the_expected_sum_and_distillation_moves_t
         rtol=1e-9,
     )
     np.testing.assert_allclose(
-        kalman.distil(head, public, 0.3), 0.7 * head + 0.3 * whole, rtol=1e-9
+        kalman.distil(head, public, 0.3, 0.8), 0.7 * head + 0.3 * whole, rtol=1e-9
     )
-    assert not kalman.distil(np.zeros((6, 3)), public, 0.3).any(), "an empty head stays empty"
+    assert not kalman.distil(np.zeros((6, 3)), public, 0.3, 0.8).any(), "an empty head stays empty"
+
+
+def test_the_head_needs_no_fit_where_few_of_many_directions_have_shown_that_rows_are_alike():
+    """Many classes: no linear fit explains their softmax. Where K is near d, all rows lie in the
+    public directions, so the check says nothing."""
+    noisy = kalman.KalmanSettings(noise_multiplier=5.0)
+    facts = PublicFacts(n_private=900, n_public=100, d=100, n_classes=50)
+    assert kalman.least_fit(noisy, facts, 37) == 0.0
+    for settings, rows, k in (
+        (noisy, facts, 38),
+        (dataclasses.replace(noisy, check=False), facts, 10),
+        (dataclasses.replace(noisy, noise_multiplier=0.0), facts, 10),
+        (noisy, dataclasses.replace(facts, n_public=19), 10),
+    ):
+        assert kalman.least_fit(settings, rows, k) == 0.8, (settings, rows, k)
 
 
 def test_labels_of_public_rows_help():
