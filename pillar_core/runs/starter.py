@@ -4,6 +4,7 @@ and records on them."""
 import base64
 import dataclasses
 import io
+import itertools
 import json
 import shutil
 from collections.abc import Sequence
@@ -135,22 +136,21 @@ def rebuild_tests() -> None:
     """Trains one run of START at each ε and k, and replaces the entry behind `start_tests`."""
     from PIL import Image
 
-    spec = specs_of(START | {"method": START_METHOD, "seed": 0})[0]
+    spec = specs_of({**START, "method": START_METHOD, "seed": 0})[0]
     parts, images = split_of(spec.data, spec.split), load_dataset(START["dataset"])
-    truths = parts.features.y_test
+    rows, pixels, truths = map(
+        np.asarray, (parts.features.x_test, images.x_test, parts.features.y_test)
+    )
     first = [int(np.flatnonzero(truths == label)[0]) for label in range(10)]
     chosen = [*first, *(row for row in range(len(truths)) if row not in first)][: 10 + _AGAIN]
-    guesses = {
-        f"{epsilon:g}": {
-            str(k): run(START_METHOD, parts, epsilon=epsilon, k=k, seed=0)
-            .classifier.predict(parts.features.x_test[chosen])
-            .tolist()
-            for k in HERO_K
-        }
-        for epsilon in HERO_EPSILONS
-    }
+    guesses: dict[str, dict[str, list[int]]] = {}
+    for epsilon, k in itertools.product(HERO_EPSILONS, HERO_K):
+        head = run(START_METHOD, parts, epsilon=epsilon, k=k, seed=0).classifier
+        if head is not None:
+            guessed = head.predict(rows[chosen]).tolist()
+            guesses.setdefault(f"{epsilon:g}", {})[str(k)] = guessed
     file = io.BytesIO()
-    Image.fromarray(np.hstack(images.x_test[chosen])).save(file, "PNG")
+    Image.fromarray(np.hstack(list(pixels[chosen]))).save(file, "PNG")
     entry = {
         "tile": f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}",
         "truths": truths[chosen].tolist(),
