@@ -164,6 +164,8 @@ _CONFIG = {
     "distributed.admin.large-graph-warning-threshold": (  # features travel as content of a task
         "1TB"
     ),
+    # Dask's 65,536 bytes give each array back to the system and fault its pages in anew.
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
 
 
