@@ -36,9 +36,7 @@ from pillar_core.types import Dataset
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser(
-        "data", help="data sets: what is here, how to get the others, what one holds"
-    )
+    parser = commands.add_parser("data")
     parser.add_argument(
         "name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all"
     )
@@ -61,9 +59,7 @@ def add_to(commands: Commands) -> None:
         help="a setting, such as root",
     )
     parser.set_defaults(command=_describe)
-    parser = commands.add_parser(
-        "extract", help="images through a backbone, into the cache; goes on after a kill"
-    )
+    parser = commands.add_parser("extract")
     parser.add_argument(
         "--dataset", required=True, help="a registered data set, or a npz, folder or zip of images"
     )
@@ -98,10 +94,7 @@ def add_to(commands: Commands) -> None:
         "--output", metavar="FILE", help="write the features into a npz file as well"
     )
     parser.set_defaults(command=_extract)
-    parser = commands.add_parser(
-        "recipe",
-        help="how a table with words and gaps becomes numbers, as a file for the other commands",
-    )
+    parser = commands.add_parser("recipe")
     parser.add_argument("file", help="the table: csv or parquet")
     parser.add_argument("--label", required=True, metavar="COLUMN", help="what is predicted")
     parser.add_argument("--person", metavar="COLUMN", help="whose the rows are")
