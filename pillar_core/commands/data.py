@@ -24,12 +24,14 @@ from pillar_core.data import (
     places,
     raw,
     recipes,
+    uploads,
 )
 from pillar_core.data.cards import fact_text
 from pillar_core.data.npz import npz_of
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
 from pillar_core.runs.loading import through_backbone
+from pillar_core.runs.splitting import forget_data
 from pillar_core.store.files import writable
 from pillar_core.types import Dataset
 
@@ -49,7 +51,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--forget",
         action="store_true",
-        help="delete what decoding its images kept in the cache; its files stay",
+        help="delete what the cache keeps of its rows, such as stored:<key>; its files stay",
     )
     parser.add_argument(
         "--dataset-setting",
@@ -128,6 +130,9 @@ def _describe(options: argparse.Namespace) -> int:
         print(f"data folder: {places.folder()}\n")
         print(as_lines({name: _line(card) for name, card in DATASETS.items()}))
         print(f"\nAlso: {', '.join(f'{family}:<name>' for family in DATASETS.families)}.")
+        return 0
+    if options.forget and uploads.is_name(options.name):
+        print(f"deleted from the cache: {forget_data(options.name)} entries of {options.name}")
         return 0
     settings = assignments(options.dataset_setting)
     print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
