@@ -9,6 +9,7 @@ True
 Names are resolved when they are first used (PEP 562): what needs no torch imports none.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ _PLACES = {
 }
 """The module of each public name, and what it is called there; empty for the module itself."""
 __all__ = sorted(_PLACES.keys() - {"__version__"})
+
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless a program listens
 
 
 def __getattr__(name: str) -> object:

@@ -5,10 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pillar_core import store
 from pillar_core.commands import parser
-from pillar_core.commands.options import printable, printer
-from pillar_core.data.encoding import report_progress
 from pillar_core.errors import NO_MEMORY, Cancelled, PillarError, memory_ran_out
 
 
@@ -16,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped, 141
     when nobody reads on."""
     given = sys.argv[1:] if arguments is None else arguments
-    options = parser(next(iter(given), "")).parse_args(given)
+    options = parser(next(iter(given), "--help")).parse_args(given)
     try:
         status = _status(options)
         _warn()
@@ -30,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
+    from pillar_core.commands.options import printable, printer  # imports that --help is spared
+    from pillar_core.data.encoding import report_progress
+
     try:
         with report_progress(lambda: printer(unit="texts")):
             return int(options.command(options) or 0)
@@ -50,6 +50,8 @@ def _status(options: argparse.Namespace) -> int:
 
 def _warn() -> None:
     """Say once where nothing that was computed could be kept."""
+    from pillar_core import store  # an import that --help is spared
+
     try:
         unkept = store.default().unkept
     except PillarError:

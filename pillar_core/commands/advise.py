@@ -20,9 +20,7 @@ from pillar_core.studies.advice.prediction import IN_WORDS
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser(
-        "advise", help="which learner and public set to take, and what accuracy to expect"
-    )
+    parser = commands.add_parser("advise")
     shared.add_data_options(parser)
     parser.add_argument(
         "--candidates",
@@ -49,9 +47,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     parser.set_defaults(command=_advise)
-    parser = commands.add_parser(
-        "choose", help="private rows choose among public sets within ε, and the model is trained"
-    )
+    parser = commands.add_parser("choose")
     shared.add_data_options(parser)
     parser.add_argument(
         "--candidates",

@@ -16,10 +16,7 @@ UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser(
-        "cache",
-        help="list, verify, prune, export or import cached results, or hand runs to trackers",
-    )
+    parser = commands.add_parser("cache")
     actions = parser.add_subparsers(required=True, metavar="action")
     parser = actions.add_parser("ls", help="what the cache holds, by kind")
     parser.add_argument(

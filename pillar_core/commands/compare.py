@@ -25,9 +25,7 @@ BUDGETS = "budgets"
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser(
-        "compare", help="every learner that fits the data, at the same budgets"
-    )
+    parser = commands.add_parser("compare")
     shared.add_data_options(parser)
     views = "; ".join(
         f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()

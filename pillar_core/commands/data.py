@@ -24,21 +24,21 @@ from pillar_core.data import (
     places,
     raw,
     recipes,
+    uploads,
 )
 from pillar_core.data.cards import fact_text
 from pillar_core.data.npz import npz_of
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
 from pillar_core.runs.loading import through_backbone
+from pillar_core.runs.splitting import forget_data
 from pillar_core.store.files import writable
 from pillar_core.types import Dataset
 
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser(
-        "data", help="data sets: what is here, how to get the others, what one holds"
-    )
+    parser = commands.add_parser("data")
     parser.add_argument(
         "name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all"
     )
@@ -51,7 +51,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--forget",
         action="store_true",
-        help="delete what decoding its images kept in the cache; its files stay",
+        help="delete what the cache keeps of its rows, such as stored:<key>; its files stay",
     )
     parser.add_argument(
         "--dataset-setting",
@@ -61,9 +61,7 @@ def add_to(commands: Commands) -> None:
         help="a setting, such as root",
     )
     parser.set_defaults(command=_describe)
-    parser = commands.add_parser(
-        "extract", help="images through a backbone, into the cache; goes on after a kill"
-    )
+    parser = commands.add_parser("extract")
     parser.add_argument(
         "--dataset", required=True, help="a registered data set, or a npz, folder or zip of images"
     )
@@ -98,10 +96,7 @@ def add_to(commands: Commands) -> None:
         "--output", metavar="FILE", help="write the features into a npz file as well"
     )
     parser.set_defaults(command=_extract)
-    parser = commands.add_parser(
-        "recipe",
-        help="how a table with words and gaps becomes numbers, as a file for the other commands",
-    )
+    parser = commands.add_parser("recipe")
     parser.add_argument("file", help="the table: csv or parquet")
     parser.add_argument("--label", required=True, metavar="COLUMN", help="what is predicted")
     parser.add_argument("--person", metavar="COLUMN", help="whose the rows are")
@@ -135,6 +130,9 @@ def _describe(options: argparse.Namespace) -> int:
         print(f"data folder: {places.folder()}\n")
         print(as_lines({name: _line(card) for name, card in DATASETS.items()}))
         print(f"\nAlso: {', '.join(f'{family}:<name>' for family in DATASETS.families)}.")
+        return 0
+    if options.forget and uploads.is_name(options.name):
+        print(f"deleted from the cache: {forget_data(options.name)} entries of {options.name}")
         return 0
     settings = assignments(options.dataset_setting)
     print(as_lines(_card(DATASETS[options.name], settings.get("root"))))

@@ -16,13 +16,9 @@ from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    forward = commands.add_parser(
-        "epsilon", help="the ε of Gaussian steps with a given noise multiplier"
-    )
+    forward = commands.add_parser("epsilon")
     forward.add_argument("noise_multiplier", type=float, help=params.NOISE_MULTIPLIER.help)
-    back = commands.add_parser(
-        "noise", help="the noise multiplier that keeps Gaussian steps within ε"
-    )
+    back = commands.add_parser("noise")
     back.add_argument("epsilon", type=float, help=params.EPSILON.help)
     for parser, command in ((forward, epsilon), (back, noise)):
         parser.add_argument(
@@ -34,9 +30,7 @@ def add_to(commands: Commands) -> None:
         parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
         add_budget_options(parser)
         parser.set_defaults(command=command)
-    parser = commands.add_parser(
-        "check", help="the certified ε of your own training, and what its library would say"
-    )
+    parser = commands.add_parser("check")
     for field in FIELDS.values():
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.kind, help=field.help)
     parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")

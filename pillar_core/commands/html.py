@@ -9,9 +9,7 @@ from pillar_core.studies import portable
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser(
-        "html", help="write an explorer of one data set's runs as one HTML file"
-    )
+    parser = commands.add_parser("html")
     parser.add_argument("file", help="the HTML file to write")
     parser.add_argument("--dataset", required=True, help="a data set with runs in the cache")
     parser.add_argument(

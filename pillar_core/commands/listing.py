@@ -31,10 +31,7 @@ WHAT: Mapping[str, Registry[Any]] = {
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser(
-        "list",
-        help="what there is by name: methods, datasets, scores …; or what is known of one of them",
-    )
+    parser = commands.add_parser("list")
     parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or the name of an item")
     parser.set_defaults(command=command)
 

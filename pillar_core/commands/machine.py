@@ -12,7 +12,6 @@ from pillar_core import mode, store
 from pillar_core.commands.cache import size_words
 from pillar_core.commands.options import Commands, as_lines, printer
 from pillar_core.deferred import torch
-from pillar_core.jobs import server as jobs_server
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION, made_with
 
@@ -34,9 +33,7 @@ _PACKAGES = (
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser(
-        "starter", help="rebuild what ships for the first paint from embedded data"
-    )
+    parser = commands.add_parser("starter")
     parser.add_argument(
         "--check",
         action="store_true",
@@ -48,15 +45,12 @@ def add_to(commands: Commands) -> None:
         help="rebuild the features of the images that come with the library instead",
     )
     parser.set_defaults(command=_rebuild)
-    parser = commands.add_parser("jobs", help="serve this cache folder's jobs until they are done")
+    parser = commands.add_parser("jobs")
     parser.add_argument(
         "--idle-minutes", type=float, default=10.0, help="stop after so long without work"
     )
     parser.set_defaults(command=_serve)
-    parser = commands.add_parser(
-        "doctor",
-        help="what a bug report needs: versions, mode, device, threads, cache, and what is missing",
-    )
+    parser = commands.add_parser("doctor")
     parser.set_defaults(command=_examine)
 
 
@@ -84,6 +78,8 @@ def _rebuild(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     """Serves; 1 where another process already does."""
+    from pillar_core.jobs import server as jobs_server  # `distributed`, half a second
+
     folder = store.default().root
     print(
         f"serving the jobs of {folder} until nothing is left for {options.idle_minutes:g} minutes",

@@ -158,7 +158,7 @@ def printer(*, unit: str = "rows") -> Progress:
         since, new = now - begun[0], count - begun[1]
         left = f"{since / new * (total - count):.0f} s left" if new else ""
         print(
-            f"\r{count:,} of {total:,} {unit}  {left:<12} {message:<60}",
+            f"\r{count:,} of {total:,} {unit}  {left:<12} {message:<80}",
             end="\n" if count >= total else "",
             file=sys.stderr,
             flush=True,

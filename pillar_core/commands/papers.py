@@ -19,9 +19,7 @@ from pillar_core.studies import papers
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    actions = commands.add_parser(
-        "papers", help="published tables beside our own runs"
-    ).add_subparsers(required=True, metavar="action")
+    actions = commands.add_parser("papers").add_subparsers(required=True, metavar="action")
     parser = actions.add_parser(
         "list", help="every published table and figure: runnable, shown on a page, or why not"
     )

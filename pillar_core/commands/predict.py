@@ -21,9 +21,7 @@ from pillar_core.studies.private_test import private_test
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser(
-        "predict", help="label new rows with an exported model, with probabilities"
-    )
+    parser = commands.add_parser("predict")
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
     parser.add_argument(
         "rows", help="a table with the model's columns, a folder or zip of images, npz or npy"
@@ -42,10 +40,7 @@ def add_to(commands: Commands) -> None:
         help="weights of the backbone of an image model, where it needs a file",
     )
     parser.set_defaults(command=_predict)
-    parser = commands.add_parser(
-        "private-test",
-        help="how good a model is on protected rows with labels, at an ε of their own",
-    )
+    parser = commands.add_parser("private-test")
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
     parser.add_argument(
         "rows", help="rows with labels in a file: all of them, or those named as test rows"
@@ -77,9 +72,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the figure as JSON")
     parser.set_defaults(command=_test)
-    parser = commands.add_parser(
-        "evidence", help="one page of HTML on an exported model, for a data protection officer"
-    )
+    parser = commands.add_parser("evidence")
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
     parser.add_argument("--output", required=True, metavar="FILE", help="the HTML file to write")
     parser.set_defaults(command=_show_evidence)

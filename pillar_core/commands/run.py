@@ -19,7 +19,7 @@ from pillar_core.types import RunRecord, RunSpec
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("run", help="train one learner within a privacy budget")
+    parser = commands.add_parser("run")
     shared.add_data_options(parser)
     group = parser.add_argument_group("class names")
     group.add_argument(

@@ -47,7 +47,7 @@ Rows = Dataset | FeatureSet
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("screen", help="rank public sets for a private one")
+    parser = commands.add_parser("screen")
     add_column_options(parser)
     parser.add_argument(
         "--private",

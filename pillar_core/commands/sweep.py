@@ -26,7 +26,7 @@ from pillar_core.store.codec import decode_yaml
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("sweep", help="train a grid of runs, from the cache where it can")
+    parser = commands.add_parser("sweep")
     add_column_options(parser)
     parser.add_argument(
         "grid",

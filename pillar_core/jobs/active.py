@@ -36,6 +36,7 @@ class ActiveJob:
     advice: str = ""
     cancelled_at: float | None = None
     written: float = 0.0
+    latest: str = "starting"
 
     def enter_tasks(self, tasks: Sequence[Json]) -> None:
         """Queue every task whose result is not there."""
@@ -48,8 +49,8 @@ class ActiveJob:
             total=len(tasks),
             fraction_at_start=self._fraction({}),
             paced=None,
-            message="",
         )
+        self.latest = ""
 
     def keep(self, number: int, content: bytes) -> None:
         """Keep the result of a task."""
@@ -67,20 +68,23 @@ class ActiveJob:
             with contextlib.suppress(OSError):
                 replace(self.job.folder / "failure.txt", trace.encode())
 
-    def show(self) -> None:
-        """Write progress where pages look, a few times a second."""
+    def show(self, lack: str = "") -> None:
+        """Write progress where pages look, a few times a second. lack: what keeps all jobs
+        waiting, so that their pace says nothing."""
         if time.monotonic() - self.written < _STATE_SECONDS:
             return
         self.written = time.monotonic()
         marks = self.job.running()
-        latest = next(
-            (mark["message"] for mark in marks.values() if mark.get("message")), self.status.message
+        self.latest = next(
+            (mark["message"] for mark in marks.values() if mark.get("message")), self.latest
         )
-        message = "stopping" if self.cancelled_at is not None else latest
+        message = "stopping" if self.cancelled_at is not None else lack or self.latest
         fraction = max(
             self.status.fraction, self._fraction(marks)
         )  # what a lost task had done is not taken back
-        if (
+        if lack:
+            self.status = dataclasses.replace(self.status, fraction_at_start=fraction, paced=None)
+        elif (
             fraction > self.status.fraction_at_start and self.status.paced is None
         ):  # what came before was waiting, too
             self.status = dataclasses.replace(

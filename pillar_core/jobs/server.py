@@ -70,7 +70,7 @@ class _Server:
         self._jobs: dict[str, ActiveJob] = {}
         self._busy = time.monotonic()
         self._beat = 0.0
-        self._n_workers = 1
+        self._n_workers, self._lack = 1, ""
         self._has_finished = False
 
     def loop(self) -> None:
@@ -91,7 +91,7 @@ class _Server:
                         _, number = owner.out.pop(future.key)
                         self._guard(owner, self._count, future, number, outcome)
             for active in list(self._jobs.values()):
-                self._guard(active, ActiveJob.show)
+                self._guard(active, ActiveJob.show, self._lack)
             if self._has_finished:
                 self._has_finished = False
                 with contextlib.suppress(OSError):
@@ -147,7 +147,7 @@ class _Server:
         except FileNotFoundError:
             return False
         if self._engine is not None:
-            self._n_workers = self._engine.meet()
+            self._n_workers, self._lack = self._engine.meet()
         return same and not (self._folder.jobs / "stop").exists()
 
     def _retire(self) -> bool:
@@ -222,7 +222,7 @@ class _Server:
     def _start_engine(self) -> Engine:
         if self._engine is None:
             self._engine = Engine(self._folder.root)
-            self._n_workers = self._engine.meet()
+            self._n_workers, self._lack = self._engine.meet()
         return self._engine
 
     def _advance(self, active: ActiveJob) -> None:

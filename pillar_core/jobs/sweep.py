@@ -63,11 +63,12 @@ def run_through(
     job = jobs.submit(
         {"kind": "sweep", "grid": named} | ({"resources": dict(resources)} if resources else {})
     )
+    n_runs = 0 if progress is None else len(sweeps.specs_of(named))  # a task holds several
     state = jobs.status(job)
     while state.state in UNFINISHED:
         state = jobs.wait(job, timeout=POLL_SECONDS)
         if progress is not None:
-            progress(state.done, state.total, state.message)
+            progress(round(state.fraction * n_runs), n_runs, state.message)
     if state.state != "done":
         raise JobError(f"the sweep is {state.state}: {state.cause} {state.advice}".strip())
     return records(jobs.result(job))

@@ -160,10 +160,15 @@ _CONFIG = {
         1.0
     ),  # no task waits at a worker while one that matters more comes
     "distributed.admin.tick.limit": "30s",
+    # Dask's 20 and 500 ms took a tenth of a core from a machine whose workers compute.
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.profile.enabled": False,
     "distributed.admin.large-graph-warning-threshold": (  # features travel as content of a task
         "1TB"
     ),
+    # Dask's 65,536 bytes give each array back to the system and fault its pages in anew.
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
 
 
@@ -203,13 +208,16 @@ class Engine:
         is_alone = self._cluster is not None and time.monotonic() - self._met > _ALONE_SECONDS
         return self._client.status == "running" and not is_alone
 
-    def meet(self) -> int:
-        """Worker threads there are now, at least one; to be asked now and then, so that `alive`
-        knows."""
+    def meet(self) -> tuple[int, str]:
+        """Worker threads there are now, at least one, and what to do where a cluster has none; to
+        be asked now and then, so that `alive` knows."""
         workers = self._workers()
         if workers:
             self._met = time.monotonic()
-        return max(1, sum(int(worker["nthreads"]) for worker in workers.values()))
+        is_empty = not workers and self._cluster is None
+        advice = f"no worker is connected; start `dask worker {self.place} --nthreads 1`"
+        n_threads = sum(int(worker["nthreads"]) for worker in workers.values())
+        return max(1, n_threads), advice if is_empty else ""
 
     def missing(self, resources: Mapping[str, float]) -> str:
         """What no worker offers of `resources`, in words; empty when one offers all of it."""

@@ -193,13 +193,14 @@ def is_known(name: str) -> bool:
     return name in DATASETS or uploads.card(name) is not None
 
 
-def forget_data(name: str) -> None:
+def forget_data(name: str) -> int:
     """Removes rows that were brought from this machine's cache, with every backbone's features of
-    its images and all else that was made from them; records of runs hold no rows and stay."""
+    its images and all else that was made from them; records of runs hold no rows and stay. How many
+    entries went, features aside."""
     data = uploads.load(name) if is_known(name) else None
     if isinstance(data, Dataset):
         extraction.forget(data)
-    uploads.forget(name)
+    return uploads.forget(name)
 
 
 def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:

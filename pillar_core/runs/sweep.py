@@ -2,6 +2,7 @@
 call can train goes together."""
 
 import itertools
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,6 +70,7 @@ REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 """What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps
 a result."""
 
+_LOGGER = logging.getLogger(__name__)
 _splits, _rows = Memo(slots=1), Memo(slots=1)
 
 
@@ -78,11 +80,13 @@ def sweep(grid: Values, *, progress: Progress | None = None) -> "pd.DataFrame":
     source = dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
     total, finished = sum(len(group) for group in groups), 0
     rows: list[Form] = []
+    _LOGGER.info("%d runs begin", total)
     for group in groups:
         rows.extend(run_group(group, source=source))
         finished += len(group)
         if progress is not None:
             progress(finished, total, group[0].method)
+    _LOGGER.info("%d runs end, %d refused", total, sum(bool(row.get("error")) for row in rows))
     return table(rows)
 
 

@@ -16,6 +16,7 @@ somebody who can write to the cache.
 
 import atexit
 import functools
+import logging
 import os
 import threading
 from collections import deque
@@ -38,6 +39,7 @@ from pillar_core.store.upkeep import ImportReport, PruneReport, VerifyReport
 __all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
 
 T = TypeVar("T")
+_LOGGER = logging.getLogger(__name__)
 
 DEFAULT_MAX_BYTES = 20 * 10**9
 MEMORY_BYTES = 100 * 10**6
@@ -312,5 +314,7 @@ class Store:
 
     def _note(self, text: str) -> None:
         with self._lock:
-            if text not in self._notes:
-                self._notes.append(text)
+            if text in self._notes:
+                return
+            self._notes.append(text)
+        _LOGGER.warning(text)

@@ -58,6 +58,14 @@ tables.against_steps(run, ("pillar", "rdp", "gdp"))
 stage("accounting")
 print(json.dumps(stages))
 """
+HELP = """
+import contextlib, io, json, sys
+from pillar_core.__main__ import main
+with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+    main(["--help"])
+assert "train one learner" in shown.getvalue()
+print(json.dumps([*sys.modules]))
+"""
 THREADS = """
 import json, threading
 names = ("METHODS", "DATASETS", "BACKBONES", "ACCOUNTANTS", "SCORES", "METHODS", "DATASETS")
@@ -107,6 +115,10 @@ def test_what_needs_no_torch_imports_none():
         )
     }
     assert "scipy.stats" not in stages["hero"]
+
+
+def test_the_help_of_the_command_line_imports_none_and_no_numbers():
+    assert not {*_printed(HELP)} & {*HEAVY, "numpy", "pandas", "scipy", "pillar_core.methods"}
 
 
 def test_the_first_use_from_many_threads_finds_registries_whole():

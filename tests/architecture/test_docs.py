@@ -48,6 +48,7 @@ def test_tables_of_commands_and_pages_list_every_one_and_no_other():
         table("command", (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8"))
         == commands()
     )
+    assert commands("--help") == commands(), "the help names every one without its module"
     assert all(command in commands(command) < commands() for command in commands()), (
         "its module is another in pillar_core/commands"
     )

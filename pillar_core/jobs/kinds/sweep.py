@@ -15,8 +15,9 @@ from pillar_core.types import Progress, RunSpec, StopRequested
 TASK_CELLS = 24
 """Cells of one task, and of one batched call: many enough to train together, few enough that
 another job's work need not wait long."""
-SMALL_TASK_CELLS, MANY_CELLS = 8, 64
-"""Pieces are put together up to the first where the grid has the second or more."""
+SMALL_TASK_CELLS, MANY_CELLS, MANY_SPLITS = 8, 64, 8
+"""Pieces are put together up to the first: any where the grid has so many cells, those of one split
+where it has so many splits."""
 Answer = str | dict[str, Json]
 
 
@@ -91,17 +92,23 @@ def cached(payload: Task) -> list[list[str]] | None:
 
 
 def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
-    """Small pieces of a large grid put together, so that handing out a task costs little beside its
-    specs."""
-    if sum(map(len, pieces)) < MANY_CELLS:
-        return pieces
+    """Small pieces put together, so that handing out a task costs little beside its specs, and few
+    workers make the same split."""
+    is_large = sum(map(len, pieces)) >= MANY_CELLS
+    changes = [not _share_split(*pair) for pair in itertools.pairwise(pieces)]
+    has_many_splits = 1 + sum(changes) >= MANY_SPLITS
     packed: list[list[RunSpec]] = []
-    for piece in pieces:
-        if packed and len(packed[-1]) + len(piece) <= SMALL_TASK_CELLS:
+    for piece, is_new in zip(pieces, [True, *changes], strict=False):
+        is_partner = is_large or (has_many_splits and not is_new)
+        if packed and is_partner and len(packed[-1]) + len(piece) <= SMALL_TASK_CELLS:
             packed[-1].extend(piece)
         else:
             packed.append(list(piece))
     return packed
+
+
+def _share_split(before: Sequence[RunSpec], after: Sequence[RunSpec]) -> bool:
+    return (before[0].data, before[0].split) == (after[0].data, after[0].split)
 
 
 def _batches(specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import pillar_core as pc
 from pillar_core import store
-from pillar_core.data import DATASETS
+from pillar_core.data import DATASETS, uploads
 from unit.image_files import pictures, written
 from users import run_command
 
@@ -53,6 +54,14 @@ def test_reading_says_what_it_holds_and_forgetting_deletes(capsys, tmp_path, mon
     assert run_command(f"data flower_16 --forget {setting}") == 0
     assert "deleted from the cache: 1 entries" in capsys.readouterr().out
     assert not store.default().ls("arrays")
+
+
+def test_rows_that_a_command_kept_for_its_workers_are_forgotten_by_name(capsys):
+    name = uploads.keep(pc.features([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]))
+    assert uploads.is_here(name)
+    assert run_command(f"data {name} --forget") == 0
+    assert "deleted from the cache: 2 entries" in capsys.readouterr().out
+    assert not uploads.is_here(name)
 
 
 @pytest.mark.parametrize(

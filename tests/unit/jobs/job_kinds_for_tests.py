@@ -58,7 +58,11 @@ def misbehave(task: Any, progress: Any, cancelled: Any) -> Any:
 def threads(task: Any, progress: Any, cancelled: Any) -> Any:
     import torch
 
-    return {"torch": torch.get_num_threads(), "environment": os.environ.get("OMP_NUM_THREADS")}
+    return {
+        "torch": torch.get_num_threads(),
+        "environment": os.environ.get("OMP_NUM_THREADS"),
+        "trim": os.environ.get("MALLOC_TRIM_THRESHOLD_"),
+    }
 
 
 def bad_split(payload: Any) -> Any:

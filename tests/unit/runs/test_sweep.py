@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 import math
 import time
 
@@ -11,6 +12,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import errors, store
 from pillar_core.commands.sweep import read_grids
+from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.runs import records, sweep
@@ -337,3 +339,28 @@ def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_re
     with pytest.raises(SettingError, match=r"30,000 runs.*at most"):
         sweep.specs_of(grid)
     assert time.monotonic() - start < 5.0  # counting takes no time; building takes longer
+
+
+def test_the_log_says_when_many_runs_begin_and_end_and_what_was_unreadable_and_no_value_of_a_row(
+    own_cache, caplog
+):
+    rows, labels = np.random.default_rng(0).normal(size=(60, 4)) + 48_271.0, np.arange(60) % 2
+    features = pc.features(rows, labels, rows[:20], labels[:20])
+    name = uploads.keep(features, title="ward 7")
+    grid = {
+        "dataset": name,
+        "method": "pillar",
+        "public_fraction": 0.2,
+        "epsilon": 1.0,
+        "k": [2, 999],
+    }
+    caplog.set_level(logging.DEBUG, "pillar_core")
+    pc.sweep(grid)
+    stored = next((store.default().root / "record").rglob("*.json"))
+    stored.write_bytes(b"{")
+    pc.sweep(grid)
+    levels = {record.levelname: record.getMessage() for record in caplog.records}
+    assert "could not be used" in levels["WARNING"]
+    assert levels["INFO"] == "2 runs end, 1 refused"
+    said = [str(number) for number in rows.ravel()] + ["4827", "ward"]
+    assert not [part for part in said if part in caplog.text]
