@@ -544,6 +544,8 @@ def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):
     assert encoding.MISFITS not in words(app)
     say(app, "a", May_hold="0, 2")
     assert f"{encoding.MISFITS}: 40 of 40 of 'a' (0 to 2)" in words(app)
+    editor = next(item for item in app.dataframe if "Role" in item.value)
+    assert set(editor.value["May hold"]) == {""}, "a browser takes back what it is sent again"
     say(app, "a", May_hold="100")
     assert "must be two numbers, the smaller first" in words(app)
     say(app, "a", May_hold="0, 2")

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -220,10 +221,10 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
         head = frame.head(_FIRST)
         table = {
             "Column": names,
-            ROLE: [roles[name] for name in names],
+            ROLE: ["" if ROLE in cells else roles[name] for name, cells in said.items()],
             "Looks like": [looks.get(name, "") for name in names],
-            HOLDS: [cells.get(HOLDS) or "" for cells in said.values()],
-            FILL: pd.Series([cells.get(FILL) for cells in said.values()], dtype=float),
+            HOLDS: "",
+            FILL: math.nan,
             "First values": [", ".join(map(_beginning, head[name].dropna())) for name in names],
         }
         _edit(key, table, ROLES)
@@ -260,8 +261,7 @@ def ask_arrays(shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str] | None:
     )
     of = {cells.get(ROLE): name for name, cells in said.items()}
     sizes = [" × ".join(map(str, shape)) for shape in shapes.values()]
-    roles = [cells.get(ROLE) or "" for cells in said.values()]
-    _edit(key, {"Column": list(shapes), "Size": sizes, ROLE: roles}, _OF_ARRAYS)
+    _edit(key, {"Column": list(shapes), "Size": sizes, ROLE: ""}, _OF_ARRAYS)
     rows, labels = map(of.get, _OF_ARRAYS)
     return (rows, labels) if rows and labels else None
 
@@ -284,6 +284,8 @@ def _said_of(names: list[str]) -> tuple[str, dict[str, Mapping[str, Any]]]:
 
 
 def _edit(key: str, table: Mapping[str, Any], roles: Sequence[str]) -> None:
+    """Draws a table to edit. It holds nothing that was said: the browser takes back what it finds
+    there already."""
     st.data_editor(
         pd.DataFrame(table),
         key=key,
