@@ -143,9 +143,8 @@ def choose(tab: Any, field: str, option: str) -> None:
 def edit(tab: Any, table: str, row: int, place: int, value: str) -> None:
     """Writes a value into a cell of a table to edit, which is drawn on a canvas: a click on the
     row's first cell, and then by keys."""
-    canvas = tab.locator(f"[class*=st-key-{table}] canvas").first
-    canvas.scroll_into_view_if_needed()
-    canvas.click(position={"x": 40, "y": ROW_PIXELS * (row + 1) + ROW_PIXELS / 2})
+    rows = tab.locator(f"[class*=st-key-{table}] .dvn-scroller").first
+    rows.click(position={"x": 40, "y": ROW_PIXELS * (row + 1) + ROW_PIXELS / 2})
     for key in (*["ArrowRight"] * place, "Enter"):
         tab.keyboard.press(key)
     tab.locator("[id^=gdg-overlay]").wait_for()
