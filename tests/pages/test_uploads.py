@@ -555,6 +555,38 @@ def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):
     assert "a" in recipe["left_out"]
 
 
+def test_arrays_whose_names_do_not_say_it_get_their_roles_in_the_table(start):
+    np.savez(
+        file := io.BytesIO(),
+        measured=stream(2, "rows").normal(size=(80, 3)),
+        kind=np.arange(80) % 2,
+        extra=np.arange(80),
+    )
+    app = start("rows")
+    fill(app, "file_uploader", "upload", [("odd.npz", file.getvalue(), "application/zip")])
+    say(app, "measured", Role="rows")
+    assert "Which arrays are the rows" in words(app)
+    say(app, "kind", Role="labels")
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
+    assert uploads.load(str(linked(app)["data"])).n_classes == 2
+
+
+def test_a_number_to_predict_is_cut_where_its_cell_says_and_one_column_is_the_label(start):
+    rows = [f"{row % 7},{row * 37 % 180 / 10},{'ab'[row % 2]}" for row in range(180)]
+    app = bring(start, "\n".join(["x,days,ward", *rows]))
+    choose(app, "upload-public", 0)
+    say(app, "days", Role="label")
+    assert understood(app)["Role"]["ward"] == "use"
+    assert "days is a number to predict, of 180 values" in words(app)
+    say(app, "days", May_hold="5, 10")
+    say(app, "x", Role="label")
+    assert "the columns x, days have the role 'label': keep one." in words(app)
+    say(app, "x", Role="use")
+    press(app, "use-upload")
+    assert uploads.load(str(linked(app)["data"])).classes == ("5 to 10", "above 10", "up to 5")
+
+
 def test_medians_beside_public_ones_are_a_look_at_private_rows(start):
     public = "\n".join(
         ["a,b,label", *(f"{10 + index},{(-1) ** index},{index // 2 % 2}" for index in range(40))]
