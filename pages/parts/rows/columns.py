@@ -175,34 +175,25 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
     names = [str(name) for name in frame.columns if name != split_column(frame)]
     key, said = _said_of(names)
     roles = _roles(private, frame, said)
-    of_one = {
-        role: [name for name in names if roles.get(name) == role] for role in (LABEL, PERSON, TEXT)
-    }
-    problems = [
-        f"the columns {join(several)} have the role {role!r}: keep one."
-        for role, several in of_one.items()
-        if len(several) > 1
-    ]
-    label, person, text = (next(iter(several), None) for several in of_one.values())
-    columns, known = _kinds(private.key, frame, label or ""), None
-    place, is_plain = st.container(), False
-    if label is None:
-        problems.append(f"no column has the role {LABEL!r}: give it to what shall be predicted.")
-    elif not (answers.public or person or text or any(said.values())):
-        is_plain = _is_plain(private, columns, frame[label])
-    if label is not None and not problems and not is_plain:
-        try:
+    columns, known = _kinds(private.key, frame, _named(roles, LABEL) or ""), None
+    place, is_plain, problems = st.container(), False, list[str]()
+    try:
+        label, person, text = (_sole(roles, role) for role in (LABEL, PERSON, TEXT))
+        if label is None:
+            raise DataError(f"no column has the role {LABEL!r}: give it to what to predict.")
+        if not (answers.public or person or text or any(said.values())):
+            is_plain = _is_plain(private, columns, frame[label])
+        if not is_plain:
+            recipe = Recipe(
+                label,
+                columns=(Column(text, encoding.TEXT, 0),) if text else (),
+                person=person,
+                rows_per_person=_most() if person else 1,
+            )
+            edges = _edges(frame[label], said[label].get(HOLDS) or "")
+            is_joined = _ask_to_join(frame[label])
             answers = dataclasses.replace(
-                answers,
-                recipe=Recipe(
-                    label,
-                    columns=(Column(text, encoding.TEXT, 0),) if text else (),
-                    person=person,
-                    rows_per_person=_most() if person else 1,
-                ),
-                share=share,
-                edges=_edges(frame[label], said[label].get(HOLDS) or ""),
-                is_joined=_ask_to_join(frame[label]),
+                answers, recipe=recipe, share=share, edges=edges, is_joined=is_joined
             )
             used, sources = answers.tables()
             list_notes(notes_of(used))
@@ -210,27 +201,17 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
             columns = encoding.columns_of(
                 used.drop(columns=person) if person else used, label, public=known, text=text
             )
-        except DataError as error:
-            problems += error.problems
+    except DataError as error:
+        problems += error.problems
     looks = {column.name: _looks(column, known) for column in columns}
     for column in columns:
         is_out = column.kind in _UNUSUAL or looks[column.name] == _ABSENT
         roles.setdefault(column.name, LEAVE_OUT if is_out else USE)
     with place:
-        st.markdown("**What was understood.** Double-click a cell to change it.")
-        head = frame.head(_FIRST)
-        table = {
-            "Column": names,
-            ROLE: ["" if ROLE in cells else roles[name] for name, cells in said.items()],
-            "Looks like": [looks.get(name, "") for name in names],
-            HOLDS: "",
-            FILL: math.nan,
-            "First values": [", ".join(map(_beginning, head[name].dropna())) for name in names],
-        }
-        _edit(key, table, ROLES)
+        _draw(key, frame, said, roles, looks)
     if is_plain or not (problems or answers.public or is_answered):
         return answers if is_plain else None
-    left_out = [column.name for column in columns if roles[column.name] == LEAVE_OUT]
+    left_out = [column for column in columns if roles[column.name] == LEAVE_OUT]
     try:
         if problems:
             raise DataError(*problems)
@@ -239,14 +220,8 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
         st.info("**Still to say:**", icon=":material/help:")
         list_lines(error.problems)
         return None
-    kinds = {column.name: column.kind for column in columns}
-    list_notes(
-        [
-            f"{name} {encoding.ADVICE[kinds[name]]}."
-            for name in left_out
-            if kinds[name] in encoding.ADVICE
-        ]
-    )
+    advice = {column.name: encoding.ADVICE.get(column.kind) for column in left_out}
+    list_notes([f"{name} {why}." for name, why in advice.items() if why])
     return dataclasses.replace(answers, recipe=recipe)
 
 
@@ -283,6 +258,27 @@ def _said_of(names: list[str]) -> tuple[str, dict[str, Mapping[str, Any]]]:
     return key, {name: edits.get(place, {}) for place, name in enumerate(names)}
 
 
+def _draw(
+    key: str,
+    frame: pd.DataFrame,
+    said: Mapping[str, Mapping[str, Any]],
+    roles: Mapping[str, str],
+    looks: Mapping[str, str],
+) -> None:
+    """Draws what was understood of each column, as the table to edit."""
+    st.markdown("**What was understood.** Double-click a cell to change it.")
+    head = frame.head(_FIRST)
+    table = {
+        "Column": list(said),
+        ROLE: ["" if ROLE in cells else roles[name] for name, cells in said.items()],
+        "Looks like": [looks.get(name, "") for name in said],
+        HOLDS: "",
+        FILL: math.nan,
+        "First values": [", ".join(map(_beginning, head[name].dropna())) for name in said],
+    }
+    _edit(key, table, ROLES)
+
+
 def _edit(key: str, table: Mapping[str, Any], roles: Sequence[str]) -> None:
     """Draws a table to edit. It holds nothing that was said: the browser takes back what it finds
     there already."""
@@ -306,6 +302,19 @@ def _beginning(value: object) -> str:
     return str(value)[:_SIGNS]
 
 
+def _named(roles: Mapping[str, str], role: str) -> str | None:
+    """The first column with this role."""
+    return next((name for name, of in roles.items() if of == role), None)
+
+
+def _sole(roles: Mapping[str, str], role: str) -> str | None:
+    """The column with this role. Raises DataError: several have it."""
+    names = [name for name, of in roles.items() if of == role]
+    if len(names) > 1:
+        raise DataError(f"the columns {join(names)} have the role {role!r}: keep one.")
+    return _named(roles, role)
+
+
 def _roles(
     private: File, frame: pd.DataFrame, said: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
@@ -315,7 +324,7 @@ def _roles(
     if LABEL not in roles.values():
         with contextlib.suppress(DataError):
             roles.setdefault(label_column(frame), LABEL)
-    label = next((name for name, role in roles.items() if role == LABEL), "")
+    label = _named(roles, LABEL) or ""
     free = [name for name in said if name not in roles]
     if PERSON not in roles.values() and (person := persons.person_column(frame[free])):
         roles[person] = PERSON
@@ -395,7 +404,7 @@ def _most() -> int:
 def _recipe_of(
     recipe: Recipe,
     columns: tuple[Column, ...],
-    left_out: list[str],
+    left_out: Sequence[Column],
     said: Mapping[str, Mapping[str, Any]],
     known: pd.DataFrame | None,
     private: pd.DataFrame,
@@ -408,8 +417,9 @@ def _recipe_of(
     used = tuple(
         dataclasses.replace(column, kind=_USED_AS.get(column.kind, column.kind))
         for column in columns
-        if column.name not in left_out
+        if column not in left_out
     )
+    names = [column.name for column in left_out]
     problems = []
     for name in (column.name for column in used if column.kind == encoding.NUMBERS):
         if known is not None and name not in known:
@@ -423,9 +433,9 @@ def _recipe_of(
     if problems:
         raise DataError(*problems)
     learnt = (
-        Recipe(recipe.label, tuple(left_out), columns=used)
+        Recipe(recipe.label, tuple(names), columns=used)
         if known is None
-        else encoding.learn_recipe(known, used, label=recipe.label, left_out=left_out)
+        else encoding.learn_recipe(known, used, label=recipe.label, left_out=names)
     )
     categories, fills = dict(learnt.categories), dict(learnt.fills)
     ranges: dict[str, Any] = {}
