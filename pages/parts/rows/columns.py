@@ -174,9 +174,8 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
     private, frame = answers.private, read_table(answers.private)
     names = [str(name) for name in frame.columns if name != split_column(frame)]
     key, said = _said_of(names)
-    roles = _roles(private, frame, said)
-    columns, known = _kinds(private.key, frame, _named(roles, LABEL) or ""), None
-    place, is_plain, problems = st.container(), False, list[str]()
+    roles, columns = _roles(private, frame, said)
+    known, place, is_plain, problems = None, st.container(), False, list[str]()
     try:
         label, person, text = (_sole(roles, role) for role in (LABEL, PERSON, TEXT))
         if label is None:
@@ -211,7 +210,7 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
         _draw(key, frame, said, roles, looks)
     if is_plain or not (problems or answers.public or is_answered):
         return answers if is_plain else None
-    left_out = [column for column in columns if roles[column.name] == LEAVE_OUT]
+    left_out = {each.name: each.kind for each in columns if roles[each.name] == LEAVE_OUT}
     try:
         if problems:
             raise DataError(*problems)
@@ -220,7 +219,7 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
         st.info("**Still to say:**", icon=":material/help:")
         list_lines(error.problems)
         return None
-    advice = {column.name: encoding.ADVICE.get(column.kind) for column in left_out}
+    advice = {name: encoding.ADVICE.get(kind) for name, kind in left_out.items()}
     list_notes([f"{name} {why}." for name, why in advice.items() if why])
     return dataclasses.replace(answers, recipe=recipe)
 
@@ -302,40 +301,32 @@ def _beginning(value: object) -> str:
     return str(value)[:_SIGNS]
 
 
-def _named(roles: Mapping[str, str], role: str) -> str | None:
-    """The first column with this role."""
-    return next((name for name, of in roles.items() if of == role), None)
-
-
 def _sole(roles: Mapping[str, str], role: str) -> str | None:
     """The column with this role. Raises DataError: several have it."""
     names = [name for name, of in roles.items() if of == role]
     if len(names) > 1:
         raise DataError(f"the columns {join(names)} have the role {role!r}: keep one.")
-    return _named(roles, role)
+    return names[0] if names else None
 
 
 def _roles(
     private: File, frame: pd.DataFrame, said: Mapping[str, Mapping[str, Any]]
-) -> dict[str, str]:
-    """The roles that were said, and the label, person and text that a table seems to have where
-    nobody named one."""
+) -> tuple[dict[str, str], tuple[Column, ...]]:
+    """(the roles that were said, and the label, person and text that a table seems to have where
+    nobody named one; the other columns as they look)."""
     roles = {name: str(cells[ROLE]) for name, cells in said.items() if cells.get(ROLE)}
     if LABEL not in roles.values():
         with contextlib.suppress(DataError):
             roles.setdefault(label_column(frame), LABEL)
-    label = _named(roles, LABEL) or ""
+    label = next((name for name, role in roles.items() if role == LABEL), "")
+    columns = _kinds(private.key, frame, label)
     free = [name for name in said if name not in roles]
     if PERSON not in roles.values() and (person := persons.person_column(frame[free])):
         roles[person] = PERSON
-    kinds = {
-        column.name: column.kind
-        for column in _kinds(private.key, frame, label)
-        if roles.get(column.name) != PERSON
-    }
+    kinds = {column.name: column.kind for column in columns if roles.get(column.name) != PERSON}
     if label and TEXT not in roles.values() and (text := encoding.sole_text(kinds)):
         roles.setdefault(text, TEXT)
-    return roles
+    return roles, columns
 
 
 def _looks(column: Column, known: pd.DataFrame | None) -> str:
@@ -404,7 +395,7 @@ def _most() -> int:
 def _recipe_of(
     recipe: Recipe,
     columns: tuple[Column, ...],
-    left_out: Sequence[Column],
+    left_out: Mapping[str, str],
     said: Mapping[str, Mapping[str, Any]],
     known: pd.DataFrame | None,
     private: pd.DataFrame,
@@ -417,9 +408,8 @@ def _recipe_of(
     used = tuple(
         dataclasses.replace(column, kind=_USED_AS.get(column.kind, column.kind))
         for column in columns
-        if column not in left_out
+        if column.name not in left_out
     )
-    names = [column.name for column in left_out]
     problems = []
     for name in (column.name for column in used if column.kind == encoding.NUMBERS):
         if known is not None and name not in known:
@@ -433,9 +423,9 @@ def _recipe_of(
     if problems:
         raise DataError(*problems)
     learnt = (
-        Recipe(recipe.label, tuple(names), columns=used)
+        Recipe(recipe.label, tuple(left_out), columns=used)
         if known is None
-        else encoding.learn_recipe(known, used, label=recipe.label, left_out=names)
+        else encoding.learn_recipe(known, used, label=recipe.label, left_out=[*left_out])
     )
     categories, fills = dict(learnt.categories), dict(learnt.fills)
     ranges: dict[str, Any] = {}
