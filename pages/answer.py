@@ -6,7 +6,7 @@ import streamlit as st
 from pages.frame import navigation, receipts
 from pages.frame import settings as codec
 from pages.parts.answer import model, question, reply
-from pages.parts.rows import upload
+from pages.parts.rows import form
 from pillar_core import mode
 
 settings = navigation.begin()
@@ -14,7 +14,7 @@ is_brought = codec.is_stored("data", settings.data)
 with st.expander(
     "Private rows and public candidates", icon=":material/upload_file:", expanded=not is_brought
 ):
-    is_waiting = upload.panel(settings)
+    is_waiting = form.panel(settings)
 if is_waiting:  # an answer for other rows would stand below these
     st.caption("The answer for these rows appears here once you use them.")
     st.stop()

@@ -4,13 +4,13 @@ your own."""
 import streamlit as st
 
 from pages.frame import failures, navigation, receipts
-from pages.parts.rows import extraction, gallery, overview, upload
+from pages.parts.rows import extraction, form, gallery, overview
 
 settings = navigation.begin()
 TABS = ("Bring your own", "Data sets of the app", "Data sets of the papers")
 brought, ours, papers = st.tabs(TABS, default=TABS[gallery.place(settings.data)], key="galleries")
 with brought:
-    is_waiting = upload.panel(settings)
+    is_waiting = form.panel(settings)
 with ours:
     gallery.cards(settings)
 with papers:

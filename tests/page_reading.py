@@ -145,6 +145,30 @@ def choose(app: AppTest, key: str, place: int) -> AppTest:
     return fill(app, "radio", key, app.radio(key=key).options[place])
 
 
+def understood(app: AppTest) -> Any:
+    """The table of what was understood of a brought file, by column, with what was said."""
+    editor = next(item for item in app.dataframe if str(item.key).startswith("upload-columns"))
+    shown = editor.value.set_index("Column").astype(object)
+    for place, cells in _edits(app, editor.key).items():
+        for name, value in cells.items():
+            shown.loc[shown.index[place], name] = value
+    return shown
+
+
+def say(app: AppTest, column: str, **cells: Any) -> AppTest:
+    """The page after cells of a brought file's column were edited; _ stands for a blank."""
+    key = next(item.key for item in app.dataframe if str(item.key).startswith("upload-columns"))
+    place, rows = list(understood(app).index).index(column), dict(_edits(app, key))
+    new = {name.replace("_", " "): value for name, value in cells.items()}
+    rows[place] = {**rows.get(place, {}), **new}
+    app.session_state[key] = {"edited_rows": rows, "added_rows": [], "deleted_rows": []}
+    return app.run()
+
+
+def _edits(app: AppTest, key: str) -> Any:
+    return app.session_state[key]["edited_rows"] if key in app.session_state else {}
+
+
 def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
     """The name of a file that was uploaded on Rows and is private from now on."""
     fill(app, "file_uploader", "upload", [(filename, content, "application/octet-stream")])

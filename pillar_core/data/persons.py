@@ -83,7 +83,7 @@ def first_rows(
     theirs: Set[str],
 ) -> pd.DataFrame:
     """The first `most` rows of each person, in the frame's order, all on the side (train or test)
-    of the first.
+    of the first, with a note in its `attrs` on what is left out.
 
     One person more or less is then at most so many rows more or less, all of them on one side.
     identities: as `names_of_persons` reads `column`, which then holds its numbers. theirs: who has
@@ -103,10 +103,13 @@ def first_rows(
     if split is not None:
         sides = pd.Series(sides_of(named[split]), index=named.index)
         named = named[sides == sides.groupby(named[column]).transform("first")]
-    return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
+    counts = named[column].value_counts().to_numpy()
+    kept = named[named.groupby(column).cumcount() < most].reset_index(drop=True)
+    kept.attrs["notes"] = [*frame.attrs.get("notes", ()), _kept_text(len(frame), counts, most)]
+    return kept
 
 
-def kept_text(n_rows: int, counts: Array, most: int) -> str:
+def _kept_text(n_rows: int, counts: Array, most: int) -> str:
     """How many rows are used, what is left out, and what more rows of a person would bring. counts:
     (persons,) the rows of each."""
     used = {rows: int(counts.clip(max=rows).sum()) for rows in range(most, most + 4)}

@@ -25,7 +25,7 @@ from pillar_core.data import (
 )
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import open_source
-from pillar_core.data.persons import first_rows, kept_text, named_in, names_of_persons
+from pillar_core.data.persons import first_rows, named_in, names_of_persons
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -108,7 +108,7 @@ def read_private(
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
     if len(frame.columns) == 1 and not roles and not public_tables:
         return plain_features(frame, name=Path(title).stem, encoder=roles.encoder or texts.NAME)
-    notes = [*frames.notes_of(frame), *found]
+    notes = [*found]
     if written is None:
         recipe, more = learnt_recipe(frame, roles, public_tables[0] if public_tables else None)
         notes += more
@@ -153,14 +153,12 @@ def read_private(
             *(named_in(table, recipe.person)[0] for table in public_tables)
         )
         identities = names_of_persons(frame[recipe.person])
-        everything = first_rows(frame, recipe.person, identities, most=len(frame), theirs=theirs)
-        counts = everything[recipe.person].value_counts().to_numpy()
-        notes = [*notes, kept_text(len(frame), counts, recipe.rows_per_person)]
         frame = first_rows(
             frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs
         )
     features = private_features(frame, recipe, name=Path(title).stem)
-    return dataclasses.replace(features, notes=(*features.notes, *notes))
+    notes = [*features.notes, *frames.notes_of(frame), *notes]
+    return dataclasses.replace(features, notes=tuple(notes))
 
 
 def read_public(source: Any, private: FeatureSet) -> FeatureSet:

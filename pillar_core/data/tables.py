@@ -74,7 +74,7 @@ def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
         )
         raise DataError(
             f"which label column is meant is not certain: {why}. Say which (label=…, --label, or"
-            f" the question on the page): {join(names)}. Rows without labels need an empty column"
+            f" its role on the page): {join(names)}. Rows without labels need an empty column"
             " named label."
         )
     return certain[0]

@@ -39,6 +39,8 @@ WINDOW = {"width": 1280, "height": 900}
 START_SECONDS = 480.0
 PATIENCE_MS = 480_000
 ONE_LOOK_MS = 5_000
+ROW_PIXELS = 35
+"""Of a row of a table, and of its header."""
 BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-stale="true"]'
 ERRORS = '[data-testid="stException"], [data-testid="stAlertContentError"]'
 
@@ -136,6 +138,19 @@ def choose(tab: Any, field: str, option: str) -> None:
         with contextlib.suppress(NotThere):
             return tab.get_by_role("option", name=option, exact=True).click(timeout=ONE_LOOK_MS)
     raise AssertionError(f"no option {option!r} in {field}")
+
+
+def edit(tab: Any, table: str, row: int, place: int, value: str) -> None:
+    """Writes a value into a cell of a table to edit, which is drawn on a canvas: a click on the
+    row's first cell, and then by keys."""
+    rows = tab.locator(f"[class*=st-key-{table}] .dvn-scroller").first
+    rows.click(position={"x": 40, "y": ROW_PIXELS * (row + 1) + ROW_PIXELS / 2})
+    for key in (*["ArrowRight"] * place, "Enter"):
+        tab.keyboard.press(key)
+    tab.locator("[id^=gdg-overlay]").wait_for()
+    tab.keyboard.type(value, delay=30)
+    tab.keyboard.press("Enter")
+    settled(tab)
 
 
 def expect_in_link(tab: Any, *parts: str) -> None:

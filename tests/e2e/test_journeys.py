@@ -196,7 +196,7 @@ def test_tickets_in_sentences_end_in_a_model_that_sorts_new_ones(page, address, 
     frame = tickets(700)
     opened(page, f"{address}/answer?v=2&epsilon=1")
     bring(page, "upload", ("tickets.csv", frame[:600].to_csv(index=False).encode()))
-    browser.choose(page, "upload-label", "queue")
+    browser.edit(page, "upload-columns", 1, 1, "label")
     page.get_by_text("A random share of them is public").click()
     page.get_by_text("Ready.").wait_for()
     page.get_by_role("button", name="Use these rows as private data").click()

@@ -3,7 +3,7 @@ restores it, every view draws."""
 
 import pytest
 
-from page_reading import choose, fill, labelled, metric, press, table, unexplained, words
+from page_reading import choose, fill, labelled, metric, press, say, table, unexplained, words
 from pages.parts.public_data.question import EPSILON, SCORE, Choice
 from pages.parts.public_data.ranking import VIEWS
 from pages.parts.public_data.sets import USUAL
@@ -144,10 +144,10 @@ def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assum
         "upload",
         [("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")],
     )
-    labelled(app, "selectbox", "Which column is the label").set_value("state").run()
+    say(app, "state", Role="label")
     choose(app, "upload-public", 1)
     for column, said in (("age", "0, 100"), ("sex", "f, m")):
-        fill(app, "text_input", f"upload-declared-{column}", said)
+        say(app, column, May_hold=said)
     press(app, "use-upload")
     app.switch_page("pages/curves.py").run()
     assert "declared without looking at private rows" in words(app)

@@ -380,10 +380,10 @@ def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things
         if re.search(r"download_buttons?\(", source) and "shares.charge(" not in source
     }
     assert made == {
+        "form.py",
         "jobs.py",
         "model.py",
         "receipts.py",
-        "upload.py",
     }, "text that is there; models and rows, which visitors do not get"
     for path, source in sources.items():
         for part in source.split("@st.fragment")[1:]:

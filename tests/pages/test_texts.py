@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import pillar_core as pc
-from page_reading import fill, labelled, linked, press, words
+from page_reading import fill, linked, press, say, understood, words
 from pillar_core.data import uploads
 from tickets import BILLING, FOREIGN, HARDWARE
 
@@ -45,12 +45,10 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, ha
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     files = [(name, "\n".join(texts).encode(), "text/plain") for name, (texts, _) in lines.items()]
     fill(app, "file_uploader", "upload-candidates", files)
-    labelled(app, "selectbox", "Which column is the label").set_value("queue").run()
-    assert labelled(app, "selectbox", "holds texts").value == "message"
-    press(app, "upload-leave-out")  # the public files hold no id
-    assert [item.value for item in app.multiselect if item.label == "Columns to leave out"] == [
-        ["id"]
-    ]
+    assert "no column has the role 'label'" in words(app)
+    say(app, "queue", Role="label")
+    roles = {"id": "leave out", "message": "text", "queue": "label"}  # the public files hold no id
+    assert understood(app)["Role"].to_dict() == roles
     assert "each became 256 numbers" in words(app)
     assert any("text" in table.value for table in app.dataframe)
     press(app, "use-upload")
@@ -126,9 +124,8 @@ def test_a_column_that_does_not_look_like_texts_may_hold_them(start):
         "upload-candidates",
         [("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")],
     )
-    labelled(app, "selectbox", "Which column is the label").set_value("queue").run()
-    box = labelled(app, "selectbox", "holds texts")
-    assert box.value is None
-    box.set_value("message").run()
+    say(app, "queue", Role="label")
+    assert understood(app)["Role"]["message"] != "text"
+    say(app, "message", Role="text")
     assert "80 texts are mostly figures, emoji" in words(app)
     assert not app.button(key="use-upload").disabled

@@ -12,7 +12,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import Start, bring_on_data, choose, fill, linked, press, widget, words
+from page_reading import (
+    Start,
+    bring_on_data,
+    choose,
+    fill,
+    linked,
+    press,
+    say,
+    understood,
+    widget,
+    words,
+)
 from pages.frame.settings import Settings
 from pillar_core import accounting, store
 from pillar_core.data import encoding, persons, reader, uploads
@@ -300,7 +311,7 @@ def of_visits(
 
 def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start):
     app = of_visits(start)
-    assert box(app, "Which column says whose row it is?").value == "patient"
+    assert understood(app)["Role"].to_dict() == {"patient": "person", "a": "use", "label": "label"}
     said = words(app)
     assert "180 rows of 60 persons" in said
     choose(app, "upload-public", 0)
@@ -336,11 +347,8 @@ def test_persons_are_told_from_names_as_written_and_asked_for_in_numbers(start):
     ]
     app = of_visits(start, rows, "who,a,sick")
     assert "Label: sick, the only column of words." in words(app)
-    assert "Which column says whose row it is?" not in [item.label for item in app.selectbox]
-    next(item for item in app.toggle if "several of these rows" in item.label).set_value(True).run()
-    assert box(app, "Which column is the label?").value == "sick"
-    assert box(app, "Which column says whose row it is?").value is None
-    box(app, "Which column says whose row it is?").set_value("who").run()
+    assert understood(app)["Role"].to_dict() == {"who": "use", "a": "use", "sick": "label"}
+    say(app, "who", Role="person")
     assert "180 rows of 60 persons" in words(app)
 
 
@@ -403,7 +411,7 @@ def test_persons_of_a_public_file_are_no_private_persons(start, is_named, monkey
     assert ("does not name its persons" in said) != is_named
     read = []
     monkeypatch.setattr(
-        persons, "_canonical_names", lambda names: read.append(names) or alike(names)
+        persons, "_canonical_names", lambda *names: read.append(names) or alike(*names)
     )
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
     next(item for item in app.number_input if "rows of a person" in item.label).set_value(1).run()
@@ -417,7 +425,7 @@ def test_persons_of_a_public_file_are_no_private_persons(start, is_named, monkey
 def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start):
     app = of_visits(start)
     choose(app, "upload-public", 1)
-    fill(app, "text_input", "upload-declared-a", "0, 3")
+    say(app, "a", May_hold="0, 3")
     fill(app, "selectbox", "upload-other", "breast_cancer")
     assert "Breast cancer does not name its persons" in words(app)
 
@@ -429,7 +437,8 @@ def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start):
     ]
     app = of_visits(start, rows)
     assert "'P0', 'p0'" in words(app) + words(app, "error")
-    box(app, "Which column says whose row it is?").set_value("a").run()
+    say(app, "patient", Role="leave out")
+    say(app, "a", Role="person")
     assert "p0" not in words(app) + words(app, "error")
     assert "180 rows of 180 persons" in words(app)
 
@@ -449,20 +458,14 @@ def test_one_private_row_decides_no_column(start, is_shared):
         public = "\n".join([header, *others]) if is_shared else ""
         app = bring(start, "\n".join([header, *rows]), public)
         if is_shared:
-            widths.append(
-                app.multiselect(
-                    key=next(one.key for one in app.multiselect if "left-out" in one.key)
-                ).value
-            )
+            widths.append(understood(app)["Role"].to_dict())
         else:
-            for box in [one for one in app.toggle if "upload-persons" in one.key]:
-                box.set_value(True).run()
             choose(app, "upload-public", 1)
-            app.multiselect[-1].set_value([]).run()
-            for box in [one for one in app.text_input if "upload-declared" in one.key]:
-                box.set_value("0, 100").run()
+            for column in ("age", "pressure", "hiv"):
+                say(app, column, Role="use", May_hold="0, 100")
             widths.append(NO_EPSILON.format(COLUMNS_SEEN) in words(app))
-    assert widths == ([[], []] if is_shared else [True, True])
+    used = {"age": "use", "pressure": "use", "hiv": "use", "label": "label"}
+    assert widths == ([used, used] if is_shared else [True, True])
 
 
 def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(start):
@@ -477,10 +480,11 @@ def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
     app = fill(
         app, "file_uploader", "upload-candidates", [("public.csv", public.encode(), "text/csv")]
     )
-    assert (
-        "a (missing in the public file)"
-        in next(item for item in app.multiselect if item.label == "Columns to leave out").options
-    )
+    row = understood(app).loc["a"]
+    assert (row["Role"], row["Looks like"]) == ("leave out", "missing in the public file")
+    say(app, "a", Role="use")
+    assert "column 'a' is missing in the public file: leave it out." in words(app)
+    assert app.button(key="use-upload").disabled
 
 
 def test_a_share_that_is_too_small_is_enlarged_by_a_button_beside_the_readers_notes(start):
@@ -536,17 +540,51 @@ def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):
     rows = (f"{100 + 1.5 * index},{(-1) ** index},{index // 2 % 2}" for index in range(40))
     public = "\n".join(["a,b,label", *rows])
     app = bring(start, NUMBERS, public)
-    fill(app, "text_input", "upload-ranges", "a=0:200")
+    say(app, "a", May_hold="0, 200")
     assert encoding.MISFITS not in words(app)
-    fill(app, "text_input", "upload-ranges", "a=0:2")
+    say(app, "a", May_hold="0, 2")
     assert f"{encoding.MISFITS}: 40 of 40 of 'a' (0 to 2)" in words(app)
-    fill(app, "text_input", "upload-ranges", "a=100")
-    assert "COLUMN=LOW:HIGH" in words(app)
-    fill(app, "text_input", "upload-ranges", "a=0:2")
+    editor = next(item for item in app.dataframe if "Role" in item.value)
+    assert set(editor.value["May hold"]) == {""}, "a browser takes back what it is sent again"
+    say(app, "a", May_hold="100")
+    assert "must be two numbers, the smaller first" in words(app)
+    say(app, "a", May_hold="0, 2")
     press(app, "use-upload")
     recipe = uploads.load(str(linked(app)["data"])).recipe
     assert [column["name"] for column in recipe["columns"]] == ["b"]
     assert "a" in recipe["left_out"]
+
+
+def test_arrays_whose_names_do_not_say_it_get_their_roles_in_the_table(start):
+    np.savez(
+        file := io.BytesIO(),
+        measured=stream(2, "rows").normal(size=(80, 3)),
+        kind=np.arange(80) % 2,
+        extra=np.arange(80),
+    )
+    app = start("rows")
+    fill(app, "file_uploader", "upload", [("odd.npz", file.getvalue(), "application/zip")])
+    say(app, "measured", Role="rows")
+    assert "Which arrays are the rows" in words(app)
+    say(app, "kind", Role="labels")
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
+    assert uploads.load(str(linked(app)["data"])).n_classes == 2
+
+
+def test_a_number_to_predict_is_cut_where_its_cell_says_and_one_column_is_the_label(start):
+    rows = [f"{row % 7},{row * 37 % 180 / 10},{'ab'[row % 2]}" for row in range(180)]
+    app = bring(start, "\n".join(["x,days,ward", *rows]))
+    choose(app, "upload-public", 0)
+    say(app, "days", Role="label")
+    assert understood(app)["Role"]["ward"] == "use"
+    assert "days is a number to predict, of 180 values" in words(app)
+    say(app, "days", May_hold="5, 10")
+    say(app, "x", Role="label")
+    assert "the columns x, days have the role 'label': keep one." in words(app)
+    say(app, "x", Role="use")
+    press(app, "use-upload")
+    assert uploads.load(str(linked(app)["data"])).classes == ("5 to 10", "above 10", "up to 5")
 
 
 def test_medians_beside_public_ones_are_a_look_at_private_rows(start):
@@ -566,13 +604,13 @@ def test_medians_beside_public_ones_are_a_look_at_private_rows(start):
     assert Account(settings.data).sight == IN_SIGHT
 
 
-def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out_by_a_button(start):
+def test_words_among_numbers_are_named_by_their_row_and_the_column_left_out(start):
     rows = [f"{'<0.5' if row == 17 else row / 10},{row % 7},{'ab'[row % 2]}" for row in range(60)]
     app = bring(start, "\n".join(["crp,x,label", *rows]))
     choose(app, "upload-public", 0)
     assert not app.error
     assert "'<0.5' in row 17" in words(app)
-    press(app, "upload-leave-out")
+    say(app, "crp", Role="leave out")
     press(app, "use-upload")
     assert uploads.load(str(linked(app)["data"])).names == ("x",)
 

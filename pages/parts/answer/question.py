@@ -11,7 +11,7 @@ import pillar_core as pc
 from pages.frame import core, local, memory, receipts, session, sidebar
 from pages.frame.settings import NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pages.parts.public_data import sets as screening_sets
-from pages.parts.rows import brought, extraction
+from pages.parts.rows import columns, extraction
 from pillar_core import mode
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
@@ -78,7 +78,7 @@ def stated_similar(settings: Settings, names: list[str]) -> list[str]:
     """Those of the sets from elsewhere that the user states to be like the private rows; a share
     that was drawn from these is."""
     foreign = [name for name in names if name != PART]
-    part = brought.PART_OF.format(_NUMBER.sub("", title(settings.data)))
+    part = columns.PART_OF.format(_NUMBER.sub("", title(settings.data)))
     drawn = [name for name in foreign if _NUMBER.sub("", title(name)) == part]
     return (
         local.choices(

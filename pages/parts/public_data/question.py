@@ -13,7 +13,7 @@ from pages.frame import failures, jobs, local, plain, shares, sidebar
 from pages.frame.settings import Settings
 from pages.parts.public_data import sets as screening_sets
 from pages.parts.public_data.sets import FALLBACK, USUAL
-from pages.parts.rows import upload
+from pages.parts.rows import form
 from pillar_core import mode
 from pillar_core.backbones.names import address
 from pillar_core.data import uploads
@@ -190,7 +190,7 @@ def controls(settings: Settings) -> Choice:
         unlinked="A link spends no ε of whoever opens it.",
     )
     with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
-        upload.panel(settings)
+        form.panel(settings)
     return Choice(
         private,
         (*single, *mixed),
