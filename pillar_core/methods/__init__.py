@@ -7,8 +7,8 @@ The order of the imports is the order of every list, family by family.
 from pillar_core.methods.public_subspace import pillar, gep, dp_fc
 from pillar_core.methods.closed_form import pillar_one_shot, pillar_kalman, dp_ls
 from pillar_core.methods.public_gradients import (
-    pillar_kalman_labelled,
     adamix,
+    pillar_kalman_labelled,
     adamix_theory,
     pda_dpmd,
     dope_sgd,

@@ -227,10 +227,13 @@ def longest_public_rate(settings: HasPreprocessing, public: PublicRows, view: Vi
 
     λ is the second moment of the prepared rows in their first direction; half of it bounds the
     loss's curvature. The rule's step grows without limit as the clip norm falls, that is where
-    public rows are fitted well.
+    public rows are fitted well. Rows that are all equal have no gradient, once they are centred.
     """
+    square = float(public.squared.mean())
+    if square == 0:
+        return math.inf
     values = view.basis(standardise=settings.standardise, centre=settings.centre).eigenvalues
-    return float(4.0 * values.sum() / (values[0] * float(public.squared.mean())))
+    return float(4.0 * values.sum() / (values[0] * square))
 
 
 def damping(settings: Sequence[HasRate], rates: torch.Tensor, longest: float) -> torch.Tensor:

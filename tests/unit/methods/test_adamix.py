@@ -53,6 +53,14 @@ def test_steps_stay_bounded_where_the_public_rows_are_fitted(name, settings):
     assert pc.run(name, split, epsilon=8.0, seed=1, **settings).accuracy > start
 
 
+def test_public_rows_that_are_all_equal_leave_the_private_steps():
+    """Centred, they are zero and have no direction to bound a step by."""
+    rows = small_split().features
+    public = FeatureSet(np.ones((10, 8), np.float32), np.arange(10) % 3, None, None, rows.classes)
+    split = pc.split(rows, public=public, allow_overlap=True)
+    assert pc.run("pda_dpmd", split, epsilon=8.0, seed=1).accuracy > 1 / 3
+
+
 def test_a_public_percentile_near_zero_is_no_clip_norm_in_any_unit_of_the_rows():
     """Few public rows are fitted to gradients near 0, which says nothing of private ones."""
     z, y, _ = rows_and_weights()
