@@ -13,10 +13,11 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, core, failures, local, plain, receipts
 from pages.frame.figures import FigureInfo, draw_figure
-from pages.frame.settings import PART, RULE, Settings
+from pages.frame.settings import AUTO, PART, RULE, Settings
 from pages.parts.answer import question
 from pillar_core import mode, plots
 from pillar_core.arrays import Json
+from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.metrics import threshold_at
@@ -68,6 +69,9 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
         f" {settings.epsilon:g} **together**. The learner then has a little less than in the free"
         " way."
     )
+    if fit_of(settings.backbone) is not None:
+        settings = dataclasses.replace(settings, backbone=AUTO)
+        st.caption("Columns are taken as given here: a paid choice compares no maps of columns.")
     split = (
         core.split(dataclasses.replace(settings, public=PART))
         if PART in names

@@ -202,7 +202,8 @@ def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
 @memory.cache(max_entries=16, show_spinner="Weighing learners on public rows …")
 def _advice(fingerprint_: str, _settings: Settings) -> Advice:
     facts = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(core.split(_settings), **facts)
+    split = core.split(_settings)
+    return pc.advise(split, backbones=None if split.features.given else ["identity"], **facts)
 
 
 def command(settings: Settings, public: Values, epsilons: Sequence[float], *more: str) -> str:

@@ -15,9 +15,9 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
-from pillar_core.runs.splitting import match_private, public_features
+from pillar_core.runs.splitting import match_private, public_features, unmapped
 from pillar_core.splits import beside
-from pillar_core.studies.advice import simulation
+from pillar_core.studies.advice import maps, simulation
 from pillar_core.studies.advice.prediction import (
     BASIS,
     FITTED,
@@ -57,7 +57,8 @@ class Advice(Predicted):
     None where nobody knows which candidate is like the private rows; `expected` is then the
     prediction without public rows. `predictions` are those of all learners and candidates that were
     weighed, in the order of the rule: the named set first, in each set the learner to name with it.
-    `price`: what asking cost.
+    `price`: what asking cost. `backbone`: the map of columns to put a table through, "identity" for
+    columns as given.
     """
 
     expected: Prediction
@@ -67,6 +68,7 @@ class Advice(Predicted):
     reasons: tuple[str, ...]
     price: str = FREE
     predictions: tuple[Prediction, ...] = ()
+    backbone: str = maps.GIVEN
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -83,6 +85,7 @@ def advise(
     relation: str = "add_or_remove_one",
     candidates: Mapping[str, FeatureSet | Dataset] | None = None,
     alike: Collection[str] = (),
+    backbones: Collection[str] | None = None,
     target_accuracy: float | None = None,
     seed: int = 0,
 ) -> Advice:
@@ -93,8 +96,9 @@ def advise(
     instead of the split's own public rows; "own" is a part of the private set.
     alike: names of those that you state to be like the private rows, "own" where the split's public
     rows were brought from elsewhere. Of other sets nobody knows without asking private rows
-    (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of
-    `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
+    (`choose`), so none of them is named. backbones: maps of a table's columns to weigh, identity
+    for columns as given (default: all, or the one that the split has). target_accuracy: in [0, 1];
+    then ε is the smallest of `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
 
     Guarantee: only the numbers of private rows, features and classes, the budget, public rows and
     their labels are read; private and test rows can be any. It is a prediction, measured on other
@@ -109,6 +113,7 @@ def advise(
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
+    features, split = split.features, unmapped(split)
     sides, refused, said = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(
@@ -121,11 +126,16 @@ def advise(
         *_transfers(sides, seed or 0),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
-    at = functools.cache(
-        lambda epsilon: _advise(
-            sides, known, dataclasses.replace(budget, epsilon=float(epsilon)), seed or 0, of_sets
-        )
-    )
+    by_map = maps.sides_by_map(sides, features, backbones)
+
+    @functools.cache
+    def at(epsilon: float) -> Advice:
+        of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
+        backbone, why = maps.choose_map(by_map, known, split.features, of_budget, seed or 0)
+        advice = _advise(by_map[backbone], known, of_budget, seed or 0, (*why, *of_sets))
+        sentence = advice.sentence + maps.put_words(backbone)
+        return dataclasses.replace(advice, backbone=backbone, sentence=sentence)
+
     return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
 
 

@@ -1,0 +1,114 @@
+"""Which map the columns of a table go through: by rehearsals on labelled public rows, else by a
+rule of public sizes."""
+
+import contextlib
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from pillar_core.backbones.cards import BACKBONES, Layout, fit_of
+from pillar_core.errors import DataError, SettingError
+from pillar_core.methods.parts import rules
+from pillar_core.runs.splitting import layout_of, mapped
+from pillar_core.studies.advice.simulation import can_play, mean_play
+from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
+
+GIVEN, BINS, FOURIER = "identity", "bins", "fourier"
+LEARNER = "pillar_kalman"
+"""Plays the maps: it reads no public label, so that all labelled rows play, whatever the map."""
+AHEAD = 0.02
+"""What plays must put another map above the columns as given."""
+SIGNAL, WORDS = 60.0, 0.5
+"""Without labels: a class's signal over the noise from which bins pay, and the share of columns of
+words from which they do not."""
+
+Sides = dict[str, SemiPrivateSplit]
+
+
+def sides_by_map(
+    sides: Sides, features: FeatureSet, backbones: Collection[str] | None = None
+) -> dict[str, Sides]:
+    """The blind sides of an advice through each of these maps that can be fitted, by map and name.
+
+    features: those of the private rows, as a split holds them, for what a recipe says of columns.
+    backbones: by default all maps of a table's columns, or the one that it has. Raises
+    SettingError: none that is a map of columns.
+    """
+    given = features.given or features
+    own = {features.backbone} if features.given is not None else None
+    asked = backbones or own or ({GIVEN} if given.images is not None else {GIVEN, BINS, FOURIER})
+    if wrong := sorted(name for name in asked if name != GIVEN and fit_of(name) is None):
+        raise SettingError(
+            f"backbones of an advice are {GIVEN}, {BINS} or {FOURIER}; got {', '.join(wrong)}."
+        )
+    made: dict[str, Sides] = {}
+    for name in (name for name in (GIVEN, BINS, FOURIER) if name in asked):
+        through = {side: _through(rows, name, given) for side, rows in sides.items()}
+        if len(asked) == 1 or name == GIVEN or any(map(_is_mapped, through.values())):
+            made[name] = through
+    return made
+
+
+def choose_map(
+    by_map: Mapping[str, Sides],
+    known: Iterable[str],
+    features: FeatureSet,
+    budget: PrivacyBudget,
+    seed: int,
+) -> tuple[str, tuple[str, ...]]:
+    """(the map to take, why). Guarantee: as `advise`, for sides without private rows."""
+    if len(by_map) == 1:
+        name = next(iter(by_map))
+        return name, ()
+    given = next(iter(by_map.values()))
+    played = [name for name in given if name in known and can_play(given[name])]
+    if played:
+        side = played[0]
+        means = {
+            name: mean_play(LEARNER, sides[side], budget, seed) for name, sides in by_map.items()
+        }
+        best = max(means, key=lambda name: means[name] + AHEAD * (name == GIVEN))
+        told = ", ".join(f"{title_of(name)} {100 * mean:.0f} %" for name, mean in means.items())
+        return best, (
+            f"columns: {title_of(best)}, by rehearsals on labelled public rows ({told}; another map"
+            f" must be {100 * AHEAD:.0f} points ahead)",
+        )
+    side = next(iter(given))
+    facts, layout = given[side].facts, layout_of(features)
+    signal = rules.gaussian_mu(budget) * facts.n_private / facts.n_classes
+    share = words_share(layout, features)
+    best = BINS if signal >= SIGNAL and share < WORDS else GIVEN
+    best = best if best in by_map else next(iter(by_map))
+    return best, (
+        f"columns: {title_of(best)}, by a rule: bins where a class's signal is {SIGNAL:g} times the"
+        f" noise ({signal:,.3g} here) and fewer than half of the columns are words"
+        f" ({100 * share:.0f} %)",
+    )
+
+
+def put_words(name: str) -> str:
+    """What an advice adds on a map of columns; "" for columns as given."""
+    return "" if name == GIVEN else f" Put the columns through the backbone {name} first: no ε."
+
+
+def title_of(name: str) -> str:
+    """What an advice calls a map of columns."""
+    return "as given" if name == GIVEN else BACKBONES[name].title
+
+
+def words_share(layout: Layout, features: FeatureSet) -> float:
+    """The share of a table's columns that hold words, each column of words counted once."""
+    columns = (features.recipe or {}).get("columns", ())
+    words = sum(column["kind"] != "numbers" for column in columns)
+    return words / len(columns) if columns else float(np.mean(layout.is_kept))
+
+
+def _is_mapped(rows: SemiPrivateSplit) -> bool:
+    return rows.features.given is not None
+
+
+def _through(rows: SemiPrivateSplit, name: str, features: FeatureSet) -> SemiPrivateSplit:
+    with contextlib.suppress(DataError):  # without public rows or ranges they stay as given
+        return dataclasses.replace(mapped(rows, name, like=features), notes=())
+    return rows
