@@ -132,7 +132,7 @@ def advise(
     def at(epsilon: float) -> Advice:
         of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
         backbone, why = maps.choose_map(by_map, known, split.features, of_budget, seed or 0)
-        advice = _advise(by_map[backbone], known, of_budget, seed or 0, (*why, *of_sets))
+        advice = _advise(by_map[backbone], known, of_budget, seed or 0, why, of_sets)
         sentence = advice.sentence + maps.put_words(backbone)
         return dataclasses.replace(advice, backbone=backbone, sentence=sentence)
 
@@ -144,6 +144,7 @@ def _advise(
     known: set[str],
     budget: PrivacyBudget,
     seed: int,
+    of_columns: tuple[str, ...],
     of_sets: tuple[str, ...],
 ) -> Advice:
     metric = simulation.metric_of(*sides.values())
@@ -173,6 +174,7 @@ def _advise(
             f"with {rows.facts.n_private:,} private rows, each class's signal is about"
             f" {weight:,.3g} times the noise at ε = {budget.epsilon:g}"
         ),
+        *of_columns,
         *_grounds(best, rows, ranked[best.public], alone),
         *of_sets,
     )

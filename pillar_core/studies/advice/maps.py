@@ -3,6 +3,7 @@ rule of public sizes."""
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
@@ -17,8 +18,6 @@ from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 GIVEN, BINS, FOURIER = "identity", "bins", "fourier"
 LEARNER = "pillar_kalman"
 """Plays the maps: it reads no public label, so that all labelled rows play, whatever the map."""
-AHEAD = 0.02
-"""What plays must put another map above the columns as given."""
 SIGNAL, WORDS = 60.0, 0.5
 """Without labels: a class's signal over the noise from which bins pay, and the share of columns of
 words from which they do not."""
@@ -68,11 +67,13 @@ def choose_map(
         means = {
             name: mean_play(LEARNER, sides[side], budget, seed) for name, sides in by_map.items()
         }
-        best = max(means, key=lambda name: means[name] + AHEAD * (name == GIVEN))
+        first = next(iter(means))  # as given, where that is weighed
+        error = math.sqrt(means[first] * (1 - means[first]) / len(given[side].public_x))
+        best = max(means, key=lambda name: means[name] + error * (name == first))
         told = ", ".join(f"{title_of(name)} {100 * mean:.0f} %" for name, mean in means.items())
         return best, (
             f"columns: {title_of(best)}, by rehearsals on labelled public rows ({told}; another map"
-            f" must be {100 * AHEAD:.0f} points ahead)",
+            f" must be a standard error ahead, {100 * error:.1f} points)",
         )
     side = next(iter(given))
     facts, layout = given[side].facts, layout_of(features)
