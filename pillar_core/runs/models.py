@@ -29,6 +29,7 @@ from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.registry import toml_tables
 from pillar_core.runs import receipts, use
+from pillar_core.runs.curves import curves_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.run import split_of
 from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, statement
@@ -40,7 +41,7 @@ from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivat
 FORMAT = "pillar-explorer-model-2"
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"
-READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
+READ_ME, USE, ONNX, CURVES = "README.md", "use.py", "model.onnx", "curves.json"
 _TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  # type: ignore[assignment]  # texts, and no tables
 SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
 
@@ -114,6 +115,8 @@ def model_bytes(
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if isinstance(written, bytes):
         contents[ONNX] = written
+    if (curves := curves_of(record.classifier, columns, card["input"])) is not None:
+        contents[CURVES] = form(curves | {"classes": card["classes"]}).encode()
     if "network" not in built:
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
@@ -217,7 +220,7 @@ def _taken_apart(record: RunRecord, columns: ColumnMap | None) -> tuple[dict[str
 def _card(
     record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None, told: Statement
 ) -> Form:
-    form = _input(record, None if split is None else split.features)
+    form = input_of(record, None if split is None else split.features)
     shares = {"content": "public", "fraction": "public_fraction", "per_class": "public_per_class"}
     public = (
         {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
@@ -250,7 +253,7 @@ def _set_name(name: str) -> str:
     return name if name in DATASETS else uploads.title_of(name)
 
 
-def _input(record: RunRecord, features: FeatureSet | None) -> Form:
+def input_of(record: RunRecord, features: FeatureSet | None) -> Form:
     """How raw rows become what the model takes: a table's recipe, or images' shape and backbone.
     Public, declared or a caveat."""
     head = record.classifier

@@ -208,7 +208,7 @@ def layout_of(features: FeatureSet) -> Layout:
     stop = 0
     for column in recipe.columns:
         start = stop
-        stop += encoding.width(dataclasses.replace(recipe, columns=(column,)))
+        stop += encoding.width(recipe, of=column)
         is_kept[start:stop] = column.kind == encoding.TEXT or column.name in recipe.categories
         is_ranged[start:stop] = column.name in recipe.ranges
     return Layout(is_kept, is_ranged)

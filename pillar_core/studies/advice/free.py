@@ -85,7 +85,6 @@ def advise(
     relation: str = "add_or_remove_one",
     candidates: Mapping[str, FeatureSet | Dataset] | None = None,
     alike: Collection[str] = (),
-    backbones: Collection[str] | None = None,
     target_accuracy: float | None = None,
     seed: int = 0,
 ) -> Advice:
@@ -96,9 +95,9 @@ def advise(
     instead of the split's own public rows; "own" is a part of the private set.
     alike: names of those that you state to be like the private rows, "own" where the split's public
     rows were brought from elsewhere. Of other sets nobody knows without asking private rows
-    (`choose`), so none of them is named. backbones: maps of a table's columns to weigh, identity
-    for columns as given (default: all, or the one that the split has). target_accuracy: in [0, 1];
-    then ε is the smallest of `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
+    (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of
+    `BUDGETS` whose prediction reaches it, and `epsilon` is not used. Of a table whose columns went
+    through no map, maps are weighed, too (`Advice.backbone`).
 
     Guarantee: only the numbers of private rows, features and classes, the budget, public rows and
     their labels are read; private and test rows can be any. It is a prediction, measured on other
@@ -113,6 +112,26 @@ def advise(
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
+    at = _weigh(split, budget, candidates, alike, seed or 0)
+    return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
+
+
+def advise_as_it_is(split: SemiPrivateSplit, budget: PrivacyBudget, *, seed: int = 0) -> Advice:
+    """`advise` on the split's own public rows and the columns that it has, whatever other maps of
+    columns there are."""
+    backbones = {split.features.backbone if split.features.given else maps.GIVEN}
+    return _weigh(split, budget, None, (), seed, backbones)(budget.epsilon)
+
+
+def _weigh(
+    split: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    candidates: Mapping[str, Any] | None,
+    alike: Collection[str],
+    seed: int,
+    backbones: Collection[str] | None = None,
+) -> Callable[[float], Advice]:
+    """The advice at each ε; backbones: as `maps.sides_by_map`. Raises as `advise`."""
     features, split = split.features, unmapped(split)
     sides, refused, said = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
@@ -123,7 +142,7 @@ def advise(
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
     of_sets = (
         *said,
-        *_transfers(sides, seed or 0),
+        *_transfers(sides, seed),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
     by_map = maps.sides_by_map(sides, features, backbones)
@@ -131,12 +150,12 @@ def advise(
     @functools.cache
     def at(epsilon: float) -> Advice:
         of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
-        backbone, why = maps.choose_map(by_map, known, split.features, of_budget, seed or 0)
-        advice = _advise(by_map[backbone], known, of_budget, seed or 0, why, of_sets)
+        backbone, why = maps.choose_map(by_map, known, split.features, of_budget, seed)
+        advice = _advise(by_map[backbone], known, of_budget, seed, why, of_sets)
         sentence = advice.sentence + maps.put_words(backbone)
         return dataclasses.replace(advice, backbone=backbone, sentence=sentence)
 
-    return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
+    return at
 
 
 def _advise(

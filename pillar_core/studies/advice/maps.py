@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from pillar_core.backbones.cards import BACKBONES, Layout, fit_of
-from pillar_core.errors import DataError, SettingError
+from pillar_core.backbones.cards import BACKBONES, Layout
+from pillar_core.errors import DataError
 from pillar_core.methods.parts import rules
 from pillar_core.runs.splitting import layout_of, mapped
 from pillar_core.studies.advice.simulation import can_play, mean_play
@@ -18,7 +18,7 @@ from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 GIVEN, BINS, FOURIER = "identity", "bins", "fourier"
 LEARNER = "pillar_kalman"
 """Plays the maps: it reads no public label, so that all labelled rows play, whatever the map."""
-SIGNAL, WORDS = 60.0, 0.5
+SIGNAL, WORDS = 20.0, 0.5
 """Without labels: a class's signal over the noise from which bins pay, and the share of columns of
 words from which they do not."""
 
@@ -31,16 +31,11 @@ def sides_by_map(
     """The blind sides of an advice through each of these maps that can be fitted, by map and name.
 
     features: those of the private rows, as a split holds them, for what a recipe says of columns.
-    backbones: by default all maps of a table's columns, or the one that it has. Raises
-    SettingError: none that is a map of columns.
+    backbones: by default all maps of a table's columns, or the one that it has.
     """
     given = features.given or features
     own = {features.backbone} if features.given is not None else None
     asked = backbones or own or ({GIVEN} if given.images is not None else {GIVEN, BINS, FOURIER})
-    if wrong := sorted(name for name in asked if name != GIVEN and fit_of(name) is None):
-        raise SettingError(
-            f"backbones of an advice are {GIVEN}, {BINS} or {FOURIER}; got {', '.join(wrong)}."
-        )
     made: dict[str, Sides] = {}
     for name in (name for name in (GIVEN, BINS, FOURIER) if name in asked):
         through = {side: _through(rows, name, given) for side, rows in sides.items()}

@@ -19,7 +19,8 @@ from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import receipts, splitting, sweep
 from pillar_core.runs.repeated import command_of
 from pillar_core.studies.advice import maps
-from pillar_core.types import FeatureSet
+from pillar_core.studies.advice.free import advise_as_it_is
+from pillar_core.types import FeatureSet, PrivacyBudget
 
 MAPS = ("bins", "fourier")
 NUMBERS = Layout(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool))
@@ -213,11 +214,9 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     assert advice.backbone in MAPS
     assert f"through the backbone {advice.backbone}" in advice.sentence
     assert any("by rehearsals on labelled public rows" in line for line in advice.reasons)
-    assert pc.advise(given, epsilon=3.0, backbones=["identity"]).backbone == "identity"
+    assert advise_as_it_is(given, PrivacyBudget(3.0)).backbone == "identity"
     chosen = pc.split(brought(), public_fraction=0.3)
     assert pc.advise(chosen, epsilon=3.0).backbone == "bins"
-    with pytest.raises(SettingError, match="raw_pixels"):
-        pc.advise(given, backbones=["raw_pixels"])
 
 
 def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large() -> None:
@@ -239,3 +238,38 @@ def test_a_paid_choice_takes_columns_as_given_and_says_so() -> None:
     assert any("not through bins" in reason for reason in choice.reasons)
     with pytest.raises(UnsupportedError, match="no comparable numbers"):
         pc.choose(split, {}, epsilon=2.0, backbones=["bins"])
+
+
+def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(tmp_path: Path) -> None:
+    split = pc.split(brought(), public=patients(300, 2))
+    record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
+    with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip")) as archive:
+        curves = json.loads(archive.read("curves.json"))
+    age, ward, dose = curves["columns"]
+    assert (age["name"], ward["categories"], dose["name"]) == ("age", ["north", "south"], "dose")
+    assert len(age["scores"]) == len(age["steps"]) + 1
+    new = patients(50, 6)
+    sums = np.array(
+        [
+            np.array(age["scores"])[np.searchsorted(np.array(age["steps"], np.float32), row.age)]
+            + np.array(ward["scores"])[ward["categories"].index(row.ward)]
+            + np.array(dose["scores"])[
+                np.searchsorted(np.array(dose["steps"], np.float32), row.dose)
+            ]
+            for row in new.astype({"age": np.float32, "dose": np.float32}).itertuples()
+        ]
+    )
+    model = pc.load_model(tmp_path / "model.zip")
+    apart = model.classifier.scores(model.features(new))
+    margins = apart[:, 1] - apart[:, 0]
+    constant = _constant(sums[:, 1] - sums[:, 0], margins)
+    assert (np.sign(sums[:, 1] - sums[:, 0] + constant) == np.sign(margins)).all()
+    fourier = pc.split(brought("fourier"), public=patients(300, 2))
+    record = pc.run("pillar_kalman", fourier, epsilon=3.0, seed=None)
+    with zipfile.ZipFile(pc.save_model(record, tmp_path / "waves.zip")) as archive:
+        assert "curves.json" not in archive.namelist()
+
+
+def _constant(sums: np.ndarray, margins: np.ndarray) -> float:
+    """Between the largest sum of one class and the smallest of the other, with the sign turned."""
+    return -(sums[margins < 0].max() + sums[margins > 0].min()) / 2
