@@ -150,8 +150,13 @@ def _weigh(
     @functools.cache
     def at(epsilon: float) -> Advice:
         of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
-        backbone, why = maps.choose_map(by_map, known, split.features, of_budget, seed)
+        backbone, why = maps.choose_map(by_map, split.features, of_budget, seed)
         advice = _advise(by_map[backbone], known, of_budget, seed, why, of_sets)
+        if backbone != maps.GIVEN and not maps.is_mapped(by_map[backbone][advice.expected.public]):
+            backbone, advice = (
+                maps.GIVEN,
+                dataclasses.replace(advice, reasons=(*advice.reasons, maps.UNFIT)),
+            )
         sentence = advice.sentence + maps.put_words(backbone)
         return dataclasses.replace(advice, backbone=backbone, sentence=sentence)
 

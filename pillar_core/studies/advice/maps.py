@@ -4,7 +4,7 @@ rule of public sizes."""
 import contextlib
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pillar_core.backbones.cards import BACKBONES, Layout
 from pillar_core.errors import DataError
 from pillar_core.methods.parts import rules
 from pillar_core.runs.splitting import layout_of, mapped
+from pillar_core.studies.advice.prediction import MARGIN, OWN
 from pillar_core.studies.advice.simulation import MOST_PLAYS, can_play, metric_of, plays
 from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 
@@ -20,6 +21,7 @@ LEARNER = "pillar_kalman"
 """Plays the maps: it reads no public label, so that all labelled rows play, whatever the map."""
 MANY, AGAIN = 200, 3
 """Labelled rows from which there are few plays, and how often these are repeated on other draws."""
+UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
 SIGNAL, WORDS = 20.0, 0.5
 """Without labels: a class's signal over the noise from which bins pay, and the share of columns of
 words from which they do not."""
@@ -41,14 +43,13 @@ def sides_by_map(
     made: dict[str, Sides] = {}
     for name in (name for name in (GIVEN, BINS, FOURIER) if name in asked):
         through = {side: _through(rows, name, given) for side, rows in sides.items()}
-        if len(asked) == 1 or name == GIVEN or any(map(_is_mapped, through.values())):
+        if len(asked) == 1 or name == GIVEN or any(map(is_mapped, through.values())):
             made[name] = through
     return made
 
 
 def choose_map(
     by_map: Mapping[str, Sides],
-    known: Iterable[str],
     features: FeatureSet,
     budget: PrivacyBudget,
     seed: int,
@@ -58,31 +59,23 @@ def choose_map(
         name = next(iter(by_map))
         return name, ()
     given = next(iter(by_map.values()))
-    played = [name for name in given if name in known and can_play(given[name])]
+    able = [name for name, rows in given.items() if can_play(rows)]
+    played = [OWN] if OWN in able else able
     if played:
-        side = played[0]
-        measures = (metric_of(given[side]), "auc")
-        seeds = [seed + MOST_PLAYS * again for again in range(AGAIN)]
         means = {
-            name: float(
-                np.mean(
-                    [
-                        plays(LEARNER, sides[side], budget, each)[measure]
-                        for each in seeds[: 1 if len(given[side].public_x) < MANY else None]
-                        for measure in measures
-                    ]
-                )
-            )
+            name: float(np.mean([_reached(sides[side], budget, seed) for side in played]))
             for name, sides in by_map.items()
         }
+        n_rows = sum(len(given[side].public_x) for side in played)
         first = next(iter(means))  # as given, where that is weighed
-        error = math.sqrt(means[first] * (1 - means[first]) / len(given[side].public_x))
+        error = math.sqrt(means[first] * (1 - means[first]) / n_rows)
+        error = error if played == [OWN] else max(error, MARGIN)
         best = max(means, key=lambda name: means[name] + error * (name == first))
         told = ", ".join(f"{title_of(name)} {100 * mean:.0f}" for name, mean in means.items())
         return best, (
             f"columns: {title_of(best)}, by rehearsals on labelled public rows (mean of accuracy"
             f" and AUC in percent: {told}; another map"
-            f" must be a standard error ahead, {100 * error:.1f} points)",
+            f" must be {100 * error:.1f} points ahead)",
         )
     side = next(iter(given))
     facts, layout = given[side].facts, layout_of(features)
@@ -114,8 +107,17 @@ def words_share(layout: Layout, features: FeatureSet) -> float:
     return words / len(columns) if columns else float(np.mean(layout.is_kept))
 
 
-def _is_mapped(rows: SemiPrivateSplit) -> bool:
+def is_mapped(rows: SemiPrivateSplit) -> bool:
+    """Whether a map of columns could be fitted for these rows."""
     return rows.features.given is not None
+
+
+def _reached(rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
+    """The mean of accuracy and AUC that the plays of labelled public rows reach."""
+    again = AGAIN if len(rows.public_x) >= MANY else 1
+    reached = [plays(LEARNER, rows, budget, seed + MOST_PLAYS * time) for time in range(again)]
+    measures = (metric_of(rows), "auc")
+    return float(np.mean([each[measure] for each in reached for measure in measures]))
 
 
 def _through(rows: SemiPrivateSplit, name: str, features: FeatureSet) -> SemiPrivateSplit:
