@@ -40,5 +40,6 @@ with diagnostic:
 if not mode.binds():
     receipts.show(settings)
     model.threshold_panel(settings)
+    model.curves_panel(settings)
 model.test_panel(settings, advice)
 reply.figures_of(advice, settings, names, similar)

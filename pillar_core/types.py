@@ -294,7 +294,9 @@ class FeatureSet:
     persons, compared by name, none has one of these (public) rows. `names`: those of the columns,
     in order; None for images and arrays without names. `recipe`: how the table that the rows come
     from became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`.
-    `test_drawn`: see `Dataset`. None of these is part of the fingerprint.
+    `test_drawn`: see `Dataset`. `given`: these features before a map of columns, `columns`, which
+    `backbone` names; None where there is none, or no split has fitted it so far. None of these is
+    part of the fingerprint.
     """
 
     how: ClassVar[str] = "pc.load_features gives one"
@@ -317,6 +319,8 @@ class FeatureSet:
     made_by: Values | None = dataclasses.field(default=None, compare=False)
     test_drawn: bool | str = dataclasses.field(default=False, compare=False)
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    given: "FeatureSet | None" = dataclasses.field(default=None, compare=False)
+    columns: Any = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)
@@ -509,7 +513,8 @@ class SemiPrivateSplit:
     rows decide (eigenbasis, projected rows) for as long as the split lives. `rows_per_person`: no
     person has more private rows than this; None where persons were not declared. `is_apart`: their
     names were compared with those of the public set's persons. `public_name`: of the public set,
-    where it is another one. `public_texts`: how the text of each public row begins, where texts
+    where it is another one. `public_given`: the public rows
+    before a map of columns. `public_texts`: how the text of each public row begins, where texts
     became numbers.
     """
 
@@ -531,6 +536,7 @@ class SemiPrivateSplit:
     is_apart: bool = False
     public_name: str = ""
     public_texts: tuple[str, ...] = ()
+    public_given: Array | None = None
 
     def __repr__(self) -> str:
         """The features and how many rows have each role: no row, no label."""

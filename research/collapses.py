@@ -8,7 +8,8 @@ Protocol, written down before the cells were read. Five sets that ship with at m
 rows, a tenth public; learners with public labels also have two public rows a class. ε = 0.1, 1, 3,
 10, δ = 10⁻⁵, every learner by its own rules, two seeds of split and noise. Accuracies are means
 over both. Flagged are cells with (a) more than 3 points less than at a smaller ε, (b) more
-than 3 below the public rows alone, for learners that start there, (c) more than 3 below the largest
+than 3 below the public rows alone, for learners that start there (a limit set after part of the
+cells was read), (c) more than 3 below the largest
 class of the test rows.
 """
 

@@ -73,7 +73,7 @@ def candidate(name: str, settings: Settings) -> FeatureSet:
     the name PART."""
     if name != PART:
         return _features(name, backbone(settings), splitting.state(name))
-    part = split(dataclasses.replace(settings, public=PART))
+    part = splitting.unmapped(split(dataclasses.replace(settings, public=PART)))
     return FeatureSet(part.public_x, part.public_y, None, None, part.features.classes)
 
 
@@ -309,6 +309,14 @@ def backbone(settings: Settings) -> str | None:
         if settings.backbone == AUTO
         else settings.backbone
     )
+
+
+def holds_images(settings: Settings) -> bool:
+    """Whether the private rows are images; reads none of them."""
+    card = uploads.card(settings.data)
+    if card is not None:
+        return card.kind == uploads.IMAGES
+    return settings.data in pc.DATASETS and pc.DATASETS[settings.data].kind == "images"
 
 
 def is_synthetic(name: str) -> bool:

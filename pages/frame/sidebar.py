@@ -11,9 +11,20 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import browser, core, jobs, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
-from pages.frame.settings import EPSILONS, KS, PARAMS, PART, PUBLIC_TITLES, RULE, Settings, choices
+from pages.frame.settings import (
+    AUTO,
+    EPSILONS,
+    KS,
+    PARAMS,
+    PART,
+    PUBLIC_TITLES,
+    RULE,
+    Settings,
+    choices,
+)
 from pillar_core import plots
 from pillar_core.arrays import Json
+from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words, place_among
@@ -62,12 +73,18 @@ def draw(*, are_near: bool) -> None:
         _draw_footer(session.current())
 
 
-def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = ()) -> None:
-    """A choice from the names that a setting allows, rows that a user brought among them, and what
-    this visit named besides."""
+def select(
+    name: str,
+    title: Callable[[str], str],
+    *,
+    brought: Sequence[str] = (),
+    fits: Callable[[str], bool] = bool,
+) -> None:
+    """A choice from the names that a setting allows and that fit, rows that a user brought among
+    them, and what this visit named besides."""
     settings = session.current()
     if name not in settings.hidden:
-        allowed = [*choices(name), *brought]
+        allowed = [*filter(fits, choices(name)), *brought]
         known = f"named.{name}"
         named = [
             other
@@ -128,8 +145,21 @@ def _data(settings: Settings) -> None:
             min_value=PARAMS["public_fraction"].low,
             max_value=PARAMS["public_fraction"].high,
         )
+    _backbone(settings)
+
+
+def _backbone(settings: Settings) -> None:
+    """A backbone for images, or a map of columns for numbers; a map that another set left behind
+    goes."""
+    is_images = core.holds_images(settings)
+    if is_images and fit_of(settings.backbone) is not None:
+        session.note(f"The backbone {settings.backbone} maps columns of a table; images take none.")
+        session.put(dataclasses.replace(session.current(), backbone=AUTO))
+    usual = "Automatic" if is_images else "As given"
     select(
-        "backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic"
+        "backbone",
+        lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else usual,
+        fits=lambda name: name == AUTO or (fit_of(name) is None) == is_images,
     )
 
 

@@ -2,6 +2,7 @@
 
 from pillar_core.backbones import (
     built_in,
+    columns,
     efficientnet_lite0,
     open_clip_towers,
     own_files,

@@ -5,8 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from pillar_core.arrays import Array
 from pillar_core.backbones import weights as files
+from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.backbones.names import address
 from pillar_core.backbones.preparing import Preparing
 from pillar_core.deferred import torch
@@ -53,6 +56,20 @@ class Encoder:
     network: "tuple[torch.nn.Module, Preparing] | None" = None
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layout:
+    """What a recipe says of the columns (d,): which pass as they are, words and numbers of texts;
+    which have a declared range, so that they lie in [0, 1]."""
+
+    is_kept: Array
+    is_ranged: Array
+
+    @property
+    def numbers(self) -> Array:
+        """The places of the columns of numbers."""
+        return np.flatnonzero(~self.is_kept)
+
+
 @dataclasses.dataclass(frozen=True)
 class Backbone:
     """What a backbone is, and how to open it: `open(name, work)`.
@@ -64,6 +81,9 @@ class Backbone:
     0 where nobody knows. `is_kept` says whether features are worth a place in the cache,
     `is_own_file` whether the name is the user's own file. `sha256`: of weights that its code finds
     by itself. Raise `version` whenever the features change.
+
+    `fit`: of a map of a table's columns, what makes it of public rows (none: of the layout's
+    ranges); numbers stay as given until a split says which rows are public.
     """
 
     name: str
@@ -83,6 +103,7 @@ class Backbone:
     is_own_file: bool = False
     sha256: str = ""
     version: int = 1
+    fit: Callable[[Array, Layout], ColumnMap] | None = None
 
     @property
     def needs_fetching(self) -> bool:
@@ -140,6 +161,12 @@ BACKBONES: Registry[Backbone] = Registry("backbone", Backbone, home="pillar_core
 def card_of(name: str, **others: Any) -> Backbone:
     """The card of a backbone: what `facts.toml` says of it, and its other fields."""
     return Backbone(name=name, **facts_of(name, FACTS), **others)
+
+
+def fit_of(name: str | None) -> Callable[[Array, Layout], ColumnMap] | None:
+    """How the map of columns by this name is fitted; None for another backbone, or no name."""
+    card = BACKBONES.find(name)
+    return None if card is None else card.fit
 
 
 def card_with_options(card: Backbone, name: str) -> Backbone:

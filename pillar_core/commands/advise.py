@@ -83,7 +83,7 @@ def _advise(options: argparse.Namespace) -> int:
     advice = advise(
         split, candidates=_candidates(options) or None, **shared.fields_of(options, *names)
     )
-    said = ("method", "settings", "public", "epsilon", "sentence", "reasons", "price")
+    said = ("method", "settings", "backbone", "public", "epsilon", "sentence", "reasons", "price")
     plain = shared.fields_of(advice, *said) | _expected(advice.expected)
     print(json.dumps(plain, indent=2, ensure_ascii=False) if options.json else _words(advice))
     return 0

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from pillar_core import params, texts
 from pillar_core.arrays import Json
+from pillar_core.backbones.cards import fit_of
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS, load, raw, recipes
@@ -51,7 +52,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--backbone",
         help=(
             "features of images: a registered backbone (default: the card's; of large images in a"
-            " file the network that comes along)"
+            " file the network that comes along); of a table: bins or fourier (default: as given)"
         ),
     )
     group.add_argument(
@@ -271,7 +272,8 @@ def private_of(
         recipes.ranges_of(",".join(options.ranges)),
     )
     if is_table_file(name):
-        return raw.read_private(name, roles, list(filter(is_table_file, public)))
+        rows = raw.read_private(name, roles, list(filter(is_table_file, public)))
+        return rows if fit_of(backbone) is None else load_features(rows, backbone)
     if roles:
         raise SettingError(
             "--label, --person, --leave-out, --text, --range and --recipe go with a table (csv,"

@@ -207,15 +207,15 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
     return problems
 
 
-def width(recipe: Recipe) -> int:
-    """How many columns of numbers `encode_columns` makes."""
+def width(recipe: Recipe, *, of: Column | None = None) -> int:
+    """How many columns of numbers `encode_columns` makes, of all columns or of one."""
     return sum(
         (
             texts.width_of(recipe.encoder)
             if column.kind == TEXT
             else len(recipe.categories.get(column.name, [column]))
         )
-        for column in recipe.columns
+        for column in (recipe.columns if of is None else (of,))
     )
 
 

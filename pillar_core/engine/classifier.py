@@ -26,6 +26,8 @@ class LinearClassifier:
     @property
     def width(self) -> int:
         """d, the numbers of a row."""
+        if self.transform.columns is not None:
+            return int(self.transform.columns.d)
         return len(self.weights if self.transform.projection is None else self.transform.projection)
 
     def scores(self, x: Array) -> Array:

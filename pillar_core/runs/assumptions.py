@@ -33,6 +33,10 @@ EXTRACTED = (
     "each row's features depend on that row alone, whatever rows went through the backbone with it:"
     " batches have one size, and no test of this library holds their rounding to that"
 )
+MAPPED = (
+    "the map of columns {} was fitted on public rows or declared ranges alone, before anything was"
+    " released, and takes each row by itself"
+)
 FORM_SEEN = (
     "how rows became features (columns, scaling, image size, colour, backbone) is public, and"
     " private rows decided nothing of it but this, which no ε covers: {}"
@@ -70,6 +74,7 @@ TRAINER, NOBODY = "whoever trained the model", "nobody: this library does not de
 _OWNERS = {
     LIBRARY: (
         SPLIT_BY_COIN,
+        MAPPED,
         NOISE_SYSTEM,
         NOISE_EXACT,
         PERSON_APART,

@@ -15,6 +15,7 @@ from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import BACKBONES, identity_of
+from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.data import encoding, frames, raw, recipes
 from pillar_core.data.encoding import TEXT
 from pillar_core.data.images.loading import load_unlabelled
@@ -311,7 +312,7 @@ def _model(arrays: dict[str, Array], card: Form) -> Model:
     checks.arrays(", ".join(axes[name] for name in present), **present)
     mean, scale, projection = (arrays.get(name) for name in use.PARTS)
     head = LinearClassifier(
-        Transform(mean, scale, projection, card["transform"]["normalise"]),
+        Transform(mean, scale, projection, card["transform"]["normalise"], _columns(arrays, card)),
         arrays["weights"],
         arrays["bias"],
     )
@@ -320,6 +321,16 @@ def _model(arrays: dict[str, Array], card: Form) -> Model:
     if _width(card["input"]) != head.width or len(card["classes"]) != len(head.bias):
         raise ValueError("what its card says of rows and classes does not fit its weights")
     return Model(head, card)
+
+
+def _columns(arrays: dict[str, Array], card: Form) -> ColumnMap | None:
+    """The map of columns that the card names. Raises ValueError: arrays that are none."""
+    columns = ColumnMap.of_arrays(arrays, int(card["input"].get("map", {"columns": 0})["columns"]))
+    if (columns is None) != ("map" not in card["input"]):
+        raise ValueError("its card and its arrays differ on the map of columns")
+    if columns is not None:
+        columns(np.zeros((1, columns.d), dtype=np.float32))  # refuses arrays of another map
+    return columns
 
 
 def _reads_texts(form: Form) -> bool:

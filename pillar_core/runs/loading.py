@@ -9,7 +9,7 @@ from typing import Any
 from pillar_core import checks, data, texts
 from pillar_core.arrays import Array
 from pillar_core.backbones import extract
-from pillar_core.backbones.cards import identity_of
+from pillar_core.backbones.cards import fit_of, identity_of
 from pillar_core.backbones.names import address
 from pillar_core.data import matching
 from pillar_core.data.raw import Roles
@@ -46,6 +46,7 @@ def load_features(
             TensorDataset or data set of the library datasets; or a dataset.
             A feature set comes back as it is.
         backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers.
+        Of numbers also a map of columns, bins or fourier, which `split` fits on the public rows.
         What a network makes is kept
             in the cache, and extracted only where it is not there. In its place,
             load_features(rows, labels) is the pair (rows, labels).
@@ -85,6 +86,10 @@ def load_features(
     roles = Roles(label, person, tuple(leave_out), recipe, None, text, encoder, ranges or {}, keys)
     rows = data.load(source, roles, () if public is None else (public,))
     if isinstance(rows, FeatureSet):
+        if fit_of(backbone) is not None and weights is None:
+            return dataclasses.replace(
+                rows.given or rows, backbone=address(str(backbone)).canonical
+            )
         is_its_encoder = encoder is not None and texts.identity_of(encoder) == matching.encoder_of(
             rows
         )
@@ -129,5 +134,5 @@ def through_backbone(
         notes=dataset.notes + checked.notes + notes,
         images=dataset if dataset.is_images else None,
         made_by=identity_of(chosen, weights) if dataset.is_images else None,
-        names=dataset.names if chosen == "identity" else None,
+        names=None if dataset.is_images else dataset.names,
     )

@@ -14,7 +14,9 @@ import numpy as np
 
 from pillar_core import mode, store
 from pillar_core.arrays import Array
+from pillar_core.backbones import column_map
 from pillar_core.backbones.cards import BACKBONES
+from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.backbones.names import address
 from pillar_core.data import DATASETS, cells, encoding, recipes, uploads
 from pillar_core.data.encoding import NUMBERS, TEXT, Column, Recipe
@@ -27,6 +29,7 @@ from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.registry import toml_tables
 from pillar_core.runs import receipts, use
+from pillar_core.runs.curves import curves_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.run import split_of
 from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, statement
@@ -38,7 +41,7 @@ from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivat
 FORMAT = "pillar-explorer-model-2"
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"
-READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
+READ_ME, USE, ONNX, CURVES = "README.md", "use.py", "model.onnx", "curves.json"
 _TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  # type: ignore[assignment]  # texts, and no tables
 SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
 
@@ -87,7 +90,8 @@ def model_bytes(
         )
     if record.guarantee.covers_choice is False and not record.guarantee.chosen_in_sight:
         raise UnsupportedError(NO_RELEASE)
-    arrays, built = _taken_apart(record)
+    columns = None if split is None else split.features.columns
+    arrays, built = _taken_apart(record, columns)
     if "network" in built:
         record = dataclasses.replace(
             record, settings={**record.settings, "network": built["network"]["network"]}
@@ -111,6 +115,8 @@ def model_bytes(
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if isinstance(written, bytes):
         contents[ONNX] = written
+    if (curves := curves_of(record.classifier, columns, card["input"])) is not None:
+        contents[CURVES] = form(curves | {"classes": card["classes"]}).encode()
     if "network" not in built:
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
@@ -182,9 +188,14 @@ def write_model(path: str | Path, content: bytes) -> Path:
     return path
 
 
-def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], Form]:
-    """The arrays of a classifier, and what the card says of how they go together."""
+def _taken_apart(record: RunRecord, columns: ColumnMap | None) -> tuple[dict[str, Array], Form]:
+    """The arrays of a classifier and of the map before it, and what the card says of how they go
+    together."""
     head = record.classifier
+    if isinstance(head, NetworkClassifier) and columns is not None:
+        raise UnsupportedError(
+            "a network behind a map of columns is not exported; train it on the columns as given."
+        )
     if isinstance(head, NetworkClassifier):
         design = dataclasses.asdict(head.design) | {"network": portable(head.design.network)}
         return dict(zip(head.names, head.arrays, strict=True)), {"network": design}
@@ -202,13 +213,14 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], Form]:
         "features": int(record.facts.d),
         "dimensions": int(head.weights.shape[0]),
     }
-    return arrays | {"weights": head.weights, "bias": head.bias}, {"transform": preparation}
+    arrays |= {"weights": head.weights, "bias": head.bias} | (columns.arrays if columns else {})
+    return arrays, {"transform": preparation}
 
 
 def _card(
     record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None, told: Statement
 ) -> Form:
-    form = _input(record, None if split is None else split.features)
+    form = input_of(record, None if split is None else split.features)
     shares = {"content": "public", "fraction": "public_fraction", "per_class": "public_per_class"}
     public = (
         {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
@@ -241,7 +253,7 @@ def _set_name(name: str) -> str:
     return name if name in DATASETS else uploads.title_of(name)
 
 
-def _input(record: RunRecord, features: FeatureSet | None) -> Form:
+def input_of(record: RunRecord, features: FeatureSet | None) -> Form:
     """How raw rows become what the model takes: a table's recipe, or images' shape and backbone.
     Public, declared or a caveat."""
     head = record.classifier
@@ -254,14 +266,25 @@ def _input(record: RunRecord, features: FeatureSet | None) -> Form:
     )
     if shape is not None:
         return {"kind": "pixels", "shape": list(shape), "range": [0, 1]}
-    plain = {"kind": "features", "dims": int(record.facts.d)}
+    plain: Form = {"kind": "features", "dims": int(record.facts.d)}
     if features is None:
         return plain
+    if features.given is not None:
+        card = BACKBONES[features.backbone]
+        made_by = {"name": card.name, "title": card.title, "version": card.version}
+        before = {"dims": features.given.d}
+        form = _input_of_numbers(features.given, plain | before)
+        return form | {"map": made_by | {"columns": features.given.d}}
     if features.made_by and features.images is not None:
         return plain | {
             "backbone": dict(features.made_by),
             "shape": list(features.images.x_train.shape[1:]),
         }
+    return _input_of_numbers(features, plain)
+
+
+def _input_of_numbers(features: FeatureSet, plain: Form) -> Form:
+    """How a table's rows become numbers, where its recipe or names say it; else `plain`."""
     named = Recipe("", columns=tuple(Column(name, NUMBERS, 0) for name in features.names or ()))
     recipe = (
         dataclasses.replace(
@@ -270,7 +293,7 @@ def _input(record: RunRecord, features: FeatureSet | None) -> Form:
         if features.recipe
         else named
     )
-    if encoding.width(recipe) != record.facts.d:
+    if encoding.width(recipe) != features.d:
         return plain
     return {"kind": "table", "recipe": recipes.form_of(recipe)}
 
@@ -293,9 +316,13 @@ def _use() -> str:
     """`use.py` with the few lines of the library that it imports in their place."""
     source = Path(use.__file__).read_text(encoding="utf-8")
     lines = Path(transform.__file__).read_text(encoding="utf-8")
-    body = (
-        "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n"
-        + lines[lines.index("CHUNK_ROWS") :]
+    body, maps = (
+        lines[lines.index("CHUNK_ROWS") :],
+        Path(column_map.__file__).read_text(encoding="utf-8"),
+    )
+    maps = (
+        "import dataclasses\nimport math\n\n"
+        "Array, DataError = np.ndarray, ValueError\n" + maps[maps.index("ROWS_AT_ONCE") :]
     )
     gaps = "".join(
         f"{name} = frozenset({sorted(getattr(cells, name))!r})\n"
@@ -303,6 +330,7 @@ def _use() -> str:
     )
     gaps += f"NUMBER = re.compile({cells.NUMBER.pattern!r})\n"
     for imported, place in {
+        "backbones.column_map import ColumnMap": maps,
         "data.cells import GAPS, GAPS_OF_WORDS, NUMBER": gaps,
         "data.parts import IMAGE_ENDINGS": f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n",
         "data.tables import LABEL_NAMES": f"LABEL_NAMES = {LABEL_NAMES!r}\n",
@@ -320,6 +348,10 @@ def _read_me(
     no_onnx: why there is no model.onnx."""
     form, classes, learner = card["input"], card["classes"], METHODS[record.method]
     backbone = f" of {form['backbone']['name']}" if "backbone" in form else ""
+    if "map" in form:
+        backbone = (
+            f" that the map of columns {form['map']['name']} makes of {form['map']['columns']:,}"
+        )
     return _front_matter(record, card, split) + _TEXTS["whole"].format(
         title=learner.title,
         n_classes=len(classes),

@@ -246,7 +246,7 @@ class Account:
 def account_of(data: FeatureSet | Dataset, name: str = "") -> Account:
     """The account of rows at hand. name: as a setting or an option says it, of a data set, of rows
     that were brought, or of a file."""
-    rows = data if isinstance(data, Dataset) or data.images is None else data.images
+    rows = data if isinstance(data, Dataset) else data.images or data.given or data
     tested = rows.x_train if data.x_test is None else rows.x_test
     if name not in DATASETS and Path(name).exists():
         name = uploads.name_of(rows)

@@ -22,7 +22,8 @@ def command_of(record: RunRecord, split: SemiPrivateSplit) -> str:
     """The shell command of an experiment with the settings of a run: the same learner on the same
     split, its noise of a known seed."""
     features, public = split.features, split.settings
-    has_backbone = features.images is not None and features.backbone in BACKBONES
+    is_made = features.images is not None or features.given is not None
+    has_backbone = is_made and features.backbone in BACKBONES
     # a file that says whose rows they are has no need of the number
     is_stated = split.rows_per_person is not None and features.persons is None
     options = {

@@ -30,6 +30,7 @@ from pillar_core.runs.assumptions import (
     FORM_PUBLIC,
     FORM_SEEN,
     LOW_BITS,
+    MAPPED,
     NOISE_EXACT,
     NOISE_SECRET,
     NOISE_SYSTEM,
@@ -516,7 +517,9 @@ def _assumptions(
         yield NOISE_SECRET
     elif learner.is_private:
         yield from (NOISE_EXACT,) if is_exact else (NOISE_SYSTEM, LOW_BITS)
-    if features.backbone not in ("identity", "raw_pixels"):
+    if features.columns is not None:
+        yield MAPPED.format(features.backbone)
+    elif features.backbone not in ("identity", "raw_pixels"):
         yield EXTRACTED
     if split.public_name == raw.MADE_UP_NAME and split.settings.get("public") is not None:
         yield DECLARED

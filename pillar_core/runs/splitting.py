@@ -11,13 +11,24 @@ import numpy as np
 from pillar_core import checks, splits
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, duplicates, matching, raw, scratch, uploads
+from pillar_core.backbones.cards import BACKBONES, Layout, fit_of
+from pillar_core.data import (
+    DATASETS,
+    duplicates,
+    encoding,
+    matching,
+    raw,
+    recipes,
+    scratch,
+    uploads,
+)
 from pillar_core.data.encoding import misfits
 from pillar_core.data.images.decoding import resize
 from pillar_core.data.partition import without_drawn_test
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.memo import Memo
 from pillar_core.params import COUNT, SEED
 from pillar_core.runs.loading import load_features
 from pillar_core.types import MOST_ROWS, Dataset, FeatureSet, SemiPrivateSplit, Values
@@ -73,8 +84,8 @@ def split(
     (1295, 143)
     """
     checks.within(seed=(seed, SEED), public_per_class=(public_per_class, COUNT))
-    private = load_features(
-        data, public=public if raw.is_table(data) and raw.is_table(public) else None
+    private = as_given(
+        load_features(data, public=public if raw.is_table(data) and raw.is_table(public) else None)
     )
     if not 1 <= rows_per_person <= MOST_ROWS:
         raise SettingError(
@@ -98,9 +109,10 @@ def split(
         rows_per_person=None if rows_per_person == 1 else rows_per_person,
         seed=seed,
     )
-    return dataclasses.replace(
+    parts = dataclasses.replace(
         parts, notes=parts.notes + changes + (() if allow_overlap else _overlap(parts))
     )
+    return mapped(parts, private.backbone)
 
 
 def beside(split: SemiPrivateSplit, public: FeatureSet) -> SemiPrivateSplit:
@@ -108,9 +120,98 @@ def beside(split: SemiPrivateSplit, public: FeatureSet) -> SemiPrivateSplit:
 
     Raises DataError: columns that the public rows lack, or rows that are private ones, as `split`.
     """
+    backbone, split = split.features.backbone, unmapped(split)
     rows, changes = match_private(public, split.features)
     parts = splits.beside(split, rows)
-    return dataclasses.replace(parts, notes=parts.notes + changes + _overlap(parts))
+    parts = dataclasses.replace(parts, notes=parts.notes + changes + _overlap(parts))
+    return mapped(parts, backbone)
+
+
+def as_given(features: FeatureSet) -> FeatureSet:
+    """The features before the map of columns that a split fitted; the next split fits it anew."""
+    return (
+        features
+        if features.given is None
+        else dataclasses.replace(features.given, backbone=features.backbone)
+    )
+
+
+def unmapped(split: SemiPrivateSplit) -> SemiPrivateSplit:
+    """The split with its columns as given, whatever map they went through."""
+    if split.features.given is None or split.public_given is None:
+        return split
+    return dataclasses.replace(
+        split,
+        features=split.features.given,
+        public_x=split.public_given,
+        public_given=None,
+        memo=Memo(),
+    )
+
+
+def mapped(
+    split: SemiPrivateSplit, backbone: str, *, like: FeatureSet | None = None
+) -> SemiPrivateSplit:
+    """The split, its columns as given, through a map of columns by this name, which its public rows
+    or the declared ranges fit; the split itself for another backbone.
+
+    like: features whose recipe says what the columns are, where the split's own have none.
+
+    Guarantee: the map depends on no private, validation or test row, and takes each row by itself.
+    Raises DataError: no column of numbers, too many, or neither public rows nor ranges.
+    SettingError: a split with embeddings of class names, which lie among the columns as given.
+    """
+    fit = fit_of(backbone)
+    if fit is None:
+        return split
+    if split.text_embeddings is not None:
+        raise SettingError(
+            f"embeddings of class names need columns as given; leave out the backbone {backbone}."
+        )
+    features, public = split.features, split.public_x
+    layout = layout_of(like or features)
+    columns = fit(public, layout)
+    origin = (
+        f"{len(public):,} public rows" if len(public) else "declared ranges, without public rows"
+    )
+    note = (
+        f"{BACKBONES[backbone].title}: {len(layout.numbers):,} columns of numbers became"
+        f" {columns.width - int(layout.is_kept.sum()):,} by a map fitted on {origin} alone."
+    )
+    x_test = features.x_test
+    through = dataclasses.replace(
+        features,
+        x_train=columns(features.x_train),
+        x_test=None if x_test is None else columns(x_test),
+        backbone=backbone,
+        names=columns.names(features.names),
+        given=dataclasses.replace(features, backbone="identity"),
+        columns=columns,
+    )
+    return dataclasses.replace(
+        split,
+        features=through,
+        public_x=columns(public),
+        public_given=public,
+        notes=(*split.notes, note),
+        memo=Memo(),
+    )
+
+
+def layout_of(features: FeatureSet) -> Layout:
+    """What the recipe of a table says of its columns of numbers; without one, all are numbers of
+    any size."""
+    is_kept, is_ranged = np.zeros(features.d, dtype=bool), np.zeros(features.d, dtype=bool)
+    recipe = None if features.recipe is None else recipes.recipe_of(features.recipe)
+    if recipe is None or encoding.width(recipe) != features.d:
+        return Layout(is_kept, is_ranged)
+    stop = 0
+    for column in recipe.columns:
+        start = stop
+        stop += encoding.width(recipe, of=column)
+        is_kept[start:stop] = column.kind == encoding.TEXT or column.name in recipe.categories
+        is_ranged[start:stop] = column.name in recipe.ranges
+    return Layout(is_kept, is_ranged)
 
 
 def load_named_features(
@@ -172,7 +273,10 @@ def remember_features(
 ) -> FeatureSet:
     """The features of the data, whose content is remembered as what `name` stood for when its files
     had this state."""
-    features = data if isinstance(data, FeatureSet) else load_features(data, backbone)
+    if isinstance(data, FeatureSet) and fit_of(backbone) is None:
+        features = data
+    else:
+        features = load_features(data, backbone)
     if state_:
         _READ[fingerprint(name, backbone or default_backbone(name), dict(settings or {}))] = (
             state_,

@@ -11,6 +11,7 @@ import numpy as np
 
 from pillar_core import accounting, checks, params, store
 from pillar_core.backbones import revision
+from pillar_core.backbones.cards import fit_of
 from pillar_core.data import DATASETS
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import (
@@ -353,10 +354,12 @@ def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> Semi
 def _data(values: Values, dataset_settings: Values) -> Form:
     dataset = values["dataset"]
     if isinstance(dataset, FeatureSet | SemiPrivateSplit):
-        shape = (dataset if isinstance(dataset, FeatureSet) else dataset.features).pixel_shape
+        features = dataset if isinstance(dataset, FeatureSet) else dataset.features
+        shape = features.pixel_shape
         is_square = shape is None or shape[0] == shape[1]  # then the rows' length says it
         content = dataset.fingerprint if is_square else fingerprint(dataset.fingerprint, shape)
-        return {"dataset": f"given:{content}", "backbone": "identity", "dataset_settings": {}}
+        backbone = "identity" if fit_of(features.backbone) is None else features.backbone
+        return {"dataset": f"given:{content}", "backbone": backbone, "dataset_settings": {}}
     return {
         "dataset": dataset,
         "backbone": values.get("backbone") or splitting.default_backbone(str(dataset)),

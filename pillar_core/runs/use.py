@@ -21,6 +21,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER
 from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.data.tables import LABEL_NAMES
@@ -91,11 +92,12 @@ def _through_numpy(path: Path, card: Card) -> Iterator[Numbers]:
     with np.load(HERE / "model.npz", allow_pickle=False) as file:
         arrays = dict(file)
     mean, scale, projection = (arrays.get(name) for name in PARTS)
-    transform, weights = (
-        Transform(mean, scale, projection, card["transform"]["normalise"]),
-        arrays["weights"],
-    )
-    for x in read(path, card["input"], len(weights if projection is None else projection)):
+    weights, facts = arrays["weights"], card["transform"]
+    width = len(weights if projection is None else projection)
+    given = card["input"].get("map", {"columns": width})["columns"]
+    columns = ColumnMap.of_arrays(arrays, given)
+    transform = Transform(mean, scale, projection, facts["normalise"], columns)
+    for x in read(path, card["input"], given):
         yield probabilities(scores(transform, weights, arrays["bias"], x))
 
 

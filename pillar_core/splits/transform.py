@@ -7,6 +7,7 @@ comes out.
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +27,15 @@ class Transform:
     """x (n, d) → ((x − mean) / scale) · projection, then unit rows where `normalise`; a zero row
     stays zero.
 
-    mean, scale: (d,) float32 or None. projection: (d, k) float32 or None.
+    mean, scale: (d,) float32 or None. projection: (d, k) float32 or None. columns: what makes the d
+    columns of rows as given, one row at a time; None where they are that.
     """
 
     mean: Array | None = None
     scale: Array | None = None
     projection: Array | None = None
     normalise: bool = False
+    columns: Any = None
 
     def __call__(self, x: Array) -> Array:
         """(n, k) float32 rows. Raises DataError: rows of another dimension."""
@@ -51,6 +54,8 @@ class Transform:
             (len(part) for part in (self.mean, self.scale, self.projection) if part is not None),
             None,
         )
+        if x.ndim == 2 and self.columns is not None:
+            x, indices = self.columns(x if indices is None else x[indices]), None
         if x.ndim != 2 or (expected is not None and x.shape[1] != expected):
             raise DataError(f"rows must have shape (n, {expected}); got {x.shape}.")
         n = len(x) if indices is None else len(indices)

@@ -27,6 +27,8 @@ from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.assumptions import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECRET, in_lines
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
+from pillar_core.runs.run import split_of
+from pillar_core.runs.splitting import as_given
 from pillar_core.splits import Transform
 from pillar_core.types import (
     MOST_ROWS,
@@ -245,6 +247,7 @@ def _rows(
             "these rows say whose they are: pass rows_per_person, the most rows that one person has"
             " among them."
         )
+    loaded = as_given(loaded) if isinstance(model, Model) else loaded
     features = loaded
     if loaded.test_drawn and not isinstance(rows, FeatureSet):
         if loaded.persons is None or raw.is_table(rows):
@@ -263,6 +266,9 @@ def _rows(
             np.concatenate([places[:most] for places in by_label(features.persons.of).values()])
         )
         x, y = x[first], y[first]
+    split = split_of(model.classifier) if isinstance(model, RunRecord) else None
+    if split is not None and split.features.columns is not None and features.given is None:
+        x = split.features.columns(x)  # a record's classifier reads what its split's map makes
     if isinstance(model, Model):
         codes = {name: code for code, name in enumerate(model.classes)}
         if strangers := [name for name in features.classes if name not in codes]:

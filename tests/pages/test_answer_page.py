@@ -10,6 +10,7 @@ import zipfile
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -563,3 +564,21 @@ def test_another_press_during_a_training_loses_neither_model_nor_press(
         fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
         press(app, "answer-test-run")
         assert "Accuracy, ε = 1" in [metric.label for metric in app.run().metric]
+
+
+def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_does(start, handed):
+    generator = np.random.default_rng(0)
+    age, dose = generator.uniform(20, 80, 900).round(1), generator.gamma(2, 3, 900).round(2)
+    table = pd.DataFrame({"age": age, "dose": dose, "label": np.abs(age - 50) < 15})
+    table["label"] = np.where(table["label"], "sick", "well")
+    rows = pc.load_features(table, public=table[:100])
+    name = uploads.keep(rows)
+    app = start("answer", data=name, public_fraction="0.3", epsilon="3", backbone="bins")
+    assert "through the backbone bins first" in words(app)
+    press(app, "answer-train")
+    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
+        assert json.loads(archive.read("model.json"))["input"]["map"]["name"] == "bins"
+        (first, _) = json.loads(archive.read("curves.json"))["columns"]
+    assert first["name"] == "age"
+    assert "What the model does with a column" in [expander.label for expander in app.expander]
+    assert "the zip has it as `curves.json`" in words(app)

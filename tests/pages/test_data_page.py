@@ -208,3 +208,20 @@ def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(
     assert browser.sheet(np.zeros((3, 8, 8), dtype=np.uint8), 2).startswith(
         "data:image/jpeg;base64,"
     )
+
+
+def test_the_sidebar_offers_maps_of_columns_for_tables_and_networks_for_images(start):
+    app = start("curves", data="breast_cancer", k="0", epsilon="1")
+    chooser = app.selectbox(key="control.backbone")
+    titles = [pc.BACKBONES[name].title for name in ("bins", "fourier")]
+    assert chooser.options == ["As given", *titles]
+    chooser.select("bins").run()
+    assert not app.exception
+    assert linked(app)["backbone"] == "bins"
+    assert "30 columns of numbers became 480" in " ".join(
+        core.split(Settings(data="breast_cancer", backbone="bins")).notes
+    )
+    app = start("curves", data="digits", backbone="bins")
+    assert "images take none" in words(app)
+    assert linked(app)["backbone"] == "auto"
+    assert set(titles).isdisjoint(app.selectbox(key="control.backbone").options)

@@ -8,22 +8,25 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import badges, core, failures, local, plain, receipts
 from pages.frame.figures import FigureInfo, draw_figure
-from pages.frame.settings import PART, RULE, Settings
+from pages.frame.settings import AUTO, PART, RULE, Settings
 from pages.parts.answer import question
 from pillar_core import mode, plots
 from pillar_core.arrays import Json
+from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.metrics import threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, use
-from pillar_core.runs.models import model_bytes
+from pillar_core.runs.curves import curves_of
+from pillar_core.runs.models import input_of, model_bytes
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.run import run_spec
@@ -68,6 +71,9 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
         f" {settings.epsilon:g} **together**. The learner then has a little less than in the free"
         " way."
     )
+    if fit_of(settings.backbone) is not None:
+        settings = dataclasses.replace(settings, backbone=AUTO)
+        st.caption("Columns are taken as given here: a paid choice compares no maps of columns.")
     split = (
         core.split(dataclasses.replace(settings, public=PART))
         if PART in names
@@ -334,6 +340,40 @@ def threshold_panel(settings: Settings) -> None:
             f" {shlex.quote(names[place])}"
         )
         st.code(command, language="bash", wrap_lines=True)
+
+
+def curves_panel(settings: Settings) -> None:
+    """What the model that was just trained does with a column, where its columns went through
+    bins."""
+    if (model := receipts.latest_model(settings)) is None:
+        return
+    record, features = model[0], model[1].features
+    curves = curves_of(record.classifier, features.columns, input_of(record, features))
+    if curves is None:
+        return
+    with st.expander("What the model does with a column", icon=":material/show_chart:"):
+        columns = {str(place): column["name"] for place, column in enumerate(curves["columns"])}
+        place = local.choice(
+            "answer-column",
+            columns,
+            "0",
+            label="Column",
+            help="Each column of a model of bins has a curve of its own.",
+            unlinked="It belongs to a model that is here for this visit alone.",
+        )
+        column = curves["columns"][int(place)]
+        words = column.get("categories")
+        ends = [f"up to {column['steps'][0]:.6g}"] if not words else []
+        names = words or [*ends, *(f"above {step:.6g}" for step in column["steps"])]
+        scores = pd.DataFrame(column["scores"], columns=list(features.classes))
+        badges.show(Provenance.PRIVATE)
+        st.bar_chart(
+            scores.assign(value=pd.Categorical(names, names, ordered=True)),
+            x="value",
+            y=list(features.classes),
+            stack=False,
+        )
+        st.caption(f"{curves['meaning']} It costs no ε; the zip has it as `curves.json`.")
 
 
 def _spend(settings: Settings, request: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from pages.parts.public_data import sets as screening_sets
 from pages.parts.rows import columns, extraction
 from pillar_core import mode
 from pillar_core.backbones import is_ready
+from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -41,7 +42,7 @@ def candidates(settings: Settings) -> list[str]:
     ]
     kind = (
         "images"
-        if _holds_images(settings)
+        if core.holds_images(settings)
         else "texts"
         if screening_sets.is_text(settings.data)
         else None
@@ -161,14 +162,19 @@ def following(settings: Settings, answer: Advice, names: list[str]) -> Settings:
     """The settings of a run that follows the advice."""
     public = NONE if answer.public is None else _public_setting(answer, settings, names)
     return dataclasses.replace(
-        settings, public=public, method=answer.method, k=RULE, epsilon=answer.epsilon
+        settings,
+        public=public,
+        method=answer.method,
+        k=RULE,
+        epsilon=answer.epsilon,
+        backbone=answer.backbone if fit_of(answer.backbone) else settings.backbone,
     )
 
 
 def are_numbers(settings: Settings, names: list[str]) -> bool:
     """Whether private rows and candidates are numbers; of images the choice of what makes them so,
     and the work that it takes."""
-    if not _holds_images(settings):
+    if not core.holds_images(settings):
         return True
     with st.expander(
         "What turns the images into numbers",
@@ -185,7 +191,7 @@ def are_numbers(settings: Settings, names: list[str]) -> bool:
 def backbones(settings: Settings, names: list[str]) -> list[str]:
     """The backbones that the paid choice is among, of those through which private images and
     candidates went before; none of numbers."""
-    if mode.binds() or not _holds_images(settings):
+    if mode.binds() or not core.holds_images(settings):
         return []
     usual = core.backbone(settings) or "raw_pixels"
     sets = [
@@ -216,15 +222,6 @@ def backbones(settings: Settings, names: list[str]) -> list[str]:
         )
         if len(titles) > 1
         else []
-    )
-
-
-def _holds_images(settings: Settings) -> bool:
-    card = uploads.card(settings.data)
-    return (
-        card.kind == uploads.IMAGES
-        if card is not None
-        else pc.DATASETS[settings.data].kind == "images"
     )
 
 

@@ -24,9 +24,10 @@ from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import model, question
 from pages.parts.curves import panels
 from pillar_core import metrics, plots
+from pillar_core.backbones.cards import fit_of
 from pillar_core.errors import DataError
 from pillar_core.runs import splitting
-from pillar_core.studies.advice import Advice, Prediction, free
+from pillar_core.studies.advice import Advice, Prediction, free, maps
 from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
@@ -61,6 +62,7 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
         if advice.public is None and choice is None:
             start += free.ASK
         said = free.headline(advice, f"*{plain.text(question.title(advice.public or NONE))}*")
+        said += maps.put_words(advice.backbone)
         st.markdown(f"{'### ' if choice is None else ''}{start}{said}")
         if choice is None:
             st.markdown(
@@ -228,7 +230,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
 def _show_medians(settings: Settings, names: list[str]) -> None:
     """The median of each column of private rows beside those of public tables, where columns have
     names."""
-    split = core.split(settings)
+    split = splitting.unmapped(core.split(settings))
     if split.features.names is None:
         return
     columns = {"private rows": split.features.x_train[split.private]}
@@ -313,7 +315,8 @@ def _in_words(runs: list[dict[str, tuple[float, float, float]]]) -> dict[str, st
 
 
 def _in_explore(advice: Advice) -> dict[str, Any]:
-    return {"method": advice.method, "k": RULE, "epsilon": advice.epsilon}
+    columns = {"backbone": advice.backbone} if fit_of(advice.backbone) else {}
+    return {"method": advice.method, "k": RULE, "epsilon": advice.epsilon} | columns
 
 
 def _first_of_sets(advice: Advice) -> dict[str, Prediction]:

@@ -21,10 +21,11 @@ from pillar_core.plots.theme import Figure
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice.free import advise_as_it_is
 from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
-from pillar_core.types import Form, Values
+from pillar_core.types import Form, NeighboringRelation, PrivacyBudget, Values
 
 _COLUMNS: Values = {
     "title": st.column_config.Column("learner", width=170),
@@ -201,8 +202,9 @@ def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
 
 @memory.cache(max_entries=16, show_spinner="Weighing learners on public rows …")
 def _advice(fingerprint_: str, _settings: Settings) -> Advice:
-    facts = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(core.split(_settings), **facts)
+    relation = NeighboringRelation.of(_settings.relation)
+    budget = PrivacyBudget(_settings.epsilon, _settings.delta, relation)
+    return advise_as_it_is(core.split(_settings), budget, seed=_settings.seed)
 
 
 def command(settings: Settings, public: Values, epsilons: Sequence[float], *more: str) -> str:

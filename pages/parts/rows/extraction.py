@@ -40,8 +40,8 @@ def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
                 _facts(card)
             else:
                 st.caption(
-                    "These rows are numbers already: they are used as they are, and no backbone is"
-                    " needed."
+                    "These rows are numbers already: no backbone is needed. *Backbone* in the"
+                    " sidebar can map their columns, at no ε."
                 )
             return True
         if mode.binds():

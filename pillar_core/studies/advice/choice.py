@@ -27,7 +27,7 @@ import numpy as np
 from pillar_core import accounting, splits
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
-from pillar_core.backbones.cards import identity_of
+from pillar_core.backbones.cards import fit_of, identity_of
 from pillar_core.data import load, raw, uploads
 from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError, UnsupportedError
@@ -45,6 +45,7 @@ from pillar_core.runs.splitting import (
     load_named_features,
     match_private,
     public_features,
+    unmapped,
 )
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
@@ -158,6 +159,12 @@ def choose(
     rest = total * math.sqrt(1 - SHARE)
     after = dataclasses.replace(budget, epsilon=accounting.epsilon_of_mu(rest * (1 - ROOM), delta))
     names = list(dict.fromkeys(backbones or ()))
+    if some := [name for name in names if fit_of(name) is not None]:
+        raise UnsupportedError(
+            f"a paid choice takes columns as given, and not through {' or '.join(some)}: signals"
+            " of other columns are no comparable numbers. Leave these backbones out."
+        )
+    private, of_columns = _columns_as_given(private)
     backbone, rehearsal = names[0] if names else None, list[str]()
     if len(names) > 1:
         for each in names:
@@ -233,6 +240,7 @@ def choose(
     reasons = (
         *misfits(alone.features.notes),
         *why,
+        *of_columns,
         *rehearsal,
         *first.narrower,
         price,
@@ -249,6 +257,21 @@ def choose(
         first,
         reasons,
     )
+
+
+def _columns_as_given(private: Any) -> tuple[Any, tuple[str, ...]]:
+    """The private rows without the map of columns that they were to go through, and what is then
+    said."""
+    features = private.features if isinstance(private, SemiPrivateSplit) else private
+    if not isinstance(features, FeatureSet) or fit_of(features.backbone) is None:
+        return private, ()
+    said = (
+        f"columns were taken as given, and not through {features.backbone}: a paid choice compares"
+        " no maps of columns",
+    )
+    if isinstance(private, SemiPrivateSplit):
+        return unmapped(private), said
+    return dataclasses.replace(features.given or features, backbone="identity"), said
 
 
 def _noise_of_choice(mu: float, moves: float) -> float:

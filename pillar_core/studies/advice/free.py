@@ -15,9 +15,9 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
-from pillar_core.runs.splitting import match_private, public_features
+from pillar_core.runs.splitting import match_private, public_features, unmapped
 from pillar_core.splits import beside
-from pillar_core.studies.advice import simulation
+from pillar_core.studies.advice import maps, simulation
 from pillar_core.studies.advice.prediction import (
     BASIS,
     FITTED,
@@ -57,7 +57,8 @@ class Advice(Predicted):
     None where nobody knows which candidate is like the private rows; `expected` is then the
     prediction without public rows. `predictions` are those of all learners and candidates that were
     weighed, in the order of the rule: the named set first, in each set the learner to name with it.
-    `price`: what asking cost.
+    `price`: what asking cost. `backbone`: the map of columns to put a table through, "identity" for
+    columns as given.
     """
 
     expected: Prediction
@@ -67,6 +68,7 @@ class Advice(Predicted):
     reasons: tuple[str, ...]
     price: str = FREE
     predictions: tuple[Prediction, ...] = ()
+    backbone: str = maps.GIVEN
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -94,7 +96,8 @@ def advise(
     alike: names of those that you state to be like the private rows, "own" where the split's public
     rows were brought from elsewhere. Of other sets nobody knows without asking private rows
     (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of
-    `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
+    `BUDGETS` whose prediction reaches it, and `epsilon` is not used. Of a table whose columns went
+    through no map, maps are weighed, too (`Advice.backbone`).
 
     Guarantee: only the numbers of private rows, features and classes, the budget, public rows and
     their labels are read; private and test rows can be any. It is a prediction, measured on other
@@ -109,6 +112,27 @@ def advise(
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
+    at = _weigh(split, budget, candidates, alike, seed or 0)
+    return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
+
+
+def advise_as_it_is(split: SemiPrivateSplit, budget: PrivacyBudget, *, seed: int = 0) -> Advice:
+    """`advise` on the split's own public rows and the columns that it has, whatever other maps of
+    columns there are."""
+    backbones = {split.features.backbone if split.features.given else maps.GIVEN}
+    return _weigh(split, budget, None, (), seed, backbones)(budget.epsilon)
+
+
+def _weigh(
+    split: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    candidates: Mapping[str, Any] | None,
+    alike: Collection[str],
+    seed: int,
+    backbones: Collection[str] | None = None,
+) -> Callable[[float], Advice]:
+    """The advice at each ε; backbones: as `maps.sides_by_map`. Raises as `advise`."""
+    features, split = split.features, unmapped(split)
     sides, refused, said = _sides(split, candidates)
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(
@@ -118,15 +142,25 @@ def advise(
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
     of_sets = (
         *said,
-        *_transfers(sides, seed or 0),
+        *_transfers(sides, seed),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
-    at = functools.cache(
-        lambda epsilon: _advise(
-            sides, known, dataclasses.replace(budget, epsilon=float(epsilon)), seed or 0, of_sets
-        )
-    )
-    return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
+    by_map = maps.sides_by_map(sides, features, backbones)
+
+    @functools.cache
+    def at(epsilon: float) -> Advice:
+        of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
+        backbone, why = maps.choose_map(by_map, split.features, of_budget, seed)
+        advice = _advise(by_map[backbone], known, of_budget, seed, why, of_sets)
+        if backbone != maps.GIVEN and not maps.is_mapped(by_map[backbone][advice.expected.public]):
+            backbone, advice = (
+                maps.GIVEN,
+                dataclasses.replace(advice, reasons=(*advice.reasons, maps.UNFIT)),
+            )
+        sentence = advice.sentence + maps.put_words(backbone)
+        return dataclasses.replace(advice, backbone=backbone, sentence=sentence)
+
+    return at
 
 
 def _advise(
@@ -134,6 +168,7 @@ def _advise(
     known: set[str],
     budget: PrivacyBudget,
     seed: int,
+    of_columns: tuple[str, ...],
     of_sets: tuple[str, ...],
 ) -> Advice:
     metric = simulation.metric_of(*sides.values())
@@ -163,6 +198,7 @@ def _advise(
             f"with {rows.facts.n_private:,} private rows, each class's signal is about"
             f" {weight:,.3g} times the noise at ε = {budget.epsilon:g}"
         ),
+        *of_columns,
         *_grounds(best, rows, ranked[best.public], alone),
         *of_sets,
     )

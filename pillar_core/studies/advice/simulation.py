@@ -23,6 +23,7 @@ PLAYED = Memo(256)
 """Means by what they hang on: advice, a rehearsal of backbones and a choice ask for the same
 plays."""
 MOST_ROWS = 2_000
+MEASURES = ("accuracy", "balanced_accuracy", "auc")
 UNBALANCED = 0.6
 """Share of one class above which always saying it looks like learning."""
 ROWS_A_CLASS = 4
@@ -88,8 +89,15 @@ def metric_of(*sides: SemiPrivateSplit) -> str:
 
 
 def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
-    """Mean `metric_of` on held-out public rows of `method` trained on the other public rows, signal
-    against noise kept as it will be.
+    """The mean that `plays` gives of `metric_of` the rows."""
+    return plays(method, rows, budget, seed)[metric_of(rows)]
+
+
+def plays(
+    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int
+) -> Mapping[str, float]:
+    """Means of `MEASURES` on held-out public rows of `method` trained on the other public rows,
+    signal against noise kept as it will be.
 
     n rows play the N private ones: the noise multiplier is n/N of the real one, so that μn stays
     μN. A learner without public labels has the same rows as its public ones; else half of the rows
@@ -98,7 +106,7 @@ def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: 
 
     spent = budget if METHODS[method].is_private else None
 
-    def played() -> float:
+    def played() -> dict[str, float]:
         epsilon = None if spent is None else spent.epsilon
         real = solve(
             method, rows, epsilon=epsilon, delta=budget.delta, relation=str(budget.relation)
@@ -107,9 +115,11 @@ def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: 
             ("plays", seed, real.method.public_use, spent is None),
             lambda: _parts_of_plays(real.method, rows, seed),
         )
-        return float(
-            np.mean([_play(real, rows, part, seed + play) for play, part in enumerate(parts)])
-        )
+        reached = [_play(real, part, seed + play) for play, part in enumerate(parts)]
+        return {
+            name: float(np.mean([metrics.get(name) or 0.0 for metrics in reached]))
+            for name in MEASURES
+        }
 
     return PLAYED.get((method, rows.fingerprint, spent, seed), played)
 
@@ -161,7 +171,7 @@ def logit(share: float) -> float:
     return math.log(inside / (1 - inside))
 
 
-def _play(real: RunPlan, rows: SemiPrivateSplit, parts: SemiPrivateSplit, seed: int) -> float:
+def _play(real: RunPlan, parts: SemiPrivateSplit, seed: int) -> Mapping[str, Any]:
     settings = {
         name: value
         for name, value in dataclasses.asdict(real.settings).items()
@@ -171,12 +181,7 @@ def _play(real: RunPlan, rows: SemiPrivateSplit, parts: SemiPrivateSplit, seed: 
         settings["noise_multiplier"] = (
             real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
         )
-    return float(
-        run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].metrics.get(
-            metric_of(rows)
-        )
-        or 0.0
-    )
+    return run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].metrics
 
 
 def _parts_of_plays(

@@ -1,0 +1,79 @@
+"""A fitted map of columns, with numpy alone: a file of a model holds this code and its arrays."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.errors import DataError
+
+ROWS_AT_ONCE = 4_096
+WAVE = np.cos(2 * np.pi * np.arange(4_096) / 4_096).astype(np.float32)
+"""One turn of a wave. Steps of it depend on their row alone; a processor's own cosine of many
+numbers may round one by what stands beside it."""
+PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "turns", "offsets")
+"""How the arrays of a map are called in a model's files."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ColumnMap:
+    """x (n, d) → (n, k) float32: the columns `kept` as they are; then, of the columns `cut`,
+    whether each exceeds its number of `steps`; or waves of them all, in [−1, 1].
+
+    d: the numbers of a row as given. kept: (p,), cut: (c,) int64 places. steps: (c,) float32.
+    turns: (c, w) float32, a wave's turns for one unit of a column; offsets: (w,) float32 turns.
+    """
+
+    d: int
+    kept: Array
+    cut: Array
+    steps: Array | None = None
+    turns: Array | None = None
+    offsets: Array | None = None
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Array], d: int) -> "ColumnMap | None":
+        """The map of rows of d numbers that a model's arrays hold; None where they hold none."""
+        parts = {name: arrays.get(PREFIX + name) for name in ARRAYS}
+        return None if parts["kept"] is None else cls(d, **parts)  # type: ignore[arg-type]  # a map has both
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """What `of_arrays` reads."""
+        parts = {PREFIX + name: getattr(self, name) for name in ARRAYS}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def width(self) -> int:
+        """k, the columns that it makes."""
+        return len(self.kept) + len(self.cut if self.offsets is None else self.offsets)
+
+    def names(self, given: Sequence[str] | None) -> tuple[str, ...] | None:
+        """The names of what it makes, from those of the columns as given; None where those have
+        none."""
+        if given is None:
+            return None
+        kept = tuple(given[place] for place in self.kept)
+        if self.steps is None:
+            return (*kept, *(f"wave {number}" for number in range(self.width - len(kept))))
+        steps = zip(self.cut, self.steps, strict=True)
+        return (*kept, *(f"{given[place]} > {step:.6g}" for place, step in steps))
+
+    def __call__(self, x: Array) -> Array:
+        """Each row by itself, to the last bit. Raises DataError: rows of another dimension."""
+        if x.shape[1] != self.d:
+            raise DataError(f"rows must have shape (n, {self.d}); got {x.shape}.")
+        out = np.empty((len(x), self.width), dtype=np.float32)
+        for start in range(0, len(x), ROWS_AT_ONCE):
+            rows, made = x[start : start + ROWS_AT_ONCE], out[start : start + ROWS_AT_ONCE]
+            made[:, : len(self.kept)] = rows[:, self.kept]
+            if self.turns is None or self.offsets is None:
+                made[:, len(self.kept) :] = rows[:, self.cut] > self.steps
+                continue
+            turned = np.zeros((len(rows), len(self.offsets))) + self.offsets
+            for column, turns in zip(self.cut, self.turns, strict=True):  # one order of sums
+                turned += rows[:, column, None].astype(np.float64) * turns
+            turned -= np.floor(turned)
+            made[:, len(self.kept) :] = WAVE[(turned * len(WAVE)).astype(np.int64) % len(WAVE)]
+        return out

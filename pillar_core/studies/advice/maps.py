@@ -1,0 +1,126 @@
+"""Which map the columns of a table go through: by rehearsals on labelled public rows, else by a
+rule of public sizes."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from pillar_core.backbones.cards import BACKBONES, Layout
+from pillar_core.errors import DataError
+from pillar_core.methods.parts import rules
+from pillar_core.runs.splitting import layout_of, mapped
+from pillar_core.studies.advice.prediction import MARGIN, OWN
+from pillar_core.studies.advice.simulation import MOST_PLAYS, can_play, metric_of, plays
+from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
+
+GIVEN, BINS, FOURIER = "identity", "bins", "fourier"
+LEARNER = "pillar_kalman"
+"""Plays the maps: it reads no public label, so that all labelled rows play, whatever the map."""
+MANY, AGAIN = 200, 3
+"""Labelled rows from which there are few plays, and how often these are repeated on other draws."""
+UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
+SIGNAL, WORDS = 20.0, 0.5
+"""Without labels: a class's signal over the noise from which bins pay, and the share of columns of
+words from which they do not."""
+
+Sides = dict[str, SemiPrivateSplit]
+
+
+def sides_by_map(
+    sides: Sides, features: FeatureSet, backbones: Collection[str] | None = None
+) -> dict[str, Sides]:
+    """The blind sides of an advice through each of these maps that can be fitted, by map and name.
+
+    features: those of the private rows, as a split holds them, for what a recipe says of columns.
+    backbones: by default all maps of a table's columns, or the one that it has.
+    """
+    given = features.given or features
+    own = {features.backbone} if features.given is not None else None
+    asked = backbones or own or ({GIVEN} if given.images is not None else {GIVEN, BINS, FOURIER})
+    made: dict[str, Sides] = {}
+    for name in (name for name in (GIVEN, BINS, FOURIER) if name in asked):
+        through = {side: _through(rows, name, given) for side, rows in sides.items()}
+        if len(asked) == 1 or name == GIVEN or any(map(is_mapped, through.values())):
+            made[name] = through
+    return made
+
+
+def choose_map(
+    by_map: Mapping[str, Sides],
+    features: FeatureSet,
+    budget: PrivacyBudget,
+    seed: int,
+) -> tuple[str, tuple[str, ...]]:
+    """(the map to take, why). Guarantee: as `advise`, for sides without private rows."""
+    if len(by_map) == 1:
+        name = next(iter(by_map))
+        return name, ()
+    given = next(iter(by_map.values()))
+    able = [name for name, rows in given.items() if can_play(rows)]
+    played = [OWN] if OWN in able else able
+    if played:
+        means = {
+            name: float(np.mean([_reached(sides[side], budget, seed) for side in played]))
+            for name, sides in by_map.items()
+        }
+        n_rows = sum(len(given[side].public_x) for side in played)
+        first = next(iter(means))  # as given, where that is weighed
+        error = math.sqrt(means[first] * (1 - means[first]) / n_rows)
+        error = error if played == [OWN] else max(error, MARGIN)
+        best = max(means, key=lambda name: means[name] + error * (name == first))
+        told = ", ".join(f"{title_of(name)} {100 * mean:.0f}" for name, mean in means.items())
+        return best, (
+            f"columns: {title_of(best)}, by rehearsals on labelled public rows (mean of accuracy"
+            f" and AUC in percent: {told}; another map"
+            f" must be {100 * error:.1f} points ahead)",
+        )
+    side = next(iter(given))
+    facts, layout = given[side].facts, layout_of(features)
+    signal = rules.gaussian_mu(budget) * facts.n_private / facts.n_classes
+    share = words_share(layout, features)
+    best = BINS if signal >= SIGNAL and share < WORDS else GIVEN
+    best = best if best in by_map else next(iter(by_map))
+    return best, (
+        f"columns: {title_of(best)}, by a rule: bins where a class's signal is {SIGNAL:g} times the"
+        f" noise ({signal:,.3g} here) and fewer than half of the columns are words"
+        f" ({100 * share:.0f} %)",
+    )
+
+
+def put_words(name: str) -> str:
+    """What an advice adds on a map of columns; "" for columns as given."""
+    return "" if name == GIVEN else f" Put the columns through the backbone {name} first: no ε."
+
+
+def title_of(name: str) -> str:
+    """What an advice calls a map of columns."""
+    return "as given" if name == GIVEN else BACKBONES[name].title
+
+
+def words_share(layout: Layout, features: FeatureSet) -> float:
+    """The share of a table's columns that hold words, each column of words counted once."""
+    columns = (features.recipe or {}).get("columns", ())
+    words = sum(column["kind"] != "numbers" for column in columns)
+    return words / len(columns) if columns else float(np.mean(layout.is_kept))
+
+
+def is_mapped(rows: SemiPrivateSplit) -> bool:
+    """Whether a map of columns could be fitted for these rows."""
+    return rows.features.given is not None
+
+
+def _reached(rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
+    """The mean of accuracy and AUC that the plays of labelled public rows reach."""
+    again = AGAIN if len(rows.public_x) >= MANY else 1
+    reached = [plays(LEARNER, rows, budget, seed + MOST_PLAYS * time) for time in range(again)]
+    measures = (metric_of(rows), "auc")
+    return float(np.mean([each[measure] for each in reached for measure in measures]))
+
+
+def _through(rows: SemiPrivateSplit, name: str, features: FeatureSet) -> SemiPrivateSplit:
+    with contextlib.suppress(DataError):  # without public rows or ranges they stay as given
+        return dataclasses.replace(mapped(rows, name, like=features), notes=())
+    return rows

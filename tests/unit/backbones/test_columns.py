@@ -1,0 +1,275 @@
+"""Maps of a table's columns: what they hang on, what they make, and what a model's file holds."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core import rng
+from pillar_core.backbones import columns
+from pillar_core.backbones.cards import Layout, fit_of
+from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.runs import receipts, splitting, sweep
+from pillar_core.runs.repeated import command_of
+from pillar_core.studies.advice import maps
+from pillar_core.studies.advice.free import advise_as_it_is
+from pillar_core.types import FeatureSet, PrivacyBudget
+
+MAPS = ("bins", "fourier")
+NUMBERS = Layout(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool))
+
+
+def rows(n: int, seed: int = 0) -> np.ndarray:
+    return rng.stream(seed, "rows").standard_normal((n, 3)).astype(np.float32)
+
+
+def patients(n: int, seed: int) -> pd.DataFrame:
+    """Sick are those of middle age: no line of the age tells them apart."""
+    generator = rng.stream(seed, "patients")
+    age = generator.uniform(20, 80, n).round(1)
+    ward, dose = generator.choice(["north", "south"], n), generator.gamma(2, 3, n).round(2)
+    sick = (np.abs(age - 50) < 15).astype(int)
+    label = np.where(generator.random(n) < 0.05, 1 - sick, sick)
+    return pd.DataFrame({"age": age, "ward": ward, "dose": dose, "label": label})
+
+
+def brought(name: str | None = "bins") -> FeatureSet:
+    return pc.load_features(patients(900, 1), name, public=patients(300, 2))
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_map_takes_each_row_by_itself_and_stays_within_its_bounds(name: str) -> None:
+    made = fit_of(name)(rows(100), NUMBERS)
+    x = np.vstack([rows(4100, 1), np.full((1, 3), 3e38, dtype=np.float32)])
+    z = made(x)
+    assert z.shape == (len(x), made.width)
+    assert z.dtype == np.float32
+    assert np.abs(z).max() <= 1
+    for place in (0, 7, 4096, 4100):
+        np.testing.assert_array_equal(made(x[place : place + 1])[0], z[place])
+    np.testing.assert_array_equal(made(x[::-1])[::-1], z)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_words_pass_as_they_are(name: str) -> None:
+    layout = Layout(np.array([False, True, False]), np.zeros(3, dtype=bool))
+    x = rows(50)
+    np.testing.assert_array_equal(fit_of(name)(x, layout)(x)[:, 0], x[:, 1])
+
+
+def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows() -> None:
+    public = np.arange(17, dtype=np.float32)[:, None]
+    layout = Layout(np.zeros(1, dtype=bool), np.zeros(1, dtype=bool))
+    made = fit_of("bins")(public, layout)
+    assert made.width == columns.STEPS
+    np.testing.assert_array_equal(made(public).sum(axis=1), np.arange(17))
+    two = fit_of("bins")((public > 3).astype(np.float32), layout)
+    np.testing.assert_array_equal(two(np.array([[0.0], [1.0]], dtype=np.float32)), [[0], [1]])
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_declared_ranges_fit_a_map_without_public_rows_and_nothing_else_does(name: str) -> None:
+    ranged = dataclasses.replace(NUMBERS, is_ranged=np.ones(3, dtype=bool))
+    made = fit_of(name)(rows(0), ranged)
+    x = rng.stream(0, "unit").random((200, 3)).astype(np.float32)
+    assert np.ptp(made(x), axis=0).min() > 0
+    with pytest.raises(DataError, match="3 of 3 have none"):
+        fit_of(name)(rows(0), NUMBERS)
+    with pytest.raises(DataError, match="these rows have none"):
+        fit_of(name)(rows(5), dataclasses.replace(NUMBERS, is_kept=np.ones(3, dtype=bool)))
+
+
+def test_a_wide_table_gets_fewer_steps_and_a_wider_one_is_refused() -> None:
+    def layout(width: int) -> Layout:
+        return Layout(np.zeros(width, dtype=bool), np.zeros(width, dtype=bool))
+
+    x = rng.stream(0, "wide").random((40, 24_000)).astype(np.float32)
+    assert fit_of("bins")(x[:, :500], layout(500)).width == 500 * 4
+    with pytest.raises(DataError, match=r"at most 1,024 columns.*got 24,000"):
+        fit_of("bins")(x, layout(24_000))
+    assert fit_of("fourier")(x, layout(24_000)).width == columns.WAVES
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_no_private_row_has_a_say_in_the_map(name: str) -> None:
+    first = pc.split(brought(name), public=patients(300, 2))
+    changed = patients(900, 1).assign(age=21.5, dose=0.1)
+    other = pc.split(
+        pc.load_features(changed, name, public=patients(300, 2)), public=patients(300, 2)
+    )
+    for part, same in first.features.columns.arrays.items():
+        np.testing.assert_array_equal(other.features.columns.arrays[part], same)
+    assert f"fitted on {len(first.public_x)} public rows alone" in first.notes[-1]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_map_lets_a_linear_learner_bend(name: str) -> None:
+    accuracy = {}
+    for each in (None, name):
+        split = pc.split(brought(each), public=patients(300, 2))
+        accuracy[each] = pc.run("pillar_kalman", split, epsilon=3.0).accuracy
+    assert accuracy[name] > accuracy[None] + 0.1
+
+
+def test_the_statement_the_command_and_the_account_know_the_map() -> None:
+    split = pc.split(brought(), public=patients(300, 2))
+    record = pc.run("pillar_kalman", split, epsilon=1.0)
+    assert any("map of columns bins was fitted" in line for line in record.guarantee.assumptions)
+    assert "--backbone bins" in command_of(record, split)
+    given = pc.split(brought(None), public=patients(300, 2))
+    assert (
+        receipts.account_of(split.features).trained == receipts.account_of(given.features).trained
+    )
+
+
+def test_a_split_anew_fits_the_map_anew_and_gives_the_columns_back() -> None:
+    given = pc.split(brought(None), public_fraction=0.2)
+    split = pc.split(brought(), public_fraction=0.2)
+    assert pc.split(split.features, public_fraction=0.2).fingerprint == split.fingerprint
+    assert splitting.unmapped(split).fingerprint == given.fingerprint
+    beside = splitting.beside(
+        split, pc.load_features(patients(200, 3), recipe=given.features.recipe)
+    )
+    assert beside.features.columns.d == given.features.d
+    assert beside.features.backbone == "bins"
+    with pytest.raises(SettingError, match="class names need columns as given"):
+        pc.split(brought(), public_fraction=0.2, text_embeddings=np.zeros((2, given.features.d)))
+
+
+def test_keys_of_columns_as_given_stay_and_maps_have_their_own() -> None:
+    grid = {"dataset": "breast_cancer", "method": "pillar", "epsilon": 1.0, "public_fraction": 0.1}
+    as_given, bins = (sweep.specs_of({**grid, "backbone": name})[0] for name in (None, "bins"))
+    assert sweep.run_key(as_given) == sweep.run_key(sweep.specs_of(grid)[0])
+    assert as_given.data["backbone"] is None
+    assert sweep.run_key(bins) != sweep.run_key(as_given)
+    features = brought(None)
+    given = {
+        sweep.run_key(sweep.specs_of({**grid, "dataset": data})[0])
+        for data in (features, pc.load_features(features, "bins"))
+    }
+    assert len(given) == 2
+    table = pc.sweep({**grid, "backbone": [None, "bins"], "seed": 0})
+    assert set(table["backbone"].fillna("as given")) == {"as given", "bins"}
+    assert table["accuracy"].notna().all()
+
+
+def _alone(folder: Path, rows: Path) -> list[str]:
+    """The labels of `use.py` in a process that has no library."""
+    command = [sys.executable, "-I", str(folder / "use.py"), str(rows)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    return [line.split(",")[1] for line in out.stdout.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_the_model_labels_raw_rows_with_and_without_the_library(name: str, tmp_path: Path) -> None:
+    split = pc.split(brought(name), public=patients(300, 2))
+    record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
+    path = pc.save_model(record, tmp_path / "model.zip")
+    new = patients(60, 4).drop(columns="label")
+    new.to_csv(tmp_path / "new.csv", index=False)
+    model = pc.load_model(path)
+    made = split.features.columns(model.features(new))
+    expected = model.predict(new)
+    scores = model.classifier.scores(model.features(new))
+    np.testing.assert_allclose(scores, record.classifier.scores(made), rtol=1e-4, atol=1e-5)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    assert _alone(tmp_path, tmp_path / "new.csv") == [model.classes[label] for label in expected]
+    card = json.loads((tmp_path / "model.json").read_text())
+    assert card["input"]["map"]["name"] == name
+    assert f"the map of columns {name}" in (tmp_path / "README.md").read_text()
+    told = pc.private_test(path, patients(300, 5), epsilon=3.0)
+    assert 0 <= told.value <= 1
+
+
+def test_a_record_is_tested_on_rows_as_given() -> None:
+    split = pc.split(brought(), public=patients(300, 2))
+    record = pc.run("pillar_kalman", split, epsilon=3.0)
+    by_split = pc.private_test(record, split.features, epsilon=3.0)
+    as_given = pc.private_test(record, brought(None), epsilon=3.0)
+    np.testing.assert_array_equal(as_given.cells, by_split.cells)
+
+
+def test_a_network_behind_a_map_is_not_exported() -> None:
+    from pillar_core.methods.parts.deep.classifier import NetworkClassifier
+    from pillar_core.runs.models import _taken_apart
+
+    split = pc.split(brought(), public=patients(300, 2))
+    record = pc.run("pillar_kalman", split, epsilon=3.0)
+    network = object.__new__(NetworkClassifier)
+    with pytest.raises(UnsupportedError, match="behind a map of columns"):
+        _taken_apart(dataclasses.replace(record, classifier=network), split.features.columns)
+
+
+def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_none() -> None:
+    given = pc.split(brought(None), public_fraction=0.3)
+    advice = pc.advise(given, epsilon=3.0)
+    assert advice.backbone in MAPS
+    assert f"through the backbone {advice.backbone}" in advice.sentence
+    assert any("by rehearsals on labelled public rows" in line for line in advice.reasons)
+    assert advise_as_it_is(given, PrivacyBudget(3.0)).backbone == "identity"
+    chosen = pc.split(brought(), public_fraction=0.3)
+    assert pc.advise(chosen, epsilon=3.0).backbone == "bins"
+
+
+def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large() -> None:
+    ranges = {"age": (0.0, 100.0), "dose": (0.0, 50.0)}
+    recipe = pc.load_features(patients(900, 1), public=patients(300, 2), ranges=ranges).recipe
+    split = pc.split(pc.load_features(patients(900, 1), recipe=recipe))
+    advice = pc.advise(split, epsilon=3.0)
+    assert advice.backbone == "bins"
+    assert any("by a rule" in line for line in advice.reasons)
+    assert pc.advise(split, epsilon=0.05).backbone == maps.GIVEN
+    bins = pc.split(pc.load_features(patients(900, 1), "bins", recipe=recipe))
+    assert "declared ranges, without public rows" in bins.notes[-1]
+
+
+def test_a_paid_choice_takes_columns_as_given_and_says_so() -> None:
+    split = pc.split(brought(), public_fraction=0.3)
+    choice = pc.choose(split, {}, epsilon=2.0)
+    assert choice.split.features.given is None
+    assert any("not through bins" in reason for reason in choice.reasons)
+    with pytest.raises(UnsupportedError, match="no comparable numbers"):
+        pc.choose(split, {}, epsilon=2.0, backbones=["bins"])
+
+
+def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(tmp_path: Path) -> None:
+    split = pc.split(brought(), public=patients(300, 2))
+    record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
+    with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip")) as archive:
+        curves = json.loads(archive.read("curves.json"))
+    age, ward, dose = curves["columns"]
+    assert (age["name"], ward["categories"], dose["name"]) == ("age", ["north", "south"], "dose")
+    assert len(age["scores"]) == len(age["steps"]) + 1
+    new = patients(50, 6)
+    sums = np.array(
+        [
+            np.array(age["scores"])[np.searchsorted(np.array(age["steps"], np.float32), row.age)]
+            + np.array(ward["scores"])[ward["categories"].index(row.ward)]
+            + np.array(dose["scores"])[
+                np.searchsorted(np.array(dose["steps"], np.float32), row.dose)
+            ]
+            for row in new.astype({"age": np.float32, "dose": np.float32}).itertuples()
+        ]
+    )
+    model = pc.load_model(tmp_path / "model.zip")
+    apart = model.classifier.scores(model.features(new))
+    margins = apart[:, 1] - apart[:, 0]
+    constant = _constant(sums[:, 1] - sums[:, 0], margins)
+    assert (np.sign(sums[:, 1] - sums[:, 0] + constant) == np.sign(margins)).all()
+    fourier = pc.split(brought("fourier"), public=patients(300, 2))
+    record = pc.run("pillar_kalman", fourier, epsilon=3.0, seed=None)
+    with zipfile.ZipFile(pc.save_model(record, tmp_path / "waves.zip")) as archive:
+        assert "curves.json" not in archive.namelist()
+
+
+def _constant(sums: np.ndarray, margins: np.ndarray) -> float:
+    """Between the largest sum of one class and the smallest of the other, with the sign turned."""
+    return -(sums[margins < 0].max() + sums[margins > 0].min()) / 2
