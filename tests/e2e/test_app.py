@@ -177,8 +177,6 @@ def test_pages_are_one_step_of_the_history_and_back_forward_and_reload_keep_the_
 
 
 WITH_FIGURES = (
-    "",
-    "?v=2&controls=home-epsilon:1",
     "curves",
     "curves?v=2&view=epsilon",
     "curves?v=2&data=pneumonia_mnist&view=classes",
@@ -281,7 +279,7 @@ def test_everything_fits_the_window_no_two_labels_collide_and_no_other_server_is
                 until(page, condition)
         widths.reverse()
     page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("rows", "public_data", "count", "audit", "answer"):
+    for path in ("", "rows", "public_data", "count", "audit", "answer"):
         opened(page, f"{address}/{path}?{SMALL}")
         until(page, NARROW)
     foreign = [

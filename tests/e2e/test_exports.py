@@ -111,7 +111,7 @@ def test_an_explorer_in_one_file_works_without_a_server(new_page, tmp_path, poli
         frame.get_by_text("Every number", exact=True).click()
         expect(frame.get_by_role("cell", name="DP-SGD").first).to_be_visible()
         return
-    answer, k = frame.locator("#answer"), frame.get_by_role("slider", name="k")
+    answer, k = frame.locator("#answer"), frame.get_by_role("slider", name="k", exact=True)
     expect(answer).to_contain_text("the best attacker")
     before = answer.inner_text()
     k.focus()

@@ -57,6 +57,10 @@ def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, addr
         page.keyboard.press("ArrowLeft")
     assert said_of(page) == (starter.HERO_K[0], 3)
     assert page.locator(".tests .right").count() < right
+    page.get_by_text("Table, description and exports").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="SVG").click()
+    assert waiting.value.suggested_filename == "hero.svg"
     page.get_by_role("link", name="What an attacker learns").click()
     expect(page).to_have_url(re.compile("epsilon=3"))
     expect_no_error(page)
