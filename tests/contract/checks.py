@@ -7,8 +7,9 @@ They find faults and prove nothing: each method file states its sensitivity argu
 import dataclasses
 import functools
 import importlib
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -35,6 +36,8 @@ from pillar_core.types import Provenance, SemiPrivateSplit, TrainResult
 FURTHER_THAN_ADDED = 0.55
 """A replaced row must move a sum further than an added one can (half of its bound, where that is
 twice as large)."""
+PAST_ONE = 1.05
+"""Times what one added row may move: no pair of rows need be harder than one that gets there."""
 SLACK = 1e-4
 """Pre-noise values are float32 sums of about a hundred rows of norm at most 1: their rounding stays
 below 1e-4."""
@@ -53,6 +56,9 @@ EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
 
 Lines = Sequence[tuple[str, DpEvent]]
 """What a ledger was charged, by label."""
+Pair = tuple[str, View, bool, np.ndarray, int | None]
+"""(name, neighbour, whether a row was replaced, place of each old row in it or −1, the row forced
+into samples)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,16 +123,18 @@ def is_within_sensitivity(case: Case, *, rows: Mapping[str, np.ndarray] | None =
 
     With `rows` these are the ones that come or go, and none has to come near.
     """
-    tape, base = WithFirstRow(), with_hard_row(case.view)
-    _, ledger = case.fit(base, tape)
-    nearest = {True: 0.0, False: 0.0}
-    for name, view, is_replaced, position_of, forced in neighbours(base, rows):
-        other = Neighbour(tape, position_of=position_of, forced=forced)
-        case.fit(view, other)
-        nearest[is_replaced] = max(
-            nearest[is_replaced],
-            movement(tape, ledger.lines, other, is_replaced=is_replaced, name=name),
-        )
+    nearest, furthest = {True: 0.0, False: 0.0}, 0.0
+    for base, others in pairs(case.view, rows):
+        tape = WithFirstRow()
+        _, ledger = case.fit(base, tape)
+        for name, view, is_replaced, position_of, forced in others:
+            other = Neighbour(tape, position_of=position_of, forced=forced)
+            case.fit(view, other)
+            share, moved = movement(tape, ledger.lines, other, is_replaced=is_replaced, name=name)
+            nearest[is_replaced] = max(nearest[is_replaced], share)
+            furthest = max(furthest, moved)
+        if nearest[True] >= FURTHER_THAN_ADDED and furthest > PAST_ONE:
+            break
     if rows is None:
         assert nearest[False] >= NEAR_BOUND, (
             f"no added row came nearer than {nearest[False]:.3f} of the bound: the test is vacuous"
@@ -144,10 +152,11 @@ def movement(
     is_replaced: bool,
     name: str = "",
     slack: float = SLACK,
-) -> float:
-    """The largest share of its bound that a release moved between two data sets; one that moved
-    further than was charged is refused."""
-    nearest = 0.0
+) -> tuple[float, float]:
+    """The largest share of its bound that a release moved between two data sets, and the largest
+    multiple of what one added row may move it; one that moved further than was charged is
+    refused."""
+    nearest = furthest = 0.0
     for call, (_, event), value, moved in zip(
         tape.calls, lines, tape.values, other.values, strict=True
     ):
@@ -162,7 +171,8 @@ def movement(
                 f"{name}: {call.kind} moved by {shift:.4f}, bound {times * bound:.4f}"
             )
             nearest = max(nearest, shift / (times * bound))
-    return nearest
+            furthest = max(furthest, shift / bound)
+    return nearest, furthest
 
 
 def charged_as_called(case: Case) -> None:
@@ -522,12 +532,13 @@ def grid_equals_single(case: Case) -> None:
         alone = Ledger()
         single = case.method.train(settings, fresh(case.view), Streams(seed), alone)
         assert alone.total_event == ledger.total_event
+        expected = single.classifier.scores(case.view.x)
         np.testing.assert_allclose(
             together.classifier.scores(case.view.x),
-            single.classifier.scores(case.view.x),
-            rtol=1e-5,
-            atol=1e-5,
-        )
+            expected,
+            rtol=0,
+            atol=1e-5 * max(1.0, np.abs(expected).max()),
+        )  # scores are sums over columns: their rounding is that of the largest, not of each
 
 
 def hostile_views(view: View) -> Iterator[tuple[str, View]]:
@@ -553,25 +564,35 @@ def hostile_splits(split: SemiPrivateSplit) -> Iterator[SemiPrivateSplit]:
         )
 
 
-def with_hard_row(view: View) -> View:
-    """The view whose first private row is a huge one: it reaches every clip, so that replacing it
-    can reach the whole bound."""
-    own = np.arange(len(view.x)) if view.rows is None else view.rows
-    x, y = view.x.copy(), view.y.copy()
-    x[own[0]], y[0] = (
-        HUGE,
-        (1 if view.facts.n_classes > 2 else y[0]),
-    )  # of a class that no head of the small case finds there
-    return with_rows(view, x, y, rows=view.rows)
+def pairs(
+    view: View, rows: Mapping[str, np.ndarray] | None
+) -> Iterator[tuple[View, Iterable[Pair]]]:
+    """A view whose first row reaches every clip, with its neighbours; then, where `rows` names
+    none, other such first rows with rows at opposite ends and at right angles, of each class: a
+    head that finds a huge row right has no gradient there."""
+    straight = np.full(view.x.shape[1], HUGE, dtype=np.float32)
+    bent = np.where(np.arange(len(straight)) % 2, -straight, straight)
+    classes = range(view.facts.n_classes)
+    first = 1 if view.facts.n_classes > 2 else int(view.y[0])
+    base = with_first_row(view, straight, first)
+    yield base, neighbours(base, rows)
+    if rows is None:
+        for (side, other), label in itertools.product(
+            [(straight, bent), (bent, straight)], classes
+        ):
+            base = with_first_row(view, side, label)
+            yield (
+                base,
+                [
+                    (f"replace {label} by {kind} of {theirs}", *_replaced(base, row, theirs))
+                    for kind, row in (("its opposite", -side), ("one at right angles", other))
+                    for theirs in classes
+                ],
+            )
 
 
-def neighbours(
-    view: View, rows: Mapping[str, np.ndarray] | None = None
-) -> Iterator[tuple[str, View, bool, np.ndarray, int | None]]:
-    """(name, neighbour, whether a row was replaced, place of each old row in it or −1, the row
-    forced into samples).
-
-    The first kind of row comes at the beginning, in the middle and at the end, the others in the
+def neighbours(view: View, rows: Mapping[str, np.ndarray] | None = None) -> Iterator[Pair]:
+    """The first kind of row comes at the beginning, in the middle and at the end, the others in the
     middle.
 
     Every row keeps its own number (`View.rows`, its place in the loaded rows); a new row has the
@@ -589,23 +610,20 @@ def neighbours(
                 view, more, np.insert(y, place, rare), rows=np.insert(own, place, len(view.x))
             )
             yield f"add {kind} at {place}", added, False, places + (places >= place), place
-        yield f"replace by {kind}", *_replaced(view, own, row, rare)
+        yield f"replace by {kind}", *_replaced(view, row, rare)
     yield "remove the first", with_rows(view, view.x, y[1:], rows=own[1:]), False, places - 1, None
-    if rows is None:
-        turned = np.where(np.arange(view.x.shape[1]) % 2, -HUGE, HUGE).astype(np.float32)
-        yield (
-            "replace by the opposite huge row",
-            *_replaced(view, own, np.full_like(turned, -HUGE), y[0]),
-        )
-        yield "replace by a huge row at right angles", *_replaced(view, own, turned, rare)
 
 
-def _replaced(
-    view: View, own: np.ndarray, row: np.ndarray, label: int
-) -> tuple[View, bool, np.ndarray, None]:
+def _replaced(view: View, row: np.ndarray, label: int) -> tuple[View, bool, np.ndarray, None]:
+    return with_first_row(view, row, label), True, np.arange(len(view.y)), None
+
+
+def with_first_row(view: View, row: np.ndarray, label: int) -> View:
+    """The view with another first private row."""
+    own = np.arange(len(view.x)) if view.rows is None else view.rows
     x, y = view.x.copy(), view.y.copy()
     x[own[0]], y[0] = row, label
-    return with_rows(view, x, y, rows=own), True, np.arange(len(y)), None
+    return with_rows(view, x, y, rows=own)
 
 
 def private_rows(view: View) -> tuple[np.ndarray, np.ndarray]:

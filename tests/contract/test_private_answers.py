@@ -86,7 +86,7 @@ def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_nea
                 answers.first_release(ONE_RELEASE[name], other, str(relation), seed)[0],
                 is_replaced=is_replaced,
                 slack=slack,
-            )
+            )[0]
             for other in neighbours(is_replaced=is_replaced)
         )
     assert all(

@@ -123,10 +123,10 @@ def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_i
         release(with_rows(own, np.concatenate([rows, row])), form, added)
         release(with_rows(own, np.concatenate([row, rows[1:]])), form, replaced)
         for is_replaced, other in enumerate((added, replaced)):
-            nearest = max(
-                nearest,
-                movement(tape, ledger.lines, other, is_replaced=bool(is_replaced), slack=SLACK),
+            share, _ = movement(
+                tape, ledger.lines, other, is_replaced=bool(is_replaced), slack=SLACK
             )
+            nearest = max(nearest, share)
     assert nearest >= HARDEST
 
 
