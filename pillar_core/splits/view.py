@@ -12,9 +12,9 @@ from pillar_core.splits.basis import PublicBasis, has_units, moments, public_bas
 from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
 
-PROJECTED_WIDTH = 512
-"""Private rows are projected once onto this many directions (or the rank); smaller k are
-prefixes."""
+PROJECTED_WIDTHS = 64, 512
+"""Private rows are projected once onto the first of these many directions that holds k (or onto the
+rank); smaller k are prefixes."""
 MOST_KEPT = 2**26
 """Numbers of such a projection, a quarter of a gigabyte: of more rows each k is projected for
 itself, to the same bits."""
@@ -115,12 +115,16 @@ class View:
     def _projection(self, settings: tuple[bool, bool], k: int) -> Array:
         """A fresh (n, k) copy of the first k coordinates of the projected private rows."""
         basis = self.basis(standardise=settings[0], centre=settings[1])
-        width = min(basis.rank, max(k, PROJECTED_WIDTH))
+        widths = [min(basis.rank, width) for width in PROJECTED_WIDTHS if width >= k] or [k]
+        kept = [
+            width for width in widths if self.memo.peek(("projected", *settings, width)) is not None
+        ]
+        width = (kept or widths)[0]
         if self.facts.n_private * width > MOST_KEPT:
             return basis.transform(k, normalise=False).rows(self.x, self.rows)
-        key = ("projected", *settings, width)
         wide = self.memo.get(
-            key, lambda: basis.transform(width, normalise=False).rows(self.x, self.rows)
+            ("projected", *settings, width),
+            lambda: basis.transform(width, normalise=False).rows(self.x, self.rows),
         )
         return np.array(wide[:, :k], order="C")
 

@@ -221,13 +221,15 @@ def directions_fit(
 def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
     """((n, k) float32 centred private rows in public directions, (n,) float64 squared norms of the
     whole rows)."""
-    rows = view.prepare(standardise=None, centre=True, normalise=False).z
     coordinates = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
-    parts = [
-        rows[start : start + CHUNK_ROWS].astype(np.float64)
-        for start in range(0, len(rows), CHUNK_ROWS)
-    ]
-    return coordinates, np.concatenate([sum_by_halves(np.square(part)) for part in parts])
+    centred = Transform(*view.moments(standardise=None, centre=True))
+    own = np.arange(len(view.x)) if view.rows is None else view.rows
+    squares = np.empty(len(own))
+    for start in range(0, len(own), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        rows = centred.rows(view.x, own[part]).astype(np.float64)
+        squares[part] = sum_by_halves(np.square(rows))
+    return coordinates, squares
 
 
 def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
@@ -238,7 +240,9 @@ def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
         part = slice(start, start + size)
         usable = (squares[part] > 0) & np.isfinite(squares[part])
         rows = coordinates[part][usable] / np.sqrt(squares[part][usable])[:, None]
-        yield np.column_stack([rows, sum_by_halves(np.square(rows))]) / math.sqrt(2.0)
+        stacked = np.column_stack([rows, sum_by_halves(np.square(rows))])
+        stacked /= math.sqrt(2.0)
+        yield stacked
 
 
 def integer_spread_sum(coordinates: Array, squares: Array) -> torch.Tensor:

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.errors import DataError, SettingError
-from pillar_core.splits import public_basis, split_features, unused_labels, view_of
+from pillar_core.memo import Memo
+from pillar_core.splits import (
+    Transform,
+    public_basis,
+    split_features,
+    unused_labels,
+    view_of,
+)
+from pillar_core.splits import view as view_module
 from pillar_core.types import FeatureSet, PublicUse
 from users import is_noted
 
@@ -168,6 +176,29 @@ def test_folded_and_cached_transforms_equal_the_direct_ones():
         np.testing.assert_allclose(
             prepared.z, prepared.transform(split.features.x_train[split.private]), atol=1e-6
         )
+
+
+def test_private_rows_are_projected_no_wider_than_was_asked_and_to_the_same_bits(monkeypatch):
+    split = split_features(blobs(), public_fraction=0.4)
+    alone = {}
+    for k in (1, 3, 2, 5):
+        fresh = dataclasses.replace(view_of(split, PublicUse.UNLABELLED), memo=Memo())
+        alone[k] = fresh.prepare(standardise=None, centre=None, normalise=False, k=k).z
+    monkeypatch.setattr(view_module, "PROJECTED_WIDTHS", (2, 4))
+    view, made = view_of(split, PublicUse.UNLABELLED), []
+    project = Transform.rows
+    monkeypatch.setattr(
+        Transform,
+        "rows",
+        lambda self, x, indices: (
+            (made.append(self.projection.shape[1]) if indices is not None else None),
+            project(self, x, indices),
+        )[1],
+    )
+    for k in (1, 3, 2, 5):
+        prepared = view.prepare(standardise=None, centre=None, normalise=False, k=k)
+        np.testing.assert_array_equal(prepared.z, alone[k])
+    assert made == [2, 4, 5]
 
 
 def test_rows_are_standardised_only_where_public_columns_have_units_of_their_own():
