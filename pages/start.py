@@ -19,15 +19,16 @@ _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("start.toml
 
 
 settings = navigation.begin()
-table = core.hero_table()
-if table is None:
+records = core.start_records()
+if records is None:
     st.info(
         "The starter records that this picture is drawn from are missing. `python -m pillar_core"
         " starter` trains them again in some minutes; everything else works without them.",
         icon=":material/inventory_2:",
     )
 else:
-    epsilon = pulled.show(table, settings)
+    table, tests = records
+    epsilon = pulled.show(table, tests, settings)
     alone = table[table["method"] == k_curves.PUBLIC_ALONE]["accuracy"].mean()
     st.caption(
         "ε is the privacy budget: smaller protects each person more. k counts the directions that"
