@@ -42,11 +42,11 @@ PIXELS = 64
 
 def guesses(epsilons: Sequence[float]) -> pd.DataFrame:
     """How many of 400 even bets a model turns right at most: epsilon, advantage in [0, 1] and
-    guesses by (ε, δ) alone; `gaussian`: the advantage against a training with Gaussian noise on all
-    rows in every step."""
+    guesses of a training with Gaussian noise on all rows in every step; `alone`: the advantage that
+    (ε, δ) allows whatever the learner."""
     alone, gaussian = zip(*(turned_guesses(epsilon, DELTA) for epsilon in epsilons), strict=True)
-    table = pd.DataFrame({"epsilon": list(epsilons), "advantage": alone, "gaussian": gaussian})
-    return (table * [1, 2, 2]).assign(guesses=[GUESSES * share for share in alone])
+    table = pd.DataFrame({"epsilon": list(epsilons), "advantage": gaussian, "alone": alone})
+    return (table * [1, 2, 2]).assign(guesses=[GUESSES * share for share in gaussian])
 
 
 def without_projection(epsilons: Sequence[float], *, seeds: Sequence[int]) -> pd.DataFrame:

@@ -27,7 +27,6 @@ from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import SAID, Choosing, Tuned
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
-_ODDS = "Attacker guesses right"
 _choose_rate = core.of_run(
     tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …"
 )
@@ -138,19 +137,23 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         last.metric("Directions", _directions(record, settings), help=hint)
         _badges(record, settings)
     place = third.empty()
-    place.metric(_ODDS, "…")
+    place.metric(odds.METRIC, "…")
     return place
 
 
 def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     """The odds, drawn last: in a fresh process what they are read from takes longer to import than
     all else takes to draw."""
-    unit = odds.unit(settings.data)
-    hint = (
-        f"How often the best attacker who sees the model is right about whether one {unit} took"
-        " part, at most. A coin is at 50 %."
-    )
-    place.metric(_ODDS, _odds(record), help=hint)
+    table, guarantee = odds.table(record), record.guarantee
+    share = 0.5 if guarantee.has_releases else 0.0
+    if table is not None:
+        share = float(table["advantage"].iloc[0]) / 2
+    label, number, hint = odds.metric(share, f"one {odds.unit(settings.data)}")
+    if not guarantee.covers_choice:
+        number = "unknown"
+    elif table is None and guarantee.has_releases:
+        number = "see ε" if guarantee.is_private else "no limit"
+    place.metric(label, number, help=hint)
 
 
 def _badges(record: RunRecord, settings: Settings) -> None:
@@ -237,21 +240,6 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
 
 def percent(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:.1f} %"
-
-
-def _odds(record: RunRecord) -> str:
-    table = odds.table(record)
-    if not record.guarantee.covers_choice:
-        return "unknown"
-    if table is None:
-        return (
-            "50 %"
-            if not record.guarantee.has_releases
-            else "see ε"
-            if record.guarantee.is_private
-            else "no limit"
-        )
-    return plots.guessed_right(float(table["advantage"].iloc[0]) / 2)
 
 
 def _directions(record: RunRecord, settings: Settings) -> str:

@@ -233,19 +233,16 @@ def test_odds_refuse_what_is_no_advantage(advantage):
         plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
 
 
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.0535, "1 in 18."),
-        (0.5, "1 in 2.0."),
-        (0.0012, "1 in 830."),
-        (0.1007, "1 in 9.9."),
-        (1 / 57.4, "1 in 57."),
-        (0.0, "Not one."),
-    ],
-)
-def test_odds_in_words(share, words):
-    assert plots.one_in(share) == words
+@pytest.mark.parametrize(("share", "learned"), [(0.0, 0), (0.0171, 7), (0.02, 8), (0.5, 200)])
+def test_turned_guesses_are_rounded_up_and_said_in_one_sentence(share, learned):
+    assert plots.turned(share) == learned
+    assert f"at most {learned} become right" in plots.promise(share)
+
+
+def test_what_epsilon_alone_allows_stands_below_the_dots():
+    figure = plots.odds_dots(pd.DataFrame({"advantage": [0.04], "alone": [0.15]}))
+    assert "at most 8 become right" in figure.layout.title.text
+    assert "allow 30." in figure.layout.meta["caption"]
 
 
 def test_classes_run_from_worst_to_best_with_wilson_intervals():
@@ -271,19 +268,14 @@ def test_intervals_of_classes_hold_seeds_and_rows():
     )  # Student's t of 50, 70, 90 percent is 49.7 points wide; without spread Wilson's stays
 
 
-def test_wilson_stays_inside_and_right_guesses_are_rounded_up():
+def test_wilson_stays_inside_and_turned_guesses_refuse_what_is_no_share():
     assert plots.wilson(1.0, 10)[1] == pytest.approx(1.0, abs=1e-12)
     assert plots.wilson(0.0, 0) == (0.0, 1.0)
     low, high = plots.wilson(0.5, 50)
     assert high - low == pytest.approx(0.2671, abs=1e-4)
-    assert [plots.guessed_right(share) for share in (0.0, 0.0171, 0.02, 0.5)] == [
-        "50.0 %",
-        "51.8 %",
-        "52.0 %",
-        "100.0 %",
-    ]
-    with pytest.raises(ValueError, match="share"):
-        plots.guessed_right(0.6)
+    for share in (0.6, math.nan):
+        with pytest.raises(ValueError, match="share"):
+            plots.turned(share)
     figure = plots.spectrum_and_gaps(geometry.spectrum_of(np.array([4.0, 2.0, 1.0])), k=2)
     assert "At k = 2: 85.7 % of the energy" in figure.layout.meta["caption"]
 
