@@ -19,6 +19,7 @@ _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("start.toml
 
 
 settings = navigation.begin()
+epsilon = settings.epsilon
 records = core.start_records()
 if records is None:
     st.info(
@@ -55,7 +56,10 @@ doors = _OFFERS["doors"]
 for place, door in zip(st.columns(len(doors)), doors, strict=True):
     with place, st.container(key=f"door-{door['name']}", gap=None):
         navigation.link(
-            door["page"], f"**{door['title']}**", icon=door["icon"], changes=door["changes"]
+            door["page"],
+            f"**{door['title']}**",
+            icon=door["icon"],
+            changes=door["changes"] | {"epsilon": epsilon},
         )
         st.caption(door["text"])
 

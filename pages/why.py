@@ -63,8 +63,8 @@ view = local.choice(
     label="View",
     default="xi",
     options={
-        "gain": "When it helps",
         "xi": "ξ: what k directions miss",
+        "gain": "When it helps",
         "margins": "Margins",
         "spectrum": "Spectrum",
         "best": "Best k",

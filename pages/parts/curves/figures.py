@@ -213,6 +213,7 @@ def choice(settings: Settings) -> str:
             options=list(titles),
             format_func=titles.__getitem__,
             label="View",
+            label_visibility="collapsed",
         )
     with right:
         sidebar.select("method", lambda name: pc.METHODS[name].title)

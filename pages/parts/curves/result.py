@@ -116,8 +116,8 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
 
 
 def summary(record: RunRecord, settings: Settings) -> Any:
-    """Three numbers with their badges: accuracy, ε spent, directions; what comes back is the place
-    of a fourth, for `gain`."""
+    """Three numbers: accuracy, ε spent, directions; what comes back is the place of a fourth, for
+    `gain`."""
     pinned = pinned_runs(settings).get("A")
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
@@ -135,7 +135,6 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         )
         hint = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
         last.metric("Directions", _directions(record, settings), help=hint)
-        _badges(record, settings)
     place = third.empty()
     place.metric(odds.METRIC, "…")
     return place
@@ -156,7 +155,8 @@ def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     place.metric(label, number, help=hint)
 
 
-def _badges(record: RunRecord, settings: Settings) -> None:
+def show_badges(record: RunRecord, settings: Settings) -> None:
+    """What protects the numbers of `summary`, and which rows they are of."""
     with st.container(horizontal=True, gap="small"):
         if record.guarantee.is_private and record.guarantee.covers_choice:
             badges.show(Provenance.PRIVATE if record.guarantee.has_releases else Provenance.PUBLIC)
