@@ -95,9 +95,9 @@ def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free():
     for k in (int(ks[0]), int(ks[-1])):
         notes = plots.accuracy_against_k(table, present=plots.Here(k, 1.0, 0.7)).layout.annotations
         places[k] = next(note for note in notes if "you are here" in note.text).ax
-    # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the
-    # ends' labels begin 10 after it.
-    assert places == {int(ks[0]): 0, int(ks[-1]): -70}
+    # The label is some 85 pixels wide: centred 70 aside it ends 27 before the star, and the ends'
+    # labels begin 12 after it.
+    assert places == {int(ks[0]): 70, int(ks[-1]): -70}
 
 
 def test_the_band_is_the_t_interval_and_one_seed_draws_none():
@@ -109,8 +109,21 @@ def test_the_band_is_the_t_interval_and_one_seed_draws_none():
     figure = plots.accuracy_against_k(runs(seeds=1))
     assert not traces(figure, fill="toself")
     assert "1 seed: no interval" in figure.layout.meta["caption"]
+    figure = plots.accuracy_against_k(runs(seeds=2))
+    assert not traces(figure, fill="toself"), "t of one degree of freedom fills the picture"
+    assert "too few for a band" in figure.layout.meta["caption"]
     figure = plots.accuracy_against_k(runs().iloc[:0], present=plots.Here(4, 1.0, 0.5))
     assert [trace.marker.symbol for trace in figure.data] == ["star"]
+
+
+def test_the_axis_ends_at_100_percent_and_a_run_below_the_curves_has_its_words_above_it():
+    table = runs()
+    table["accuracy"] = 0.9 + table["accuracy"] / 10
+    figure = plots.accuracy_against_k(table, present=plots.Here(4, 1.0, 0.2))
+    low, high = figure.layout.yaxis.range
+    assert low < 20 < 99 < high <= 102
+    note = next(note for note in figure.layout.annotations if "you are here" in note.text)
+    assert note.ay < 0
 
 
 def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost():
