@@ -158,7 +158,7 @@ def _backbone(settings: Settings) -> None:
     usual = "Automatic" if is_images else "As given"
     select(
         "backbone",
-        lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else usual,
+        lambda name: pc.BACKBONES[name].label if name in pc.BACKBONES else usual,
         fits=lambda name: name == AUTO or (fit_of(name) is None) == is_images,
     )
 
