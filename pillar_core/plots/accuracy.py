@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
+from pillar_core.numerics import place_among
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, over_seeds, runs_without_k
 from pillar_core.plots.marks import Drawing
@@ -440,8 +441,8 @@ def accuracy_heatmap(
     ridge k*(ε).
 
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here`
-    outlines one (k, ε) cell, dotted. Each cell has an unseen point, whose `customdata` are its k
-    and ε: a click selects points, and no cells.
+    outlines one (k, ε) cell, dotted, or is a star between cells. Each cell has an unseen point,
+    whose `customdata` are its k and ε: a click selects points, and no cells.
     """
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
     ks = sorted(cells["k"].unique())
@@ -493,6 +494,8 @@ def accuracy_heatmap(
             dash="dot",
             inset=0.4,
         )
+    elif present is not None:
+        _star_between(figure, ks, budgets, *present)
     figure.update_xaxes(categoryarray=columns)
     figure.update_yaxes(categoryarray=rows)
     summary = "; ".join(
@@ -512,6 +515,15 @@ def accuracy_heatmap(
         x={"title_text": "k, directions kept", "type": "category", "showgrid": False},
         y={"title_text": "ε  (more privacy is lower)", "type": "category", "showgrid": False},
     )
+
+
+def _star_between(
+    figure: Drawing, ks: Sequence[float], budgets: Sequence[float], k: float, epsilon: float
+) -> None:
+    """A star where k and ε lie between the cells that were measured."""
+    column, row = place_among(ks, k), place_among(budgets, epsilon)
+    if column is not None and row is not None:
+        figure.note(column, row, "★", "#FF8A3C", size=24)
 
 
 def _outline(

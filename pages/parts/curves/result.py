@@ -20,7 +20,7 @@ from pillar_core import mode, plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, signed
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT, PAID_WAYS, UNPAID
 from pillar_core.studies import tuning as tuned
@@ -109,7 +109,7 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     if outcome.record.accuracy is not None and plain.accuracy is not None:
         change = (
             " Test accuracy against the rules at the same ε:"
-            f" {100 * (outcome.record.accuracy - plain.accuracy):+z.1f} points."
+            f" {signed(100 * (outcome.record.accuracy - plain.accuracy))} points."
         )
     show = st.warning if choosing is Choosing.PAPERS else st.info
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
