@@ -188,7 +188,7 @@ def accuracy_curves(
     return figure.finish(
         title="Accuracy against the number of directions kept",
         caption=(
-            f"{_seeds(points['seeds'])}. Rings: best k, chosen on test rows (a "
+            f"{_seeds(list(points['seeds']))}. Rings: best k, chosen on test rows (a "
             "non-private diagnostic)."
         ),
         alt=_alt(len(curves), bests, roof),

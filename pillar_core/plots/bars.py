@@ -252,7 +252,7 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
         ticksuffix="  ",
     )
     summary = "; ".join(
-        f"{row.row}, {row.series}: {signed(row.mean)}" for row in table.itertuples()
+        f"{row.row}, {row.series}: {signed(float(row.mean))}" for row in table.itertuples()
     )
     words = _GAINS[name] | {"alt": f"{_GAINS[name]['alt']}: {summary}."}
     return figure.finish(**words, height=220 + 16 * len(rows) * len(names))
