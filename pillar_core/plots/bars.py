@@ -252,7 +252,8 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
         ticksuffix="  ",
     )
     summary = "; ".join(
-        f"{row.row}, {row.series}: {signed(float(row.mean))}" for row in table.itertuples()
+        f"{row}, {name}: {signed(mean)}"
+        for row, name, mean in zip(table["row"], table["series"], table["mean"], strict=True)
     )
     words = _GAINS[name] | {"alt": f"{_GAINS[name]['alt']}: {summary}."}
     return figure.finish(**words, height=220 + 16 * len(rows) * len(names))
