@@ -323,14 +323,13 @@ def end_labels(
     *,
     low: float,
     high: float,
-    bold: str = "",
     height: int = 320,
 ) -> None:
     """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours;
     a thin line leads to a name that moved.
 
     ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn;
-    `height` is the plot's, in pixels; the text equal to `bold` is larger.
+    `height` is the plot's, in pixels.
     """
     scale = height / max(1.12 * (high - low), 1e-9)  # plotly draws this much of the span of all y
     sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
@@ -340,11 +339,6 @@ def end_labels(
         places[place] = min(places[place], room - sizes[place] / 2)
         room -= sizes[place]
     for (x, y, text, colour), place in zip(ends, places, strict=True):
-        font = {
-            "color": colour,
-            "size": 15 if text == bold else 14,
-            "weight": 700 if text == bold else 600,
-        }
         end: dict[str, Any] = {"x": math.log10(x), "y": y}
         moved = place - y * scale
         if abs(moved) > _MOVED:
@@ -358,7 +352,7 @@ def end_labels(
             align="left",
             xshift=12,
             yshift=moved,
-            font=font,
+            font={"color": colour, "size": 14, "weight": 600},
         )
 
 

@@ -38,13 +38,13 @@ def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
         command=f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml"
         " --output start.csv",
     )
+    means = table[(table["epsilon"] == epsilon) & (table["k"] == k)]["accuracy"]
     still = functools.partial(
-        plots.learning_hero,
+        plots.accuracy_against_k,
         table,
         mode=theme.mode(),
         method=starter.START_METHOD,
-        epsilon=epsilon,
-        data=DATA,
+        present=plots.Here(k, epsilon, float(means.mean())),
     )
     with show_pulled(still, table, info):
         browser.pulled_curves(

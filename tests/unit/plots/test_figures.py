@@ -191,7 +191,7 @@ def test_each_pin_has_its_colour_on_every_figure():
     )
 
 
-def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain():
+def test_the_heatmap_frames_the_ridge():
     table = runs()
     table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
@@ -211,25 +211,6 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain():
     assert len(points) == np.size(heat.z) == len(unseen.x)
     assert points[2.0, 1.0] == "not run yet"
     assert (unseen.x[1], unseen.y[1], *unseen.customdata[1]) == ("8", "0.1", 8.0, 0.1)
-    figure = plots.learning_hero(runs(), data="Synthetic rows")
-    texts = " ".join(note.text for note in figure.layout.annotations)
-    assert "70 % at k = 8" in texts
-    assert "+30 points" in texts
-    assert "Synthetic rows" in figure.layout.meta["caption"]
-    assert "does not help" not in figure.layout.meta["caption"]
-    level = pd.DataFrame(
-        {
-            "method": ["dp_sgd", "only_public"],
-            "epsilon": [min(BUDGETS), 0.0],
-            "seed": [0, 0],
-            "accuracy": [0.9, 0.8],
-        }
-    )
-    rivals = plots.learning_hero(
-        pd.concat([runs().query("method != 'dp_sgd'"), level])
-    ).layout.meta["caption"]
-    assert "20 points below training without projection. Here projecting does not help" in rivals
-    assert "the public rows alone reach 80 %: where yours have labels, use them" in rivals
 
 
 @pytest.mark.parametrize("advantage", [0.0, 0.107, 1.0])
