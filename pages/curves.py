@@ -4,12 +4,13 @@ plane and what they mean."""
 import streamlit as st
 
 from pages.frame import failures, history, navigation, receipts, theme
-from pages.parts.curves import figures, grid, result
+from pages.parts.curves import figures, grid, result, story
 from pages.parts.lessons import lesson
 from pillar_core.studies.tuning import Choosing
 
 settings = navigation.begin()
 lesson.banner(settings)
+story.banner(settings)
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):
         st.stop()

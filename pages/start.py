@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.frame import core, navigation
 from pages.frame import settings as codec
+from pages.parts.curves import story
 from pages.parts.start import pulled
 from pillar_core.arrays import Json
 from pillar_core.plots import k_curves
@@ -69,13 +70,8 @@ with st.expander("Six things to try", icon=":material/lightbulb:"):
         navigation.link("curves", f"**{preset['title']}**", changes=changes)
         st.markdown(preset["notice"])
 with st.expander("Ten stories", icon=":material/menu_book:"):
-    for story in STORIES:
-        changes = {"data": story.dataset} | dict(
-            zip(("method", "epsilon", "k"), story.opening, strict=True)
-        )
-        navigation.link(
-            "curves", story.question, changes=dataclasses.asdict(codec.Settings()) | changes
-        )
+    for told in STORIES:
+        story.link(told, told.opening, told.question)
     st.caption(
         "`python examples/stories.py` writes each as one HTML file that needs no network, with a"
         " surprise to open."

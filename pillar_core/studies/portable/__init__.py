@@ -108,6 +108,11 @@ def gaps(story: Story, runs: pd.DataFrame) -> pd.Series:
     return points
 
 
+def shipped_gap(story: Story) -> float:
+    """The mean of `gaps` by the records at hand. Raises DataError: they lack some."""
+    return float(gaps(story, _runs(story.dataset, (), {})).mean())
+
+
 def _story_html(story: Story | None, runs: pd.DataFrame) -> str:
     """The story as a paragraph of HTML; its surprise waits to be opened, and says what each seed
     measured."""
