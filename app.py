@@ -23,7 +23,10 @@ if __name__ == "__main__":
         missing = "" if page.url_path in navigation.WITHOUT_ROWS else session.missing()
         navigation.bar(page.url_path or navigation.PAGES[0][0])
         if has_sidebar and not missing:
-            sidebar.draw(are_near=theme.is_narrow() and page.url_path in navigation.NEAR)
+            sidebar.draw(
+                are_near=theme.is_narrow() and page.url_path in navigation.NEAR,
+                are_rows=page.url_path != navigation.MADE_UP,
+            )
         exports.report_panel()
         session.publish()
         session.show_notes()

@@ -10,6 +10,7 @@ from pages.parts.rows import form
 from pillar_core import mode
 
 settings = navigation.begin()
+answer = st.container()
 is_brought = codec.is_stored("data", settings.data)
 with st.expander(
     "Private rows and public candidates", icon=":material/upload_file:", expanded=not is_brought
@@ -27,7 +28,8 @@ if not mode.binds():
 target = question.target(settings)
 similar = question.stated_similar(settings, names)
 advice = question.advice(settings, names, similar, target)
-reply.sentence(settings, advice, target)
+with answer:
+    reply.sentence(settings, advice, target)
 settings = question.following(settings, advice, names)
 ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
 free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None], key="answer-ways")

@@ -26,14 +26,6 @@ settings = navigation.begin()
 lesson.banner(settings)
 if not receipts.look(settings):
     st.stop()
-with contextlib.suppress(PillarError):  # the view says what is wrong
-    st.markdown(verdict := evidence_audits.verdict(settings))
-    if not mode.binds():
-        source = (
-            f"Of an experiment with {METHODS[settings.method].title} and a known seed on these"
-            " rows, and not of this model: "
-        )
-        receipts.offer_evidence(settings, attacks=[source + verdict.replace("*", "")])
 view = local.choice(
     "evidence-view",
     label="View",
@@ -48,3 +40,11 @@ view = local.choice(
     },
 )
 VIEWS[view](settings)
+with contextlib.suppress(PillarError):  # the view says what is wrong
+    st.markdown(verdict := evidence_audits.verdict(settings))
+    if not mode.binds():
+        source = (
+            f"Of an experiment with {METHODS[settings.method].title} and a known seed on these"
+            " rows, and not of this model: "
+        )
+        receipts.offer_evidence(settings, attacks=[source + verdict.replace("*", "")])

@@ -3,25 +3,34 @@ plane and what they mean."""
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, receipts
-from pages.parts.curves import figures, grid, result
+from pages.frame import failures, history, navigation, receipts, theme
+from pages.parts.curves import figures, grid, result, story
 from pages.parts.lessons import lesson
 from pillar_core.studies.tuning import Choosing
 
 settings = navigation.begin()
 lesson.banner(settings)
+story.banner(settings)
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):
         st.stop()
     record = result.record(settings)
     if result.chosen_by() is Choosing.RULES:
         history.add(settings, record)
-    odds_place = result.summary(record, settings)
-    view = figures.choice(settings)
-    measured = (
-        grid.curves_on_opening(settings) if view in figures.NEEDS_CURVES else grid.read(settings)
-    )
-    figures.draw(view, measured, record, settings)
+    # in a window of a phone's width the picture stands above the numbers
+    above, below = st.container(gap="small"), st.container(gap="small")
+    picture, head = (above, below) if theme.is_narrow() else (below, above)
+    with head:
+        odds_place = result.summary(record, settings)
+        view = figures.choice(settings)
+    with picture:
+        measured = (
+            grid.curves_on_opening(settings)
+            if view in figures.NEEDS_CURVES
+            else grid.read(settings)
+        )
+        figures.draw(view, measured, record, settings)
+    result.show_badges(record, settings)
     result.gain(odds_place, record, settings)
     if view in figures.NEEDS_CURVES:
         grid.panel(measured, settings)

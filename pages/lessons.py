@@ -1,4 +1,4 @@
-"""Lessons: three lessons of six steps with one control each. Predict, then reveal what real images
+"""Lessons: three lessons, whose steps have one control each. Predict, then reveal what real images
 say."""
 
 from pages.frame import failures, navigation, theme

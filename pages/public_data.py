@@ -25,6 +25,7 @@ cost += (
     else ""
 )
 table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
+choice, table = screening.answered_before(choice, table)
 if table is not None:
     ranking.summary(choice, table, settings)
     ranking.draw(choice, table, settings)

@@ -7,6 +7,7 @@ from pages.frame import failures, navigation, receipts
 from pages.parts.rows import extraction, form, gallery, overview
 
 settings = navigation.begin()
+present = st.container()
 TABS = ("Bring your own", "Data sets of the app", "Data sets of the papers")
 brought, ours, papers = st.tabs(TABS, default=TABS[gallery.place(settings.data)], key="galleries")
 with brought:
@@ -21,4 +22,6 @@ if not is_waiting:
     if extraction.panel(settings):
         with failures.show_refusal("This data set could not be opened."):
             if not receipts.is_locked(settings, reads_rows=False):
-                overview.panel(settings)
+                with present:
+                    overview.summary(settings)
+                overview.figures(settings)

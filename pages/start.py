@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.frame import core, navigation
 from pages.frame import settings as codec
+from pages.parts.curves import story
 from pages.parts.start import pulled
 from pillar_core.arrays import Json
 from pillar_core.plots import k_curves
@@ -19,15 +20,17 @@ _OFFERS: dict[str, Json] = dict(toml_tables(Path(__file__).with_name("start.toml
 
 
 settings = navigation.begin()
-table = core.hero_table()
-if table is None:
+epsilon = settings.epsilon
+records = core.start_records()
+if records is None:
     st.info(
         "The starter records that this picture is drawn from are missing. `python -m pillar_core"
         " starter` trains them again in some minutes; everything else works without them.",
         icon=":material/inventory_2:",
     )
 else:
-    epsilon = pulled.show(table, settings)
+    table, tests = records
+    epsilon = pulled.show(table, tests, settings)
     alone = table[table["method"] == k_curves.PUBLIC_ALONE]["accuracy"].mean()
     st.caption(
         "ε is the privacy budget: smaller protects each person more. k counts the directions that"
@@ -54,7 +57,10 @@ doors = _OFFERS["doors"]
 for place, door in zip(st.columns(len(doors)), doors, strict=True):
     with place, st.container(key=f"door-{door['name']}", gap=None):
         navigation.link(
-            door["page"], f"**{door['title']}**", icon=door["icon"], changes=door["changes"]
+            door["page"],
+            f"**{door['title']}**",
+            icon=door["icon"],
+            changes=door["changes"] | {"epsilon": epsilon},
         )
         st.caption(door["text"])
 
@@ -64,13 +70,8 @@ with st.expander("Six things to try", icon=":material/lightbulb:"):
         navigation.link("curves", f"**{preset['title']}**", changes=changes)
         st.markdown(preset["notice"])
 with st.expander("Ten stories", icon=":material/menu_book:"):
-    for story in STORIES:
-        changes = {"data": story.dataset} | dict(
-            zip(("method", "epsilon", "k"), story.opening, strict=True)
-        )
-        navigation.link(
-            "curves", story.question, changes=dataclasses.asdict(codec.Settings()) | changes
-        )
+    for told in STORIES:
+        story.link(told, told.opening, told.question)
     st.caption(
         "`python examples/stories.py` writes each as one HTML file that needs no network, with a"
         " surprise to open."

@@ -55,16 +55,16 @@ if ratio is not None:
     st.caption(
         f"**Spread within classes over spread between them: {ratio:.2g}** (labelled {kind} rows)."
         " At 0 features have collapsed, and the number of dimensions no longer matters to noisy"
-        " training ([Wang et al. 2024](https://arxiv.org/abs/2405.08920)). The sets in"
-        " `docs/explore.md` have 1.1 to 6.9."
+        " training ([Wang et al. 2024](https://arxiv.org/abs/2405.08920)). The four"
+        " sets that the prediction was checked on have 1.1 to 6.9."
     )
 view = local.choice(
     "geometry-view",
     label="View",
     default="xi",
     options={
-        "gain": "When it helps",
         "xi": "ξ: what k directions miss",
+        "gain": "When it helps",
         "margins": "Margins",
         "spectrum": "Spectrum",
         "best": "Best k",

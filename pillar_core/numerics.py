@@ -115,6 +115,11 @@ def number_words(value: float, digits: int = 6) -> str:
     return f"{mantissa} × 10{superscript(int(power))}".removeprefix("1 × ") if power else mantissa
 
 
+def signed(value: float) -> str:
+    """A difference with one decimal, its sign before it: “+1.2”, “−0.4”, “+0.0”."""
+    return f"{value:+z.1f}".replace("-", "−")
+
+
 def round_up(value: float, digits: int = 4) -> str:
     """`value` in so many significant digits, rounded up, so that the text is never below it."""
     if not 0 < value < math.inf:

@@ -49,12 +49,14 @@ def scenes(tab: Any, address: str) -> Iterator[int]:
     """Goes through the app and yields for each state how long it is to be seen, in milliseconds:
     twenty seconds in all."""
     opened(tab, address)
-    yield 2000
+    yield 1300
+    yield from pressed(tab, "k by the left and right arrow", "ArrowRight", 2)
+    yield from pressed(tab, "k by the left and right arrow", "ArrowUp", 1)
     opened(tab, f"{address}/curves?v=2&k=3")
     yield 1300
     yield from pressed(tab, "k, directions kept", "ArrowRight", 6)
     yield from pressed(tab, "ε, privacy budget", "ArrowLeft", 2)
-    yield from pressed(tab, "ε, privacy budget", "ArrowRight", 4)
+    yield from pressed(tab, "ε, privacy budget", "ArrowRight", 2)
     opened(tab, f"{address}/curves?v=2&k=15&view=odds")
     yield 2000
     opened(tab, f"{address}/lessons?v=2&lesson=3")

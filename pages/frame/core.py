@@ -290,15 +290,16 @@ def may_be_public(upload: Upload, settings: Settings) -> bool:
 
     Reads no row, so that the sidebar need not wait for the data.
     """
-    private = uploads.card(settings.data)
+    known, private = pc.DATASETS.find(settings.data), uploads.card(settings.data)
+    if known is not None and known.kind == "generator":  # some draw images, others rows
+        return True
+    is_images = upload.kind == uploads.IMAGES
+    if is_images or holds_images(settings):
+        return is_images == holds_images(settings)
     if private is not None:
-        return upload.kind == private.kind and (
-            upload.kind == uploads.IMAGES or upload.shape == private.shape
-        )
-    known = pc.DATASETS[settings.data].kind if settings.data in pc.DATASETS else "generator"
-    if known == "tabular" and (width := number_of(pc.DATASETS[settings.data].d)) is not None:
-        return upload.shape == (width,)
-    return known == "generator" or (known == "images") == (upload.kind == uploads.IMAGES)
+        return upload.shape == private.shape
+    width = number_of(known.d) if known is not None and known.kind == "tabular" else None
+    return width is None or upload.shape == (width,)
 
 
 def backbone(settings: Settings) -> str | None:
@@ -391,22 +392,13 @@ def class_counts(settings: Settings) -> pd.DataFrame:
 
 
 @memory.cache(max_entries=1, is_free=True)
-def hero_table() -> pd.DataFrame | None:
-    """The starter records behind Start's figure; None where they are missing."""
+def start_records() -> tuple[pd.DataFrame, Form] | None:
+    """The starter records behind Start's picture, and `starter.start_tests`; None where they are
+    missing."""
     try:
-        table = starter.hero_table()
+        return starter.hero_table(), starter.start_tests()
     except PillarError:
         return None
-    return table if len(table) else None
-
-
-@memory.cache(max_entries=1, is_free=True)
-def start_tests() -> dict[str, Any]:
-    """`starter.start_tests`; empty where they are missing."""
-    try:
-        return starter.start_tests()
-    except PillarError:
-        return {}
 
 
 @memory.cache(max_entries=3, show_spinner="Reading the data set …", is_free=True)

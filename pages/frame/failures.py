@@ -10,7 +10,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.errors import FragmentHandledException
 
-from pages.frame import plain, session, warming
+from pages.frame import core, plain, session, warming
+from pages.frame import settings as codec
 from pillar_core import errors
 from pillar_core.errors import NO_MEMORY, PillarError, memory_ran_out
 
@@ -49,7 +50,11 @@ def show_refusal(
         )
         with st.container(border=True):
             st.error(f"**{title}**  \n{plain.text(_words(refusal))}", icon=":material/error:")
-            st.markdown(advice)
+            if _words(refusal).endswith(core.NOT_EXTRACTED):
+                query = codec.to_query(session.current())
+                st.page_link("pages/rows.py", label="Extract them on Rows", query_params=query)
+            else:
+                st.markdown(advice)
 
 
 @contextlib.contextmanager

@@ -36,6 +36,8 @@ PAGES: tuple[tuple[str, str, str], ...] = (
 the default and lives at `/`."""
 WITHOUT_ROWS = ("", "lessons", "check")
 """Addresses of pages that no rows of the settings reach."""
+MADE_UP = "playgrounds"
+"""The address of the page whose rows are toys: of the settings ε and the seed act there."""
 FORMER = {
     "home": "start",
     "learn": "lessons",

@@ -1,22 +1,25 @@
 """Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency
 and sampling."""
 
+import contextlib
 import math
 
 import pandas as pd
 
 import pillar_core as pc
-from pages.frame import words
+from pages.frame import core, words
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.data import uploads
+from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words
 from pillar_core.runs.statement import spent_event
 from pillar_core.types import RunRecord, Unit
 
 _RELATIONS = {"add_or_remove_one": "one {} added or removed", "replace_one": "one {} replaced"}
 
+METRIC = "Guesses turned right"
 PUBLISHED = tuple(
     (entry["epsilon"], entry["words"].format_map(entry))
     for entry in words.WORDS["deployments"].values()
@@ -26,31 +29,40 @@ a row of this app: a scale to read ε by, no comparison."""
 
 
 def sentence(settings: Settings) -> str:
-    """Two sentences of HTML for the sidebar: what (ε, δ) alone allows, and what a Gaussian run that
-    this budget buys does."""
+    """HTML for the sidebar: of 400 guesses, how many the run of these settings makes right; what
+    (ε, δ) alone allows opens below."""
     if math.isinf(settings.epsilon):
         return (
             "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with"
             " certainty who took part."
         )
-    alone, gaussian = (
-        plots.guessed_right(share) for share in turned_guesses(settings.epsilon, settings.delta)
-    )
+    record = None
+    with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
+        record = core.find(settings)
+    alone, gaussian = turned_guesses(settings.epsilon, settings.delta)
+    share, source = gaussian, ", if its training puts Gaussian noise on all rows in every step"
+    if record is not None:
+        own = table(record)
+        share, source = alone if own is None else float(own["advantage"].iloc[0]) / 2, ""
+    said = plots.promise(share, f"one {unit(settings.data)}")
     return (
-        f"At <b>ε = {settings.epsilon:g}</b>, an attacker who guesses whether a given"
-        f" {unit(settings.data)} took part is right at most <b>{alone}</b> of the time, instead of"
-        f" 50 %. It is at most <b>{gaussian}</b> if all noise is Gaussian and every row enters"
-        " every step. <span style='opacity:0.7'>Best attacker, prior 50:50,"
-        f" {relation_words(settings.relation, settings.data)}; δ = {number_words(settings.delta)}"
-        " is the slack in ε.</span>"
+        f"At <b>ε = {settings.epsilon:g}</b>: {said}{source}.<details><summary>What ε alone"
+        f" allows</summary>Whatever the learner does, ε = {settings.epsilon:g} with the slack δ ="
+        f" {number_words(settings.delta)} allows {plots.turned(alone)}. Best attacker, even odds,"
+        f" {relation_words(settings.relation, settings.data)}.</details>"
     )
 
 
 def promise(epsilon: float, delta: float) -> dict[str, str | int]:
     """Of 400 guesses, how many a Gaussian run that this budget buys turns right at most, and the
     sentence that says it."""
-    learned = plots.turned(turned_guesses(epsilon, delta)[1])
-    return {"learned": learned, "words": plots.promise(learned)}
+    share = turned_guesses(epsilon, delta)[1]
+    return {"learned": plots.turned(share), "words": plots.promise(share)}
+
+
+def metric(share: float, protected: str = "one row", *, more: str = "") -> tuple[str, str, str]:
+    """The same as a number of `words.metrics`: label, number and hint, `more` after it."""
+    return METRIC, f"{plots.turned(share)} of 400", f"{plots.promise(share, protected)}.{more}"
 
 
 def unit(data: str) -> str:
@@ -66,7 +78,7 @@ def relation_words(relation: str, data: str = "") -> str:
 
 def table(record: RunRecord) -> pd.DataFrame | None:
     """One row with the run's largest membership advantage, from the trade-off curve of what it
-    really released.
+    really released, and with what its ε and δ alone allow.
 
     None where nothing is promised, for subsampled runs, whose curve has no closed form, and where
     settings were chosen unpaid.
@@ -79,4 +91,6 @@ def table(record: RunRecord) -> pd.DataFrame | None:
     if not all(release.is_full_gaussian for release in events.releases) or events.unsupported:
         return None
     advantage = float(accounting.delta_of(0.0, events.gaussian_mu))
-    return pd.DataFrame({"epsilon": [record.guarantee.epsilon.upper], "advantage": [advantage]})
+    epsilon = record.guarantee.epsilon.upper
+    alone = 2 * turned_guesses(epsilon, record.guarantee.delta)[0]
+    return pd.DataFrame({"epsilon": [epsilon], "advantage": [advantage], "alone": [alone]})

@@ -1,7 +1,7 @@
 // Start's picture: `drawPicture`, and beside it what each place means for twelve test images and for 400 guesses. The server hears of a new
 // place once it stays.
 
-const SETTLES = 400, [ROWS, COLUMNS] = [10, 40];
+const SETTLES = 400;
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = (name) => parentElement.querySelector(`.${name}`);
@@ -33,12 +33,14 @@ export default function ({ data, parentElement, setStateValue }) {
     }));
     const { words, learned } = present().odds;
     find("promise").textContent = words;
-    const dots = Array.from({ length: ROWS * COLUMNS }, (_, place) => element("circle", {
-      cx: 5 + 10 * Math.floor(place / ROWS),
-      cy: 5 + 10 * (place % ROWS),
+    const { rows, columns } = data.dots, half = (rows * columns) / 2;
+    const dots = Array.from({ length: rows * columns }, (_, place) => element("circle", {
+      cx: 5 + 10 * Math.floor(place / rows),
+      cy: 5 + 10 * (place % rows),
       r: 3.2,
-      class: place < (ROWS * COLUMNS) / 2 ? "luck" : place < (ROWS * COLUMNS) / 2 + learned ? "learned" : "wrong",
+      class: place < half ? "luck" : place < half + learned ? "learned" : "wrong",
     }));
+    find("dots").setAttribute("viewBox", `0 0 ${10 * columns} ${10 * rows}`);
     find("dots").replaceChildren(...dots);
   }
 
@@ -47,17 +49,26 @@ export default function ({ data, parentElement, setStateValue }) {
     if (!present().points[chosen.k]) chosen.k = data.steps.find((k) => present().points[k]);
     show();
     clearTimeout(node.settling);
-    node.settling = setTimeout(() => {
-      const place = { epsilon: chosen.epsilon, k: chosen.k };
-      chosen.sent = JSON.stringify(place);
-      setStateValue("place", place);
-    }, SETTLES);
+    node.settling = setTimeout(node.settle, SETTLES);
   }
 
+  node.settle = () => {
+    if (!node.settling) return;
+    clearTimeout(node.settling);
+    node.settling = 0;
+    const place = { epsilon: chosen.epsilon, k: chosen.k };
+    chosen.sent = JSON.stringify(place);
+    setStateValue("place", place);
+  };
   show();
   if (!node.watch) {
     node.watch = new ResizeObserver(() => node.isConnected && node.shown && drawPicture(node, node.shown, node.moved));
-    node.watch.observe(node);
+    // a hand that lets go may leave the page at once
+    node.addEventListener("pointerup", () => node.settle());
   }
-  return () => clearTimeout(node.settling);
+  node.watch.observe(node);
+  return () => {
+    clearTimeout(node.settling);
+    node.watch.disconnect();
+  };
 }

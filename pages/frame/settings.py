@@ -215,7 +215,8 @@ def choices(name: str) -> tuple[str, ...]:
         case "public":
             return (PART, NONE, *choices("data"))
         case "backbone":
-            return (AUTO, *visitors.offered_values(name, pc.BACKBONES))
+            offered = visitors.offered_values(name, pc.BACKBONES)
+            return (AUTO, *sorted(offered, key=lambda name: pc.BACKBONES[name].needs[:6]))
         case "method":
             return tuple(plots.in_order(pc.METHODS))
         case "compare":

@@ -30,9 +30,15 @@ from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words, place_among
 
 
-def draw(*, are_near: bool) -> None:
+def draw(*, are_near: bool, are_rows: bool = True) -> None:
     """Draws the controls, moves the settings into the data's range; `are_near` puts k and ε on the
-    page itself."""
+    page itself. Without rows, ε and the seed alone act."""
+    if not are_rows:
+        with st.sidebar:
+            _epsilon(session.current(), "")
+            number("seed", step=1)
+            _draw_footer(session.current())
+        return
     settings = session.current()
     with st.sidebar:
         _data(settings)
@@ -53,20 +59,7 @@ def draw(*, are_near: bool) -> None:
             if "k" not in settings.hidden and core.has_k(settings.method)
             else ""
         )
-        if "epsilon" not in settings.hidden:
-            unlike += _slide(
-                "epsilon",
-                EPSILONS,
-                settings.epsilon,
-                place,
-                lambda value: "∞" if math.isinf(value) else f"{value:g}",
-            )
-            st.html(marks(EPSILONS, odds.PUBLISHED, "published uses:"))
-            st.html(
-                '<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy'
-                " ▶</span></div>"
-            )
-        if unlike:
+        if unlike := unlike + _epsilon(settings, place):
             st.caption(unlike)
     with st.sidebar:
         _draw_advanced(settings, knows_data=limit is not None)
@@ -158,7 +151,7 @@ def _backbone(settings: Settings) -> None:
     usual = "Automatic" if is_images else "As given"
     select(
         "backbone",
-        lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else usual,
+        lambda name: pc.BACKBONES[name].label if name in pc.BACKBONES else usual,
         fits=lambda name: name == AUTO or (fit_of(name) is None) == is_images,
     )
 
@@ -210,6 +203,24 @@ def _k(settings: Settings, limit: int | None, place: str) -> str:
     if ruled is not None:
         st.html(marks(offered, [(ruled, f"Auto: k = {ruled:,}")], "Auto:"))
     return unlike if settings.k else ""
+
+
+def _epsilon(settings: Settings, place: str) -> str:
+    """Draws the slider of ε, and returns a sentence where it stands at another value."""
+    if "epsilon" in settings.hidden:
+        return ""
+    unlike = _slide(
+        "epsilon",
+        EPSILONS,
+        settings.epsilon,
+        place,
+        lambda value: "∞" if math.isinf(value) else f"{value:g}",
+    )
+    st.html(marks(EPSILONS, odds.PUBLISHED, "published uses:"))
+    st.html(
+        '<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>'
+    )
+    return unlike
 
 
 def _slide(

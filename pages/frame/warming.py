@@ -37,8 +37,7 @@ def _first_results() -> None:
     from pages.frame import core
 
     inspect.stack()  # it looks where each module lies: Streamlit asks it at the first element
-    core.hero_table()
-    core.start_tests()
+    core.start_records()
 
 
 @functools.cache

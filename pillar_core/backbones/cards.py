@@ -114,6 +114,17 @@ class Backbone:
             and self.fetch(False) is None
         )
 
+    @property
+    def needs(self) -> str:
+        """What it needs before its first use, in words: "" where all comes with the library."""
+        size = f" of {self.n_bytes / 2**20:,.0f} MB" if self.n_bytes else ""
+        return f"a download{size}" if self.fetch is not None else "a file" if self.weights else ""
+
+    @property
+    def label(self) -> str:
+        """Its title, with what it needs."""
+        return f"{self.title} · needs {self.needs}" if self.needs else self.title
+
     def weights_file(
         self, weights: str | Path | None = None, *, network: bool = False
     ) -> Path | None:

@@ -32,9 +32,8 @@ from pillar_core.plots.geometry import (
     spectrum_and_gaps,
     xi_against_k,
 )
-from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.odds import guessed_right, odds_dots, one_in, promise, turned
+from pillar_core.plots.odds import odds_dots, promise, turned
 from pillar_core.plots.prediction import (
     best_k_against_epsilon,
     predicted_accuracy,

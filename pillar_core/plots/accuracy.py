@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
+from pillar_core.numerics import place_among
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, over_seeds, runs_without_k
 from pillar_core.plots.marks import Drawing
@@ -28,9 +29,11 @@ from pillar_core.plots.theme import (
     seeds_phrase,
 )
 
-_NEAR_END, _ASIDE = 0.8, -70
+_NEAR_END, _ASIDE = 0.8, 70
 """Share of the k axis after which “you are here” would cover the labels at the curves' ends, and
-its shift there in pixels."""
+before the rest of which those of the axis; its shift there in pixels."""
+_HEIGHT = 335
+"""Of the plot itself, in pixels."""
 _NEAR_LEVEL = 15.0
 """Points below the lowest curve down to which the largest class's line is drawn: farther off it
 would squeeze the curves."""
@@ -67,8 +70,19 @@ def accuracy_against_k(
     largest k measured.
     """
     budget, reach = (None, None) if present is None else (present.epsilon, present.k)
+    heights = [
+        *([] if present is None else [present.accuracy]),
+        *([] if history is None else history["accuracy"]),
+    ]
     figure = accuracy_curves(
-        table, mode=mode, method=method, budget=budget, pinned=pinned, k_max=k_max, reach=reach
+        table,
+        mode=mode,
+        method=method,
+        budget=budget,
+        pinned=pinned,
+        k_max=k_max,
+        reach=reach,
+        heights=heights,
     )
     return with_runs(figure, runs(figure, present=present, history=history, mode=mode))
 
@@ -83,17 +97,23 @@ def accuracy_curves(
     k_max: int | None,
     reach: float | None = None,
     guesses: tuple[float | None, float | None] = (None, None),
+    heights: Sequence[float] = (),
 ) -> go.Figure:
     """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without
     projection.
 
     reach: a k that lines go on to. guesses: the accuracy of guessing the most common class, drawn
-    where the curves come near it, and of naming the class whose name is nearest, at ε = 0.
+    where the curves come near it, and of naming the class whose name is nearest, at ε = 0. heights:
+    accuracies that the axis holds, too.
     """
     majority, zero_shot = guesses
     figure = Drawing(mode=mode)
     curves = k_curves.by_budget(table, method)
-    points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
+    points = (
+        pd.concat(curves.values())
+        if curves
+        else pd.DataFrame(columns=["k", "mean", "low", "high", "seeds"])
+    )
     span = _k_span(points, pinned, reach)
     roof = runs_without_k(table, k_curves.CEILING)
     ends = _level(
@@ -139,7 +159,11 @@ def accuracy_curves(
         dash="dot",
         span=span,
     )
-    drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
+    bands = k_curves.of_seeds(points)
+    drawn = [y for _, y, _, _ in ends] + [
+        100 * float(height) for height in (*points["mean"], *bands["low"], *bands["high"], *heights)
+    ]
+    drawn += [] if pinned is None else list(100 * pinned["accuracy"])
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
         drawn.append(100 * majority)
         ends += _line(
@@ -150,7 +174,10 @@ def accuracy_curves(
             dash="longdash",
             span=span,
         )
-    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=290)
+    low, high = min(drawn, default=0.0), max(drawn, default=100.0)
+    end_labels(figure, ends, low=low, high=high, height=_HEIGHT)
+    margin = 0.06 * (high - low)
+    figure.update_yaxes(range=[max(low - margin, -2), min(high + margin, 102)])
     k_curves.k_axis(
         figure,
         [float(k) for k in points["k"]],
@@ -158,12 +185,10 @@ def accuracy_curves(
         largest=k_max or span[1],
     )
     figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
-    if not curves:
-        figure.update_yaxes(range=[0, 102])
     return figure.finish(
         title="Accuracy against the number of directions kept",
         caption=(
-            f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a "
+            f"{_seeds(list(points['seeds']))}. Rings: best k, chosen on test rows (a "
             "non-private diagnostic)."
         ),
         alt=_alt(len(curves), bests, roof),
@@ -260,7 +285,7 @@ def _level(
     if level.empty:
         return []
     mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
-    if math.isfinite(low):
+    if math.isfinite(low) and level["seeds"].iloc[0] > 2:
         figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
     return _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
 
@@ -359,13 +384,11 @@ def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> mar
 
 
 def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
-    """The star's label, which stands to the left of it where the curves have theirs to the
-    right."""
-    ink = INK[mode]
+    """The star's label, beside it where it would cover words at either end of the k axis."""
+    ink, (bottom, top) = INK[mode], figure.layout.yaxis.range
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
-    is_near_end = max(drawn) > min(drawn) and math.log(
-        present.k / min(drawn)
-    ) > _NEAR_END * math.log(max(drawn) / min(drawn))
+    length = math.log(max(drawn) / min(drawn)) or 1.0
+    share = math.log(present.k / min(drawn)) / length
     return {
         "x": math.log10(present.k),
         "y": 100 * present.accuracy,
@@ -374,10 +397,14 @@ def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
         "showarrow": True,
         "arrowhead": 0,
         "arrowcolor": ink.muted,
-        "ax": _ASIDE if is_near_end else 0,
-        "ay": 38,
+        "ax": -_ASIDE if share > _NEAR_END else _ASIDE if share < 1 - _NEAR_END else 0,
+        "ay": 38 if 100 * present.accuracy > bottom + 0.2 * (top - bottom) else -38,
         "font": {"size": 13, "color": ink.text},
     }
+
+
+def _seeds(counts: Sequence[int]) -> str:
+    return "2 seeds: too few for a band" if max(counts, default=0) == 2 else seeds_phrase(counts)
 
 
 def _hover(row: Any) -> str:
@@ -414,8 +441,8 @@ def accuracy_heatmap(
     ridge k*(ε).
 
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here`
-    outlines one (k, ε) cell, dotted. Each cell has an unseen point, whose `customdata` are its k
-    and ε: a click selects points, and no cells.
+    outlines one (k, ε) cell, dotted, or is a star between cells. Each cell has an unseen point,
+    whose `customdata` are its k and ε: a click selects points, and no cells.
     """
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
     ks = sorted(cells["k"].unique())
@@ -467,6 +494,8 @@ def accuracy_heatmap(
             dash="dot",
             inset=0.4,
         )
+    elif present is not None:
+        _star_between(figure, ks, budgets, *present)
     figure.update_xaxes(categoryarray=columns)
     figure.update_yaxes(categoryarray=rows)
     summary = "; ".join(
@@ -486,6 +515,15 @@ def accuracy_heatmap(
         x={"title_text": "k, directions kept", "type": "category", "showgrid": False},
         y={"title_text": "ε  (more privacy is lower)", "type": "category", "showgrid": False},
     )
+
+
+def _star_between(
+    figure: Drawing, ks: Sequence[float], budgets: Sequence[float], k: float, epsilon: float
+) -> None:
+    """A star where k and ε lie between the cells that were measured."""
+    column, row = place_among(ks, k), place_among(budgets, epsilon)
+    if column is not None and row is not None:
+        figure.note(column, row, "★", "#FF8A3C", size=24)
 
 
 def _outline(

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
+from pillar_core.numerics import signed
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
@@ -250,7 +251,10 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
         range=[len(rows) - 0.5, -0.5],
         ticksuffix="  ",
     )
-    summary = "; ".join(f"{row.row}, {row.series}: {row.mean:+.1f}" for row in table.itertuples())
+    summary = "; ".join(
+        f"{row}, {name}: {signed(mean)}"
+        for row, name, mean in zip(table["row"], table["series"], table["mean"], strict=True)
+    )
     words = _GAINS[name] | {"alt": f"{_GAINS[name]['alt']}: {summary}."}
     return figure.finish(**words, height=220 + 16 * len(rows) * len(names))
 
@@ -328,7 +332,7 @@ def part_costs(
     ink = INK[mode]
     reached = 100 * float(table["left"].iloc[-1])
     names = [
-        f"{title.replace(', ', ',<br>')}: {-100 * mean:+z.1f}"
+        f"{title.replace(', ', ',<br>')}: {signed(-100 * mean)}"
         for title, mean in zip(table["title"], table["mean"], strict=True)
     ]
     colours = [*categorical(len(table), mode), ink.muted]

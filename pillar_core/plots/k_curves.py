@@ -25,10 +25,15 @@ def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
 
 
 def band(figure: Drawing, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
-    """The interval of a curve, filled; nothing where there is none."""
-    known = curve.dropna(subset=["low", "high"])
+    """The interval of a curve, filled; none of two seeds, which would be as wide as the picture."""
+    known = of_seeds(curve)
     if len(known):
         figure.band(known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity)
+
+
+def of_seeds(curve: pd.DataFrame) -> pd.DataFrame:
+    """The points of a curve whose interval says something: of three seeds and more."""
+    return curve[curve["seeds"] > 2]
 
 
 def without_noise(figure: Drawing, table: pd.DataFrame, **line: Json) -> pd.DataFrame:
@@ -41,7 +46,7 @@ def without_noise(figure: Drawing, table: pd.DataFrame, **line: Json) -> pd.Data
         looks: marks.Looks = {
             "width": 1.4,
             "name": "no noise",
-            "error_y": marks.reach(curve, muted),
+            "error_y": marks.reach(curve.where(curve["seeds"] > 2), muted),
         }
         hover = "k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>"
         figure.line(curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))

@@ -14,15 +14,20 @@ ROWS, COLUMNS = 10, 40
 
 
 def turned(share: float) -> int:
-    """Of 400 even bets, how many the share of them is at most: never understated."""
+    """Of 400 even bets, how many the model turns from wrong to right at most: never understated.
+
+    share: of all bets, in [0, 0.5]; half of a membership advantage. Raises SettingError.
+    """
+    if not 0 <= share <= 0.5:
+        raise SettingError(f"share must be in [0, 0.5]; got {share!r}.")
     return math.ceil(ROWS * COLUMNS * share - 1e-9)
 
 
-def promise(learned: int, protected: str = "one row") -> str:
-    """What so many bets that turn from wrong to right mean."""
+def promise(share: float, protected: str = "one row") -> str:
+    """What a share of bets that turn from wrong to right means, as all pages say it."""
     return (
-        f"Of {ROWS * COLUMNS} guesses whether {protected} took part, at most {learned} become right"
-        " by seeing the model"
+        f"Of {ROWS * COLUMNS} guesses whether {protected} took part, at most {turned(share)} become"
+        " right by seeing the model"
     )
 
 
@@ -33,7 +38,7 @@ def odds_dots(
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the
     guarantee allows an attacker with even prior odds: the guess is right with probability (1 +
-    advantage)/2. A column gaussian, where there is one, has that of a training with Gaussian noise.
+    advantage)/2. A column alone, where there is one, has what ε and δ allow whatever the learner.
     """
     advantage = float(table["advantage"].iloc[0])
     if not 0 <= advantage <= 1:
@@ -63,17 +68,16 @@ def odds_dots(
     figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
     figure.update_yaxes(range=[ROWS - 0.3, -0.7])
     more = ""
-    if "gaussian" in table:
-        share = float(table["gaussian"].iloc[0]) / 2
+    if "alone" in table:
         more = (
-            f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share - 1e-9)}:"
-            f" {one_in(share)}"
+            " ε and δ alone, whatever the learner does, allow"
+            f" {turned(float(table['alone'].iloc[0]) / 2)}."
         )
     return figure.finish(
-        title=promise(learned, protected),
+        title=promise(advantage / 2, protected),
         caption=(
-            "The strongest attacker the guarantee allows, prior 50:50. "
-            f"{one_in(advantage / 2)}{more}"
+            "The strongest attacker that the noise allows: without the model, half of the guesses"
+            f" are right.{more}"
         ),
         alt=(
             f"Array of {total} dots: {total // 2} right by luck, {learned} right because of "
@@ -84,37 +88,3 @@ def odds_dots(
         y={"visible": False},
         legend_y=-0.02,
     )
-
-
-def one_in(share: float, *, end: str = ".") -> str:
-    """“1 in 19” and `end` for a share in [0, 1] of a trade-off curve (never of one (ε, δ) point),
-    rounded to never understate it."""
-    if not 0 <= share <= 1:
-        raise SettingError(f"share must be in [0, 1]; got {share!r}.")
-    if share == 0:
-        return f"Not one{end}"
-    count = 1 / share
-    return (
-        f"1 in {math.floor(10 * count) / 10:.1f}{end}"
-        if count < 10
-        else f"1 in {_round_down(count):,.0f}{end}"
-    )
-
-
-def guessed_right(share: float) -> str:
-    """“51.8 %”: how often the best attacker is right who would be at 50 % without the model,
-    rounded up.
-
-    share: of guesses that the model turns from wrong to right, in [0, 0.5]; half of a membership
-    advantage.
-    """
-    if not 0 <= share <= 0.5:
-        raise SettingError(f"share must be in [0, 0.5]; got {share!r}.")
-    return f"{math.ceil(1000 * (0.5 + share) - 1e-9) / 10:.1f} %"
-
-
-def _round_down(value: float) -> float:
-    """Two significant digits, as more would claim a precision that odds do not carry; down, so that
-    no risk is understated."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return math.floor(value / unit) * unit

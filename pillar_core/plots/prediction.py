@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.numerics import signed
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.marks import Drawing
@@ -76,9 +77,9 @@ def projection_gains(
     )
     caption = (
         "Five seeds; each 95 % interval is for its cell alone, so one in 40 lies above 0 by"
-        f" chance. Left of 1 they do in {left_cells} cells, {left:+z.1f} points on average; from 1"
-        f" on in {right_cells}, {right:+z.1f}. Rank correlation {spearman:.2f} over {len(table)}"
-        " cells: a guide, no prediction."
+        f" chance. Left of 1 the gain is above 0 in {left_cells} cells and {signed(left)} points on"
+        f" average. Right of 1 it is so in {right_cells}, and {signed(right)}. Rank correlation"
+        f" {spearman:.2f} over {len(table)} cells: a guide, no prediction."
     )
     return figure.finish(
         title=gains_headline(table),
@@ -146,7 +147,8 @@ def predicted_accuracy(
     )
     summary = f"Best predicted k {peak['k']:g}."
     caption = (
-        "A model, not a bound and no accuracy: read its k. No run is drawn yet: measure the curves."
+        "A model, not a bound and no accuracy: trust its k alone. No run is drawn yet: measure the"
+        " curves."
     )
     low = float(noisy.min())
     if measured is not None and len(measured):
@@ -175,8 +177,8 @@ def predicted_accuracy(
             " average"
         )
         caption = (
-            f"Lines: a model, {height}: read its k. Dots: {seeds_phrase(means['seeds'])}; the"
-            " best is chosen on test rows."
+            f"Lines: a model that lies {height}, so trust its k and not its height. Dots:"
+            f" {seeds_phrase(means['seeds'])}; the best is chosen on test rows."
         )
         low = min(low, 100 * float(means["mean"].min()))
     floor = max(0.0, low - 6)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.odds import one_in
+from pillar_core.plots.odds import promise
 from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade
 
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
@@ -127,9 +127,8 @@ def trade_off_curve(
     return figure.finish(
         title="What the best attacker can do",
         caption=(
-            "The attacker knows all other rows. Half the advantage is the share of even "
-            f"guesses turned right: {one_in(advantage / 2)} The odds below are read from this "
-            "curve, never from one (ε, δ) point."
+            f"The attacker knows all other rows. {promise(advantage / 2)}: half the advantage. The"
+            " odds below are read from this curve, never from one (ε, δ) point."
         ),
         alt=f"Trade-off curve: the best attacker's advantage over a coin is {advantage:.3g}.",
         line=58,

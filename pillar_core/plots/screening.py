@@ -107,7 +107,10 @@ def ranking(
             xshift=12,
         )
     if score is not None and score.is_on_unit_axis:
-        figure.update_xaxes(range=[0, 1.09])
+        marks_of = [*rows[["value", "low", "high"]].to_numpy().ravel(), random_subspaces]
+        known = [float(mark) for mark in marks_of if mark is not None and math.isfinite(mark)]
+        low, spread = min(known), max(max(known) - min(known), 0.01)
+        figure.update_xaxes(range=[max(0, low - spread / 4), max(known) + ROOM_FOR_NAMES * spread])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.rule(ink.muted, x=random_subspaces)
         figure.note(

@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -74,6 +74,8 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     for order, (name, (light, dark, dash, symbol)) in enumerate(LOOKS["methods"].items())
 }
 _NOTE = 15
+_MOVED = 4
+"""Pixels that a name may stand beside its line without one that leads to it."""
 """Letters of a note that a phone shows in one line."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
@@ -321,33 +323,36 @@ def end_labels(
     *,
     low: float,
     high: float,
-    bold: str = "",
     height: int = 320,
 ) -> None:
-    """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours.
+    """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours;
+    a thin line leads to a name that moved.
 
     ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn;
-    `height` is the plot's, in pixels; the text equal to `bold` is larger.
+    `height` is the plot's, in pixels.
     """
     scale = height / max(1.12 * (high - low), 1e-9)  # plotly draws this much of the span of all y
     sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
     places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
+    room = (high + 0.06 * (high - low)) * scale  # names end where the plot does
+    for place in np.argsort(places)[::-1]:
+        places[place] = min(places[place], room - sizes[place] / 2)
+        room -= sizes[place]
     for (x, y, text, colour), place in zip(ends, places, strict=True):
-        font = {
-            "color": colour,
-            "size": 15 if text == bold else 14,
-            "weight": 700 if text == bold else 600,
-        }
+        end: dict[str, Any] = {"x": math.log10(x), "y": y}
+        moved = place - y * scale
+        if abs(moved) > _MOVED:
+            lead = {"ax": 11, "ay": -moved, "arrowcolor": colour, "arrowwidth": 1, "opacity": 0.7}
+            figure.add_annotation(end | lead, text="", arrowhead=0)
         figure.add_annotation(
-            x=math.log10(x),
-            y=y,
+            end,
             text=text,
             showarrow=False,
             xanchor="left",
             align="left",
-            xshift=10,
-            yshift=place - y * scale,
-            font=font,
+            xshift=12,
+            yshift=moved,
+            font={"color": colour, "size": 14, "weight": 600},
         )
 
 

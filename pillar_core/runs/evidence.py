@@ -11,7 +11,7 @@ from typing import Any
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.data import DATASETS
 from pillar_core.errors import DataError
-from pillar_core.plots.odds import guessed_right
+from pillar_core.plots.odds import promise
 from pillar_core.runs import private_tests, statement, versions
 from pillar_core.runs.assumptions import HOLDS, owner_of
 from pillar_core.runs.loaded import changed_files, reading
@@ -175,9 +175,8 @@ def _odds(guarantee: Form) -> str:
     epsilon = float(guarantee["epsilon"])
     share = turned_guesses(epsilon, guarantee["delta"])[0] if math.isfinite(epsilon) else 0.5
     return (
-        f"Somebody guesses whether one {guarantee['privacy_unit']} was used, and a coin decided"
-        " that. Without the model 50 % of such guesses are right; with it, ε and δ alone allow at"
-        f" most {guessed_right(share)}."
+        f"{promise(share, 'one ' + guarantee['privacy_unit'])}. That is what ε and δ alone allow;"
+        " without the model, half of the guesses are right."
     )
 
 

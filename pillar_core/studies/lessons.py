@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pillar_core import accounting, rng
+from pillar_core import accounting, geometry, rng
 from pillar_core.accounting import TradeOff
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.arrays import Array
@@ -42,11 +42,11 @@ PIXELS = 64
 
 def guesses(epsilons: Sequence[float]) -> pd.DataFrame:
     """How many of 400 even bets a model turns right at most: epsilon, advantage in [0, 1] and
-    guesses by (ε, δ) alone; `gaussian`: the advantage against a training with Gaussian noise on all
-    rows in every step."""
+    guesses of a training with Gaussian noise on all rows in every step; `alone`: the advantage that
+    (ε, δ) allows whatever the learner."""
     alone, gaussian = zip(*(turned_guesses(epsilon, DELTA) for epsilon in epsilons), strict=True)
-    table = pd.DataFrame({"epsilon": list(epsilons), "advantage": alone, "gaussian": gaussian})
-    return (table * [1, 2, 2]).assign(guesses=[GUESSES * share for share in alone])
+    table = pd.DataFrame({"epsilon": list(epsilons), "advantage": gaussian, "alone": alone})
+    return (table * [1, 2, 2]).assign(guesses=[GUESSES * share for share in gaussian])
 
 
 def without_projection(epsilons: Sequence[float], *, seeds: Sequence[int]) -> pd.DataFrame:
@@ -100,6 +100,39 @@ def releases(counts: Sequence[int], *, epsilon: float) -> pd.DataFrame:
     return pd.DataFrame(
         {"releases": list(counts), "total": totals, "sum": [count * epsilon for count in counts]}
     )
+
+
+def missed_directions(ks: Sequence[int], *, seeds: Sequence[int]) -> pd.DataFrame:
+    """What k public directions leave out of the lines that tell two digits apart: k, seed, missed
+    (ξ_k, mean over all pairs) in [0, 1]."""
+    tables = []
+    for seed in seeds:
+        rows = geometry.rows_of(_parts(seed))
+        lines = geometry.separators(rows, geometry.pairs_of(rows.classes))
+        missed = geometry.xi_of(lines.weights, geometry.basis_of(rows).vectors).mean(axis=0)
+        reached = missed[[k - 1 for k in ks]]
+        tables.append(pd.DataFrame({"k": list(ks), "seed": seed, "missed": reached}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def public_labels(counts: Sequence[int], *, epsilon: float, seeds: Sequence[int]) -> pd.DataFrame:
+    """Accuracy with so many public rows a class, with their labels (AdaMix) and as `limit` without
+    (PILLAR): labels, seed, accuracy, limit in [0, 1]."""
+
+    def of(method: str) -> pd.DataFrame:
+        return train_each(
+            "labels",
+            counts,
+            seeds,
+            lambda count, seed: _accuracy(
+                method,
+                split(load_named_features(DATA), public_per_class=count, seed=seed),
+                epsilon,
+                seed,
+            ),
+        )
+
+    return of("adamix").assign(limit=of("pillar")["accuracy"])
 
 
 def train_each(
@@ -519,6 +552,7 @@ MEASURES: Mapping[str, Callable[..., pd.DataFrame]] = {
     measure.__name__: measure
     for measure in (
         *(guesses, without_projection, directions, public_rows, rows, releases),
+        *(missed_directions, public_labels),
         *(public_images, domains, learners, screenings, diluted_images, shared_budget),
         *(attack_rates, audit_bounds, bounds_of_less_noise, certified_once),
         *(audit_power, guesses_from_releases, reconstructions),

@@ -64,7 +64,7 @@ def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_s
     page, address
 ):
     opened(page, f"{address}/lessons?lesson=1")
-    page.get_by_text("about 100", exact=True).click()
+    page.get_by_text("about 20", exact=True).click()
     page.get_by_role("button", name="Reveal").click()
     page.wait_for_selector("text=Right:")
     page.get_by_role("link", name="Try it live in the explorer").click()
@@ -72,7 +72,7 @@ def test_the_lesson_from_guess_to_explorer_and_back_and_places_in_one_row_that_s
     expect_in_link(page, "data=digits")
     expect(page).to_have_url(re.compile(r"/curves\?"))
     page.get_by_role("link", name="Back to the lesson").click()
-    page.wait_for_selector("text=Step 1 of 6")
+    page.wait_for_selector("text=Step 1 of 8")
     expect(page.locator(".st-key-places a")).to_have_count(7)
     boxes = (
         "[...document.querySelectorAll('.st-key-places a')].map(link =>"

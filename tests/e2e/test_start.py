@@ -1,8 +1,12 @@
-"""Start's picture in a browser: pulled by mouse, finger and keys, with labels that stay legible."""
+"""Start's picture in a browser: pulled by mouse, finger and keys; its labels and those of Curves
+stay legible."""
 
+import itertools
 import re
 
 from e2e.browser import expect, expect_in_link, expect_no_error, opened, settled
+from pillar_core import plots
+from pillar_core.plots.theme import narrow_copy, script
 from pillar_core.runs import starter
 
 MEETING = """texts => {
@@ -12,6 +16,12 @@ MEETING = """texts => {
     .filter(([, next]) => Math.min(overlap(box, next, "left", "right"), overlap(box, next, "top", "bottom")) > 1).map(([b]) => `${a} | ${b}`));
 }"""
 """Pairs of texts whose boxes overlap by more than a pixel both ways."""
+DRAWN = f"""async ([figure, width]) => {{
+  const {{ data, layout }} = JSON.parse(figure);
+  await Plotly.react("figure", data, {{ ...layout, width }}, {{ displayModeBar: false }});
+  return ({MEETING})([...document.querySelectorAll("#figure text")]);
+}}"""
+METHODS = [grid["method"] for grid in starter.GRIDS]
 
 
 def dot_of(page):
@@ -24,6 +34,10 @@ def said_of(page):
         r"k = (\d+), ε = ([\d.]+):", dot_of(page).get_attribute("aria-valuetext")
     ).groups()
     return int(k), float(epsilon)
+
+
+def ends_of(values):
+    return float(values.min()), float(values.max())
 
 
 def middle(box):
@@ -91,3 +105,27 @@ def test_a_finger_chooses_a_budget_and_every_label_stays_legible(page, address):
         expect(dot_of(phone)).to_have_attribute("aria-valuetext", re.compile("ε = 1:"))
     finally:
         touching.close()
+
+
+def test_no_texts_of_curves_meet_on_any_set_that_ships(page):
+    """Labels once stood on each other, and on lines that were not theirs."""
+    page.set_content("<div id=figure></div>")
+    page.add_script_tag(content=script())
+    sets = {starter.SHARED["dataset"]: starter.GRIDS}
+    for grid in starter.grids():
+        if grid["dataset"] in starter.OPENING_K and grid.get("method") in METHODS:
+            sets[grid["dataset"]] = (*sets.get(grid["dataset"], ()), grid)
+    for name, grids in sets.items():
+        table = starter.hero_table(grids)
+        measured = table[table["method"] == "pillar"]
+        for k, epsilon in itertools.product(ends_of(measured["k"]), ends_of(measured["epsilon"])):
+            rows = measured[(measured["k"] == k) & (measured["epsilon"] == epsilon)]
+            here = plots.Here(int(k), epsilon, float(rows["accuracy"].iloc[0]))
+            figure = plots.accuracy_against_k(table, present=here)
+            for width, drawn in (
+                (945, figure),
+                (660, narrow := narrow_copy(figure)),
+                (330, narrow),
+            ):
+                texts = page.evaluate(DRAWN, [drawn.to_json(validate=False), width])
+                assert texts == [], (name, k, epsilon, width)

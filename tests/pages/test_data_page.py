@@ -64,6 +64,7 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start):
     assert "job-run" in [button.key for button in app.button]
     app.switch_page("pages/curves.py").run()
     assert "are not in the cache yet" in words(app)
+    assert "Extract them on Rows" in [link.proto.label for link in app.get("page_link")]
     app.switch_page("pages/rows.py").run()
     task = {
         key: value

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import metric, press, table, unexplained, words
+from pages.frame import odds
 from pages.parts.audit.attacks import ceiling_of
 from pages.parts.count import noisy_steps
 from pillar_core.auditing import Fault
@@ -134,7 +135,7 @@ def test_accounting_meets_a_risk(start):
             "accounting-from:risk;accounting-one-in:50;accounting-steps:20;accounting-view:meaning"
         ),
     )
-    assert metric(app, "Attacker guesses right") == "52.0 %"
+    assert metric(app, odds.METRIC) == "8 of 400"
     assert "bounds this run where false alarms" in words(app)
 
 
@@ -157,12 +158,12 @@ def test_the_sidebars_run_has_the_same_numbers_on_every_page(start):
     assert metric(count, "ε, upper bound") == metric(audit, "ε, upper bound") == epsilon
     assert metric(audit, "Test accuracy") == accuracy
     assert f"Energy at k = {k}" in [item.label for item in why.metric]
-    assert (right := metric(count, "Attacker guesses right")) == metric(
-        explore, "Attacker guesses right"
-    )
+    right = metric(count, odds.METRIC)
+    assert right == metric(explore, odds.METRIC) == metric(audit, odds.METRIC)
+    said = f"at most {right.removesuffix(' of 400')} become right"
     for app in (explore, count, audit, why, compare):
         assert f"Auto k ({k})" in [item.label for item in app.sidebar.toggle]
-        assert right in str([item.proto for item in app.sidebar.get("html")])
+        assert said in str([item.proto for item in app.sidebar.get("html")])
     of_learners = table(compare, "accuracy").query("epsilon == 0.3")
     assert [f"{value:.1f} %" for value in of_learners["accuracy"]] == [accuracy]
     of_runs = table(runs, "epsilon_upper")

@@ -14,6 +14,7 @@ import pytest
 
 import pillar_core as pc
 from page_reading import labelled, metric, press, words
+from pages.frame import odds
 from pages.frame import settings as codec
 from pillar_core.backbones import open_clip_towers
 from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
@@ -37,9 +38,9 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(start, han
             is_unpaid,
         )
     if is_unpaid:
-        assert metric(app, "Attacker guesses right") == "unknown"
+        assert metric(app, odds.METRIC) == "unknown"
     if choosing is Choosing.STOPPING:  # a best of several runs has no curve here
-        assert metric(app, "Attacker guesses right") == "see ε"
+        assert metric(app, odds.METRIC) == "see ε"
     app.session_state["release-panel"] = True
     app.run()
     if is_unpaid:

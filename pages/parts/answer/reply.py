@@ -44,7 +44,7 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
         if choice is not None:
             badges.show(Provenance.PRIVATE)
             st.markdown(f"### {choice['words']}")
-            st.markdown("\n".join(f"- {plain.text(reason)}" for reason in choice["reasons"]))
+            _show_reasons([plain.text(reason) for reason in choice["reasons"]])
         badges.show(Provenance.PUBLIC)
         start = "" if choice is None else "Free advice: "
         if target is not None:
@@ -65,16 +65,20 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
         said += maps.put_words(advice.backbone)
         st.markdown(f"{'### ' if choice is None else ''}{start}{said}")
         if choice is None:
-            st.markdown(
-                "\n".join(
-                    f"- {plain.text(_with_titles(reason, advice))}" for reason in advice.reasons
-                )
-            )
+            _show_reasons([plain.text(_with_titles(reason, advice)) for reason in advice.reasons])
         navigation.link(
             "curves",
             "See it on Curves",
             changes=choice["settings"] if choice else _in_explore(advice),
         )
+
+
+def _show_reasons(reasons: list[str]) -> None:
+    """The first reason, and the others once they are opened."""
+    st.markdown("\n".join(reasons[:1]))
+    if further := "\n".join(f"- {reason}" for reason in reasons[1:]):
+        with st.expander("More reasons"):
+            st.markdown(further)
 
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:

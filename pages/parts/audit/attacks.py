@@ -16,9 +16,8 @@ from pages.parts.curves import result
 from pillar_core import accounting, plots
 from pillar_core.auditing.membership import FEWEST_ALARMS
 from pillar_core.data import uploads
-from pillar_core.ledger import of_person
-from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
+from pillar_core.runs.statement import spent_event
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import one_run, reconstruction, score_leak
@@ -332,12 +331,7 @@ def exposed_rows(settings: Settings) -> None:
 
 def ceiling_of(record: RunRecord) -> accounting.TradeOff:
     """The trade-off curve of what a finished run declared."""
-    method = METHODS[record.method]
-    event = of_person(
-        method.cost(method.settings(**record.settings), record.facts),
-        record.guarantee.rows_per_person or 1,
-    )
-    return accounting.trade_off(event, relation=str(record.guarantee.relation))
+    return accounting.trade_off(spent_event(record), relation=str(record.guarantee.relation))
 
 
 def _numbers(
@@ -346,7 +340,6 @@ def _numbers(
     allowed = accounting.advantage(ceiling)
     best = max(attacks, key=lambda attack_: attack_.auc)
     relation = odds.relation_words(str(record.guarantee.relation), settings.data)
-    turned = plots.one_in(allowed / 2, end="")
     words.metrics(
         (
             "Attack's AUC",
@@ -361,13 +354,10 @@ def _numbers(
             result.percent(record.accuracy),
             "Without privacy both accuracy and attack would differ: turn ε to ∞ and compare.",
         ),
-        (
-            "Allowed advantage",
-            f"{allowed:.3f}",
-            (
-                f"Largest gain over a coin, for any attacker, that the guarantee allows: {turned}"
-                " guesses turned."
-            ),
+        odds.metric(
+            allowed / 2,
+            f"one {odds.unit(settings.data)}",
+            more=f" The largest advantage over a coin, for any attacker, is {allowed:.3f}.",
         ),
         (
             "ε, upper bound",

@@ -221,14 +221,7 @@ def numbers(setting: GaussianSetting) -> None:
                 " certified."
             ),
         ),
-        (
-            "Attacker guesses right",
-            plots.guessed_right(gain / 2),
-            (
-                "How often the best attacker who sees the model is right about whether one given"
-                " row was used, at most. A coin is at 50 %."
-            ),
-        ),
+        odds.metric(gain / 2),
     )
 
 
@@ -281,9 +274,8 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
             FigureInfo("profile", settings, [badges.THEORY]),
             delta=setting.delta,
         )
-    for column, odd, icon in zip(
-        st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True
-    ):
+    _, *further = accounting.odds(curve)
+    for column, odd, icon in zip(st.columns(2), further, ("gavel", "person_search"), strict=True):
         with column, st.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: {odd.sentence}")
     summary = accounting.gaussian_summary(curve)

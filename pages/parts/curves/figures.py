@@ -213,6 +213,7 @@ def choice(settings: Settings) -> str:
             options=list(titles),
             format_func=titles.__getitem__,
             label="View",
+            label_visibility="collapsed",
         )
     with right:
         sidebar.select("method", lambda name: pc.METHODS[name].title)
@@ -261,19 +262,23 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         ),
         default=0,
     )
+    heights = _outside(
+        [*([] if star is None else [star.accuracy]), *trail["accuracy"]], curves.table["accuracy"]
+    )
     drawn_from = (
         curves.key,
         theme.mode(),
         settings.epsilon,
         core.largest_k(settings),
         reach,
+        heights,
         settings.a,
         len(pinned),
         core.majority(settings),
         zero_shot := core.zero_shot(settings),
     )
     base = "-".join(map(str, drawn_from))
-    measured = _curves_figure(base, curves, settings, reach, pinned)
+    measured = _curves_figure(base, curves, settings, reach, pinned, heights)
     runs = accuracy.runs(measured, present=star, history=trail, mode=theme.mode())
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
@@ -317,7 +322,12 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
 
 @memory.cache(max_entries=64, is_free=True)
 def _curves_figure(
-    key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame
+    key_: str,
+    _curves: Curves,
+    _settings: Settings,
+    _reach: int,
+    _pinned: pd.DataFrame,
+    _heights: tuple[float, ...],
 ) -> Figure:
     """The figure over k without the visit's own runs: to draw it anew would cost each move
     more than all the rest."""
@@ -332,6 +342,17 @@ def _curves_figure(
         pinned=_pinned,
         reach=_reach or None,
         guesses=(core.majority(_settings), core.zero_shot(_settings)),
+        heights=_heights,
+    )
+
+
+def _outside(values: list[float], drawn: "pd.Series[float]") -> tuple[float, ...]:
+    """What the axis needs to hold single runs beside those drawn, outwards to a whole twentieth, so
+    that a figure stays while these move."""
+    low, high = min(values, default=1.0), max(values, default=0.0)
+    return (
+        *([math.floor(20 * low) / 20] if low < drawn.min() else []),
+        *([math.ceil(20 * high) / 20] if high > drawn.max() else []),
     )
 
 

@@ -198,7 +198,7 @@ def row_panel(settings: Settings) -> None:
         texts = core.raw(settings).texts[-len(tested) :]
         if listed:
             words = [
-                f"{names[labels[row]]}: A {names[before[row]]}, now {names[now[row]]}"
+                f"{names[labels[row]]}: read as {names[before[row]]} at A, {names[now[row]]} now"
                 for row in listed
             ]
             show_rows(tested, listed, words, texts)

@@ -20,14 +20,13 @@ from pillar_core import mode, plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, signed
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT, PAID_WAYS, UNPAID
 from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import SAID, Choosing, Tuned
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
-_ODDS = "Attacker guesses right"
 _choose_rate = core.of_run(
     tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …"
 )
@@ -110,15 +109,15 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     if outcome.record.accuracy is not None and plain.accuracy is not None:
         change = (
             " Test accuracy against the rules at the same ε:"
-            f" {100 * (outcome.record.accuracy - plain.accuracy):+z.1f} points."
+            f" {signed(100 * (outcome.record.accuracy - plain.accuracy))} points."
         )
     show = st.warning if choosing is Choosing.PAPERS else st.info
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
 
 
 def summary(record: RunRecord, settings: Settings) -> Any:
-    """Three numbers with their badges: accuracy, ε spent, directions; what comes back is the place
-    of a fourth, for `gain`."""
+    """Three numbers: accuracy, ε spent, directions; what comes back is the place of a fourth, for
+    `gain`."""
     pinned = pinned_runs(settings).get("A")
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
@@ -136,24 +135,28 @@ def summary(record: RunRecord, settings: Settings) -> Any:
         )
         hint = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
         last.metric("Directions", _directions(record, settings), help=hint)
-        _badges(record, settings)
     place = third.empty()
-    place.metric(_ODDS, "…")
+    place.metric(odds.METRIC, "…")
     return place
 
 
 def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     """The odds, drawn last: in a fresh process what they are read from takes longer to import than
     all else takes to draw."""
-    unit = odds.unit(settings.data)
-    hint = (
-        f"How often the best attacker who sees the model is right about whether one {unit} took"
-        " part, at most. A coin is at 50 %."
-    )
-    place.metric(_ODDS, _odds(record), help=hint)
+    table, guarantee = odds.table(record), record.guarantee
+    share = 0.5 if guarantee.has_releases else 0.0
+    if table is not None:
+        share = float(table["advantage"].iloc[0]) / 2
+    label, number, hint = odds.metric(share, f"one {odds.unit(settings.data)}")
+    if not guarantee.covers_choice:
+        number = "unknown"
+    elif table is None and guarantee.has_releases:
+        number = "see ε" if guarantee.is_private else "no limit"
+    place.metric(label, number, help=hint)
 
 
-def _badges(record: RunRecord, settings: Settings) -> None:
+def show_badges(record: RunRecord, settings: Settings) -> None:
+    """What protects the numbers of `summary`, and which rows they are of."""
     with st.container(horizontal=True, gap="small"):
         if record.guarantee.is_private and record.guarantee.covers_choice:
             badges.show(Provenance.PRIVATE if record.guarantee.has_releases else Provenance.PUBLIC)
@@ -237,21 +240,6 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
 
 def percent(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:.1f} %"
-
-
-def _odds(record: RunRecord) -> str:
-    table = odds.table(record)
-    if not record.guarantee.covers_choice:
-        return "unknown"
-    if table is None:
-        return (
-            "50 %"
-            if not record.guarantee.has_releases
-            else "see ε"
-            if record.guarantee.is_private
-            else "no limit"
-        )
-    return plots.guessed_right(float(table["advantage"].iloc[0]) / 2)
 
 
 def _directions(record: RunRecord, settings: Settings) -> str:

@@ -34,6 +34,7 @@ SCORE, EPSILON = "class_signal", "0.3"
 _SECONDS_EXTRACTED, _SECONDS_OF_FEATURES = 0.012, 0.3
 """Of an image through the backbone, and of a candidate whose features are at hand, on one core."""
 _SETS = ("screen-private", "screen-public", "screen-mixtures")
+_ANSWERED = "screen-answered"
 SEEN = "screen-seen"
 """Sets that were brought and are among the candidates unasked, once."""
 
@@ -151,6 +152,15 @@ def controls(settings: Settings) -> Choice:
         place=scores,
         label="Rank by",
     )
+    advice = (
+        "Recommended: it was chosen on twelve tasks. Ask GSD where private rows have no labels,"
+        " which it replaces by random ones"
+        if score == SCORE
+        else f"{SCORES[SCORE].title} is recommended where private rows have labels; where the two"
+        " disagree, trust that"
+    )
+    idea = SCORES[score].idea
+    scores.caption(f"{idea[:1].upper()}{idea[1:]}. {advice}.")
     _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
     model, n_examples, k = _gradients(score, spend)
@@ -234,6 +244,20 @@ def _gradients(score: str, spend: str) -> tuple[str, int, int]:
         )
         k = PURE_K
     return model, n_examples, k
+
+
+def answered_before(
+    choice: Choice, table: pd.DataFrame | None
+) -> tuple[Choice, pd.DataFrame | None]:
+    """The choice and its ranking; while that is missing, those of the candidates before."""
+    if table is not None:
+        local.put(_ANSWERED, "\n".join(choice.public))
+    elif before := local.value(_ANSWERED, ""):
+        choice = dataclasses.replace(choice, public=tuple(before.split("\n")))
+        table = screening_kept.stored_answer(choice.ask("ranking"))
+        if table is not None:
+            st.caption("Below: the candidates before, until these are ranked.")
+    return choice, table
 
 
 def answer(

@@ -69,12 +69,12 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     first = screening_sets.title(candidates.iloc[0]["public"])
     spent = float(table["epsilon_upper"].max())
     tied = [name for name in ties(candidates) if name != OWN_HALF]
-    names = (
-        " or ".join(screening_sets.title(name) for name in tied)
-        if len(tied) < 3
-        else f"any of {len(tied)} others"
+    best = [first, *map(screening_sets.title, tied)]
+    verdict = (
+        f"{len(best)} tie: {', '.join(best[:-1])} and {best[-1]}"
+        if tied
+        else f"Best choice: {first}"
     )
-    verdict = f"Best choice: {first}{f'; {names} may do as well' if tied else ''}"
     if screening_sets.NOISE in tied:
         verdict = (
             "Nothing stands out: at this ε even noise may do as well. More ε or more private rows"

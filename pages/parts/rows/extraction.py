@@ -61,7 +61,7 @@ def _choice(settings: Settings) -> bool:
     now = names.address(settings.backbone)
     cards = sorted(
         (card for card in pc.BACKBONES.values() if card.takes == "images"),
-        key=lambda card: bool(card.weights),
+        key=lambda card: card.needs[:6],
     )
     listed = [AUTO, *(card.name for card in cards), _OWN]
     base = now.base if now.base in listed else _OWN
@@ -132,7 +132,7 @@ def _title(name: str) -> str:
             "Automatic: as the data set's card says; of yours, the network for large images and"
             " pixels for small ones"
         )
-    return pc.BACKBONES[name].title
+    return pc.BACKBONES[name].label
 
 
 def _facts(card: Backbone) -> None:

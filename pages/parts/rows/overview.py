@@ -20,9 +20,8 @@ from pillar_core.types import Provenance
 _IMAGES, _ROWS, _COLUMNS = 20, 6, 12
 
 
-def panel(settings: Settings) -> None:
-    """The rows by role, and figures of them with their provenance; of rows that were brought the
-    exact ones once they are asked for."""
+def summary(settings: Settings) -> None:
+    """How many rows have which role."""
     split = core.split(settings)
     facts = split.facts
     st.header(plain.text(uploads.title_of(settings.data)), anchor=False)
@@ -46,6 +45,11 @@ def panel(settings: Settings) -> None:
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
         st.caption(plain.text(line))
 
+
+def figures(settings: Settings) -> None:
+    """Figures of the rows with their provenance; of rows that were brought the exact ones once they
+    are asked for."""
+    facts = core.split(settings).facts
     if facts.n_public:
         spectrum = pc.geometry.spectrum_of(core.spectrum(settings)["eigenvalue"].to_numpy())
         figure = _figure(

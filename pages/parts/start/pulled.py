@@ -6,13 +6,15 @@ from typing import Any
 
 import pandas as pd
 
-from pages.frame import badges, browser, core, local, odds, session, theme
+from pages.frame import badges, browser, local, odds, session, theme
 from pages.frame.figures import FigureInfo, show_pulled
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.plots import k_curves
+from pillar_core.plots.odds import COLUMNS, ROWS
 from pillar_core.plots.theme import INK, epsilon_colour, fade
 from pillar_core.runs import starter
+from pillar_core.types import Form
 
 DATA = "MNIST digits by EfficientNet-Lite0: 2,250 private, 250 public without labels"
 EPSILON_PLACE, K_PLACE = "home-epsilon", "home-k"
@@ -20,8 +22,9 @@ EPSILON_PLACE, K_PLACE = "home-epsilon", "home-k"
 _OPENING = (0.1, 10)
 
 
-def show(table: pd.DataFrame, settings: Settings) -> float:
-    """Draws the picture at the place that the link names, and returns its ε."""
+def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
+    """Draws the picture at the place that the link names, and returns its ε. tests: of
+    `starter.start_tests`."""
     epsilon = local.linked_value(EPSILON_PLACE, _OPENING[0])
     k = local.linked_value(K_PLACE, _OPENING[1])
     epsilon = epsilon if epsilon in starter.HERO_EPSILONS else _OPENING[0]
@@ -35,16 +38,18 @@ def show(table: pd.DataFrame, settings: Settings) -> float:
         command=f"cat > start.yaml <<'END'\n{grids}\nEND\npython -m pillar_core sweep start.yaml"
         " --output start.csv",
     )
+    means = table[(table["epsilon"] == epsilon) & (table["k"] == k)]["accuracy"]
     still = functools.partial(
-        plots.learning_hero,
+        plots.accuracy_against_k,
         table,
         mode=theme.mode(),
         method=starter.START_METHOD,
-        epsilon=epsilon,
-        data=DATA,
+        present=plots.Here(k, epsilon, float(means.mean())),
     )
     with show_pulled(still, table, info):
-        browser.pulled_curves(_drawn(table, epsilon, k), _keep, key="hero-pulled")
+        browser.pulled_curves(
+            _drawn(table, epsilon, k) | {"tests": tests}, _keep, key="hero-pulled"
+        )
     return epsilon
 
 
@@ -78,7 +83,7 @@ def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
             {"words": words, "means": by_budget, "colour": fade(INK[mode].text, 0.65)}
             for words, by_budget in levels.items()
         ],
-        "tests": core.start_tests(),
+        "dots": {"rows": ROWS, "columns": COLUMNS},
         "label": "Test accuracy over k, a curve for each ε",
         "hint": (
             "Pull the dot along its curve: k. Pull a curve up or down: ε. The arrow keys do the"

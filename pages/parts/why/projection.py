@@ -275,7 +275,7 @@ def _xi(settings: Settings) -> None:
         plots.xi_against_k,
         table,
         FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]),
-        k=settings.k or None,
+        k=present_k(settings, int(table["k"].max())),
         subject=subject,
     )
     if not is_complete:

@@ -405,7 +405,7 @@ def _advice(
     if sampler == "poisson" and 1.03 * upper < loosest < math.inf:
         tight = accounting.noise_multiplier(loosest, **run)
         advice.append(
-            f"A tight accountant needs σ = {tight:.4g} for ε = {loosest:.4g}:"
+            f"σ = {tight:.4g} is enough for ε = {loosest:.4g} by a tight accountant:"
             f" {100 * (1 - tight / noise):.0f} % less noise."
         )
     if upper > 10:

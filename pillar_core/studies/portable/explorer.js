@@ -96,7 +96,7 @@ function draw() {
   const head = here ? `${fixed(here[MEAN])} ${measure} (${interval(here)}).` : "Not measured at this k and ε.";
   const best = find("measure").value === "accuracy" && learner.best.find(([value]) => value === epsilon)?.[1];
   const risk = isPrivate(learner)
-    ? `At ε = ${epsilon} the best attacker who guesses whether you are in the data is right at most ${alone} of the time, instead of 50 %, and at most ${gaussian} if all noise is Gaussian and every row enters every step.`
+    ? `At ε = ${epsilon}: ${gaussian}, if all noise is Gaussian and every row enters every step. ε alone, whatever the learner does, allows ${alone}.`
     : "This learner does not depend on ε.";
   const lines = [head, best && `Which k at ε = ${epsilon}? ${best}`, risk].filter(Boolean);
   find("answer").replaceChildren(...lines.map((words) => Object.assign(document.createElement("p"), { textContent: words })));

@@ -95,9 +95,9 @@ def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free():
     for k in (int(ks[0]), int(ks[-1])):
         notes = plots.accuracy_against_k(table, present=plots.Here(k, 1.0, 0.7)).layout.annotations
         places[k] = next(note for note in notes if "you are here" in note.text).ax
-    # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the
-    # ends' labels begin 10 after it.
-    assert places == {int(ks[0]): 0, int(ks[-1]): -70}
+    # The label is some 85 pixels wide: centred 70 aside it ends 27 before the star, and the ends'
+    # labels begin 12 after it.
+    assert places == {int(ks[0]): 70, int(ks[-1]): -70}
 
 
 def test_the_band_is_the_t_interval_and_one_seed_draws_none():
@@ -109,8 +109,21 @@ def test_the_band_is_the_t_interval_and_one_seed_draws_none():
     figure = plots.accuracy_against_k(runs(seeds=1))
     assert not traces(figure, fill="toself")
     assert "1 seed: no interval" in figure.layout.meta["caption"]
+    figure = plots.accuracy_against_k(runs(seeds=2))
+    assert not traces(figure, fill="toself"), "t of one degree of freedom fills the picture"
+    assert "too few for a band" in figure.layout.meta["caption"]
     figure = plots.accuracy_against_k(runs().iloc[:0], present=plots.Here(4, 1.0, 0.5))
     assert [trace.marker.symbol for trace in figure.data] == ["star"]
+
+
+def test_the_axis_ends_at_100_percent_and_a_run_below_the_curves_has_its_words_above_it():
+    table = runs()
+    table["accuracy"] = 0.9 + table["accuracy"] / 10
+    figure = plots.accuracy_against_k(table, present=plots.Here(4, 1.0, 0.2))
+    low, high = figure.layout.yaxis.range
+    assert low < 20 < 99 < high <= 102
+    note = next(note for note in figure.layout.annotations if "you are here" in note.text)
+    assert note.ay < 0
 
 
 def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost():
@@ -178,7 +191,7 @@ def test_each_pin_has_its_colour_on_every_figure():
     )
 
 
-def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain():
+def test_the_heatmap_frames_the_ridge():
     table = runs()
     table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
@@ -198,25 +211,6 @@ def test_the_heatmap_frames_the_ridge_and_the_hero_tells_the_gain():
     assert len(points) == np.size(heat.z) == len(unseen.x)
     assert points[2.0, 1.0] == "not run yet"
     assert (unseen.x[1], unseen.y[1], *unseen.customdata[1]) == ("8", "0.1", 8.0, 0.1)
-    figure = plots.learning_hero(runs(), data="Synthetic rows")
-    texts = " ".join(note.text for note in figure.layout.annotations)
-    assert "70 % at k = 8" in texts
-    assert "+30 points" in texts
-    assert "Synthetic rows" in figure.layout.meta["caption"]
-    assert "does not help" not in figure.layout.meta["caption"]
-    level = pd.DataFrame(
-        {
-            "method": ["dp_sgd", "only_public"],
-            "epsilon": [min(BUDGETS), 0.0],
-            "seed": [0, 0],
-            "accuracy": [0.9, 0.8],
-        }
-    )
-    rivals = plots.learning_hero(
-        pd.concat([runs().query("method != 'dp_sgd'"), level])
-    ).layout.meta["caption"]
-    assert "20 points below training without projection. Here projecting does not help" in rivals
-    assert "the public rows alone reach 80 %: where yours have labels, use them" in rivals
 
 
 @pytest.mark.parametrize("advantage", [0.0, 0.107, 1.0])
@@ -233,19 +227,16 @@ def test_odds_refuse_what_is_no_advantage(advantage):
         plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
 
 
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.0535, "1 in 18."),
-        (0.5, "1 in 2.0."),
-        (0.0012, "1 in 830."),
-        (0.1007, "1 in 9.9."),
-        (1 / 57.4, "1 in 57."),
-        (0.0, "Not one."),
-    ],
-)
-def test_odds_in_words(share, words):
-    assert plots.one_in(share) == words
+@pytest.mark.parametrize(("share", "learned"), [(0.0, 0), (0.0171, 7), (0.02, 8), (0.5, 200)])
+def test_turned_guesses_are_rounded_up_and_said_in_one_sentence(share, learned):
+    assert plots.turned(share) == learned
+    assert f"at most {learned} become right" in plots.promise(share)
+
+
+def test_what_epsilon_alone_allows_stands_below_the_dots():
+    figure = plots.odds_dots(pd.DataFrame({"advantage": [0.04], "alone": [0.15]}))
+    assert "at most 8 become right" in figure.layout.title.text
+    assert "allow 30." in figure.layout.meta["caption"]
 
 
 def test_classes_run_from_worst_to_best_with_wilson_intervals():
@@ -271,19 +262,14 @@ def test_intervals_of_classes_hold_seeds_and_rows():
     )  # Student's t of 50, 70, 90 percent is 49.7 points wide; without spread Wilson's stays
 
 
-def test_wilson_stays_inside_and_right_guesses_are_rounded_up():
+def test_wilson_stays_inside_and_turned_guesses_refuse_what_is_no_share():
     assert plots.wilson(1.0, 10)[1] == pytest.approx(1.0, abs=1e-12)
     assert plots.wilson(0.0, 0) == (0.0, 1.0)
     low, high = plots.wilson(0.5, 50)
     assert high - low == pytest.approx(0.2671, abs=1e-4)
-    assert [plots.guessed_right(share) for share in (0.0, 0.0171, 0.02, 0.5)] == [
-        "50.0 %",
-        "51.8 %",
-        "52.0 %",
-        "100.0 %",
-    ]
-    with pytest.raises(ValueError, match="share"):
-        plots.guessed_right(0.6)
+    for share in (0.6, math.nan):
+        with pytest.raises(ValueError, match="share"):
+            plots.turned(share)
     figure = plots.spectrum_and_gaps(geometry.spectrum_of(np.array([4.0, 2.0, 1.0])), k=2)
     assert "At k = 2: 85.7 % of the energy" in figure.layout.meta["caption"]
 

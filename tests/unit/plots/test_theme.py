@@ -125,7 +125,10 @@ def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart():
     ]
     theme.end_labels(figure, ends, low=50, high=80)
     narrow = theme.narrow_copy(figure.finish(title="a", caption="b", alt="c"))
-    high, low = sorted(narrow.layout.annotations, key=lambda note: -note.yshift)
+    named = [note for note in narrow.layout.annotations if note.text]
+    leads = [note for note in narrow.layout.annotations if not note.text]
+    high, low = sorted(named, key=lambda note: -note.yshift)
+    assert [-note.ay for note in leads] == [note.yshift for note in named]
     lines = sum(1 + note.text.count("<br>") for note in (high, low))
     assert high.yshift - low.yshift >= 15 * lines / 2  # of 15 pixels is a line at the font of 11
     assert lines == 3

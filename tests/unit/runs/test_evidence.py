@@ -95,10 +95,9 @@ def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another
         else:
             assert text.count(line) == 1, line
     upper, delta = record.guarantee.epsilon.upper, record.guarantee.delta
-    right = pc.plots.guessed_right(
-        (math.exp(upper) - 1 + 2 * delta) / (math.exp(upper) + 1) / 2
-    )  # Kairouz, Oh & Viswanath 2015
-    assert f"at most {right}" in text
+    alone = (math.exp(upper) - 1 + 2 * delta) / (math.exp(upper) + 1) / 2
+    said = pc.plots.promise(alone, f"one {record.guarantee.unit}")  # Kairouz, Oh & Viswanath 2015
+    assert said in text
     card = json.loads(files["model.json"])
     shown = numbers(
         " ".join(
@@ -111,7 +110,7 @@ def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another
         )
     )
     shown |= numbers(json.dumps({**card["deployment"], "n": card["n_private"]}))
-    assert numbers(text) - shown - FIXED <= numbers(f"{right} {card['n_private']:,} CC BY 4.0")
+    assert numbers(text) - shown - FIXED <= numbers(f"{said} {card['n_private']:,} CC BY 4.0")
     assert (f"The model was trained on {record.facts.n_private:,} private examples." in text) == (
         kind != "only public"
     )
