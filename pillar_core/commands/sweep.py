@@ -65,6 +65,10 @@ def command(options: argparse.Namespace) -> int:
         return 0
     table = pd.concat([_run(grid, options) for grid in grids], ignore_index=True)
     without_formulas(table).to_csv(options.output or sys.stdout, index=False)
+    if options.gpu and "device" in table:
+        counts = table["device"].value_counts()
+        trained = ", ".join(f"{count} on {device}" for device, count in counts.items())
+        print(f"runs trained: {trained}", file=sys.stderr)
     return 1 if table["error_message"].notna().any() else 0
 
 
