@@ -134,7 +134,8 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
     frames = []
     for dataset in [options.dataset] if options.dataset else table.datasets:
         try:
-            grids = papers.grids_to_get(table.name, dataset=dataset, seeds=options.seeds)
+            data = papers.source(dataset)
+            grids = papers.grids(table.name, dataset=dataset, data=data, seeds=options.seeds)
             for words, grid in grids.items():
                 card, backbone = DATASETS[grid["dataset"]], grid.get("backbone")
                 print(f"{dataset}, {words}: {_cost(card, backbone, grid)}", file=sys.stderr)
@@ -146,11 +147,8 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
                         BACKBONES[backbone].weights_file(network=True)
                 through_backbone(rows, backbone, progress=printer())
                 runs = sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))
-                comparison = papers.beside(table.name, runs, dataset=dataset)
-                is_own = (
-                    comparison["backbone"] == words if "backbone" in comparison else slice(None)
-                )
-                frames.append(comparison[is_own].assign(rows=dataset))
+                comparison = papers.beside(table.name, runs, dataset=dataset, backbone=words)
+                frames.append(comparison.assign(rows=dataset))
         except DataError as error:
             print(f"{dataset}: left out. {error}", file=sys.stderr)
     return frames

@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
@@ -200,6 +201,26 @@ def test_papers_stand_on_the_page_with_what_cannot_run(start, monkeypatch):
         app.session_state["local.papers-paper"] = paper
         app.session_state[f"local.papers-item-{paper}"] = item
         assert app.run().get("plotly_chart"), "by records that ship, or by a moment of training"
+
+
+def test_a_table_run_by_command_stands_on_the_page_with_the_same_numbers(
+    start, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
+    rows = pc.load_features(pc.load_dataset("digits"))
+    path = tmp_path / "cifar10_resnet50_sl.npz"
+    np.savez(
+        path, x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test
+    )
+    measured = papers.run("pillar-table-4", dataset="CIFAR-10", data=str(path), seeds=1)
+    app = start("runs", runs="view:papers")
+    fill(app, "selectbox", "local-widget.papers-item-pillar", "Table IV")
+    (stored,) = set(records.all_runs()["dataset"])
+    fill(app, "selectbox", "local-widget.papers-rows-CIFAR-10", stored)
+    table = next(frame.value for frame in app.dataframe if "ε = 0.1: ours, %" in frame.value)
+    ours = {round(value, 3) for name in table if "ours" in name for value in table[name].dropna()}
+    assert ours == {round(100 * value, 3) for value in measured["measured"]}
+    assert any("difference" in name for name in table)
 
 
 def test_the_view_is_part_of_the_link(start, runs):
