@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
@@ -36,6 +37,10 @@ def draw(*, are_near: bool) -> None:
     settings = session.current()
     with st.sidebar:
         _data(settings)
+        runs = core.recorded(session.current())
+        if len(runs) and (moved := core.snap(session.current(), runs)) != session.current():
+            session.note("Learner, k and ε are moved to those of which there are records.")
+            session.put(moved)
         limit = None
         with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
             limit = core.largest_k(session.current())
@@ -49,14 +54,14 @@ def draw(*, are_near: bool) -> None:
     place = ".near" if are_near else ""
     with st.container(key="near") if are_near else st.sidebar:
         unlike = (
-            _k(settings, limit, place)
+            _k(settings, limit, place, _offered(runs, settings, "k"))
             if "k" not in settings.hidden and core.has_k(settings.method)
             else ""
         )
         if "epsilon" not in settings.hidden:
             unlike += _slide(
                 "epsilon",
-                EPSILONS,
+                _offered(runs, settings, "epsilon") or EPSILONS,
                 settings.epsilon,
                 place,
                 lambda value: "∞" if math.isinf(value) else f"{value:g}",
@@ -189,7 +194,14 @@ def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
         )
 
 
-def _k(settings: Settings, limit: int | None, place: str) -> str:
+def _offered(runs: pd.DataFrame, settings: Settings, axis: str) -> list[float]:
+    """The values of k or ε that records of the learner hold; empty where rows are here to train
+    on."""
+    own = runs[runs["method"] == settings.method] if len(runs) else runs
+    return sorted(own[axis].dropna().unique().tolist()) if axis in own else []
+
+
+def _k(settings: Settings, limit: int | None, place: str, recorded: Sequence[float]) -> str:
     """Draws a switch that leaves k to the rule, and a slider with the rule's k marked; moving it
     switches the rule off."""
     ruled = core.rule_k(settings)
@@ -206,6 +218,7 @@ def _k(settings: Settings, limit: int | None, place: str) -> str:
     if not used:
         return ""
     offered = KS if limit is None else [*(k for k in KS if k < limit), limit]
+    offered = [int(k) for k in recorded] or offered
     unlike = _slide("k", offered, used, place, "{:,}".format)
     if ruled is not None:
         st.html(marks(offered, [(ruled, f"Auto: k = {ruled:,}")], "Auto:"))

@@ -19,10 +19,15 @@ VARIABLE = "PILLAR_DEVICE"
 _USED: contextvars.ContextVar[set[str]] = contextvars.ContextVar("devices used")
 
 
+def asked() -> str:
+    """The device that is asked for, whether or not it is here."""
+    return os.environ.get(VARIABLE) or "cpu"
+
+
 def training_device() -> "torch.device":
     """The device that this process trains on. Raises MachineError for a device that is not there,
     or that has no float64."""
-    name = os.environ.get(VARIABLE) or "cpu"
+    name = asked()
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     kind, _, number = name.partition(":")
