@@ -80,9 +80,15 @@ def _print_numbers(options: argparse.Namespace) -> int:
         return 0
     rows["method"] = rows["method"].where(rows["method"] != "", rows["other_method"])
     index = ["dataset", "backbone", "public", "method"]
-    table = rows.pivot_table(index=index, columns="epsilon", values="published", sort=False) * 100
-    print(f"{title}: published {rows['metric'].iloc[0]}, %, by ε")
-    print(table.to_string(float_format="%.2f", na_rep=""))
+    is_distance = rows["metric"].isin(papers.DISTANCES)
+    scores, distances = rows[~is_distance], rows[is_distance]
+    if len(scores):
+        table = scores.pivot_table(index=index, columns="epsilon", values="published", sort=False)
+        print(f"{title}: published {scores['metric'].iloc[0]}, %, by ε")
+        print((table * 100).to_string(float_format="%.2f", na_rep=""))
+    if len(distances):
+        print(f"{title}: published distances between private and public rows")
+        print(distances[[*index, "published"]].to_string(index=False, float_format="%.6g"))
     return 0
 
 

@@ -179,7 +179,16 @@ def _show_published(table: pd.DataFrame) -> None:
         st.caption("The paper prints no numbers here.")
         return
     table = table.assign(method=table["method"].where(table["method"] != "", table["other_method"]))
-    _show(table[["dataset", "backbone", "public", "method", "epsilon", "metric", "published"]])
+    table = table[["dataset", "backbone", "public", "method", "epsilon", "metric", "published"]]
+    is_distance = table["metric"].isin(papers.DISTANCES)
+    if not is_distance.all():
+        _show(table[~is_distance])
+    if is_distance.any():
+        st.caption(
+            "Distances between private and public rows, as printed; ours are on Public data."
+        )
+        distances = table[is_distance].drop(columns=["epsilon", "metric"])
+        st.dataframe(distances, hide_index=True, key="papers-distances")
 
 
 def _compare(

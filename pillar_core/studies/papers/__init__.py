@@ -1,11 +1,12 @@
 """The papers' tables beside our own: published numbers as facts, each runnable table as a grid over
 our learners.
 
-The numbers lie in papers.csv, one per row, in percent: paper, table, private data set, backbone,
-public rows (words, or a share of the private set's own rows, or a count of each class), our name of
-the method (or the paper's where we have none), ε, metric. A grid follows the paper's split, budgets
-and learners with our own default settings. Where its data are not at hand, generated features stand
-in at a reduced size: then only the order of the methods may be compared, and every result says so.
+The numbers lie in papers.csv, one per row, in percent or a distance: paper, table, private data
+set, backbone, public rows (words, or a share of the private set's own rows, or a count of each
+class), our name of the method (or the paper's where we have none), ε, metric. A grid follows the
+paper's split, budgets and learners with our own default settings. Where its data are not at hand,
+generated features stand in at a reduced size: then only the order of the methods may be compared,
+and every result says so.
 
 >>> table = pc.papers.published("pillar-table-2")
 >>> table["paper"].unique().tolist()
@@ -29,9 +30,18 @@ from pillar_core.methods import METHODS
 from pillar_core.numerics import half_width
 from pillar_core.runs import splitting
 from pillar_core.runs.loading import load_features
-from pillar_core.studies.papers.tables import BACKBONES, CLASSES, SOURCES, TABLES, PaperTable
+from pillar_core.studies.papers.tables import (
+    BACKBONES,
+    CLASSES,
+    SHOTS,
+    SOURCES,
+    TABLES,
+    PaperTable,
+)
 from pillar_core.types import Form, Progress, Values
 
+DISTANCES = ("gsd", "task2vec", "otdd")
+"""Metrics of papers.csv that are no shares: distances between a private and a public set."""
 FILE = Path(__file__).with_name("papers.csv")
 STAND_IN = "spiked_features"
 STAND_IN_ROWS, STAND_IN_TEST, STAND_IN_WIDTH = 5_000, 1_000, 256
@@ -41,7 +51,8 @@ def facts() -> pd.DataFrame:
     """Every published number: paper, table, dataset, backbone, public, method, other_method,
     epsilon, metric, published.
 
-    `published` is in [0, 1]; errors are turned into accuracies. `public` says in words whose rows
+    `published` is in [0, 1], of the metrics `DISTANCES` the distance; errors are turned into
+    accuracies. `public` says in words whose rows
     are public; where they are a part of the private set's own, `public_fraction` or
     `public_per_class` holds how many. `method` is our name, empty where we have no such learner.
     """
@@ -133,6 +144,8 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
         ),
         **table.axes,
     }
+    if "public_per_class" in table.axes:
+        axes["public_per_class"] = SHOTS.get(dataset, table.axes["public_per_class"])
     if seeds is None:
         seeds = (
             table.seeds if data is not None else min(2, table.seeds)
@@ -337,7 +350,8 @@ def _facts() -> pd.DataFrame:
     rows["public"] = rows["public"].where(
         ~rows.index.isin(counts.index), counts.map("{:g} per class".format)
     )
-    share = rows.pop("percent") / 100
+    value = rows.pop("percent")
+    share = (value / 100).where(~rows["metric"].isin(DISTANCES), value)
     is_error = rows["metric"] == "error"
     rows["published"] = share.where(~is_error, 1 - share)
     rows["metric"] = rows["metric"].where(~is_error, "accuracy")

@@ -40,7 +40,11 @@ def features(tmp_path):
 def test_the_catalogue_has_every_table_under_names_that_we_have():
     facts = papers.facts()
     assert len(facts) > 300
-    assert facts["published"].between(0, 1).all()
+    is_distance = facts["metric"].isin(papers.DISTANCES)
+    assert facts.loc[~is_distance, "published"].between(0, 1).all()
+    assert set(facts.loc[is_distance, "table"]) == {
+        *("1", "2", "3", "4", "10", "11a", "11b", "12", "13a", "13b", "14", "15", "16")
+    }
     assert set(facts["method"]) - {""} <= set(pc.METHODS)
     assert ((facts["method"] == "") == (facts["other_method"] != "")).all()
     assert not facts.duplicated(
@@ -178,6 +182,11 @@ def test_command_and_page_ask_for_the_same_runs_of_each_backbone():
         papers.grids("pillar-table-2", dataset="PCAM", data=papers.source("PCAM"))
 
 
+@pytest.mark.parametrize(("dataset", "shots"), [("Oxford Flowers", 2), ("Stanford Dogs", 5)])
+def test_figures_of_adamix_have_the_shots_of_its_appendix(dataset, shots):
+    assert papers.grid("adamix-figure-7", dataset=dataset)["public_per_class"] == shots
+
+
 def test_adamix_tables_get_a_verdict():
     grid = papers.grid("adamix-table-1", dataset="MIT-67", seeds=1)
     methods = ["noisy_gd", "adamix", "only_public"]
@@ -285,7 +294,11 @@ def test_the_commands(features, tmp_path, capsys):
     assert "81.21" in capsys.readouterr().out
     assert run_command("papers show pillar-figure-4") == 0
     assert run_command("papers show 'gsd, Table 1'") == 0
-    assert "68.93" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "68.93" in told
+    assert "published distances" in told
+    assert run_command("papers show 'poster, Table -'") == 0
+    assert "27.47" in capsys.readouterr().out
     output = tmp_path / "out.csv"
     arguments = f"papers run pillar-table-4 --data CIFAR-10={features} --seeds 1 --output {output}"
     assert run_command(arguments) == 0
