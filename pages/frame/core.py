@@ -347,10 +347,9 @@ def snap(settings: Settings, runs: pd.DataFrame) -> Settings:
     method = settings.method if settings.method in set(runs["method"]) else runs["method"].mode()[0]
     runs = runs[runs["method"] == method]
     epsilon = nearest(settings.epsilon, runs["epsilon"])
-    ks = runs.loc[runs["epsilon"] == epsilon, "k"].dropna() if "k" in runs else []
     k = RULE
-    if has_k(method) and len(ks):
-        k = int(nearest(settings.k or float(ks.median()), ks))
+    if has_k(method) and len(ks := runs.loc[runs["epsilon"] == epsilon, "k"].dropna()):
+        k = int(nearest(settings.k or ks.median(), ks))
     return dataclasses.replace(settings, method=method, epsilon=float(epsilon), k=k)
 
 

@@ -47,7 +47,8 @@ def training_device() -> "torch.device":
 def devices_used() -> Iterator[set[str]]:
     """The names of the devices that training asks for inside: none of a learner that has no use for
     one."""
-    token = _USED.set(used := set())
+    used: set[str] = set()
+    token = _USED.set(used)
     try:
         yield used
     finally:
