@@ -20,7 +20,7 @@ if __name__ == "__main__":
         session.synchronise()
         page = st.navigation(navigation.pages(), position="hidden")
         has_sidebar = navigation.has_sidebar(page.url_path)
-        missing = "" if page.url_path in navigation.WITHOUT_ROWS else session.missing()
+        missing = session.missing() if navigation.needs_rows(page.url_path) else ""
         navigation.bar(page.url_path or navigation.PAGES[0][0])
         if has_sidebar and not missing:
             sidebar.draw(

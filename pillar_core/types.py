@@ -467,7 +467,7 @@ class RunSpec:
 @dataclasses.dataclass(frozen=True)
 class RunRecord:
     """One finished run. `metrics` are fractions on test rows, a non-private release of them; None
-    without test rows."""
+    without test rows. `device`: where its heads or networks were trained."""
 
     how: ClassVar[str] = 'record = pc.run("pillar", split, epsilon=2)'
     method: str
@@ -482,6 +482,7 @@ class RunRecord:
     public_use: PublicUse
     notes: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
+    device: str = "cpu"
     diagnostics: Diagnostics = dataclasses.field(default_factory=dict)
     classifier: Classifier | None = dataclasses.field(default=None, compare=False)
 

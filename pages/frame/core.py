@@ -6,7 +6,8 @@ Everything is cached by a fingerprint of the settings that it depends on. Large 
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -26,7 +27,7 @@ from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.metrics import by_class
 from pillar_core.params import K, params_of
-from pillar_core.runs import splitting, starter, sweep
+from pillar_core.runs import records, splitting, starter, sweep
 from pillar_core.runs.run import run_spec, solve_spec
 from pillar_core.studies.advice.simulation import UNBALANCED
 from pillar_core.types import (
@@ -323,6 +324,41 @@ def holds_images(settings: Settings) -> bool:
 def is_synthetic(name: str) -> bool:
     """Whether the rows of a set are generated."""
     return name in pc.DATASETS and pc.DATASETS[name].synthetic
+
+
+def recorded(settings: Settings) -> pd.DataFrame:
+    """The cache's runs of private or public rows that are not on this machine, at the settings' δ,
+    adjacency and public share where there are such: columns of `records.all_runs`. Empty where the
+    rows are here."""
+    brought = uploads.names_in([settings.data, settings.public])
+    card = pc.DATASETS.find(settings.data)
+    is_here = all(map(uploads.is_here, brought)) and (card is None or card.is_here())
+    runs = pd.DataFrame() if is_here else records.all_runs()
+    if runs.empty:
+        return runs
+    runs = runs[(runs["dataset"] == settings.data) & runs["accuracy"].notna()]
+    for name in ("backbone", "delta", "relation", "public_fraction"):
+        fits = runs[name] == getattr(settings, name) if name in runs else runs["key"] == ""
+        runs = runs[fits] if fits.any() else runs
+    return runs
+
+
+def snap(settings: Settings, runs: pd.DataFrame) -> Settings:
+    """The settings moved to the nearest learner, ε and k of which there are records."""
+    method = settings.method if settings.method in set(runs["method"]) else runs["method"].mode()[0]
+    runs = runs[runs["method"] == method]
+    epsilon = nearest(settings.epsilon, runs["epsilon"])
+    k = RULE
+    if has_k(method) and len(ks := runs.loc[runs["epsilon"] == epsilon, "k"].dropna()):
+        k = int(nearest(settings.k or ks.median(), ks))
+    return dataclasses.replace(settings, method=method, epsilon=float(epsilon), k=k)
+
+
+def nearest(value: float, offered: Iterable[float]) -> float:
+    """The offered value whose ratio to `value` is nearest to 1; of ∞ the largest."""
+    if math.isinf(value):
+        return max(offered)
+    return min(offered, key=lambda offer: abs(math.log(offer / value)))
 
 
 def ships(settings: Settings) -> bool:

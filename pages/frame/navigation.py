@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import door, failures, local, session, words
+from pages.frame import core, door, failures, local, session, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.arrays import Json
@@ -38,6 +38,8 @@ WITHOUT_ROWS = ("", "lessons", "check")
 """Addresses of pages that no rows of the settings reach."""
 MADE_UP = "playgrounds"
 """The address of the page whose rows are toys: of the settings ε and the seed act there."""
+OF_RECORDS = ("curves", "learners")
+"""Addresses of pages that records alone can feed."""
 FORMER = {
     "home": "start",
     "learn": "lessons",
@@ -122,6 +124,13 @@ def bar(present: str) -> None:
             with st.container(horizontal=True, gap=None, key="members"):
                 for name, title, _ in places[current]:
                     st.page_link(targets[name], label=title, query_params=query)
+
+
+def needs_rows(present: str) -> bool:
+    """Whether the page at this address shows nothing without the settings' rows: Runs reads records
+    alone, Curves and Learners where there are any of these rows."""
+    has_records = present in OF_RECORDS and len(core.recorded(session.current()))
+    return present not in (*WITHOUT_ROWS, "runs") and not has_records
 
 
 def has_sidebar(present: str) -> bool:

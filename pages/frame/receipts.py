@@ -225,9 +225,10 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
     """Whether a private test of these rows was asked for, here or earlier; it then says that no
     exact figure of them is shown.
 
-    reads_rows: not so, rows that were not brought are not read to look for earlier tests.
+    reads_rows: not so, rows that were not brought, or are not here, are not read to look for
+    earlier tests.
     """
-    is_known = reads_rows or bool(uploads.names_in(settings.data))
+    is_known = reads_rows or uploads.is_here(settings.data)
     is_asked = bool(local.value(f"{TEST}-{settings.data}", False)) or (
         is_known and bool(account(settings).tests)
     )

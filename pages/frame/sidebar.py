@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
@@ -42,6 +43,10 @@ def draw(*, are_near: bool, are_rows: bool = True) -> None:
     settings = session.current()
     with st.sidebar:
         _data(settings)
+        runs = core.recorded(session.current())
+        if len(runs) and (moved := core.snap(session.current(), runs)) != session.current():
+            session.note("Learner, k and ε are moved to those of which there are records.")
+            session.put(moved)
         limit = None
         with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
             limit = core.largest_k(session.current())
@@ -55,11 +60,11 @@ def draw(*, are_near: bool, are_rows: bool = True) -> None:
     place = ".near" if are_near else ""
     with st.container(key="near") if are_near else st.sidebar:
         unlike = (
-            _k(settings, limit, place)
+            _k(settings, limit, place, _offered(runs, settings, "k"))
             if "k" not in settings.hidden and core.has_k(settings.method)
             else ""
         )
-        if unlike := unlike + _epsilon(settings, place):
+        if unlike := unlike + _epsilon(settings, place, _offered(runs, settings, "epsilon")):
             st.caption(unlike)
     with st.sidebar:
         _draw_advanced(settings, knows_data=limit is not None)
@@ -182,7 +187,14 @@ def _draw_advanced(settings: Settings, *, knows_data: bool) -> None:
         )
 
 
-def _k(settings: Settings, limit: int | None, place: str) -> str:
+def _offered(runs: pd.DataFrame, settings: Settings, axis: str) -> list[float]:
+    """The values of k or ε that records of the learner hold; empty where rows are here to train
+    on."""
+    own = runs[runs["method"] == settings.method] if len(runs) else runs
+    return sorted(own[axis].dropna().unique().tolist()) if axis in own else []
+
+
+def _k(settings: Settings, limit: int | None, place: str, recorded: Sequence[float]) -> str:
     """Draws a switch that leaves k to the rule, and a slider with the rule's k marked; moving it
     switches the rule off."""
     ruled = core.rule_k(settings)
@@ -199,19 +211,21 @@ def _k(settings: Settings, limit: int | None, place: str) -> str:
     if not used:
         return ""
     offered = KS if limit is None else [*(k for k in KS if k < limit), limit]
+    offered = [int(k) for k in recorded] or offered
     unlike = _slide("k", offered, used, place, "{:,}".format)
     if ruled is not None:
         st.html(marks(offered, [(ruled, f"Auto: k = {ruled:,}")], "Auto:"))
     return unlike if settings.k else ""
 
 
-def _epsilon(settings: Settings, place: str) -> str:
-    """Draws the slider of ε, and returns a sentence where it stands at another value."""
+def _epsilon(settings: Settings, place: str, offered: Sequence[float] = ()) -> str:
+    """Draws the slider of ε over the values `offered`, or the usual ones, and returns a sentence
+    where it stands at another value."""
     if "epsilon" in settings.hidden:
         return ""
     unlike = _slide(
         "epsilon",
-        EPSILONS,
+        offered or EPSILONS,
         settings.epsilon,
         place,
         lambda value: "∞" if math.isinf(value) else f"{value:g}",

@@ -80,9 +80,15 @@ def _print_numbers(options: argparse.Namespace) -> int:
         return 0
     rows["method"] = rows["method"].where(rows["method"] != "", rows["other_method"])
     index = ["dataset", "backbone", "public", "method"]
-    table = rows.pivot_table(index=index, columns="epsilon", values="published", sort=False) * 100
-    print(f"{title}: published {rows['metric'].iloc[0]}, %, by ε")
-    print(table.to_string(float_format="%.2f", na_rep=""))
+    is_distance = rows["metric"].isin(papers.DISTANCES)
+    scores, distances = rows[~is_distance], rows[is_distance]
+    if len(scores):
+        table = scores.pivot_table(index=index, columns="epsilon", values="published", sort=False)
+        print(f"{title}: published {scores['metric'].iloc[0]}, %, by ε")
+        print((table * 100).to_string(float_format="%.2f", na_rep=""))
+    if len(distances):
+        print(f"{title}: published distances between private and public rows")
+        print(distances[[*index, "published"]].to_string(index=False, float_format="%.6g"))
     return 0
 
 
@@ -134,7 +140,8 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
     frames = []
     for dataset in [options.dataset] if options.dataset else table.datasets:
         try:
-            grids = papers.grids_to_get(table.name, dataset=dataset, seeds=options.seeds)
+            data = papers.source(dataset)
+            grids = papers.grids(table.name, dataset=dataset, data=data, seeds=options.seeds)
             for words, grid in grids.items():
                 card, backbone = DATASETS[grid["dataset"]], grid.get("backbone")
                 print(f"{dataset}, {words}: {_cost(card, backbone, grid)}", file=sys.stderr)
@@ -146,11 +153,8 @@ def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[
                         BACKBONES[backbone].weights_file(network=True)
                 through_backbone(rows, backbone, progress=printer())
                 runs = sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))
-                comparison = papers.beside(table.name, runs, dataset=dataset)
-                is_own = (
-                    comparison["backbone"] == words if "backbone" in comparison else slice(None)
-                )
-                frames.append(comparison[is_own].assign(rows=dataset))
+                comparison = papers.beside(table.name, runs, dataset=dataset, backbone=words)
+                frames.append(comparison.assign(rows=dataset))
         except DataError as error:
             print(f"{dataset}: left out. {error}", file=sys.stderr)
     return frames

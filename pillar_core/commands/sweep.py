@@ -15,6 +15,7 @@ from pillar_core.commands.options import (
     public_of,
 )
 from pillar_core.data import uploads
+from pillar_core.engine import device
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
@@ -60,11 +61,17 @@ def command(options: argparse.Namespace) -> int:
     grids = [with_files(grid, options) for grid in grids]
     groups = [group for grid in grids for group in group_specs(grid)]
     known = sum(record is not None for group in groups for record in cached_records(group))
-    print(f"{sum(map(len, groups))} runs, {known} of them cached", file=sys.stderr)
+    count = f"{sum(map(len, groups))} runs, {known} of them cached"
+    where = "a worker's GPU" if options.gpu else device.asked()
+    print(f"{count}; the others train on {where}", file=sys.stderr)
     if options.count:
         return 0
     table = pd.concat([_run(grid, options) for grid in grids], ignore_index=True)
     without_formulas(table).to_csv(options.output or sys.stdout, index=False)
+    if options.gpu and "device" in table:
+        counts = table["device"].value_counts()
+        trained = ", ".join(f"{count} on {device}" for device, count in counts.items())
+        print(f"runs trained: {trained}", file=sys.stderr)
     return 1 if table["error_message"].notna().any() else 0
 
 

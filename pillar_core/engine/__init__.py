@@ -2,7 +2,7 @@
 one head or a whole grid."""
 
 from pillar_core.engine.classifier import LinearClassifier
-from pillar_core.engine.device import training_device
+from pillar_core.engine.device import devices_used, on_gpu, training_device
 from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals
 from pillar_core.engine.train import (
     Clipping,

@@ -7,26 +7,67 @@ of Apple's (mps) has no float64, in which clipped rows are summed (docs/decision
 refused.
 """
 
+import contextlib
+import contextvars
 import os
+from collections.abc import Iterator
 
 from pillar_core.deferred import torch
-from pillar_core.errors import SettingError
+from pillar_core.errors import MachineError
 
 VARIABLE = "PILLAR_DEVICE"
+_USED: contextvars.ContextVar[set[str]] = contextvars.ContextVar("devices used")
+
+
+def asked() -> str:
+    """The device that is asked for, whether or not it is here."""
+    return os.environ.get(VARIABLE) or "cpu"
 
 
 def training_device() -> "torch.device":
-    """The device that this process trains on. Raises SettingError for a device that is not there,
+    """The device that this process trains on. Raises MachineError for a device that is not there,
     or that has no float64."""
-    name = os.environ.get(VARIABLE) or "cpu"
+    name = asked()
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     kind, _, number = name.partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdecimal()):
-        raise SettingError(f"{VARIABLE} must be cpu, cuda, cuda:<number> or auto; got {name!r}.")
+        raise MachineError(f"{VARIABLE} must be cpu, cuda, cuda:<number> or auto; got {name!r}.")
     if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
-        raise SettingError(
+        raise MachineError(
             f"{VARIABLE} is {name!r} and torch sees {torch.cuda.device_count()} CUDA devices here;"
             " set it to cpu or auto."
         )
+    if (used := _USED.get(None)) is not None:
+        used.add(name)
     return torch.device(name)
+
+
+@contextlib.contextmanager
+def devices_used() -> Iterator[set[str]]:
+    """The names of the devices that training asks for inside: none of a learner that has no use for
+    one."""
+    used: set[str] = set()
+    token = _USED.set(used)
+    try:
+        yield used
+    finally:
+        _USED.reset(token)
+
+
+@contextlib.contextmanager
+def on_gpu() -> Iterator[None]:
+    """Training inside is on a GPU, unless PILLAR_DEVICE names a device.
+
+    Raises MachineError: there is none.
+    """
+    asked = os.environ.get(VARIABLE)
+    if asked in (None, "", "auto"):
+        os.environ[VARIABLE] = "cuda"
+    try:
+        training_device()
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
+        if asked is not None:
+            os.environ[VARIABLE] = asked

@@ -20,6 +20,7 @@ from pillar_core.geometry.bases import (
 from pillar_core.geometry.margins import (
     QUANTILE,
     Coordinates,
+    compatibility,
     coordinates,
     margin_at,
     nearest_pair,

@@ -22,7 +22,7 @@ import numpy as np
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import SettingError
+from pillar_core.errors import SettingError, shown
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows
 from pillar_core.geometry.separators import REST, Separators, pairs_of, separators_of
@@ -157,6 +157,18 @@ def pair_margins(
         offset = float(separators.offsets[0]) / length
         columns[name] = _cosines(z @ weights / length + offset, offset, np.einsum("ij,ij->i", z, z))
     return pd.DataFrame(columns)
+
+
+def compatibility(margins: Array, gamma: float) -> float:
+    """χ_γ(w, D) in [0, 1]: the share of `margins` (n,), cosines with a separator w, that lie at
+    least γ from it on either side (semi-private learning, equation 2).
+
+    Raises SettingError: γ outside [0, 1]. DataError: no margins.
+    """
+    (margins,) = checks.arrays("n", margins=margins)
+    if not 0 <= gamma <= 1:
+        raise SettingError(f"γ must be in [0, 1] for χ; got {shown(gamma)}.")
+    return float((np.abs(margins) >= gamma).mean())
 
 
 def nearest_pair(rows: Rows) -> tuple[int, int]:

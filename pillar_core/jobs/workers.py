@@ -22,7 +22,8 @@ import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, Security
 
 from pillar_core.arrays import Json
-from pillar_core.errors import Cancelled, JobError, PillarError
+from pillar_core.engine import on_gpu
+from pillar_core.errors import Cancelled, JobError, MachineError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.kind import JobKind
@@ -47,13 +48,18 @@ def run_task(
     number: int | None,
     task: Mapping[str, Json],
     sent: Mapping[str, FeatureSet],
+    wants_gpu: bool = False,
 ) -> bytes | None:
     """A task's result as JSON, or without a number the list of tasks that a payload is cut into;
     None where this worker does not see the job's folder and lacks the features that the task names.
 
-    Raises Cancelled: the job's flag was set before or during the task. Whatever the kind's function
-    raises.
+    wants_gpu: it trains on a GPU, or where PILLAR_DEVICE of this worker says, and nowhere else.
+    Raises Cancelled: the job's flag was set before or during the task. JobError: no GPU here.
+    Whatever the kind's function raises.
     """
+    if wants_gpu:
+        with _gpu_of_worker():
+            return run_task(place, job_id, kind, number, task, sent)
     job, how = _prepare(place, job_id, kind)
     splitting.SENT.clear()
     if number is None:
@@ -68,6 +74,22 @@ def run_task(
         if job.cancel_flag.exists():
             raise Cancelled("the job was cancelled.")
         return encode_json(how.run(task, progress, job.cancel_flag.exists))
+
+
+@contextlib.contextmanager
+def _gpu_of_worker() -> Iterator[None]:
+    try:
+        with on_gpu():
+            yield
+    except MachineError as error:
+        raise JobError(
+            f"{_name_of_worker()} offers GPU=1 and has none to train on ({error}). Start it without"
+            " --resources, or with PILLAR_DEVICE=cpu to rehearse on its CPU."
+        ) from error
+
+
+def _name_of_worker() -> str:
+    return f"the worker on {platform.node() or 'another machine'}"
 
 
 def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
@@ -88,7 +110,7 @@ def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]
     if job.folder.is_dir() and Path(cache).expanduser().absolute() == Path(root):
         os.environ["PILLAR_CACHE"] = root
         return job, how
-    where = f"the worker on {platform.node() or 'another machine'}"
+    where = _name_of_worker()
     if how.needs is None:
         raise JobError(
             f"{where} keeps its cache in {cache} and sees no job {job_id} in {root}: two caches"
@@ -256,6 +278,7 @@ class Engine:
             number,
             task,
             {key: self._sent[key] for key in needs if key in self._sent},
+            "GPU" in resources and number is not None,
             key=f"{job_id}-{number}-{os.urandom(4).hex()}",
             pure=False,
             resources=dict(resources) or None,

@@ -279,9 +279,9 @@ def score_against_accuracy(
     baseline: float | None = None,
     learner: str = "",
 ) -> go.Figure:
-    """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row
-    with spearman, p_value, sets; baseline: the mean accuracy without public data; learner: what was
-    trained, for people."""
+    """Measured accuracy (percent), or what `accuracy.attrs` says under measure, against one score,
+    a point a public set; `agreement`: its row with spearman, p_value, sets; baseline: the mean
+    without public data; learner: what was trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy").set_index("public")
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
     figure = Drawing(mode=mode)
@@ -308,7 +308,9 @@ def score_against_accuracy(
         range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span]
     )
     figure.update_xaxes(title_text=_axis_title(score, table))
-    figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
+    measure = str(accuracy.attrs.get("measure", "accuracy")).replace("auc", "AUC")
+    of_learner = f" of {learner}" if learner else ""
+    figure.update_yaxes(title_text=f"test {measure}{of_learner} with it, %")
     verdict = (
         f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f},"
         f" {agreement['sets']:.0f} sets"

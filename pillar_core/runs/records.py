@@ -19,7 +19,7 @@ from pillar_core.errors import PillarError
 from pillar_core.extras import needed
 from pillar_core.fingerprint import fingerprint
 from pillar_core.metrics import METRICS
-from pillar_core.runs import starter, sweep, use
+from pillar_core.runs import splitting, starter, sweep, use
 from pillar_core.runs.tables import row_of
 from pillar_core.store.files import writable
 from pillar_core.types import Form, RunSpec, Values
@@ -176,6 +176,27 @@ def estimate(grid: Values, runs: pd.DataFrame) -> dict[str, float]:
         "seconds": seconds,
         "bytes": BYTES_A_RUN * len(missing),
     }
+
+
+def of_grid(grid: Values, runs: pd.DataFrame) -> list[Form]:
+    """The records in the cache of a grid's runs, refusals among them. Of rows in files that this
+    process has not read, it is those among `runs` that name them.
+
+    Raises SettingError, UnknownNameError: as `estimate`.
+    """
+    specs = sweep.specs_of(grid)
+    stored = sweep.cached_records(specs)
+    unread = {
+        spec.data["dataset"] for spec in specs if splitting.lies_in_files(spec.data["dataset"])
+    }
+    by_cell = {
+        fingerprint(record["cell"]): record
+        for key in (runs.loc[runs["dataset"].isin(unread), "key"] if unread and len(runs) else ())
+        if (record := store.default().get_json("record", key)) is not None
+    }
+    named = (by_cell.get(fingerprint(spec.form)) for spec in specs)
+    pairs = zip(stored, named, strict=True)
+    return [record for own, other in pairs if (record := own or other) is not None]
 
 
 def grid_of(keys: Sequence[str]) -> list[Form]:

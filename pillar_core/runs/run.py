@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
 from pillar_core.data import raw
-from pillar_core.engine import LinearClassifier, training_device
+from pillar_core.engine import LinearClassifier, devices_used
 from pillar_core.engine.exact import has_exact_products
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
@@ -231,16 +231,18 @@ def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecor
     ledgers = [Ledger() for _ in plans]
     streams = [plan.streams(plan.seed) for plan in plans]
     began = time.perf_counter()
-    if len(plans) > 1 and first.method.fit_many is not None:
-        results = first.method.fit_many(
-            [plan.settings for plan in plans], first.view, streams, ledgers
-        )
-    else:
-        triples = zip(plans, streams, ledgers, strict=True)
-        results = [
-            plan.method.train(plan.settings, plan.view, stream, ledger)
-            for plan, stream, ledger in triples
-        ]
+    with devices_used() as devices:
+        if len(plans) > 1 and first.method.fit_many is not None:
+            results = first.method.fit_many(
+                [plan.settings for plan in plans], first.view, streams, ledgers
+            )
+        else:
+            triples = zip(plans, streams, ledgers, strict=True)
+            results = [
+                plan.method.train(plan.settings, plan.view, stream, ledger)
+                for plan, stream, ledger in triples
+            ]
+    device = max(devices, default="cpu")
     seconds = (time.perf_counter() - began) / len(plans)
     for plan, ledger in zip(plans, ledgers, strict=True):
         charged_as_declared(plan, ledger, split)
@@ -248,7 +250,8 @@ def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecor
         if isinstance(result.classifier, LinearClassifier | NetworkClassifier):
             _SPLITS[result.classifier] = weakref.ref(split)
     return [
-        _record(plan, result, split, seconds) for plan, result in zip(plans, results, strict=True)
+        _record(plan, result, split, seconds, device)
+        for plan, result in zip(plans, results, strict=True)
     ]
 
 
@@ -534,7 +537,7 @@ def _assumptions(
 
 
 def _record(
-    plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds: float
+    plan: RunPlan, result: TrainResult, split: SemiPrivateSplit, seconds: float, device: str
 ) -> RunRecord:
     scores = _test_metrics(result, split)
     notes = [*split.notes, *result.notes]
@@ -545,12 +548,10 @@ def _record(
         )
     if plan.seed is not None and plan.method.is_private:
         notes.append("experiment, not for release: whoever knows the seed can subtract the noise.")
-    if plan.is_exact and not has_exact_products(str(training_device())):
+    if plan.is_exact and not has_exact_products(device):
         notes.append(NO_EXACT_BLAS)
-    if training_device().type != "cpu":
-        notes.append(
-            f"trained on {training_device()}: the same seed draws other noise on another device."
-        )
+    if device != "cpu":
+        notes.append(f"trained on {device}: the same seed draws other noise on another device.")
     is_seeded = plan.seed is not None  # else a release, which carries nothing that is not private
     diagnostics = {
         name: fact
@@ -568,6 +569,7 @@ def _record(
         facts=plan.view.facts,
         data=split.fingerprint,
         public_use=plan.method.use_of(dataclasses.asdict(plan.settings)),
+        device=device,
         notes=tuple(notes),
         why=plan.why,
         diagnostics=diagnostics,

@@ -52,6 +52,7 @@ def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
         "public_use": str(record.public_use),
         "notes": list(record.notes),
         "why": list(record.why),
+        "device": record.device,
         "versions": made_with(),
     }
 
@@ -78,7 +79,14 @@ def record_of(stored: Values, *, facts: PublicFacts, data: str) -> RunRecord:
         public_use=PublicUse(stored["public_use"]),
         notes=tuple(stored["notes"]),
         why=tuple(stored["why"]),
+        device=device_of(stored),
     )
+
+
+def device_of(record: Values) -> str:
+    """Where a stored run was trained; of an older one as its notes say."""
+    noted = (note.split()[2] for note in record["notes"] if note.startswith("trained on "))
+    return str(record.get("device") or next(noted, "cpu").rstrip(":"))
 
 
 def refusal_json(refusal: Exception, spec: RunSpec, *, features: str) -> Form:
@@ -125,6 +133,7 @@ def row_of(record: Values) -> Form:
             "n_public": record["facts"]["n_public"],
             "public_use": METHODS[spec["method"]].public_words(record["settings"]),
             "seconds": record["seconds"],
+            "device": device_of(record),
         }
     return row
 

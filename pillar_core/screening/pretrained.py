@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from pillar_core.arrays import Array
+from pillar_core.backbones.devices import chosen_device
 from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
@@ -82,15 +83,12 @@ def parse_trunk(name: str) -> Trunk:
 
 
 def features(trunk: Trunk, rows: Array) -> Array:
-    """(m, width) float32 features of uint8 images by the frozen network, its classifier left
-    out."""
-    network = _network(trunk)
+    """(m, width) float32 features of uint8 images by the frozen network, its classifier left out,
+    on the device that extraction takes."""
+    device = chosen_device("auto")
+    network, batches = _network(trunk, device), image_batches(rows, trunk.size, batch=32)
     with torch.inference_mode():
-        return (
-            torch.cat([network(images) for images in image_batches(rows, trunk.size, batch=32)])
-            .float()
-            .numpy()
-        )
+        return torch.cat([network(images.to(device)).float().cpu() for images in batches]).numpy()
 
 
 def with_head(trunk: Trunk, *, seed: int, repeat: int) -> "tuple[torch.nn.Module, list[str]]":
@@ -163,7 +161,7 @@ def _with_lora(
 
 
 @functools.lru_cache(maxsize=2)
-def _network(trunk: Trunk) -> Any:
+def _network(trunk: Trunk, device: str = "cpu") -> Any:
     import timm
 
     options: dict[str, Any] = dict(trunk.options) | (
@@ -175,7 +173,7 @@ def _network(trunk: Trunk) -> Any:
             setattr(module, "fused_attn", False)  # noqa: B010  # per-example gradients of the fused kernel fall back to a loop
     if trunk.weights is not None:
         fill(network, trunk.weights, title=f"timm:{trunk.name}")
-        return network.eval().requires_grad_(False)
+        return network.eval().requires_grad_(False).to(device)
     networks.start_network(network, seed=0)
     norms = [
         module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)
@@ -187,4 +185,4 @@ def _network(trunk: Trunk) -> Any:
     ).float()
     with torch.inference_mode(False), torch.no_grad():
         network(images)
-    return network.eval().requires_grad_(False)
+    return network.eval().requires_grad_(False).to(device)

@@ -105,8 +105,12 @@ class Store:
         return tuple(self._notes)
 
     def has(self, kind: str, key: str) -> bool:
-        """Whether there is such an entry; damage only shows when it is read."""
+        """Whether there is such an entry; a record is read for it, damage of others shows later."""
         kind, key = entry.checked_name(kind, key)
+        if kind == "record":
+            return (
+                self._get(kind, key, lambda path: entry.read_payload(path, kind, key)) is not None
+            )
         return any(entry.entry_path(layer, kind, key).exists() for layer in self._layers)
 
     def get_json(self, kind: str, key: str) -> Json:

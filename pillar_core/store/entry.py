@@ -20,6 +20,11 @@ KINDS: Final = ("record", "arrays", "calibration", "blob")
 SUFFIX: Final = {"record": ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
 _MAGIC = "pillar-store-1"
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
+_OF_MACHINE = re.compile(
+    rb'"error":"(PILLAR_DEVICE |network timm:[^"]* needs its weights '
+    rb'|[^"]* (cannot be read as weights|holds no tensors|does not hold the weights of))'
+)
+"""In a record: a refusal of the machine that tried it, which older versions stored as a result."""
 
 
 class Damaged(Exception):
@@ -93,12 +98,17 @@ def read_payload(path: Path, kind: str, key: str) -> bytes:
     payload = content[HEADER_SIZE:]
     if len(payload) != size or hashlib.sha256(payload).hexdigest() != checksum:
         raise Damaged("its checksum does not match its content")
+    if kind == "record" and _OF_MACHINE.search(payload):
+        raise Damaged("it is a refusal of the machine that tried it, and no result")
     return payload
 
 
 def check_file(path: Path, kind: str, key: str) -> None:
     """Nothing, when the entry is whole; reads it in pieces. Raises FileNotFoundError, Damaged: as
     `read_payload`."""
+    if kind == "record":
+        read_payload(path, kind, key)
+        return
     with path.open("rb") as file:
         size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
         if _size_and_checksum(file) != (size, checksum):

@@ -2,6 +2,7 @@
 (gsd, Theorem C.2, k = 1)."""
 
 import dataclasses
+import functools
 import math
 
 from pillar_core import checks
@@ -84,6 +85,71 @@ def _theorem_c2(s: Inputs) -> Values:
     )
 
 
+def _theorem_4_2(s: Inputs) -> Values:
+    reach = (math.sqrt(2) * s.singular * s.gsd + s.next_singular) ** 2
+    noise = math.sqrt(math.log(1 / s.delta)) / (s.n_private * s.epsilon)
+    risk = functools.partial(Value, is_rate=True)
+    return (
+        Value(
+            "steps",
+            PRINTED,
+            s.n_private * s.smoothness * s.epsilon / math.sqrt(s.p),
+            r"T = \frac{n\beta\epsilon}{\sqrt p}",
+        ),
+        Value(
+            "reconstruction error",
+            PRINTED,
+            reach,
+            r"\bar d = (\sqrt2\,s_1\,\mathrm{GSD} + s_{k+1})^2",
+            note="the same at every step",
+        ),
+        risk(
+            "excess risk inside the subspace",
+            PRINTED,
+            math.sqrt(s.k) * noise,
+            r"O\Bigl(\frac{\sqrt{k\log(1/\delta)}}{n\epsilon}\Bigr)",
+        ),
+        risk(
+            "excess risk outside it",
+            PRINTED,
+            math.sqrt(s.p) * reach * noise,
+            r"O\Bigl(\frac{\sqrt{p\log(1/\delta)}\,\bar d}{n\epsilon}\Bigr)",
+        ),
+        risk(
+            "excess risk without public rows",
+            DERIVED,
+            math.sqrt(s.p) * noise,
+            r"O\Bigl(\frac{\sqrt{p\log(1/\delta)}}{n\epsilon}\Bigr)",
+        ),
+    )
+
+
+_MODEL_DIMENSION: dict[str, Json] = {
+    "default": 30202,
+    "help": "Model dimension p (of the sketch).",
+    "low": 2,
+    "high": 10000000,
+    "unit": "features",
+    "log": True,
+    "low_open": False,
+    "high_open": False,
+}
+register(
+    "gsd_theorem_4_2",
+    _theorem_4_2,
+    lambda s: (
+        Range("k = 1", s.k, 1, 1, low_open=False, high_open=False),
+        Range("T ≥ 1", s.n_private * s.smoothness * s.epsilon / math.sqrt(s.p), 1, low_open=False),
+        Range("s_{k+1} ≤ s₁", s.next_singular, 0, s.singular, low_open=False, high_open=False),
+    ),
+    title="GSD, Theorem 4.2",
+    source="Gu, Kamath & Wu, Choosing public datasets (GSD), Theorem 4.2, Lemma 4.1, equation 2",
+    says="The excess risk of GEP grows with the gradient subspace distance of its public rows.",
+    inputs="gsd singular next_singular k p n_private epsilon delta smoothness",
+    k={"default": 1},
+    p=_MODEL_DIMENSION,
+    epsilon={"default": 2.0},
+)
 register(
     "gsd_theorem_c2",
     _theorem_c2,
@@ -109,16 +175,7 @@ register(
         "The printed sampler on rows clipped at c is ε·c²-differentially private, not ε/c².",
     ),
     inputs="p epsilon clip top second squared_singular closeness failure",
-    p={
-        "default": 30202,
-        "help": "Model dimension p (of the sketch).",
-        "low": 2,
-        "high": 10000000,
-        "unit": "features",
-        "log": True,
-        "low_open": False,
-        "high_open": False,
-    },
+    p=_MODEL_DIMENSION,
     epsilon={"default": 1.0},
 )
 

@@ -170,6 +170,61 @@ register(
     ),
     inputs="k gamma xi gap alpha beta epsilon loss",
 )
+
+
+def _proposition_3(s: Inputs) -> Values:
+    margin, left = max(s.gamma, 0.0), max(s.gamma * (1 - s.xi), 0.0)
+    return (
+        rate(
+            "public rows",
+            PRINTED,
+            ratio(math.log(2 / s.beta), (margin * s.gap) ** 2),
+            r"n^U = O\Bigl(\frac{\log(2/\beta)}{(\gamma_0\Delta_k)^2}\Bigr)",
+        ),
+        count(
+            "public rows",
+            CORRECTED,
+            public_rows(beta=s.beta, xi=s.xi, gap=s.gap),
+            r"n^U \ge \frac{1600\,\bigl(1+\sqrt{\log(2/\beta)/2}\bigr)^2}{(1-\xi_0)^2\,\Delta_k^2}",
+            note="equation 4",
+        ),
+        rate(
+            "labelled rows",
+            PRINTED,
+            ratio(1.0, left * s.alpha**2),
+            r"\tilde O\Bigl(\frac{1}{\zeta\,\alpha^2}\Bigr),\ \zeta=\gamma_0(1-\xi_0)",
+        ),
+        rate(
+            "labelled rows",
+            CORRECTED,
+            ratio(1.0, (left * s.alpha) ** 2),
+            r"\tilde O\Bigl(\frac{1}{\zeta^2\alpha^2}\Bigr),\ \zeta=\gamma_0(1-\xi_0)",
+        ),
+    )
+
+
+register(
+    "pillar_proposition_3",
+    _proposition_3,
+    lambda s: (
+        Range("α < 1/4", s.alpha, 0, 0.25),
+        Range("β < 1/4", s.beta, 0, 0.25),
+        Range("γ₀", s.gamma, 0, 1),
+        Range("ξ₀", s.xi, 0, 1),
+        Range("Δ_k", s.gap, 0, 1, high_open=False),
+    ),
+    title="PILLAR, Proposition 3 (no privacy)",
+    source="PILLAR, section III-C, Proposition 3",
+    says="Without privacy the labelled rows needed depend on the margin, and not on k or d.",
+    corrections=(
+        (
+            "The scaled hinge has Lipschitz constant 1/(0.9 ζ), so uniform convergence (L/√n) needs"
+            " 1/(ζ²α²) rows; one ζ is missing in print."
+        ),
+        "The projector's error hangs on (1 − ξ₀)Δ_k (equation 4); γ₀Δ_k is printed.",
+    ),
+    inputs="gamma xi gap alpha beta",
+)
 register(
     "pillar_corollary_2",
     _corollary_2,

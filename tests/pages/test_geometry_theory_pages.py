@@ -2,6 +2,7 @@
 library, refusals are words."""
 
 import dataclasses
+from urllib.parse import parse_qsl
 
 import pillar_core as pc
 from page_reading import Start, metric, unexplained, words
@@ -35,6 +36,22 @@ def test_the_numbers_above_are_the_librarys(start):
     assert metric(app, "Gap Δ after direction 8") == f"{spectrum['gap'].iloc[7]:.2g}"
     ratio = geometry.collapse_ratio(split.public_x, split.public_y)
     assert f"between them: {ratio:.2g}** (labelled public rows)" in words(app)
+
+
+def test_margins_lead_to_the_theorem_at_their_own_values(start):
+    app = view(start, "why", "geometry-view", "margins", k="8", epsilon="0.1")
+    assert "Compatibility χ at this γ" in words(app)
+    (query,) = (
+        dict(parse_qsl(link.proto.query_string))
+        for link in app.get("page_link")
+        if "Theorem 1 at this" in link.proto.label
+    )
+    app = start("playgrounds", **query)
+    assert not app.error
+    inputs = {field.label: field.value for field in app.number_input}
+    assert inputs["k, directions"] == 8
+    assert inputs["ε, budget"] == 0.1
+    assert 0 < inputs["Δ, eigengap"] < 0.1
 
 
 def test_private_and_noised_directions_wear_their_badges(start):

@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
@@ -18,6 +19,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learners import comparison
 from pages.parts.runs import results as runs_exports
+from pillar_core.data import uploads
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs import records
 from pillar_core.studies import papers
@@ -202,6 +204,26 @@ def test_papers_stand_on_the_page_with_what_cannot_run(start, monkeypatch):
         assert app.run().get("plotly_chart"), "by records that ship, or by a moment of training"
 
 
+def test_a_table_run_by_command_stands_on_the_page_with_the_same_numbers(
+    start, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
+    rows = pc.load_features(pc.load_dataset("digits"))
+    path = tmp_path / "cifar10_resnet50_sl.npz"
+    np.savez(
+        path, x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test
+    )
+    measured = papers.run("pillar-table-4", dataset="CIFAR-10", data=str(path), seeds=1)
+    app = start("runs", runs="view:papers")
+    fill(app, "selectbox", "local-widget.papers-item-pillar", "Table IV")
+    (stored,) = set(records.all_runs()["dataset"])
+    fill(app, "selectbox", "local-widget.papers-rows-CIFAR-10", stored)
+    table = next(frame.value for frame in app.dataframe if "ε = 0.1: ours, %" in frame.value)
+    ours = {round(value, 3) for name in table if "ours" in name for value in table[name].dropna()}
+    assert ours == {round(100 * value, 3) for value in measured["measured"]}
+    assert any("difference" in name for name in table)
+
+
 def test_the_view_is_part_of_the_link(start, runs):
     app = start("runs", runs="view:jobs;method:pillar")
     assert "No job was started yet" in words(app)
@@ -225,3 +247,55 @@ def test_compare_shows_a_papers_number_where_the_names_match(start, monkeypatch)
     assert comparison._with_published(runs, settings)["published"].tolist() == pytest.approx(
         [0.812]
     )
+
+
+@pytest.fixture
+def absent(start):
+    """The name of rows that are not on this machine, where records of their runs are."""
+    generator = np.random.Generator(np.random.PCG64(3))
+    labels = np.arange(600) % 3
+    rows = (generator.normal(size=(600, 20)) + 2 * np.eye(3, 20)[labels]).astype("float32")
+    stored = uploads.keep(
+        pc.features(rows[:400], labels[:400], rows[400:], labels[400:]), title="ward"
+    )
+    grid = {
+        "dataset": stored,
+        "public_fraction": 0.1,
+        "method": ["pillar", "dp_sgd"],
+        "seed": [0, 1],
+    }
+    sweep(grid | {"k": [5, 10], "epsilon": [0.5, 2.0]})
+    uploads.forget(stored)
+    return stored
+
+
+def test_sliders_of_curves_move_over_what_records_hold(start, absent):
+    app = start("curves", data=absent, k="7", epsilon="1.7")
+    assert not app.exception
+    assert not app.error
+    assert (app.session_state["set.k"], app.session_state["set.epsilon"]) == (5, 2.0)
+    assert "are not on this machine. You see 12 records of them, trained on cpu" in words(app)
+    assert app.get("plotly_chart")
+    sliders = {slider.label: slider for slider in app.select_slider}
+    assert sliders["k, directions kept"].options == ["5", "10"]
+    assert sliders["ε, privacy budget"].options == ["0.5", "2"]
+    fill(app, "segmented_control", "control.view", "plane")
+    assert app.get("plotly_chart")
+    for view in ("epsilon", "odds", "why", "classes"):
+        fill(app, "segmented_control", "control.view", view)
+        assert not app.error
+    assert "records alone cannot feed this view" in words(app)
+    assert any("Bring these rows" in link.proto.label for link in app.get("page_link"))
+
+
+def test_learners_and_runs_open_on_records_alone(start, absent, monkeypatch):
+    app = start("learners", data=absent, epsilon="2")
+    assert not app.error
+    assert len(app.get("plotly_chart")) == 2
+    chosen = SimpleNamespace(selection=SimpleNamespace(rows=list(range(6))))
+    monkeypatch.setattr(st, "dataframe", lambda *_, key="", **__: chosen)
+    app = start("runs", data=absent)
+    links = [link.proto.label for link in app.get("page_link")]
+    assert sum("Open on Curves: " in label for label in links) == 6
+    app = start("why", data=absent)
+    assert "are not here" in words(app)

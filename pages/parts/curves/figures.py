@@ -227,8 +227,8 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
         "epsilon": _budgets,
         "costs": panels.cost_panel,
         "classes": panels.class_panel,
-        "odds": _odds,
-        "why": _why,
+        "odds": draw_odds,
+        "why": draw_why,
     }
     if view in of_curves:
         of_curves[view](curves, record, settings)
@@ -380,7 +380,8 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     st.caption("Click a cell, or choose a line of its table, to take its k and ε.")
 
 
-def _odds(record: RunRecord, settings: Settings) -> None:
+def draw_odds(record: RunRecord, settings: Settings) -> None:
+    """What an attacker gains from the run."""
     table = odds.table(record)
     if table is None:
         reason = (
@@ -402,7 +403,8 @@ def _odds(record: RunRecord, settings: Settings) -> None:
     )
 
 
-def _why(record: RunRecord, settings: Settings) -> None:
+def draw_why(record: RunRecord, settings: Settings) -> None:
+    """The run's settings, why they are so, and what its guarantee assumes."""
     st.markdown("## Why these settings")
     st.markdown(
         "\n".join(f"- {plain.text(reason)}" for reason in record.why)

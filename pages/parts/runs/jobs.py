@@ -13,6 +13,7 @@ import pillar_core as pc
 from pages.frame import core, failures, jobs, local, memory, plain, shares, words
 from pages.frame.settings import EPSILONS, KS, Settings, choices
 from pillar_core.data import uploads
+from pillar_core.engine import device
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus
 from pillar_core.runs import records
@@ -27,6 +28,7 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
     with shares.turn():
         estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
+    trained = ", ".join(sorted(set(runs["device"].dropna()))) if "device" in runs else "none"
     words.metrics(
         (
             "Runs",
@@ -41,7 +43,8 @@ def builder(settings: Settings, runs: pd.DataFrame) -> None:
         (
             "Time",
             jobs.duration(estimate["seconds"] / 2) if missing else "none",
-            "From the same learners' runs on the same data, on this machine with two workers.",
+            "From the same learners' runs on the same data, with two workers. Runs train on"
+            f" {device.asked()} here; those behind this time did on {trained}.",
         ),
         (
             "Disk",

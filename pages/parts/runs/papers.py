@@ -5,10 +5,12 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs, local, navigation, plain, theme
+from pages.frame import jobs, local, navigation, plain, theme
 from pages.frame.figures import FigureInfo, show_answer, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
+from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.plots.theme import epsilon_label
 from pillar_core.runs import records, starter, sweep
 from pillar_core.studies import papers
@@ -96,20 +98,32 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         place=left,
         label="Its private data",
     )
-    sets = dict.fromkeys((*_OPENING[1:], settings.data))
+    own = SOURCES[dataset]
+    brought = (
+        runs.loc[runs["dataset"].str.startswith(uploads.PREFIX), "dataset"] if len(runs) else ()
+    )
+    is_here = pc.DATASETS[own].is_here()
+    sets = dict.fromkeys((*_OPENING[1:], settings.data, *brought, *((own,) if is_here else ())))
     rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
     data = local.select(
         "papers-rows",
         rows,
-        _LIKE.get(dataset, starter.SHARED["dataset"]),
+        own if is_here else _LIKE.get(dataset, starter.SHARED["dataset"]),
         of=dataset,
         place=right,
         label="Run it on",
     )
-    grid = papers.grid(name, dataset=dataset, data=data or None)
-    is_own = data == SOURCES[dataset] or dataset in set(
-        papers.matching(data, core.backbone(settings))["dataset"]
-    )
+    try:
+        grids = papers.grids(name, dataset=dataset, data=data or None)
+    except DataError as refusal:  # no source has the paper's weights
+        st.caption(plain.text(str(refusal)))
+        return
+    backbone = next(iter(grids))
+    if len(grids) > 1:
+        backbone = local.select(
+            "papers-backbone", list(grids), backbone, of=f"{name}-{dataset}", label="Through"
+        )
+    grid = grids[backbone]
     if not data:
         substitution = (
             f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for"
@@ -119,10 +133,10 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
             f"{substitution}: compare the order of the methods, not their numbers.",
             icon=":material/swap_horiz:",
         )
-    elif not is_own:
+    elif not backbone:
         st.caption(
-            f"We trained on {rows[data]}, the paper on {dataset}: compare the order of the"
-            " learners, not their numbers."
+            f"We trained on {rows[data]}, the paper on its features of {dataset}: compare the order"
+            " of the learners, not their numbers."
         )
     first = sweep.group_specs(grid | {"seed": grid["seed"][:1]})
     if data in _OPENING and records.estimate(grid, runs)["cached"] < sum(map(len, first)):
@@ -134,15 +148,11 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     estimate = records.estimate(
         grid, pd.concat([records.all_runs(), records.all_runs(shipped=True)])
     )
-    if estimate["cached"] < estimate["cells"]:
+    records_ = records.of_grid(grid, runs)
+    if len(records_) < estimate["cells"]:
         time = f"Time: {jobs.duration(estimate['seconds'] / 2)}."
-        work = jobs.Work(
-            papers.TABLES[name].title, time, int(estimate["cached"]), int(estimate["cells"])
-        )
+        work = jobs.Work(papers.TABLES[name].title, time, len(records_), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
-    records_ = [
-        record for record in sweep.cached_records(sweep.specs_of(grid)) if record is not None
-    ]
     trained = [record for record in records_ if record.get("error") is None]
     if len(trained) < len(records_):
         reasons = sorted(
@@ -159,7 +169,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         trained,
         settings,
         rows=rows[data] if data else "simulated rows",
-        is_own=is_own,
+        backbone=backbone,
     )
 
 
@@ -169,7 +179,16 @@ def _show_published(table: pd.DataFrame) -> None:
         st.caption("The paper prints no numbers here.")
         return
     table = table.assign(method=table["method"].where(table["method"] != "", table["other_method"]))
-    _show(table[["dataset", "backbone", "public", "method", "epsilon", "metric", "published"]])
+    table = table[["dataset", "backbone", "public", "method", "epsilon", "metric", "published"]]
+    is_distance = table["metric"].isin(papers.DISTANCES)
+    if not is_distance.all():
+        _show(table[~is_distance])
+    if is_distance.any():
+        st.caption(
+            "Distances between private and public rows, as printed; ours are on Public data."
+        )
+        distances = table[is_distance].drop(columns=["epsilon", "metric"])
+        st.dataframe(distances, hide_index=True, key="papers-distances")
 
 
 def _compare(
@@ -180,24 +199,25 @@ def _compare(
     settings: Settings,
     *,
     rows: str,
-    is_own: bool,
+    backbone: str,
 ) -> None:
     """Our runs drawn, one sentence on the order of the learners, and both numbers in one table."""
     if not records_:
         _show_published(papers.published(name, dataset=dataset))
         return
     runs = sweep.table(records_)
-    table = papers.beside(name, runs, dataset=dataset)
+    table = papers.beside(name, runs, dataset=dataset, backbone=backbone)
     words = papers.order_words(table, rows=rows)
     if words:
         st.markdown(f"**{plain.text(words)}**")
-    _figure(grid, name, runs, table, settings, is_synthetic=rows == "simulated rows", is_own=is_own)
+    is_synthetic, is_own = rows == "simulated rows", backbone != ""
+    _figure(grid, name, runs, table, settings, is_synthetic=is_synthetic, is_own=is_own)
     if words:
         st.caption(
             "*Same*: the learner that the paper prints best leads here, too, by more than our seeds"
             " scatter (95 %)."
         )
-    _show(table if is_own else table.drop(columns="difference", errors="ignore"))
+    _show(table)
 
 
 def _figure(
@@ -210,8 +230,8 @@ def _figure(
     is_synthetic: bool,
     is_own: bool,
 ) -> None:
-    """Our means with intervals over ε, or over what the figure varies; on the paper's own rows its
-    first backbone's numbers as marks.
+    """Our means with intervals over ε, or over what the figure varies; on the paper's own features
+    its numbers as marks.
 
     Over ε, learners without a budget are level lines.
     """
@@ -237,9 +257,7 @@ def _figure(
     ]
     lines["x"] = lines[x]
     if is_own and "published" in table and not shares:
-        first = table[table["backbone"] == table["backbone"].iloc[0]].drop_duplicates(
-            ["method", "epsilon"]
-        )
+        first = table.drop_duplicates(["method", "epsilon"])
         lines = lines.merge(
             first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left"
         )

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, jobs, local, memory
+from pages.frame import badges, core, jobs, local, memory, navigation
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import EPSILONS, Settings
@@ -341,6 +341,37 @@ def _margins(settings: Settings) -> None:
         d=private.x.shape[1],
         classes=(names[first], names[second]),
     )
+    _to_theorems(table, names[first], separation, (first, second), k, settings)
+
+
+def _to_theorems(
+    table: pd.DataFrame,
+    name: str,
+    separation: Separation,
+    pair: tuple[int, int],
+    k: int,
+    settings: Settings,
+) -> None:
+    """The pair's γ, its compatibility χ, ξ and Δ, and a link to Theorem 1 at these values."""
+    directions = basis(separation, geo.BasisKind.PUBLIC_PCA)
+    whole = table["whole"].where(table["class"] == name, -table["whole"]).to_numpy()
+    gamma = geo.margin_at(whole, 0.01)
+    missed = geo.xi_of(_separator(separation, pair).weights, directions.vectors)[0, k - 1]
+    gap = geo.spectrum(directions)["gap"].iloc[k - 1]
+    before, after = (
+        geo.compatibility(table[column].to_numpy(), max(gamma, 0.0))
+        for column in ("whole", "projected")
+    )
+    st.caption(
+        f"99 % of these rows reach the margin γ = {gamma:.3g}. Compatibility χ at this γ:"
+        f" {before:.3f} with all features, {after:.3f} in k = {k} directions."
+    )
+    theorem = "pillar_theorem_1"
+    values = {"gamma": gamma, "xi": missed, "gap": gap, "k": k, "epsilon": settings.epsilon}
+    words = [f"{theorem}.{symbol}:{codec.code(float(value))}" for symbol, value in values.items()]
+    controls = ";".join(["theory-view:theorems", f"theorem:{theorem}", *words])
+    label = f"{navigation.title('playgrounds')}: Theorem 1 at this γ, ξ, Δ, k and ε"
+    navigation.link("playgrounds", label, changes={"controls": controls})
 
 
 def _spectrum(settings: Settings) -> None:

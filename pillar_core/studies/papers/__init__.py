@@ -1,11 +1,12 @@
 """The papers' tables beside our own: published numbers as facts, each runnable table as a grid over
 our learners.
 
-The numbers lie in papers.csv, one per row, in percent: paper, table, private data set, backbone,
-public rows (words, or a share of the private set's own rows, or a count of each class), our name of
-the method (or the paper's where we have none), ε, metric. A grid follows the paper's split, budgets
-and learners with our own default settings. Where its data are not at hand, generated features stand
-in at a reduced size: then only the order of the methods may be compared, and every result says so.
+The numbers lie in papers.csv, one per row, in percent or a distance: paper, table, private data
+set, backbone, public rows (words, or a share of the private set's own rows, or a count of each
+class), our name of the method (or the paper's where we have none), ε, metric. A grid follows the
+paper's split, budgets and learners with our own default settings. Where its data are not at hand,
+generated features stand in at a reduced size: then only the order of the methods may be compared,
+and every result says so.
 
 >>> table = pc.papers.published("pillar-table-2")
 >>> table["paper"].unique().tolist()
@@ -16,7 +17,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,18 @@ from pillar_core.methods import METHODS
 from pillar_core.numerics import half_width
 from pillar_core.runs import splitting
 from pillar_core.runs.loading import load_features
-from pillar_core.studies.papers.tables import BACKBONES, CLASSES, SOURCES, TABLES, PaperTable
+from pillar_core.studies.papers.tables import (
+    BACKBONES,
+    CLASSES,
+    SHOTS,
+    SOURCES,
+    TABLES,
+    PaperTable,
+)
 from pillar_core.types import Form, Progress, Values
 
+DISTANCES = ("gsd", "task2vec", "otdd")
+"""Metrics of papers.csv that are no shares: distances between a private and a public set."""
 FILE = Path(__file__).with_name("papers.csv")
 STAND_IN = "spiked_features"
 STAND_IN_ROWS, STAND_IN_TEST, STAND_IN_WIDTH = 5_000, 1_000, 256
@@ -41,7 +51,8 @@ def facts() -> pd.DataFrame:
     """Every published number: paper, table, dataset, backbone, public, method, other_method,
     epsilon, metric, published.
 
-    `published` is in [0, 1]; errors are turned into accuracies. `public` says in words whose rows
+    `published` is in [0, 1], of the metrics `DISTANCES` the distance; errors are turned into
+    accuracies. `public` says in words whose rows
     are public; where they are a part of the private set's own, `public_fraction` or
     `public_per_class` holds how many. `method` is our name, empty where we have no such learner.
     """
@@ -99,11 +110,7 @@ def matching(features: str, backbone: str | None) -> pd.DataFrame:
     A row matches when its data set and the first word of its backbone both stand in the names:
     "cifar10_resnet50" is CIFAR-10 through a ResNet-50.
     """
-    parts = [
-        part for part in re.split(r"[^a-z0-9]+", f"{features} {backbone or ''}".lower()) if part
-    ]
-    spoken = {*parts, *("".join(pair) for pair in itertools.pairwise(parts))}
-    rows = _facts()
+    spoken, rows = _spoken(f"{features} {backbone or ''}"), _facts()
     fits = rows["dataset"].map(_word).isin(spoken) & rows["backbone"].map(
         lambda text: _word(text.split(" ")[0])
     ).isin(spoken)
@@ -137,6 +144,8 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
         ),
         **table.axes,
     }
+    if "public_per_class" in table.axes:
+        axes["public_per_class"] = SHOTS.get(dataset, table.axes["public_per_class"])
     if seeds is None:
         seeds = (
             table.seeds if data is not None else min(2, table.seeds)
@@ -146,9 +155,11 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
     return {**_data_axes(dataset, data), **axes, "delta": 1e-5, "seed": list(range(seeds))}
 
 
-def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
+def beside(name: str, runs: pd.DataFrame, *, dataset: str, backbone: str = "") -> pd.DataFrame:
     """Published and measured side by side, one row per backbone, public share, method and ε.
 
+    backbone: the paper's words for that of the runs' features, as `grids` says: its rows alone are
+    compared. "" for other features, whose numbers are not subtracted.
     Columns: backbone, public, method, epsilon, published, measured (mean over seeds that ran),
     seeds (0: refused), difference (measured − published), and order, as `_with_order`.
     Raises UnknownNameError, SettingError: as `grid`.
@@ -164,6 +175,8 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     theirs = published(name, dataset=dataset)
     if theirs.empty:
         return ours.assign(order="")
+    if backbone:
+        theirs = theirs[theirs["backbone"] == backbone].reset_index(drop=True)
     everywhere = theirs["public"].eq("none") | ~_spends(theirs)
     shares = theirs.pop("public_fraction").fillna(theirs.pop("public_per_class"))
     theirs[share] = shares.where(~everywhere | shares.notna(), runs[share].max())
@@ -171,7 +184,8 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
         columns=[share, "paper", "table", "dataset", "metric"]
     )
     joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))
-    joined["difference"] = joined["measured"] - joined["published"]
+    if backbone:
+        joined["difference"] = joined["measured"] - joined["published"]
     return _with_order(joined, runs)
 
 
@@ -189,13 +203,14 @@ def run(
 
     Raises UnknownNameError, SettingError, DataError: as `grid`.
     """
-    runs = sweep(
-        grid(name, dataset=dataset, data=data, seeds=seeds), scheduler=scheduler, progress=progress
-    )
-    failed = runs["error_message"].dropna()
-    if len(failed) == len(runs):
-        raise DataError(f"no run of {name} could be trained: {failed.iloc[0]}")
-    return beside(name, runs, dataset=dataset)
+    tables = []
+    for backbone, axes in grids(name, dataset=dataset, data=data, seeds=seeds).items():
+        runs = sweep(axes, scheduler=scheduler, progress=progress)
+        failed = runs["error_message"].dropna()
+        if len(failed) == len(runs):
+            raise DataError(f"no run of {name} could be trained: {failed.iloc[0]}")
+        tables.append(beside(name, runs, dataset=dataset, backbone=backbone))
+    return pd.concat(tables, ignore_index=True)
 
 
 def named(name: str) -> PaperTable:
@@ -209,36 +224,58 @@ def named(name: str) -> PaperTable:
     return next(spoken, None) or TABLES[name]
 
 
-def grids_to_get(name: str, *, dataset: str, seeds: int | None = None) -> dict[str, Form]:
-    """Grids as of `grid` on the published rows themselves, by the backbones that the paper calls
-    them after and a hub offers.
-
-    Raises UnknownNameError, SettingError: as `grid`. DataError: the paper's backbones are on no
-    hub.
-    """
+def source(dataset: str) -> str:
+    """The name under which a paper's own rows can be fetched. Raises UnknownNameError: there is
+    none."""
     if dataset not in SOURCES:
         raise UnknownNameError(
             f"{shown(dataset)} is no data set of the papers that can be fetched; known:"
             f" {', '.join(SOURCES)}."
         )
-    source = SOURCES[dataset]
-    grid_of_rows = grid(name, dataset=dataset, data=source, seeds=seeds)
-    spoken = (
-        list(dict.fromkeys(published(name, dataset=dataset)["backbone"])) or list(BACKBONES)[:1]
-    )
-    if DATASETS[source].kind == "tabular":
-        return {spoken[0]: grid_of_rows}
-    grids = {
-        words: grid_of_rows | {"backbone": BACKBONES[words]}
-        for words in spoken
-        if words in BACKBONES
-    }
-    if not grids:
+    return SOURCES[dataset]
+
+
+def grids(
+    name: str, *, dataset: str, data: str | None = None, seeds: int | None = None
+) -> dict[str, Form]:
+    """Grids as of `grid`, for command and page alike, by the paper's words for the backbone that
+    the rows went through; "" where they are not the paper's features.
+
+    data: as of `grid`. `SOURCES[dataset]`, the paper's own rows, goes through each backbone of the
+    table that a hub offers; other features are the paper's where name and backbone say so.
+    Raises UnknownNameError, SettingError, DataError: as `grid`. DataError: the paper's backbones
+    are on no hub.
+    """
+    axes = grid(name, dataset=dataset, data=data, seeds=seeds)
+    words = list(dict.fromkeys(published(name, dataset=dataset)["backbone"])) or list(BACKBONES)[:1]
+    if data is None or data != SOURCES.get(dataset):
+        return {"" if data is None else _backbone_in(_title(data), dataset, words): axes}
+    if DATASETS[data].kind == "tabular":
+        return {words[0]: axes}
+    fetched = {word: axes | {"backbone": BACKBONES[word]} for word in words if word in BACKBONES}
+    if not fetched:
         raise DataError(
-            f"weights of {', '.join(spoken)} are on no hub: extract {source} through them and give"
+            f"weights of {', '.join(words)} are on no hub: extract {data} through them and give"
             " --data."
         )
-    return grids
+    return fetched
+
+
+def _title(data: str) -> str:
+    card = uploads.card(data)
+    return card.title if card is not None else Path(data).stem
+
+
+def _backbone_in(title: str, dataset: str, backbones: Sequence[str]) -> str:
+    """The only one of a table's backbones that features of this title are of, "" where the title
+    says another set, another backbone or not which of two."""
+    spoken = _spoken(title)
+    if _word(dataset) not in spoken:
+        return ""
+    fits = [words for words in backbones if _word(words.split(" ")[0]) in spoken]
+    whole = [words for words in fits if {_word(part) for part in words.split(" ")} <= spoken]
+    chosen = whole or fits
+    return chosen[0] if len(chosen) == 1 else ""
 
 
 def _with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -250,12 +287,9 @@ def _with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     where the public share varies.
     """
     words = dict.fromkeys(table.index, "")
-    both = (
-        table.dropna(subset=["published", "measured"])
-        if "public_fraction" in runs
-        else table.iloc[:0]
-    )
-    if len(both) and runs["public_fraction"].nunique() == 1:
+    both = table.dropna(subset=["published", "measured"])
+    share = "public_fraction" if "public_fraction" in runs else "public_per_class"
+    if len(both) and runs[share].nunique() == 1:
         seeds = {
             key: rows.set_index("seed")["accuracy"]
             for key, rows in runs.groupby(["method", "epsilon"])
@@ -316,7 +350,8 @@ def _facts() -> pd.DataFrame:
     rows["public"] = rows["public"].where(
         ~rows.index.isin(counts.index), counts.map("{:g} per class".format)
     )
-    share = rows.pop("percent") / 100
+    value = rows.pop("percent")
+    share = (value / 100).where(~rows["metric"].isin(DISTANCES), value)
     is_error = rows["metric"] == "error"
     rows["published"] = share.where(~is_error, 1 - share)
     rows["metric"] = rows["metric"].where(~is_error, "accuracy")
@@ -346,6 +381,12 @@ def _spends(rows: pd.DataFrame) -> "pd.Series[bool]":
     return ~rows["method"].isin(
         [name for name, learner in METHODS.items() if not learner.is_private]
     )
+
+
+def _spoken(title: str) -> set[str]:
+    """The words of a title, and each two neighbours as one."""
+    parts = [part for part in re.split(r"[^a-z0-9]+", title.lower()) if part]
+    return {*parts, *("".join(pair) for pair in itertools.pairwise(parts))}
 
 
 def _word(text: str) -> str:

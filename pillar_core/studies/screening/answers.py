@@ -17,6 +17,7 @@ import numpy as np
 
 from pillar_core import data, mode, screening, store
 from pillar_core.backbones import is_ready
+from pillar_core.backbones.devices import chosen_device
 from pillar_core.data import uploads, visitors
 from pillar_core.data.sets import embedded
 from pillar_core.deferred import pandas as pd
@@ -100,8 +101,10 @@ class Ask:
                 ),
             )
         )
+        device = chosen_device("auto") if self.model.startswith("timm:") else "cpu"
         content = (
             self.payload
+            | ({} if device == "cpu" else {"device": device})
             | ({} if version == 1 else {"score_version": version})
             | ({"states": states} if states else {})
         )

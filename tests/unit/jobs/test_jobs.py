@@ -780,6 +780,23 @@ def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still, tmp_pat
         workers.run_task((*place[:2], "another"), "b" * 32, "sweep", 0, task, {})
 
 
+def test_a_worker_that_claims_a_gpu_trains_on_one_or_says_that_it_has_none(still, monkeypatch):
+    """Such runs trained on the CPU, and nothing said so."""
+    place = (), str(still), versions.made_with()["source"]
+    (spec,) = sweep.specs_of({"dataset": "digits", "method": "pillar", "epsilon": 1.0, "seed": 0})
+    task = {"cells": [spec.form]}
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    arguments = place, "b" * 32, "sweep", 0, task, {}, True
+    for asked in ("", "auto", "cuda"):
+        monkeypatch.setenv("PILLAR_DEVICE", asked)
+        with pytest.raises(JobError, match=r"the worker on .* offers GPU=1 and has none"):
+            workers.run_task(*arguments)
+        assert os.environ["PILLAR_DEVICE"] == asked
+    monkeypatch.setenv("PILLAR_DEVICE", "cpu")  # as its owner says
+    monkeypatch.setenv("PILLAR_CACHE", str(still / "elsewhere"))
+    assert workers.run_task(*arguments) is None, "it asks for the features"
+
+
 @pytest.mark.slow
 def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive(
     still, monkeypatch
@@ -866,7 +883,13 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path, 
         jobs.cancel(lonely)
         until(lambda: jobs.status(lonely).state == "cancelled")
         for cache in ("first", "second"):
-            start_worker("--no-nanny", "--resources", "GPU=1", PILLAR_CACHE=str(tmp_path / cache))
+            start_worker(
+                "--no-nanny",
+                "--resources",
+                "GPU=1",
+                PILLAR_CACHE=str(tmp_path / cache),
+                PILLAR_DEVICE="cpu",
+            )
         client = stack.enter_context(distributed.Client(address, set_as_default=False))
         until(lambda: len(client.scheduler_info()["workers"]) == 2)
         pids = client.run(os.getpid)

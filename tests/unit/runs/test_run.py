@@ -7,6 +7,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import accounting, errors, rng, store
+from pillar_core.engine import devices_used, training_device
 from pillar_core.runs import run as running
 from pillar_core.types import FeatureSet, PublicUse
 from users import is_noted
@@ -210,3 +211,15 @@ def test_records_tell_rules_large_deltas_and_fractions(split):
     record = pc.run("dp_sgd", pc.split(FeatureSet(x, y, None, None, ("a", "b"))), epsilon=1.0)
     assert record.accuracy is None
     assert record.metrics == {}
+
+
+def test_a_record_says_the_device_that_its_learner_used(split, monkeypatch):
+    """A learner in closed form was noted as trained on the GPU that it never asked for."""
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setenv("PILLAR_DEVICE", "cuda")
+    record = pc.run("pillar_one_shot", split, epsilon=1.0, seed=0)
+    assert record.device == "cpu"
+    assert not any("trained on" in note for note in record.notes)
+    with devices_used() as used:
+        training_device()
+    assert used == {"cuda"}

@@ -17,6 +17,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.runs import records, sweep
 from pillar_core.runs import sweep as sweeping
+from pillar_core.runs.tables import refusal_json
 from pillar_core.studies import geometry
 from pillar_core.studies.screening.answers import Ask
 from pillar_core.types import Dataset, RunSpec
@@ -229,6 +230,47 @@ def test_what_a_full_disk_or_a_missing_package_refuses_is_tried_again(monkeypatc
         patch.setattr(sweeping.run, "solve_spec", refuse)
         assert pc.sweep(grid).error_message.notna().all()
     assert pc.sweep(grid).error_message.isna().all()
+
+
+def test_a_missing_device_or_file_is_no_result_and_stores_that_hold_one_heal(
+    monkeypatch, own_cache, tmp_path
+):
+    """It was stored, counted, exported, and kept good records of the same runs out."""
+    grid, good = {**GRID, "method": "pillar", "k": 5, "seed": 0}, tmp_path / "good.zip"
+    specs = sweeping.specs_of(grid)
+    monkeypatch.setenv("PILLAR_DEVICE", "cuda:99")
+    assert pc.sweep(grid).error_message.str.contains("CUDA devices here").all()
+    cache = store.default()
+    assert not cache.ls("record")
+    monkeypatch.delenv("PILLAR_DEVICE")
+    assert pc.sweep(grid).error_message.isna().all()
+    keys = sweeping.run_keys(specs)
+    assert cache.export(good) == len(keys)
+    for key, spec in zip(keys, specs, strict=True):  # as the library stored them once
+        cache.delete("record", key)
+        refusal = errors.SettingError(
+            "PILLAR_DEVICE is 'cuda' and torch sees 0 CUDA devices here; set it to cpu or auto."
+        )
+        cache.put_json("record", key, refusal_json(refusal, spec, features="digits"))
+    assert not any(cache.has("record", key) for key in keys)
+    assert records.estimate(grid, records.all_runs())["cached"] == 0
+    assert cache.export(tmp_path / "bad.zip") == 0
+    report = cache.import_(good)
+    assert (report.added, report.present) == (len(keys), 0)
+    assert pc.sweep(grid).error_message.isna().all()
+
+
+@pytest.mark.parametrize("content", [None, b"no weights"])
+def test_a_network_whose_weights_are_not_here_is_refused_and_tried_again(tmp_path, content):
+    pytest.importorskip("timm", reason="no network to fill")
+    file = tmp_path / "weights.safetensors"
+    if content is not None:
+        file.write_bytes(content)
+    network = f"timm:mobilenetv2_100?weights={file}"
+    grid = {"dataset": "digits", "method": "private_fine_tuning", "network": network, "steps": 2}
+    grid |= {"public_fraction": 0.1, "epsilon": 1.0}
+    assert pc.sweep(grid).error_message.str.contains("weights").all()
+    assert not store.default().ls("record")
 
 
 def test_one_refusal_in_training_spoils_no_other_run(monkeypatch):

@@ -452,6 +452,14 @@ def test_accuracy_is_measured_with_each_set(sets, method):
             experiments.measure_accuracies(with_test, bare, method=method, epsilon=8.0, seeds=(0,))
 
 
+@pytest.mark.parametrize(("rare", "measure"), [(40, "accuracy"), (10, "auc")])
+def test_candidates_are_compared_by_auc_where_classes_are_unequal(sets, rare, measure):
+    private, _ = sets
+    labels = np.repeat([0, 1], [50, rare])
+    uneven = dataclasses.replace(private, x_test=private.x_train[: 50 + rare], y_test=labels)
+    assert experiments.measure_of(uneven) == measure
+
+
 def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets):
     pytest.importorskip("timm")
     private, public = sets

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import served_files
 import pillar_core as pc
 from pages.frame.navigation import PAGES
 from pillar_core.data import downloading
-from pillar_core.errors import SettingError
+from pillar_core.errors import DataError, SettingError
 from pillar_core.runs import sweep
 from pillar_core.studies import papers
 from users import run_command
@@ -29,7 +30,7 @@ def features(tmp_path):
     generator = np.random.Generator(np.random.PCG64(7))
     labels = np.arange(1200) % 10
     rows = (generator.normal(size=(1200, 24)) + 4 * np.eye(10, 24)[labels]).astype(np.float32)
-    path = tmp_path / "cifar10.npz"
+    path = tmp_path / "cifar10_resnet50_sl.npz"
     np.savez(
         path, x_train=rows[:1000], y_train=labels[:1000], x_test=rows[1000:], y_test=labels[1000:]
     )
@@ -39,7 +40,11 @@ def features(tmp_path):
 def test_the_catalogue_has_every_table_under_names_that_we_have():
     facts = papers.facts()
     assert len(facts) > 300
-    assert facts["published"].between(0, 1).all()
+    is_distance = facts["metric"].isin(papers.DISTANCES)
+    assert facts.loc[~is_distance, "published"].between(0, 1).all()
+    assert set(facts.loc[is_distance, "table"]) == {
+        *("1", "2", "3", "4", "10", "11a", "11b", "12", "13a", "13b", "14", "15", "16")
+    }
     assert set(facts["method"]) - {""} <= set(pc.METHODS)
     assert ((facts["method"] == "") == (facts["other_method"] != "")).all()
     assert not facts.duplicated(
@@ -139,7 +144,7 @@ def test_every_grid_is_one_that_a_sweep_takes(name, dataset):
 
 def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features):
     table = papers.run("pillar-table-4", dataset="CIFAR-10", data=features, seeds=1)
-    assert len(table) == 6
+    assert len(table) == 3, "those of the ResNet-50 that was trained with labels"
     assert (table["seeds"] == 1).all()
     assert table["difference"].to_numpy() == pytest.approx(
         (table["measured"] - table["published"]).to_numpy()
@@ -153,6 +158,49 @@ def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features
     table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
     assert table["seeds"].to_dict() == {5: 1, 2048: 0}
     assert math.isnan(table["measured"][2048])
+
+
+@pytest.mark.parametrize("name", ["cifar10.npz", "cifar10_resnet50.npz", "digits_resnet50_sl.npz"])
+def test_numbers_of_other_features_are_not_subtracted(features, tmp_path, name):
+    """A table of two backbones compared one file with both, and generated rows with a paper's."""
+    (tmp_path / name).write_bytes(Path(features).read_bytes())
+    for data in (str(tmp_path / name), None):
+        (backbone,) = papers.grids("pillar-table-4", dataset="CIFAR-10", data=data, seeds=1)
+        assert backbone == ""
+    grid = papers.grid("pillar-table-4", dataset="CIFAR-10", seeds=1)
+    runs = sweep.table(sweep.run_group(sweep.group_specs(grid)[0]))
+    assert "difference" not in papers.beside("pillar-table-4", runs, dataset="CIFAR-10")
+
+
+def test_command_and_page_ask_for_the_same_runs_of_each_backbone():
+    """None of the 90 runs of Table II was found again on the page."""
+    grids = papers.grids("pillar-table-2", dataset="CIFAR-10", data=papers.source("CIFAR-10"))
+    assert {words: grid["backbone"] for words, grid in grids.items()} == {
+        "ResNet-50 SL": "timm:resnet50.tv_in1k"
+    }
+    with pytest.raises(DataError, match="BYOL are on no hub"):
+        papers.grids("pillar-table-2", dataset="PCAM", data=papers.source("PCAM"))
+
+
+@pytest.mark.parametrize(("dataset", "shots"), [("Oxford Flowers", 2), ("Stanford Dogs", 5)])
+def test_figures_of_adamix_have_the_shots_of_its_appendix(dataset, shots):
+    assert papers.grid("adamix-figure-7", dataset=dataset)["public_per_class"] == shots
+
+
+def test_adamix_tables_get_a_verdict():
+    grid = papers.grid("adamix-table-1", dataset="MIT-67", seeds=1)
+    methods = ["noisy_gd", "adamix", "only_public"]
+    runs = pd.DataFrame(
+        [
+            {"method": name, "epsilon": epsilon, "seed": seed, "accuracy": 0.1 * place}
+            for place, name in enumerate(methods)
+            for epsilon in (*grid["epsilon"], 0.0)
+            for seed in (0, 1)
+        ]
+    ).assign(public_per_class=grid["public_per_class"])
+    table = papers.beside("adamix-table-1", runs, dataset="MIT-67")
+    assert {"best", "same"} <= set(table["order"])
+    assert "the order is the paper's in" in papers.order_words(table, rows="MIT-67")
 
 
 def test_an_order_is_told_apart_by_paired_seeds():
@@ -246,7 +294,11 @@ def test_the_commands(features, tmp_path, capsys):
     assert "81.21" in capsys.readouterr().out
     assert run_command("papers show pillar-figure-4") == 0
     assert run_command("papers show 'gsd, Table 1'") == 0
-    assert "68.93" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "68.93" in told
+    assert "published distances" in told
+    assert run_command("papers show 'poster, Table -'") == 0
+    assert "27.47" in capsys.readouterr().out
     output = tmp_path / "out.csv"
     arguments = f"papers run pillar-table-4 --data CIFAR-10={features} --seeds 1 --output {output}"
     assert run_command(arguments) == 0

@@ -193,6 +193,36 @@ HAND = {
             ("distance of the public start, at most", PRINTED, 0.8),
         ],
     ),
+    "pillar_proposition_3": (
+        {"gamma": 0.5, "xi": 0.2, "gap": 0.1, "alpha": 0.1, "beta": 0.2},
+        [
+            ("public rows", PRINTED, math.log(10) / 0.05**2),
+            ("public rows", CORRECTED, 1600 * (1 + math.sqrt(math.log(10) / 2)) ** 2 / 0.08**2),
+            ("labelled rows", PRINTED, 250.0),
+            ("labelled rows", CORRECTED, 625.0),
+        ],
+    ),
+    "gsd_theorem_4_2": (
+        # √(2·0.5)·… : d = √2·0.5·0.4 + 0.1 = 0.3828427, squared 0.1465685; ln(1/δ) = 4.
+        {
+            "gsd": 0.4,
+            "singular": 0.5,
+            "next_singular": 0.1,
+            "k": 1,
+            "p": 100,
+            "n_private": 1000,
+            "epsilon": 2.0,
+            "delta": math.exp(-4),
+            "smoothness": 1.0,
+        },
+        [
+            ("steps", PRINTED, 200.0),
+            ("reconstruction error", PRINTED, 0.14656854),
+            ("excess risk inside the subspace", PRINTED, 0.001),
+            ("excess risk outside it", PRINTED, 0.0014656854),
+            ("excess risk without public rows", DERIVED, 0.01),
+        ],
+    ),
     "gsd_theorem_c2": (
         {
             "p": 10,
@@ -283,6 +313,8 @@ def test_a_calculator_refuses_inputs_outside_its_domain(name):
         ("semi_private_theorem_2", {"k": 20}, "k > 35"),
         ("semi_private_theorem_3", {"gamma": 0.01}, "γ > √(η/β)"),
         ("gsd_theorem_c2", {"clip": 3.0}, "λ̃ > 0"),
+        ("gsd_theorem_4_2", {"k": 2}, "k = 1"),
+        ("pillar_proposition_3", {"alpha": 0.3}, "α < 1/4"),
         ("adamix_theorem_4", {"n": 10, "n_public": 100}, "N_pub ≤ N"),
     ],
 )

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
-from pillar_core.errors import SettingError, UnknownNameError
+from pillar_core.errors import DataError, MachineError, SettingError, UnknownNameError
 from pillar_core.params import Param
 from pillar_core.rng import stream
 
@@ -149,7 +149,7 @@ def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
         int(options.pop("size", TIMM_SIDE)),
     )
     if is_filled and not weights.is_file():
-        raise SettingError(
+        raise MachineError(
             f"network {TIMM}{title} needs its weights as a local file, {TIMM}{title}?weights=FILE;"
             f" got {str(weights)!r}."
         )
@@ -157,7 +157,10 @@ def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
 
     trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **options)
     if is_filled:
-        fill(trunk, weights, title=title)
+        try:
+            fill(trunk, weights, title=title)
+        except DataError as error:  # of this machine's file, which no record's key knows
+            raise MachineError(str(error)) from error
     head = torch.nn.Linear(int(trunk.num_features), n_classes)
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)

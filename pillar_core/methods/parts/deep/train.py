@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
+import math
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -43,6 +45,7 @@ ONE_AT_A_TIME = (
 TURNS = 8
 """How often the images of the trial change places; a kernel that rounds otherwise at the end of a
 batch does so for some images only."""
+_LOGGER = logging.getLogger(__name__)
 _TRAINING = threading.RLock()
 """Held while a network is trained: torch's choice of kernels is one for the whole process, so no
 training may end beside another."""
@@ -150,6 +153,16 @@ def private_phase(
             torch.cat([_values_without_zeros(parameter) for parameter in parameters]), parameters
         )
         size, notes = micro.steady_size(most, rows.x.shape[1])
+        if size == 1 and most > 1:
+            _LOGGER.warning(
+                "%s The %d steps take about %d passes of one row, where batches of %d would take"
+                " %d.",
+                ONE_AT_A_TIME,
+                plan.steps,
+                plan.steps * expected,
+                most,
+                plan.steps * math.ceil(expected / most),
+            )
         torch.nn.utils.vector_to_parameters(state, parameters)
         for step in range(plan.steps):
             moving = streams.public(f"augmentation/{step}")

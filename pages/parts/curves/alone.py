@@ -1,0 +1,126 @@
+"""Curves and Learners of private rows that are not on this machine: what the cache's records of
+them can feed, and the ways to the rest."""
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, navigation, odds, plain, session
+from pages.frame import settings as codec
+from pages.frame.figures import FigureInfo, draw_figure
+from pages.frame.settings import Settings
+from pages.parts.curves import figures
+from pillar_core import metrics, plots, store
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.runs.tables import record_of
+from pillar_core.studies.compare import learners
+from pillar_core.types import PublicFacts, RunRecord
+
+_ABSENT = "The rows are not on this machine, and its records alone cannot feed this view."
+
+
+def draw_curves(settings: Settings, runs: pd.DataFrame) -> None:
+    """The run that the sliders describe, and its view, from `core.recorded`."""
+    _ways(settings, runs)
+    own = runs[runs["method"] == settings.method]
+    here = own[own["epsilon"] == settings.epsilon]
+    if settings.k != codec.RULE:
+        here = here[here["k"] == settings.k]
+    stored = store.default().get_json("record", here["key"].iloc[0])
+    record = record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
+    _summary(record, here)
+    view = figures.choice(settings)
+    info = FigureInfo(f"recorded_{view}", settings, badges.DIAGNOSTIC, is_synthetic=False)
+    k = record.settings.get("k")
+    mean = float(here["accuracy"].mean())
+    if view == "k" and k:
+        star = plots.Here(int(k), settings.epsilon, mean)
+        draw_figure(
+            plots.accuracy_against_k,
+            runs,
+            info,
+            takes=["k", "epsilon"],
+            method=settings.method,
+            present=star,
+        )
+    elif view == "plane" and k:
+        star_cell = (int(k), settings.epsilon)
+        takes = ["k", "epsilon"]
+        draw_figure(
+            plots.accuracy_heatmap,
+            own,
+            info,
+            takes=takes,
+            method=settings.method,
+            present=star_cell,
+        )
+    elif view == "epsilon" or view in figures.NEEDS_CURVES:
+        same = own if settings.k == codec.RULE else own[own["k"] == settings.k]
+        lines = over_seeds(same, by=["epsilon"], value="accuracy", low=0, high=1)
+        title = pc.METHODS[settings.method].title
+        lines = lines.assign(series=title, method=settings.method, x=lines["epsilon"])
+        draw_figure(plots.effect, lines, info, title=title, x_title="ε", x_log=True)
+    elif view == "odds":
+        figures.draw_odds(record, settings)
+    elif view == "why":
+        figures.draw_why(record, settings)
+    else:
+        st.info(_ABSENT, icon=":material/cloud_off:")
+
+
+def draw_learners(settings: Settings, runs: pd.DataFrame) -> None:
+    """Every learner of which there are records, at every budget."""
+    _ways(settings, runs)
+    lines = learners.summary(runs.assign(error_message=None))
+    at_budget = runs[
+        (runs["epsilon"] == settings.epsilon)
+        | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)
+    ]
+    titles = {name: method.title for name, method in pc.METHODS.items()}
+    title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
+    info = FigureInfo("recorded_learners", settings, badges.DIAGNOSTIC, is_synthetic=False)
+    draw_figure(plots.comparison, at_budget, info, titles=titles, title=title)
+    info = FigureInfo("recorded_budgets", settings, badges.DIAGNOSTIC, is_synthetic=False)
+    draw_figure(plots.error_against_epsilon, lines, info, takes=["epsilon", "method"])
+    st.caption("Advice, other views and missing runs read the rows: bring them for these.")
+
+
+def _ways(settings: Settings, runs: pd.DataFrame) -> None:
+    """What is shown instead of the rows, and what could bring them."""
+    devices = ", ".join(sorted(set(runs["device"].dropna())))
+    st.info(
+        f"The rows of {plain.text(runs['data'].iloc[0])} are not on this machine. You see"
+        f" {len(runs):,} records of them, trained on {devices}.",
+        icon=":material/cloud_off:",
+    )
+    with st.container(horizontal=True):
+        is_fetchable = settings.data in pc.DATASETS and pc.DATASETS[settings.data].can_fetch
+        label = "Fetch these rows" if is_fetchable else "Bring these rows"
+        navigation.link("rows", f"{label} on Rows")
+        instead = Settings().data
+        values = {"data": instead, "public": codec.PART, "backbone": codec.AUTO}
+        st.button(
+            f"Go on with {pc.DATASETS[instead].short_title}",
+            key="go-on",
+            on_click=session.change,
+            kwargs=values,
+        )
+
+
+def _summary(record: RunRecord, here: pd.DataFrame) -> None:
+    mean, low, high = metrics.over_runs(here["accuracy"].astype(float).to_list())
+    with st.container(border=True, key="result"):
+        left, second, third, last = st.columns(4)
+        label = "Test accuracy"
+        label += f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
+        left.metric(label, f"{100 * mean:.1f} %", help=f"Mean of {len(here)} seeds.")
+        spent = f"{record.guarantee.epsilon.upper:.4g}".replace("inf", "∞")
+        second.metric("ε, upper bound", spent, help="; ".join(record.guarantee.events))
+        table = odds.table(record)
+        right = "see ε" if table is None else plots.guessed_right(table["advantage"].iloc[0] / 2)
+        third.metric("Attacker guesses right", right)
+        k = record.settings.get("k")
+        last.metric("Directions", f"{k:,}" if k else f"all {record.facts.d:,}")
+        badges.show_row(*badges.DIAGNOSTIC)
+        rows = f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows"
+        st.badge(f"{rows} · trained on {record.device}", color="gray")
