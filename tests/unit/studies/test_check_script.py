@@ -41,7 +41,10 @@ def test_literals_and_names_bound_once_are_read_and_unknown_arguments_told():
     read = read_script(SCRIPT)
     assert (read.library, read.unread) == (
         "opacus",
-        ("Line 7, make_private: max_grad_norm = C is not one number in the text.",),
+        (
+            "Line 7, make_private: max_grad_norm = C is not one number in the text: any that is"
+            " finite will do.",
+        ),
     )
     assert read.values == {
         "batch_size": 256,
@@ -113,7 +116,7 @@ def test_known_calls_are_those_of_the_installed_libraries():
 def test_what_no_number_says_is_asked_for_and_what_the_caller_says_counts():
     check = checked(script=SCRIPT)
     asked = said(check)
-    assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)", "(l2_clip_norm)"))
+    assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)", "any that is"))
     assert all(bounds is None for bounds in check.epsilon.values())
     full = checked(n=60_000, epochs=15, delta=1e-6, l2_clip_norm=1.0, script=SCRIPT)
     assert full.counted["sampling_probability"] == 1 / (
@@ -365,7 +368,8 @@ def test_a_target_that_fastdp_solves_without_renyi_orders_is_solved_with_the_lea
         f" accounting_mode={mode})"
     )
     check = checked(delta=1e-5, script=text)
-    assert check.counted["noise_multiplier"] == pytest.approx(0.9595, rel=2e-3)
+    # 0.9595 spends 2 exactly; what glw accepts may lie 0.01 above
+    assert 0.9595 * (1 - 6e-3) < check.counted["noise_multiplier"] < 0.9595
 
 
 @pytest.mark.parametrize(("epochs", "steps"), [(4e-7, 1), (3.0, 3), (3.0000004, 4), (2.5, 3)])
@@ -383,6 +387,8 @@ def test_batches_that_an_optimiser_accumulates_are_one_batch():
     check = checked(**given, script=text.format(50))
     assert check.epsilon == checked(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
     halved = checked(**given, script=text.format(10))
-    assert (
-        halved.epsilon == checked(**given, batch_size=200, epochs=2, noise_multiplier=0.5).epsilon
-    )
+    run = {**given, "batch_size": 200, "epochs": 2}
+    bare = checked(**run, noise_multiplier=0.5)
+    assert upper(halved) == upper(bare)
+    in_place = checked(**run, noise_multiplier=1.0)
+    assert upper(halved, "replace_one") == upper(in_place, "replace_one")
