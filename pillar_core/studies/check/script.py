@@ -189,12 +189,14 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
             draft.hidden |= {*fields.values(), "sampler"}
         is_last, is_said = "last" in CALLS[name], field in draft.values or field in draft.hidden
         is_said |= field == "steps" and "epochs" in draft.values
-        if is_last and (not field or (is_said and (value is None or field == "delta"))):
+        if is_last and is_said and (value is None or field == "delta"):
             continue
         if field == "noise_multiplier" and ast.unparse(expression) in draft.solvers:
             continue
         if field == "share":
             _read_share(draft, expression, value)
+        elif keyword not in fields and "open" in CALLS[name]:
+            continue
         elif keyword not in fields:
             draft.told.append(
                 f"{written} is not known here: please see that it changes none of the numbers."

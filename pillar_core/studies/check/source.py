@@ -2,6 +2,7 @@
 its line is called."""
 
 import ast
+import collections
 import dataclasses
 import json
 import re
@@ -18,7 +19,8 @@ LONGEST = 50_000
 """Characters of code that is read: Python's own parser takes time that grows with the square of a
 dotted name."""
 _COMMAND = re.compile(r"^([ \t]*(?:[\w, ]+=[ \t]*)?)[!%](?:.*\\\n)*.*", re.MULTILINE)
-_CELL_OF_PYTHON = re.compile(r"\s*%%(time|timeit|capture|prun|writefile .*\.py)\b")
+_CELL_OF_PYTHON = re.compile(r"\s*%%(time|timeit|capture|prun|writefile .*\.py)")
+_WRITTEN = re.compile(r"\s*%%writefile\s+(?:-a\s+)?(\S+\.py)")
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp
 
 
@@ -160,19 +162,26 @@ def call_name(call: ast.Call) -> str:
 
 
 def _cells(text: str) -> Iterator[tuple[str, str]]:
-    """What a piece of code is called before its lines, and the code; a notebook's code cells, or
-    the whole text."""
+    """What a piece of code is called before its lines, and the code: the whole text, or a
+    notebook's code cells. Of files that these write, the first that sets up privacy is read."""
     if not text.lstrip().startswith("{"):
         yield "", _without_commands(text)
         return
-    notebook = json.loads(text)
-    if not isinstance(notebook.get("cells"), list):
-        raise ValueError
-    for number, cell in enumerate(notebook["cells"], 1):
+    files = collections.defaultdict[str, list[tuple[str, str]]](list)
+    for number, cell in enumerate(json.loads(text)["cells"], 1):
         if cell["cell_type"] == "code":
             source = cell["source"]
             code = source if isinstance(source, str) else "".join(source)
-            yield f"cell {number}, ", _without_commands(code)
+            written = _WRITTEN.match(code)
+            file = written[1] if written else ""
+            files[file].append((f"cell {number}, ", _without_commands(code)))
+    set_ups = [name for name, call in FILE["calls"].items() if "set_up" in call]
+    begun = [
+        cells
+        for cells in files.values()
+        if any(f"{name}(" in code for name in set_ups for _, code in cells)
+    ]
+    yield from begun[0] if begun else files[""]
 
 
 def _without_commands(code: str) -> str:
