@@ -152,6 +152,30 @@ _EITHER = (
 `check-` and the second."""
 
 
+def script() -> str:
+    """The text that you paste, or of the file that you drop in its place."""
+    pasted = st.text_area(
+        label="Script",
+        key=local.unlinked_key(
+            "check-script", "A script may be long, and it is nobody else's business."
+        ),
+        help="Python, or a notebook's JSON. It is read and never run.",
+        value=EXAMPLE,
+        height=220,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    file = None
+    if not mode.binds():
+        file = st.file_uploader(
+            label="Or a script or notebook as a file",
+            key=local.unlinked_key("check-file", "A file does not travel in a link."),
+            type=["py", "ipynb", "txt"],
+        )
+    text = pasted if file is None else file.getvalue().decode("utf-8", errors="replace")
+    return text.strip()
+
+
 def inputs(read: check.Reading, *, has_script: bool) -> Form:
     """The numbers of a run by name; with a script they start empty, and you may leave out those
     that it has."""

@@ -54,6 +54,9 @@ def library_epsilon(formula: str, noise: float, poisson: Values) -> float:
     ).upper
 
 
+GRID_ERROR = 0.01
+"""What Opacus's PRV and dp-accounting's PLD may answer below the truth: the error in ε that PRV's
+grid is built for. fastDP's glw adds 0.05 to what it says."""
 SOLVED = 1e-4
 """To this share a library's own curve is solved; it may itself stop at the lower end."""
 
@@ -69,7 +72,7 @@ def solve_noise(
         return noise_for(target, sampler, poisson)
     formula, tight = formula_of(reading), accounting.noise_multiplier(target, **poisson)
     if formula not in ("rdp", "gdp"):
-        return tight
+        return _least_solved(target, tight, poisson)
     low, high = 1e-3, 1.0
     while (
         library_epsilon(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high
@@ -88,6 +91,20 @@ def solve_noise(
             f" noise there is. Without that floor, σ = {tight:.4g} meets ε = {target:g}."
         )
     return high
+
+
+def _least_solved(target: float, tight: float, poisson: Values) -> float:
+    """Noise below any that a library's distribution of losses solves for `target`.
+
+    Guarantee: the true ε there is above the target by more than a library's answer may lie below
+    the truth, so that its search does not accept it.
+    """
+    step, noise = 5e-4, tight
+    while accounting.epsilon_of_gaussian(noise, **poisson).lower <= target + GRID_ERROR:
+        noise, step = tight * (1 - step), min(2 * step, 0.5)
+        if noise < 1e-3:
+            break
+    return noise
 
 
 def noise_for(target: float, sampler: str, run: Values) -> float | None:

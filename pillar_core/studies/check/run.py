@@ -8,9 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from pillar_core import accounting, checks
-from pillar_core.accounting.gaussian_runs import batches, sampler_cost
+from pillar_core.accounting.gaussian_runs import batches, gaussian_run, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
+from pillar_core.ledger import compose
 from pillar_core.numerics import number_words
+from pillar_core.studies.check.changes import Schedule
+from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, FIELDS, LIMITS
 from pillar_core.studies.check.formulas import (
     RELATIONS,
@@ -20,7 +23,7 @@ from pillar_core.studies.check.formulas import (
     reported_by,
     solve_noise,
 )
-from pillar_core.studies.check.script import Reading, Value, read_script
+from pillar_core.studies.check.script import Reading, read_script
 from pillar_core.types import EpsilonBounds, Form, Values
 
 CONDITIONS = (
@@ -29,7 +32,8 @@ CONDITIONS = (
     "A batch's noisy sum is all that changes the model, one step a batch, with the loader,"
     " optimiser and loss that the set-up returned. No training on these rows is left out of the"
     " length.",
-    "The noise is secret, and new in each step.",
+    "The noise is secret, and new in each step. σ and the clip norm are the same in every step, or"
+    " change as counted.",
     "Nothing else was taken from these rows: no scaling, first weights, class weights or number of"
     " classes, step size, end of training or choice of the model.",
     "The number of rows is public, and nothing but the model is shown: its training loss and"
@@ -47,6 +51,17 @@ _ASKED = {
     "delta": "the δ of the guarantee (delta)",
 }
 """Words for a number of which neither it nor its alternative is known."""
+
+
+INSTEAD = {
+    "poisson": "Draw each row by its own coin in each step (Opacus: poisson_sampling=True;"
+    " JAX-Privacy: poisson_sampling_in_fit=True)",
+    "random_allocation": "Let each row draw one step of every pass by itself",
+}
+"""Samplers that cost less, and how to get them."""
+GROUPED = "Which microbatches the other rows form does not hang on the row that is replaced."
+GROUPS = 64
+"""Values of a σ that changes that are composed apart."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,16 +121,23 @@ def check_run(
     checks.within(**{name: (value, LIMITS[name]) for name, value in numbers_given.items()})
     reading = read_script(script) if script and script.strip() else Reading()
     values, problems = _merge_numbers(numbers_given, reading)
-    missing = _missing(values, reading)
-    if sampler is None and "sampler" in reading.hidden:
-        missing.append("Say how batches are drawn (sampler).")
+    if reading.schedule and noise_multiplier is not None:
+        problems.append(f"{reading.schedule.words}: your σ was counted in every step instead.")
+        reading = dataclasses.replace(reading, schedule=None)
     drawn_by, of_script = sampler_of(reading, sampler), sampler_of(reading)
+    is_drawn = sampler is not None or "sampler" not in reading.hidden
+    counted = values | ({"sampler": drawn_by} if is_drawn else {})
+    if reading.refused:
+        return _refused_check(counted, (*reading.refused, *problems))
+    missing = _missing(values, reading)
+    if not is_drawn:
+        missing.append("Say how batches are drawn (sampler).")
     if reading.library and drawn_by != of_script:
         problems.append(
             f"The script's batches are {of_script}, you said {drawn_by}: yours was counted."
         )
     if missing:
-        return _refused_check(values | {"sampler": drawn_by}, (*missing, *problems))
+        return _refused_check(counted, (*missing, *problems))
     try:
         with np.errstate(all="ignore"):
             check = _certify_run(values, drawn_by, reading, problems)
@@ -123,7 +145,7 @@ def check_run(
         raise
     except (ArithmeticError, ValueError):
         return _refused_check(
-            values | {"sampler": drawn_by},
+            counted,
             ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems),
         )
     is_read = bool(reading.library) and any(check.epsilon.values())
@@ -159,6 +181,15 @@ def _merge_numbers(said_by_caller: Mapping[str, Value], reading: Reading) -> tup
         problems.append(f"No δ is said: fastDP takes 1/(2n) = {number_words(values['delta'], 3)}.")
     if said_by_caller["batch_size"] is None and "batch_size" in values:
         values["batch_size"] *= _batches_a_step(reading)
+    share, passes = reading.values.get("share"), reading.values.get("passes")
+    if isinstance(share, float) and "n" in values:
+        values.setdefault("batch_size", math.ceil(share * values["n"] * (1 - 1e-12)))
+    for name in {"epochs", "steps"} & values.keys():
+        if said_by_caller[name] is None:
+            values[name] *= reading.trainings
+            if name == "epochs" and isinstance(passes, int) and passes > values[name]:
+                problems.append(f"The script's loop has {passes:,} passes, and they were counted.")
+                values[name] = passes
     return values, problems
 
 
@@ -210,7 +241,21 @@ def _missing(values: Values, reading: Reading) -> list[str]:
         {"epochs": longest}, share
     ):
         return [f"The script trains for {longest:g} epochs, and you said less: which is wrong?"]
+    schedule = reading.schedule
+    if schedule and _periods(values, share, schedule) > len(schedule.sigmas):
+        return [
+            f"{schedule.words}: σ is read for {len(schedule.sigmas):,}"
+            f" {'steps' if schedule.is_by_step else 'passes'}, and training is longer. Say the"
+            " least σ of any step (noise_multiplier)."
+        ]
     return []
+
+
+def _periods(values: Values, share: float, schedule: Schedule) -> int:
+    """Passes or steps of a schedule that training walks through."""
+    steps = _steps(values, share)
+    passes = values["epochs"] if "epochs" in values else steps * share * (1 - 1e-12)
+    return steps if schedule.is_by_step else max(1, math.ceil(passes))
 
 
 def _share(values: Values, reading: Reading) -> float:
@@ -268,12 +313,23 @@ def _certify_run(values: Form, sampler: str, reading: Reading, problems: list[st
     share = _share(values, reading)
     steps = _steps(values, share)
     passes = values["epochs"] if "epochs" in values else steps * share
-    factor = 2.0 if _has_microbatches(reading, values) else 1.0
+    is_grouped = _has_microbatches(reading, values)
     noise = (
         values["noise_multiplier"]
         if "noise_multiplier" in values
         else _solve_target(values, sampler, reading, problems)
     )
+    sigmas, each = list[float](), 1
+    if reading.schedule and noise is not None:
+        each = 1 if reading.schedule.is_by_step else math.ceil(1 / share * (1 - 1e-12))
+        scale = noise if reading.schedule.is_share else 1.0
+        periods = _periods(values, share, reading.schedule)
+        sigmas = [scale * sigma for sigma in reading.schedule.sigmas[:periods]]
+        noise = min(sigmas)
+        problems.append(
+            f"{reading.schedule.words}: σ goes from {sigmas[0]:.4g} to {sigmas[-1]:.4g}, and was"
+            " composed so."
+        )
     counted = {
         **values,
         "steps": steps,
@@ -287,16 +343,61 @@ def _certify_run(values: Form, sampler: str, reading: Reading, problems: list[st
     run = _run(counted, sampler)
     costs, known = dict[str, EpsilonBounds | None](), dict[str, str]()
     for relation in RELATIONS:
+        factor = _factor(reading, values, sampler, relation)
         try:
-            cost = sampler_cost(sampler, noise / factor, relation=relation, **run)
-            costs[relation], known[relation] = cost.epsilon, cost.known
+            if sigmas and sampler == "poisson":
+                costs[relation] = _scheduled_epsilon(
+                    [sigma / factor for sigma in sigmas], each, relation, run
+                )
+                known[relation] = "Each pass or step composed at its own σ."
+            else:  # σ may go up and down: the least counts in every step
+                cost = sampler_cost(sampler, noise / factor, relation=relation, **run)
+                costs[relation], known[relation] = cost.epsilon, cost.known
         except UnsupportedError as reason:
             costs[relation], known[relation] = None, str(reason)
-    reported = reported_by(reading, counted, costs[RELATIONS[0]])
-    problems += _problems(counted, passes, factor, reading)
+    reported = () if sigmas else reported_by(reading, counted, costs[RELATIONS[0]])
+    problems += _problems(counted, passes, is_grouped, reading)
     return RunCheck(
-        counted, costs, known, reported, tuple(problems), _advice(counted, costs, reported, factor)
+        counted,
+        costs,
+        known,
+        reported,
+        tuple(problems),
+        _advice(counted, costs, reported, 2.0 if is_grouped else 1.0),
+        (*CONDITIONS, GROUPED) if is_grouped else CONDITIONS,
     )
+
+
+def _factor(reading: Reading, values: Values, sampler: str, relation: str) -> float:
+    """What a row moves a sum by, over what the relation's accounting takes it to be.
+
+    Guarantee: a microbatch's mean is clipped to norm C. Where the other rows' groups stay as they
+    are, a row that is replaced moves one mean, within the ball: by 2C, which “replace one” counts.
+    A row more moves a mean by up to 2C where that relation counts C. In a Poisson sample the row
+    may be absent, present, or replaced: its mean without the row at −C, with it at +C costs 2C
+    already.
+    """
+    if not _has_microbatches(reading, values):
+        return 1.0
+    is_in_place = sampler in ("shuffled", "random_allocation", "fixed_size")
+    return 1.0 if is_in_place and relation == RELATIONS[1] else 2.0
+
+
+def _scheduled_epsilon(
+    sigmas: list[float], steps: int, relation: str, run: Values
+) -> EpsilonBounds:
+    """ε of Poisson samples, `steps` at each of `sigmas`; neighbours in size count as the least of
+    them, so that few events are composed."""
+    together, ordered = -(-len(sigmas) // GROUPS), sorted(sigmas)
+    groups = [ordered[start : start + together] for start in range(0, len(ordered), together)]
+    share = run["sampling_probability"]
+    event = compose(
+        *(
+            gaussian_run(group[0], sampling_probability=share, steps=steps * len(group))
+            for group in groups
+        )
+    )
+    return accounting.epsilon(event, delta=run["delta"], relation=relation)
 
 
 def _run(counted: Values, sampler: str) -> Values:
@@ -346,7 +447,7 @@ def _has_microbatches(reading: Reading, values: Values) -> bool:
     )
 
 
-def _problems(counted: Values, passes: float, factor: float, reading: Reading) -> list[str]:
+def _problems(counted: Values, passes: float, is_grouped: bool, reading: Reading) -> list[str]:
     n, delta, steps = counted["n"], counted["delta"], counted["steps"]
     clipping, whole_passes = str(reading.values.get("clipping", "")), math.ceil(passes)
     whole = math.ceil(n / counted["batch_size"]) * whole_passes
@@ -355,8 +456,8 @@ def _problems(counted: Values, passes: float, factor: float, reading: Reading) -
         f" allowed. Take {number_words(0.1 / n, 1)} or less.": delta * n >= 1,
         f"δ·n = {delta * n:.2g}: δ should be far below 1/n, {number_words(0.01 / n, 1)} for"
         " example.": 0.1 < delta * n < 1,
-        "Microbatches: gradients are clipped together, so that one row moves a sum by two clip"
-        " norms; counted at half the noise.": factor > 1,
+        "Microbatches: gradients are clipped together, so that one row more moves a sum by two clip"
+        " norms; counted at half the noise, but for a row replaced in its place.": is_grouped,
         "No noise: ε is infinite, whatever is clipped.": counted["noise_multiplier"] == 0,
         f"Batches are shuffled, not sampled: each row enters {whole_passes:,} sums, and no"
         " amplification is proven for that.": counted["sampler"] == "shuffled",
@@ -381,21 +482,14 @@ def _advice(
     factor: float,
 ) -> tuple[str, ...]:
     certified, reached = costs[RELATIONS[0]], [figure.epsilon for figure in reported]
-    claimed, loosest = min(reached), max(reached)
+    claimed, loosest = min(reached, default=0.0), max(reached, default=0.0)
     sampler, noise, advice = counted["sampler"], counted["noise_multiplier"], list[str]()
     run, upper = _run(counted, sampler), math.nan if certified is None else certified.upper
-    if sampler in ("shuffled", "fixed_size") and 0 < upper < math.inf:
-        allocated = sampler_cost(
-            "random_allocation",
-            noise / factor,
-            relation=RELATIONS[0],
-            **_run(counted, "random_allocation"),
-        )
-        advice.append(
-            "Draw each row by its own coin in each step (Opacus: poisson_sampling=True;"
-            " JAX-Privacy: poisson_sampling_in_fit=True), or let each row draw one step of every"
-            f" pass by itself: ε ≤ {allocated.epsilon.upper:.4g} then, at the same noise."
-        )
+    if sampler in ("shuffled", "fixed_size") and reported and 0 < upper < math.inf:
+        for way, words in INSTEAD.items():
+            cost = sampler_cost(way, noise / factor, relation=RELATIONS[0], **_run(counted, way))
+            if cost.epsilon.upper < 0.99 * upper:
+                advice.append(f"{words}: ε ≤ {cost.epsilon.upper:.4g} then, at the same noise.")
         if 0 < claimed < upper:
             enough = factor * (noise_for(claimed, sampler, run) or math.inf)
             advice.append(

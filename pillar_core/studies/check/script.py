@@ -1,30 +1,31 @@
-"""A training script, read as a syntax tree and never run: the literals of known calls, as a source
-of numbers and no more.
+"""A training script, read as a syntax tree and never run: what its text fixes of known calls, as a
+source of numbers and no more.
 
 `calls.toml` knows the calls of Opacus, TensorFlow Privacy, fastDP (private-transformers too) and
-JAX-Privacy. A number counts where it stands in the text: a literal, or a name bound once to one.
-The rest is asked for. What else a script does is its owner's word.
+JAX-Privacy. A number counts where the text fixes it (`constants`). The rest is asked for. What else
+a script does is its owner's word.
 """
 
 import ast
-import collections
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import Any
 
 from pillar_core.errors import DataError, SettingError
-from pillar_core.registry import toml_tables
+from pillar_core.studies.check.changes import Schedule, read_changes
+from pillar_core.studies.check.constants import Value, assignments
 from pillar_core.studies.check.fields import LIMITS
-from pillar_core.types import Values
+from pillar_core.studies.check.source import FILE, Source, read_source
 
-Value = bool | int | float | str | None
-_FILE: Values = toml_tables(Path(__file__).with_name("calls.toml"))
-CALLS: Values = _FILE["calls"]
-_FIELDS = {keyword: field for field, keywords in _FILE["keywords"].items() for keyword in keywords}
-LONGEST = 50_000
-"""Characters of a script that is read: Python's own parser takes time that grows with the square of
-a dotted name."""
+CALLS: Mapping[str, Any] = FILE["calls"]
+_FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
+
+_OPTIMISER = re.compile(
+    "(Vectorized)?DP(Sparse)?(Keras)?(SGD|Adam|Adagrad|RMSProp|GradientDescent)(Gaussian)?(Optimizer)?"
+)
+"""Optimisers of TensorFlow Privacy whose noise is drawn anew in each step."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,24 +33,42 @@ class Reading:
     """What a script says: the library ("" where none is known), values by field, and what could not
     be read, in words.
 
-    hidden: fields that are said, but not as one number: their value must not be guessed.
+    hidden: fields that are said, but not as one number: their value must not be guessed. refused:
+    why no ε is proven, whatever the numbers. schedule: σ where it changes as the text says.
+    trainings: how many, each as long as said.
     """
 
     library: str = ""
     values: Mapping[str, Value] = dataclasses.field(default_factory=dict)
     unread: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
+    refused: tuple[str, ...] = ()
+    schedule: Schedule | None = None
+    trainings: int = 1
+
+
+@dataclasses.dataclass
+class _Draft:
+    """A reading that is being made."""
+
+    source: Source
+    library: str
+    values: dict[str, Value] = dataclasses.field(default_factory=dict)
+    hidden: set[str] = dataclasses.field(default_factory=set)
+    told: list[str] = dataclasses.field(default_factory=list)
+    solvers: tuple[str, ...] = ()
+    trainings: int = 1
 
 
 @functools.lru_cache(maxsize=8)
 def read_script(text: str) -> Reading:
-    """The privacy settings that a Python script names. Nothing of it is run, imported or looked
-    up."""
+    """The privacy settings that a Python script or notebook names. Nothing of it is run, imported
+    or looked up."""
     try:
         return _read(text)
     except DataError as refusal:
         why = str(refusal)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, LookupError, RecursionError, MemoryError):
         why = (
             "The script cannot be read as Python: paste the part that sets up privacy, or give the"
             " numbers."
@@ -58,109 +77,268 @@ def read_script(text: str) -> Reading:
 
 
 def _read(text: str) -> Reading:
-    if len(text) > LONGEST:
-        raise DataError(
-            f"The script has {len(text):,} characters; the part that sets up privacy, at most"
-            f" {LONGEST:,}, is enough."
-        )
-    nodes = list(ast.walk(ast.parse(text)))
-    bound = collections.Counter(name for node in nodes for name in _binders(node))
-    assigns = [node for node in nodes if isinstance(node, ast.Assign)]
-    assigned = [
-        (target.id, node.value)
-        for node in assigns
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
-    names = {name: expression for name, expression in assigned if bound[name] == 1}
+    source = read_source(text)
+    if refused := _refusals(source):
+        return Reading(refused=refused)
     calls = [
-        (name, node)
-        for node in nodes
-        if isinstance(node, ast.Call) and (name := _call_name(node)) in CALLS
+        (known, call)
+        for call, name in source.calls.items()
+        if (known := _known_name(name, call)) in CALLS
     ]
     set_ups = [call for name, call in calls if "set_up" in CALLS[name]]
-    libraries = {CALLS[name]["library"] for name, _ in calls if "library" in CALLS[name]}
-    if len(libraries) != 1:
-        raise DataError(
-            "Privacy is set up by"
-            f" {' and '.join(sorted(libraries)) or 'no call that is known here'}. Please give all"
-            " numbers."
-        )
-    (library,) = libraries
-    loaders = [
-        argument.value
-        for call in set_ups
-        for argument in call.keywords
-        if argument.arg == "data_loader"
+    draft = _Draft(source, _library(calls), solvers=tuple(_solved_names(source, calls)))
+    loaders = _loaders(source, set_ups)
+    calls = [
+        (name, call)
+        for name, call in calls
+        if (name != "DataLoader" or call in loaders)
+        and (name != "fit" or draft.library == "tensorflow_privacy")
     ]
-    named = {loader.id for loader in loaders if isinstance(loader, ast.Name)}
-    loaded = [*loaders, *(expression for name, expression in assigned if name in named)]
-    values, hidden, unread = dict[str, Value](), set[str](), list[str]()
     for name, call in calls:
-        if (name == "DataLoader" and call not in loaded) or (
-            name == "fit" and library != "tensorflow_privacy"
-        ):
-            continue
-        fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in CALLS[name]["takes"]}
-        for keyword, expression in _arguments(call, [*fields][: CALLS[name].get("positional", 0)]):
-            written = f"Line {call.lineno}, {name}: {keyword or ast.unparse(expression):.40}"
-            field, value = fields.get(keyword, ""), _value(expression, names)
-            if not keyword:  # it may stand for any other argument
-                hidden |= {*fields.values(), "sampler"}
-            if keyword not in fields:
-                unread.append(
-                    f"{written} is not known here: please see that it changes none of the numbers."
-                )
-            elif not field:
-                continue
-            elif field == "sampler" or value is None or values.get(field, value) != value:
-                hidden.add(field)
-                unread.append(
-                    f"{written} = {ast.unparse(expression):.40} is not one number in the text."
-                )
-            elif problem := _impossible(field, value, library):
-                hidden |= {field, "noise_multiplier", "epsilon"}
-                unread.append(f"{written} cannot be: {problem}.")
-            else:
-                values[field] = value
-    if len(set_ups) > 1:
-        hidden |= {"epochs", "steps"}
-        unread.append(
-            "Privacy is set up more than once, and the ε of all trainings add up. Say how long they"
-            " take together."
-        )
-    plans = library in ("opacus", "fastdp")  # their set-up says how long training lasts
-    is_planned = plans and bool({"epochs", "steps"} & (values.keys() - hidden))
-    if is_planned:
-        unread.append("Training is taken to be as long as its noise is planned for.")
-    if library == "opacus" and "PrivacyEngine" not in dict(calls):
+        if "last" not in CALLS[name]:
+            _read_call(draft, name, call)
+    _read_length(draft, set_ups, calls)
+    for name, call in calls:
+        if "last" in CALLS[name]:
+            _read_call(draft, name, call)
+    _read_constants(draft)
+    _hide_target(draft)
+    _read_seeds(draft, set_ups)
+    changes = read_changes(source, draft.values, CALLS)
+    draft.hidden |= changes.hidden
+    draft.told += changes.told
+    if changes.least is not None:
+        draft.values["noise_multiplier"] = changes.least
+    values, hidden = draft.values, draft.hidden
+    if draft.library == "jax_privacy" and not set_ups:
+        drawn = {"CyclicPoissonSampling": "poisson", "BallsInBinsSampling": "random_allocation"}
+        samplers = {drawn[name] for name in source.calls.values() if name in drawn}
+        values |= {"sampler": samplers.pop()} if len(samplers) == 1 else {}
+        hidden |= {"sampler"} - values.keys()
+    if draft.library == "opacus" and "PrivacyEngine" not in dict(calls):
         hidden.add("accountant")  # the engine is made elsewhere
-    if library == "tensorflow_privacy" and not set_ups:
+    if draft.library == "tensorflow_privacy" and not set_ups:
         values.setdefault("used_microbatching", True)  # the library's default
-    if "epsilon" in values and ("delta" in hidden or (plans and not is_planned)):
-        hidden.add("epsilon")  # what the noise is solved for is not known
     return Reading(
-        library,
+        draft.library,
         {field: values[field] for field in values if field not in hidden},
-        tuple(unread),
+        tuple(draft.told),
         frozenset(hidden),
+        tuple(changes.refused),
+        changes.schedule,
+        draft.trainings,
     )
 
 
-def _call_name(call: ast.Call) -> str:
+def _refusals(source: Source) -> tuple[str, ...]:
+    """Why no ε is proven of what a script names, with its line."""
+    for node in source.nodes:
+        name = getattr(node, "id", None) or getattr(node, "attr", None)
+        if isinstance(node, ast.keyword) and node.arg == "clipping":
+            name = getattr(node.value, "value", None)
+        if isinstance(name, str) and name in FILE["refused"]:
+            return (f"{source.place(node)}, {name}: {FILE['refused'][name]}",)
+    return ()
+
+
+def _library(calls: Sequence[tuple[str, ast.Call]]) -> str:
+    """Whose set-up a script calls; what only counts ε decides where there is none."""
+    for is_last in (False, True):
+        libraries = {
+            CALLS[name]["library"]
+            for name, _ in calls
+            if "library" in CALLS[name] and ("last" in CALLS[name]) is is_last
+        }
+        if len(libraries) == 1:
+            return str(*libraries)
+        if libraries or is_last:
+            break
+    raise DataError(
+        f"Privacy is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
+        " Please give all numbers."
+    )
+
+
+def _solved_names(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> list[str]:
+    """Names for the noise that a call in the text solves for a target."""
+    solvers = [call for name, call in calls if "solves" in CALLS[name]]
+    names = [name for name, value in assignments(source.nodes) if value in solvers]
+    parameters = [node.arg for node in source.nodes if isinstance(node, ast.arg)]
+    return [*names, *parameters] if solvers else []
+
+
+def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> list[ast.expr]:
+    """What the set-ups take as loaders, and all that is assigned to the names of those or of what
+    they return."""
+    taken = [word.value for call in set_ups for word in call.keywords if word.arg == "data_loader"]
+    names = {loader.id for loader in taken if isinstance(loader, ast.Name)}
+    for call in set_ups:
+        statement = source.parents.get(call)
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+            names.add(ast.unparse(statement.targets[0].elts[-1]))
+    return [*taken, *(value for name, value in assignments(source.nodes) if name in names)]
+
+
+def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
+    """Takes the arguments of a known call into the draft."""
+    fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in CALLS[name]["takes"]}
+    for keyword, expression in _arguments(call, [*fields][: CALLS[name].get("positional", 0)]):
+        written = f"{draft.source.place(call)}, {name}: {keyword or ast.unparse(expression):.40}"
+        field, value = fields.get(keyword, ""), draft.source.value(expression)
+        if not keyword:  # it may stand for any other argument
+            draft.hidden |= {*fields.values(), "sampler"}
+        is_last, is_said = "last" in CALLS[name], field in draft.values or field in draft.hidden
+        is_said |= field == "steps" and "epochs" in draft.values
+        if is_last and is_said and (value is None or field == "delta"):
+            continue
+        if field == "noise_multiplier" and ast.unparse(expression) in draft.solvers:
+            continue
+        if field == "share":
+            _read_share(draft, expression, value)
+        elif keyword not in fields and "open" in CALLS[name]:
+            continue
+        elif keyword not in fields:
+            draft.told.append(
+                f"{written} is not known here: please see that it changes none of the numbers."
+            )
+        elif not field:
+            continue
+        elif (
+            field == "sampler"
+            or not isinstance(value, bool | int | float | str)
+            or draft.values.get(field, value) != value
+        ):
+            is_any = field == "l2_clip_norm"  # σ is in units of it
+            draft.hidden |= set() if is_any else {field}
+            draft.told.append(
+                f"{written} = {ast.unparse(expression):.40} is not one number in the text"
+                f"{': any that is finite will do' if is_any else ''}."
+            )
+        elif problem := _impossible(field, value, draft.library):
+            draft.hidden |= {field, "noise_multiplier", "epsilon"}
+            draft.told.append(f"{written} cannot be: {problem}.")
+        else:
+            draft.values[field] = value
+
+
+def _read_share(draft: _Draft, expression: ast.expr, value: Any) -> None:
+    """Takes a batch's share of the rows: as batch and rows, where it is written as their
+    quotient."""
+    others = dict(assignments(draft.source.nodes))
+    if isinstance(expression, ast.Name):
+        expression = others.get(expression.id, expression)
+    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Div):
+        batch, rows = map(draft.source.value, (expression.left, expression.right))
+        if isinstance(batch, int) and batch > 1:
+            draft.values.setdefault("batch_size", batch)
+        if isinstance(rows, int) and isinstance(batch, int) and batch > 1:
+            draft.values.setdefault("n", rows)
+    if isinstance(value, float) and 0 < value <= 1:
+        draft.values["share"] = value
+
+
+def _read_length(
+    draft: _Draft, set_ups: Sequence[ast.Call], calls: Sequence[tuple[str, ast.Call]]
+) -> None:
+    """How long training lasts: by loops over passes; asked for where it may be more than is
+    said."""
+    source, values, hidden = draft.source, draft.values, draft.hidden
+    is_planned = {"epochs", "steps"} & values.keys()
+    loops = [node for node in source.nodes if source.is_epochs(node)]
+    spans = [source.span(loop) for loop in loops]
+    passes = sum(len(span) for span in spans if span is not None)
+    if spans and not any(map(source.is_repeated, loops)) and None not in spans:
+        if not is_planned:
+            values["epochs"] = passes
+        elif len(loops) == 1:
+            values["passes"] = passes
+    trainings = [
+        call
+        for name, call in calls
+        if name == "fit" and any(word.arg == "epochs" for word in call.keywords)
+    ]
+    planned = [
+        call
+        for call in set_ups
+        if {"epochs", "train_steps", "num_steps"} & {word.arg for word in call.keywords}
+    ]
+    if len(set_ups) > 1 and planned == set_ups and not any(map(source.is_repeated, set_ups)):
+        draft.trainings = len(set_ups)
+        draft.told.append(
+            f"Privacy is set up {len(set_ups)} times, and the ε of all trainings add up: they were"
+            " counted together."
+        )
+        set_ups = []
+    for begun, what in ((set_ups, "Privacy is set up"), (trainings, "Training starts")):
+        again = [*begun[1:], *filter(source.is_repeated, begun[:1])]
+        if again:
+            hidden |= {"epochs", "steps"}
+            draft.told.append(
+                f"{source.place(again[0])}: {what} more than once, and the ε of all trainings add"
+                " up. Say how long they take together."
+            )
+
+
+def _read_constants(draft: _Draft) -> None:
+    """Numbers that no call says, from a constant or option of that name."""
+    for field, names in FILE["constants"].items():
+        found = {
+            value
+            for known in draft.source.known.values()
+            for name, value in known.items()
+            if name.lower().rpartition(".")[2] in names and isinstance(value, int | float)
+        }
+        is_needed = field not in draft.values and field not in draft.hidden
+        if is_needed and len(found) == 1 and not (field == "epochs" and "steps" in draft.values):
+            draft.values[field] = found.pop()
+
+
+def _hide_target(draft: _Draft) -> None:
+    """Hides a target ε of which it is not known what the noise is solved for."""
+    values, hidden = draft.values, draft.hidden
+    if {"noise_multiplier", "epsilon"} <= values.keys() and draft.library == "opacus":
+        hidden |= {"noise_multiplier", "epsilon"}  # which of both it is hangs on what is run
+    plans = draft.library in ("opacus", "fastdp")  # their set-up says how long training lasts
+    is_planned = plans and bool({"epochs", "steps"} & (values.keys() - hidden))
+    if is_planned and "epsilon" in values:
+        draft.told.append("Training is taken to be as long as its noise is planned for.")
+    if "epsilon" in values and plans and not is_planned:
+        hidden.add("epsilon")
+    if "epsilon" in values and "delta" in hidden:
+        draft.told.append("The δ that you say counts as the one that the noise is solved for.")
+
+
+def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
+    """Tells of the first seed that the noise may be drawn with, and that options have defaults."""
+    given: list[ast.AST] = [
+        word
+        for call in set_ups
+        for word in call.keywords
+        if word.arg in ("seed", "noise_generator") and ast.unparse(word.value) != "None"
+    ]
+    is_secure = any(
+        word.arg == "secure_mode" and draft.source.value(word.value) is True
+        for call in draft.source.calls
+        for word in call.keywords
+    )
+    if not is_secure:
+        given += [
+            call for call, name in draft.source.calls.items() if name in FILE["seeds"]["calls"]
+        ]
+    if given:
+        draft.told.append(
+            f"{draft.source.place(given[0])}, {ast.unparse(given[0]):.40}: a seed that is known. If"
+            " it draws the noise, the noise is no secret, and no ε holds against who knows it."
+        )
+    if any("." in name and name[:5] != "self." for name in draft.source.known[None]):
+        draft.told.append("Options count at their defaults: say what you pass otherwise.")
+
+
+def _known_name(name: str, call: ast.Call) -> str:
     """The name under which a call is known."""
-    name = (
-        call.func.attr
-        if isinstance(call.func, ast.Attribute)
-        else call.func.id
-        if isinstance(call.func, ast.Name)
-        else ""
-    )
     if name == "PrivacyEngine" and any(argument.arg == "sample_size" for argument in call.keywords):
         return "FastPrivacyEngine"
-    if name.startswith(
-        ("DPKeras", "VectorizedDPKeras", "DPGradientDescentGaussian")
-    ) and name.endswith("Optimizer"):
+    if _OPTIMISER.fullmatch(name):
         return "DPKerasOptimizer"
     return "" if name == "make_private" and call.args else name  # JAX-Privacy's takes a config
 
@@ -178,18 +356,9 @@ def _arguments(call: ast.Call, order: Sequence[str]) -> list[tuple[str, ast.expr
     ]
 
 
-def _binders(node: ast.AST) -> list[str]:
-    """Names that a part binds, or may bind."""
-    if isinstance(node, ast.Attribute | ast.keyword | ast.Constant) or isinstance(
-        getattr(node, "ctx", None), ast.Load
-    ):
-        return []
-    return [name for _, name in ast.iter_fields(node) if isinstance(name, str)]
-
-
 def _impossible(field: str, value: Value, library: str) -> str:
     """Why no run can have this value; "" where one can."""
-    if known := _FILE["words"].get(library, {}).get(field):
+    if known := FILE["words"].get(library, {}).get(field):
         return "" if value in known else f"{library} has {', '.join(known)}"
     try:
         if field in LIMITS:
@@ -197,19 +366,3 @@ def _impossible(field: str, value: Value, library: str) -> str:
     except SettingError as refusal:
         return str(refusal).rstrip(".")
     return ""
-
-
-def _value(expression: ast.expr, names: Mapping[str, ast.expr]) -> Value:
-    """The number, switch or word that an expression or its name stands for; None where it is more
-    than that, or too large."""
-    try:
-        value = ast.literal_eval(
-            names.get(expression.id, expression) if isinstance(expression, ast.Name) else expression
-        )
-    except (ValueError, TypeError):
-        return None
-    return (
-        value
-        if isinstance(value, str) or (isinstance(value, int | float) and abs(value) < 2.0**63)
-        else None
-    )

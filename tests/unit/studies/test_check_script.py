@@ -41,7 +41,10 @@ def test_literals_and_names_bound_once_are_read_and_unknown_arguments_told():
     read = read_script(SCRIPT)
     assert (read.library, read.unread) == (
         "opacus",
-        ("Line 7, make_private: max_grad_norm = C is not one number in the text.",),
+        (
+            "Line 7, make_private: max_grad_norm = C is not one number in the text: any that is"
+            " finite will do.",
+        ),
     )
     assert read.values == {
         "batch_size": 256,
@@ -66,54 +69,66 @@ def test_literals_and_names_bound_once_are_read_and_unknown_arguments_told():
     assert read_script(text).values["batch_size"] == 512
 
 
-def test_known_calls_are_those_of_the_installed_libraries():
+OTHERS = {
+    "jax_privacy 2.3.0.dev0": {
+        "DPKerasConfig": "epsilon delta clipping_norm batch_size gradient_accumulation_steps"
+        " train_steps train_size poisson_sampling_in_fit noise_multiplier rescale_to_unit_norm"
+        " microbatch_size seed",
+        "dpsgd_event": "noise_multiplier iterations sampling_prob use_zcdp",
+    },
+    "tensorflow_privacy 0.9.0": {
+        "compute_dp_sgd_privacy": "n batch_size noise_multiplier epochs delta",
+        "compute_dp_sgd_privacy_statement": "number_of_examples batch_size num_epochs"
+        " noise_multiplier delta used_microbatching",
+    },
+    "fastDP 2.0.0": {
+        "FastPrivacyEngine": "module batch_size sample_size max_grad_norm epochs num_steps"
+        " noise_multiplier target_epsilon target_delta alphas record_snr named_params"
+        " numerical_stability_constant accounting_mode eps_error clipping_mode clipping_fn"
+        " loss_reduction origin_params clipping_style num_GPUs torch_seed_is_fixed",
+    },
+}
+"""Arguments of libraries that are not installed here, by the version that they were taken from;
+but a statement's for users with several examples, which must be told of."""
+
+
+def test_known_calls_are_those_of_the_libraries():
     """A keyword that the reader does not know would make it doubt, or miss, the numbers beside
     it."""
+    import dp_accounting
     import torch
     from opacus import PrivacyEngine
+    from opacus.accountants.utils import get_noise_multiplier
 
     installed = {
         "make_private": PrivacyEngine.make_private,
         "make_private_with_epsilon": PrivacyEngine.make_private_with_epsilon,
         "PrivacyEngine": PrivacyEngine.__init__,
+        "get_noise_multiplier": get_noise_multiplier,
         "DataLoader": torch.utils.data.DataLoader.__init__,
+        "calibrate_dp_mechanism": dp_accounting.calibrate_dp_mechanism,
+        "SelfComposedDpEvent": dp_accounting.SelfComposedDpEvent,
+        "PoissonSampledDpEvent": dp_accounting.PoissonSampledDpEvent,
+        "GaussianDpEvent": dp_accounting.GaussianDpEvent,
     }
-    try:
-        import tensorflow_privacy
-    except ImportError:
-        pass
-    else:
-        installed |= {
-            name: getattr(tensorflow_privacy, name)
-            for name in CALLS
-            if name.startswith("compute_dp_sgd_privacy")
-        }
-    try:
-        from jax_privacy import keras_api
-    except ImportError:
-        pass
-    else:
-        installed["DPKerasConfig"] = keras_api.DPKerasConfig
-    offenders = []
-    for name, function in installed.items():
-        taken = {
+    signatures = {
+        name: [
             key
             for key, one in inspect.signature(function).parameters.items()
-            if one.kind is not one.VAR_KEYWORD
-        } - {"self"}
-        offenders += [
-            f"{name}: {key} is not known" for key in sorted(taken - set(CALLS[name]["takes"]))
+            if one.kind is not one.VAR_KEYWORD and key != "self"
         ]
-        offenders += [
-            f"{name}: {key} is no argument" for key in sorted(set(CALLS[name]["takes"]) - taken)
-        ]
-    assert not offenders, "\n".join(offenders)
+        for name, function in installed.items()
+    } | {name: words.split() for calls in OTHERS.values() for name, words in calls.items()}
+    for name, taken in signatures.items():
+        takes, places = CALLS[name]["takes"], CALLS[name].get("positional", 0)
+        assert set(takes) == set(taken), name
+        assert takes[:places] == taken[:places], name
 
 
 def test_what_no_number_says_is_asked_for_and_what_the_caller_says_counts():
     check = checked(script=SCRIPT)
     asked = said(check)
-    assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)", "(l2_clip_norm)"))
+    assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)", "any that is"))
     assert all(bounds is None for bounds in check.epsilon.values())
     full = checked(n=60_000, epochs=15, delta=1e-6, l2_clip_norm=1.0, script=SCRIPT)
     assert full.counted["sampling_probability"] == 1 / (
@@ -365,7 +380,8 @@ def test_a_target_that_fastdp_solves_without_renyi_orders_is_solved_with_the_lea
         f" accounting_mode={mode})"
     )
     check = checked(delta=1e-5, script=text)
-    assert check.counted["noise_multiplier"] == pytest.approx(0.9595, rel=2e-3)
+    # 0.9595 spends 2 exactly; what glw accepts may lie 0.01 above
+    assert 0.9595 * (1 - 6e-3) < check.counted["noise_multiplier"] < 0.9595
 
 
 @pytest.mark.parametrize(("epochs", "steps"), [(4e-7, 1), (3.0, 3), (3.0000004, 4), (2.5, 3)])
@@ -383,6 +399,8 @@ def test_batches_that_an_optimiser_accumulates_are_one_batch():
     check = checked(**given, script=text.format(50))
     assert check.epsilon == checked(**given, batch_size=200, epochs=2, noise_multiplier=1.0).epsilon
     halved = checked(**given, script=text.format(10))
-    assert (
-        halved.epsilon == checked(**given, batch_size=200, epochs=2, noise_multiplier=0.5).epsilon
-    )
+    run = {**given, "batch_size": 200, "epochs": 2}
+    bare = checked(**run, noise_multiplier=0.5)
+    assert upper(halved) == upper(bare)
+    in_place = checked(**run, noise_multiplier=1.0)
+    assert upper(halved, "replace_one") == upper(in_place, "replace_one")

@@ -1,0 +1,296 @@
+"""What alters a script's noise after its set-up: schedules that can be read, changes that cannot,
+and those that private rows decide."""
+
+import ast
+import dataclasses
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import Any
+
+from pillar_core.studies.check import constants
+from pillar_core.studies.check.source import FILE, Source
+
+LONGEST = 20_000
+"""Passes or steps of a schedule that are counted one by one."""
+SCHEDULERS: Mapping[str, str] = FILE["schedulers"]
+CHANGED: Mapping[str, str] = {
+    name: field for field, names in FILE["changed"].items() for name in names
+}
+_PRIVATE = re.compile(r"loss|accura|(^|_)(acc|metrics?|score|auc|f1|err|error|norms)(_|$)")
+_PUBLIC = re.compile(r"(^|_)(val|valid|validation|test|public|eval)(_|$)")
+Law = Callable[[int, Any, Any], Any]
+"""σ after a change, from how often it was made, the loop's variable and σ before; None where it is
+not read."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """σ in each pass (or step, if `is_by_step`), as shares of the first where `is_share`; `words`
+    name the line."""
+
+    sigmas: tuple[float, ...]
+    words: str
+    is_share: bool
+    is_by_step: bool = False
+
+
+@dataclasses.dataclass
+class Changes:
+    """What a script alters: σ by a schedule, or the least that it becomes; numbers that a change
+    hides; and in words what is told, and what has no proven ε."""
+
+    schedule: Schedule | None = None
+    least: float | None = None
+    hidden: set[str] = dataclasses.field(default_factory=set)
+    told: list[str] = dataclasses.field(default_factory=list)
+    refused: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Change:
+    """A statement or call that sets `field` to `value`."""
+
+    place: Any
+    field: str
+    value: ast.AST
+
+
+def read_changes(source: Source, values: Mapping[str, Any], known: Container[str]) -> Changes:
+    """Every change of noise, clip norm or rate in the text, but in the calls `known`."""
+    changes = Changes()
+    made = [*_scheduled(source), *_stored(source, values), *_passed(source, values, known)]
+    is_lone = sum(change.field == "noise_multiplier" for change in made) == 1
+    for change in made:
+        words = f"{source.place(change.place)}, {ast.unparse(change.place):.60}"
+        if private := _private_names(source, change):
+            changes.refused.append(
+                f"{words}: {', '.join(private)} would decide it, which private rows say. No bound"
+                " is proven for that."
+            )
+        elif change.field == "noise_multiplier" and is_lone:
+            _read_noise(source, change, values.get("noise_multiplier"), words, changes)
+        else:
+            changes.hidden |= {change.field}
+            changes.told.append(f"{words} changes {change.field}: say the least of any step.")
+    return changes
+
+
+def _scheduled(source: Source) -> Iterator[_Change]:
+    """Schedulers that are built, or meant otherwise than by a call."""
+    built = {call.func: call for call, name in source.calls.items() if name in SCHEDULERS}
+    for call in built.values():
+        yield _Change(call, SCHEDULERS[source.calls[call]], call)
+    for node in source.nodes:
+        name = str(getattr(node, "id", None) or getattr(node, "attr", None))
+        if name in SCHEDULERS and node not in built:
+            yield _Change(node, SCHEDULERS[name], node)
+
+
+def _stored(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
+    """Statements that set an attribute or key to another number than was read."""
+    for node in source.nodes:
+        field = CHANGED.get(_stored_name(node), "")
+        if not field or _is_own(source, node):
+            continue
+        statement = next(part for part in source.around(node) if isinstance(part, ast.stmt))
+        value = getattr(statement, "value", None) or statement
+        is_plain = isinstance(statement, ast.Assign) and node in statement.targets
+        if not is_plain or _differs(source, value, field, values):
+            yield _Change(statement, field, value)
+
+
+def _passed(source: Source, values: Mapping[str, Any], known: Container[str]) -> Iterator[_Change]:
+    """Calls that may set a number: by its name, by a keyword, or by a method of it."""
+    for call, name in source.calls.items():
+        pairs = [(keyword.arg, keyword.value) for keyword in call.keywords]
+        if name in ("setattr", "__setattr__", "__setitem__"):
+            words = [getattr(word, "value", None) for word in call.args]
+            pairs += [*zip(words, call.args[1:], strict=False)]
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if isinstance(owner, ast.Attribute) and owner.attr in CHANGED:
+            yield _Change(call, CHANGED[owner.attr], call)
+        elif name not in known and name not in SCHEDULERS:
+            for word, value in pairs:
+                field = CHANGED.get(word, "") if isinstance(word, str) else ""
+                if field and _differs(source, value, field, values):
+                    yield _Change(call, field, value)
+
+
+def _differs(source: Source, value: ast.AST, field: str, values: Mapping[str, Any]) -> bool:
+    """Whether a value may be another than that read of `field`; the field itself passed on is
+    not."""
+    name = getattr(value, "id", None) or getattr(value, "attr", None)
+    number = source.value(value)
+    is_same = number is not None and number == values.get(field)
+    return not is_same and CHANGED.get(str(name)) != field
+
+
+def _stored_name(node: ast.AST) -> str:
+    """The attribute or key that a part sets; "" for none."""
+    if isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return ""
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    return str(getattr(node, "attr", "") or getattr(key, "value", ""))
+
+
+def _is_own(source: Source, node: Any) -> bool:
+    """Whether an object sets itself up."""
+    holders = [part for part in source.around(node) if isinstance(part, ast.FunctionDef)]
+    return bool(holders) and holders[0].name == "__init__" and ast.unparse(node.value) == "self"
+
+
+def _private_names(source: Source, change: _Change) -> list[str]:
+    """Names that speak of private rows, in a change and in what decides whether it is made."""
+    parts = [change.value]
+    for made in (change.place, *_steps(source, change.place)):
+        parts += [made] if made is not change.place else []
+        parts += [part.test for part in source.around(made) if isinstance(part, ast.If | ast.While)]
+    names = {
+        str(getattr(node, "id", None) or getattr(node, "attr", None) or "")
+        for part in parts
+        for node in ast.walk(part)
+    }
+    return sorted(name for name in names if _PRIVATE.search(name) and not _PUBLIC.search(name))
+
+
+def _steps(source: Source, built: ast.AST) -> list[ast.Call]:
+    """The calls of a scheduler's `step`; none where it is not bound to one name that is used for
+    nothing else."""
+    statement = source.parents.get(built)
+    if not (isinstance(built, ast.Call) and isinstance(statement, ast.Assign)):
+        return []
+    name = ast.unparse(statement.targets[0])
+    uses = [node for node in source.nodes if isinstance(node, ast.Name) and node.id == name]
+    steps = [call for call in source.calls if ast.unparse(call.func) == f"{name}.step"]
+    return steps if len(uses) == 1 + len(steps) else []
+
+
+def _read_noise(source: Source, change: _Change, first: Any, words: str, changes: Changes) -> None:
+    """Takes the one change of σ into `changes`: as a schedule, by the least that σ becomes, or as
+    a number that is not known."""
+    is_scheduler = _is_scheduler(source, change)
+    law = _law_of_scheduler(source, change) if is_scheduler else _law_of_statement(source, change)
+    start = law(0, None, 1.0) if is_scheduler else first
+    statement = change.place
+    if is_scheduler:
+        steps = _steps(source, change.place)
+        is_plain = len(steps) == 1 and not steps[0].args and not source.loops(change.place)
+        statement = source.parents[steps[0]] if is_plain else None
+    walk = _walk(source, statement, change)
+    if walk is not None:
+        indices, place, last, is_by_step = walk
+        sigmas = list[float]()
+        sigma = start
+        for count, index in enumerate(indices, 1):
+            after = law(count, index, sigma)
+            during = after if place == 0 else sigma
+            if None in (during, after):
+                break
+            sigmas.append(during if place in (0, last) else min(during, after))
+            sigma = after
+        if sigmas:
+            changes.schedule = Schedule(tuple(sigmas), words, is_scheduler, is_by_step)
+            return
+    changes.least = _least(source, change, law, first) if _is_number(first) else None
+    if changes.least is None:
+        changes.hidden |= {"noise_multiplier", "epsilon"}
+        changes.told.append(f"{words} changes σ: say the least σ of any step (noise_multiplier).")
+    else:
+        changes.told.append(
+            f"{words} changes σ: its least, {changes.least:.6g}, was counted in every step."
+        )
+
+
+def _is_scheduler(source: Source, change: _Change) -> bool:
+    return isinstance(change.place, ast.Call) and source.calls[change.place] in SCHEDULERS
+
+
+def _law_of_scheduler(source: Source, change: _Change) -> Law:
+    """How a scheduler of Opacus changes the share of the first σ."""
+    given = {keyword.arg: keyword.value for keyword in change.value.keywords}  # type: ignore[attr-defined]
+    name, positional = source.calls[change.place], change.value.args  # type: ignore[attr-defined]
+    rate, size = (source.value(given.pop(key, ast.Pass())) for key in ("gamma", "step_size"))
+    rule = given.pop("noise_lambda", None)
+    given.pop("optimizer", None)
+    is_read = not given and len(positional) <= 1
+
+    def law(count: int, _: Any, share: Any) -> Any:
+        if not is_read:
+            return None
+        match name:
+            case "LambdaNoise" if isinstance(rule, ast.Lambda) and len(rule.args.args) == 1:
+                return _evaluate(source, change.place, rule.body, {rule.args.args[0].arg: count})
+            case "ExponentialNoise" | "StepNoise" if _is_number(rate):
+                turns = name == "ExponentialNoise" or (_is_number(size) and count % size == 0)
+                return share * rate if turns and count else share
+        return None
+
+    return law
+
+
+def _law_of_statement(source: Source, change: _Change) -> Law:
+    """How a statement in a loop sets σ, from the loop's variable and σ before."""
+    loops = source.loops(change.place)
+    variable = ast.unparse(loops[0].target) if loops and isinstance(loops[0], ast.For) else ""
+    statement = change.place
+    target, expression = "", change.value
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = ast.unparse(statement.targets[0])
+    elif isinstance(statement, ast.AugAssign):
+        target = ast.unparse(statement.target)
+        expression = ast.BinOp(ast.Name(target), statement.op, statement.value)
+
+    def law(_: int, index: Any, sigma: Any) -> Any:
+        changing = {variable: index, target: sigma}
+        return _evaluate(source, statement, expression, changing) if target else None
+
+    return law
+
+
+def _evaluate(
+    source: Source, place: ast.AST, expression: ast.AST, changing: Mapping[str, Any]
+) -> Any:
+    number = constants.value_of(expression, {**source.values(place), **changing})
+    return number if _is_number(number) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _least(source: Source, change: _Change, law: Law, first: float) -> float | None:
+    """The least σ that a change reaches whenever it is made; None where that is not read."""
+    if _is_scheduler(source, change):
+        rates = [source.value(word.value) for word in change.place.keywords if word.arg == "gamma"]
+        return first if rates and _is_number(rates[0]) and rates[0] >= 1 else None
+    loops = source.loops(change.place)
+    walk: Any = (None,)
+    if loops and isinstance(loops[0], ast.For):
+        walk = source.span(loops[0]) or source.value(loops[0].iter) or ()
+    reached = [law(1, index, None) for index in walk[:LONGEST]]
+    is_read = reached and len(walk) <= LONGEST and None not in reached
+    return min(first, *reached) if is_read else None
+
+
+def _walk(
+    source: Source, statement: Any, change: _Change
+) -> tuple[Iterable[Any], int, int, bool] | None:
+    """What the loop over passes walks through in which σ changes, the statement's place in its loop
+    and the last place there, and whether that is a loop over steps; None where this is not read."""
+    loops: list[Any] = source.loops(statement) if statement is not None else []
+    if not loops or not source.is_epochs(loops[-1]):
+        return None
+    loop, outer = loops[0], loops[-1]
+    is_by_step = len(loops) == 2 and isinstance(loop, ast.For) and source.span(loop) is None
+    is_read = (
+        (loop is outer or (is_by_step and _is_scheduler(source, change)))
+        and statement in loop.body
+        and source.function(outer) is source.function(change.place)
+        and not source.is_repeated(outer)
+        and not any(isinstance(node, ast.Continue | ast.Try) for node in ast.walk(outer))
+    )
+    span = source.span(outer)
+    indices = range(LONGEST) if span is None or is_by_step else span[:LONGEST]
+    return (
+        (indices, loop.body.index(statement), len(loop.body) - 1, is_by_step) if is_read else None
+    )

@@ -1,0 +1,271 @@
+"""Noise that changes while a script trains: composed where the text says how, else asked for, and
+refused where private rows decide it."""
+
+import functools
+
+import dp_accounting
+import pytest
+from dp_accounting.pld import PLDAccountant
+
+import pillar_core as pc
+from costs import checked, said, upper
+
+ADD_REMOVE = "add_or_remove_one"
+RUN = {"n": 1_000, "epochs": 6, "delta": 1e-5}
+STEPS = 10
+SET_UP = """
+from opacus import PrivacyEngine, schedulers
+from opacus.schedulers import ExponentialNoise, StepNoise, LambdaNoise, ExponentialNoise as Decay
+rows = DataLoader(train_set, batch_size=100)
+model, optimizer, rows = PrivacyEngine().make_private(
+    module=model, optimizer=optimizer, data_loader=rows, noise_multiplier=2.0, max_grad_norm=1.0)
+"""
+EPOCHS = "for epoch in range(6):"
+DECAY = [2 * 0.8**turn for turn in range(7)]
+
+
+def loop(*body, head=EPOCHS, before=""):
+    return f"{SET_UP}{before}\n{head}\n" + "\n".join(f"    {line}" for line in body)
+
+
+@functools.cache
+def composed(sigmas, steps=STEPS):
+    """The upper end of ε by another library, to about a percent; `steps` Poisson samples of a tenth
+    at each σ."""
+    accountant = PLDAccountant(value_discretization_interval=1e-2)
+    for sigma in sigmas:
+        step = dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.GaussianDpEvent(sigma))
+        accountant.compose(step, steps)
+    return accountant.get_epsilon(1e-5)
+
+
+STEP_LAST = ("train(model, rows)", "law.step()")
+READ = {
+    "after each pass": (
+        loop(*STEP_LAST, before="law = ExponentialNoise(optimizer, gamma=0.8)"),
+        DECAY[:6],
+    ),
+    "by another name": (loop(*STEP_LAST, before="law = Decay(optimizer, gamma=0.8)"), DECAY[:6]),
+    "in its module": (
+        loop(*STEP_LAST, before="law = schedulers.ExponentialNoise(optimizer, gamma=0.8)"),
+        DECAY[:6],
+    ),
+    "before each pass": (
+        loop("law.step()", "train()", before="law = ExponentialNoise(optimizer, gamma=0.8)"),
+        DECAY[1:],
+    ),
+    "somewhere in a pass": (
+        loop("a()", "law.step()", "b()", before="law = ExponentialNoise(optimizer, gamma=0.8)"),
+        DECAY[1:],
+    ),
+    "somewhere, growing": (
+        loop("a()", "law.step()", "b()", before="law = ExponentialNoise(optimizer, gamma=1.5)"),
+        [2 * 1.5**turn for turn in range(6)],
+    ),
+    "every second pass": (
+        loop(*STEP_LAST, before="law = StepNoise(optimizer, step_size=2, gamma=0.5)"),
+        [2, 2, 1, 1, 0.5, 0.5],
+    ),
+    "a function": (
+        loop(*STEP_LAST, before="law = LambdaNoise(optimizer, noise_lambda=lambda e: 1 / (1 + e))"),
+        [2 / (1 + turn) for turn in range(6)],
+    ),
+    "set in each pass": (loop("optimizer.noise_multiplier = 2.0 * 0.8 ** epoch", "t()"), DECAY[:6]),
+    "set from a list": (
+        loop(
+            "optimizer.noise_multiplier = SIGMAS[epoch]",
+            "t()",
+            before="SIGMAS = [2.0, 2.0, 1.5, 1.5, 1.0, 0.9]",
+        ),
+        [2.0, 2.0, 1.5, 1.5, 1.0, 0.9],
+    ),
+    "multiplied after each pass": (loop("t()", "optimizer.noise_multiplier *= 0.8"), DECAY[:6]),
+    "set at the end of a pass": (
+        loop("t()", "optimizer.noise_multiplier = 2.0 * 0.8 ** epoch"),
+        [2.0, *DECAY[:5]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_schedule_that_the_text_says_is_composed(name):
+    """“ε ≤ 0.29” was certified of a run whose σ fell by a tenth in each pass, and cost 30.9."""
+    text, sigmas = READ[name]
+    check = checked(**RUN, script=text)
+    expected = composed(tuple(sigmas))
+    assert 0.97 * expected < upper(check) < 1.01 * expected
+    assert "σ goes from" in said(check)
+    assert "Line " in said(check)
+    assert check.counted["noise_multiplier"] == pytest.approx(min(sigmas))
+    assert not check.reported
+
+
+def test_a_schedule_by_step_is_composed_within_its_groups():
+    text = loop(
+        "for batch in rows:",
+        "    train(batch)",
+        "    law.step()",
+        before="law = ExponentialNoise(optimizer, gamma=0.9 ** 0.1)",
+    )
+    found = upper(checked(**RUN, script=text))
+    expected = composed(tuple(2 * 0.9**turn for turn in range(6)))
+    sooner = composed(tuple(2 * 0.9**turn for turn in range(1, 7)))
+    assert 0.97 * expected < found < sooner
+
+
+def test_a_schedule_of_shuffled_batches_counts_its_least_noise_and_a_longer_training_is_asked_for():
+    text, sigmas = READ["after each pass"]
+    shuffled = checked(**RUN, sampler="shuffled", script=text)
+    assert upper(shuffled) == pytest.approx(pc.epsilon(sigmas[-1], steps=6, delta=1e-5).upper)
+    longer = checked(**RUN | {"epochs": 9}, script=text)
+    assert longer.epsilon[ADD_REMOVE] is None
+    assert "training is longer" in said(longer)
+    own = checked(**RUN, noise_multiplier=0.7, script=text)
+    assert upper(own) == upper(checked(**RUN, batch_size=100, noise_multiplier=0.7))
+    assert "your σ was counted" in said(own)
+
+
+LEAST = {
+    "a loop that is not one over passes": (
+        loop("optimizer.noise_multiplier = sigma", "t()", head="for sigma in (1.5, 1.0):"),
+        1.0,
+    ),
+    "once": (f"{SET_UP}\noptimizer.noise_multiplier = 0.5\n", 0.5),
+    "growing at an unknown place": (
+        f"{SET_UP}\nlaw = ExponentialNoise(optimizer, gamma=1.1)\ntrain(law)",
+        2.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_of_a_change_whose_time_is_not_read_the_least_value_counts(name):
+    text, least = LEAST[name]
+    check = checked(**RUN, script=text)
+    assert check.counted["noise_multiplier"] == least
+    assert upper(check) == upper(checked(**RUN, batch_size=100, noise_multiplier=least))
+    assert "its least" in said(check)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "optimizer.noise_multiplier = schedule(epoch)",
+        "setattr(optimizer, 'noise_multiplier', schedule(epoch))",
+        "optimizer.__dict__.update(noise_multiplier=0.3)",
+        "optimizer.noise_multiplier.mul_(0.9)",
+        "optimizer.__dict__['noise_multiplier'] = 0.3 * other",
+        "optimizer._adjusted_noise_multiplier = other",
+        "optimizer.add_noise = other",
+        "optimizer = DPOptimizer(optimizer, noise_multiplier=0.3, expected_batch_size=9)",
+        "optimizer.noise_multiplier, other = values",
+        "if epoch > 3: optimizer.noise_multiplier *= 0.5",
+        "law.step()\n    if epoch % 5: continue",
+        "law.step(); law.step()",
+        "train(law)",
+        "law = Own(_NoiseScheduler)",
+        "ExponentialNoise(optimizer, gamma=0.9, last_epoch=3)",
+        "Kind = LambdaNoise",
+        "optimizer.noise_multiplier = 1.0; optimizer.noise_multiplier = other",
+    ],
+)
+def test_a_change_that_is_not_read_is_asked_for_by_name_and_line(change):
+    before = "law = ExponentialNoise(optimizer, gamma=0.9)" if "law." in change else ""
+    before = before or ("law = StepNoise(optimizer, 2, gamma=0.9)" if "(law)" in change else "")
+    text = loop(change, "train(model)", before=before)
+    check = checked(**RUN, script=text)
+    assert check.epsilon[ADD_REMOVE] is None
+    assert "the noise" in said(check)
+    assert "Line " in said(check)
+    known = checked(**RUN, noise_multiplier=0.6, script=text)
+    assert upper(known) == upper(checked(**RUN, batch_size=100, noise_multiplier=0.6))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ("optimizer.noise_multiplier = 2.0 * float(train_loss)",),
+        ("if accuracy > best:", "    optimizer.noise_multiplier *= 0.9"),
+        ("if running_loss < 1:", "    law.step()"),
+        ("optimizer.max_grad_norm = norms.median()",),
+    ],
+)
+def test_a_change_that_private_rows_decide_has_no_epsilon_whatever_is_said(body):
+    text = loop(*body, before="law = StepNoise(optimizer, step_size=2, gamma=0.9)")
+    if "law" not in text.partition(EPOCHS)[2]:
+        text = text.replace("law = StepNoise(optimizer, step_size=2, gamma=0.9)", "")
+    check = checked(**RUN, noise_multiplier=0.5, l2_clip_norm=1.0, script=text)
+    assert set(check.epsilon.values()) == {None}
+    assert "private rows" in check.problems[0]
+    assert check.problems[0].startswith("Line ")
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        "print(optimizer.noise_multiplier)",
+        "log.update(noise_multiplier=2.0, epoch=epoch)",
+        "log(noise_multiplier=optimizer.noise_multiplier)",
+        "optimizer.noise_multiplier = 2.0",
+        "if loss < 1: stop()",
+    ],
+)
+def test_a_script_that_changes_nothing_is_asked_nothing(honest):
+    check = checked(**RUN, script=loop(honest, "train(model)"))
+    assert upper(check) == upper(checked(**RUN, batch_size=100, noise_multiplier=2.0))
+
+
+def test_a_clip_norm_or_rate_that_changes_is_asked_for():
+    for change, asked in (
+        ("optimizer.max_grad_norm = clip(epoch)", "clip norm"),
+        ("rows.sample_rate = 0.5 * other", "batch size"),
+    ):
+        check = checked(**RUN, script=loop(change))
+        assert check.epsilon[ADD_REMOVE] is None
+        assert asked in said(check)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from opacus.utils import PrivacyEngineAdaptiveClipping\n"
+        + SET_UP.replace("PrivacyEngine()", "PrivacyEngineAdaptiveClipping()"),
+        SET_UP.replace("max_grad_norm=1.0", "max_grad_norm=1.0, clipping='adaptive'"),
+    ],
+)
+def test_a_clip_norm_that_follows_the_gradients_has_no_epsilon(text):
+    """It was taken for an engine whose accountant is the central limit's."""
+    check = checked(**RUN, noise_multiplier=1.0, l2_clip_norm=1.0, script=text)
+    assert set(check.epsilon.values()) == {None}
+    assert check.problems[0].startswith("Line ")
+    assert "noisy count" in check.problems[0]
+
+
+FIT = "model.fit(x, y, batch_size=100, epochs=3)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SET_UP.replace("\nmodel,", "\nfor seed in range(3):\n  model,"),
+        "def start():\n" + SET_UP.replace("\n", "\n  ") + "\nstart()\nstart()",
+        f"DPKerasSGDOptimizer(1.0, 2.0, 100)\n{FIT}\n{FIT}",
+        f"DPKerasSGDOptimizer(1.0, 2.0, 100)\nfor turn in range(4): {FIT}",
+    ],
+)
+def test_a_set_up_or_training_that_runs_again_asks_how_long_all_take(text):
+    given = {name: value for name, value in RUN.items() if name != "epochs"}
+    check = checked(**given, script=text)
+    assert check.epsilon[ADD_REMOVE] is None
+    assert "more than once" in said(check)
+    assert checked(**given, epochs=18, script=text).counted["steps"] == 180
+
+
+def test_two_set_ups_of_which_one_says_the_noise_and_one_a_target_say_neither():
+    """The weaker of both may be the one that runs."""
+    text = (
+        SET_UP + "model, optimizer, rows = PrivacyEngine().make_private_with_epsilon(module=model,"
+        " optimizer=optimizer, data_loader=rows, target_epsilon=9.0, target_delta=1e-5, epochs=6,"
+        " max_grad_norm=1.0)"
+    )
+    assert checked(**RUN, script=text).epsilon[ADD_REMOVE] is None
