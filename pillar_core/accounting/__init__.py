@@ -6,7 +6,7 @@
 """
 
 from pillar_core import checks
-from pillar_core.accounting import auto, basic, gaussian_dp, pillar, pld, rdp
+from pillar_core.accounting import auto, basic, gaussian_dp, pillar, pld, rdp, selection
 from pillar_core.accounting.accountant import ACCOUNTANTS, ANSWERS, Accountant
 from pillar_core.accounting.auto import resolve, resolve_bound
 from pillar_core.accounting.calibration import calibrate, calibration_key
@@ -40,7 +40,10 @@ from pillar_core.accounting.risk import (
 
 for _accountant in (auto.AUTO, pillar.PILLAR, pld.PRV, pld.PLD, rdp.RDP, rdp.OPACUS_RDP):
     ACCOUNTANTS.register(_accountant)
-for _accountant in (gaussian_dp.GDP, gaussian_dp.ANALYTIC_GAUSSIAN, basic.BASIC):
+for _accountant in (
+    *(gaussian_dp.GDP, gaussian_dp.ANALYTIC_GAUSSIAN, basic.BASIC),
+    selection.SELECTION,
+):
     ACCOUNTANTS.register(_accountant)
 
 __all__ = checks.guarded_names(__name__)

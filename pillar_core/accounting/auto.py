@@ -7,11 +7,12 @@ from pillar_core.accounting.gaussian_dp import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.pillar import PILLAR
 from pillar_core.accounting.pld import PLD
 from pillar_core.accounting.rdp import RDP
+from pillar_core.accounting.selection import SELECTION
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import NeighboringRelation
 
-CHOICES = (ANALYTIC_GAUSSIAN, PILLAR, PLD, RDP, BASIC)
+CHOICES = (ANALYTIC_GAUSSIAN, PILLAR, PLD, SELECTION, RDP, BASIC)
 """Exact first; the central limit approximation is never chosen."""
 
 

@@ -13,10 +13,12 @@ against 3.26 at q = 0.02, σ = 0.8, T = 200, δ = 1e-5). Full Gaussian releases 
 import math
 from collections.abc import Callable
 
+import numpy as np
 from scipy.special import log_ndtr
 
 from pillar_core.accounting.accountant import Accountant
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.params import DELTA
 from pillar_core.types import EpsilonBounds
@@ -37,9 +39,14 @@ def delta_of(epsilon: float, mu: float) -> float:
         return max(0.0, -math.expm1(min(epsilon, 0.0))) if mu < math.inf else 1.0
     if mu == math.inf:
         return 1.0
-    upper = float(log_ndtr(mu / 2 - epsilon / mu))
-    lower = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-    return math.exp(upper) * -math.expm1(min(lower - upper, 0.0))
+    return float(deltas_of(np.asarray(epsilon), mu))
+
+
+def deltas_of(epsilons: Array, mu: float) -> Array:
+    """δ at each of `epsilons`, finite and of any sign, for `mu` in (0, inf)."""
+    upper = log_ndtr(mu / 2 - epsilons / mu)
+    lower = epsilons + log_ndtr(-mu / 2 - epsilons / mu)
+    return np.asarray(np.exp(upper) * -np.expm1(np.minimum(lower - upper, 0.0)))
 
 
 def epsilon_of_mu(mu: float, delta: float) -> float:

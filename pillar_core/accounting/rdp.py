@@ -213,6 +213,20 @@ def _fixed_size(loss: float, probability: float) -> Array:
     return np.asarray(np.interp(orders, integers, logs) / (orders - 1))
 
 
+def rate_of(mean_trials: float, shape: float) -> float:
+    """−log γ, from above, of the truncated negative binomial law of that mean and finite shape; inf
+    for Poisson's."""
+    if shape == math.inf:
+        return math.inf
+
+    def mean(rate: float) -> float:
+        return math.expm1(rate) * (-shape / math.expm1(-shape * rate) if shape else 1 / rate)
+
+    return halve(
+        lambda rate: mean(rate) < mean_trials, 0.0, 2 * math.log(mean_trials) + 1e-12, tolerance=0.0
+    )[1]
+
+
 def _best_of(curve: Array, event: RepeatAndSelectDpEvent) -> Array:
     """RDP of the best of a random number of runs, each with `curve` (Papernot & Steinke 2022,
     Theorems 2 and 6)."""
@@ -223,14 +237,7 @@ def _best_of(curve: Array, event: RepeatAndSelectDpEvent) -> Array:
             repeated + event.mean * _smallest_delta(curve, orders, np.log1p(1 / (orders - 1)))
         )
 
-    def mean(rate: float) -> float:
-        return math.expm1(rate) * (
-            -event.shape / math.expm1(-event.shape * rate) if event.shape else 1 / rate
-        )
-
-    rate = halve(
-        lambda rate: mean(rate) < event.mean, 0.0, 2 * math.log(event.mean) + 1e-12, tolerance=0.0
-    )[1]  # −log γ, from above
+    rate = rate_of(event.mean, event.shape)
     repeated += (1 + event.shape) * np.min((1 - 1 / orders) * curve + rate / orders)
     return np.minimum.accumulate(repeated[::-1])[::-1]  # a curve rises with its order
 

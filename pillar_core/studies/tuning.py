@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 
 from pillar_core import accounting, ledger
+from pillar_core.accounting.rdp import rate_of
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, describe
@@ -70,7 +71,7 @@ def trial_noise(epsilon: float, *, delta: float, mean_trials: float) -> float:
     def cost(noise: float) -> DpEvent:
         return ledger.best_of(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
 
-    return float(accounting.calibrate(cost, PrivacyBudget(epsilon, delta), accountant="rdp"))
+    return float(accounting.calibrate(cost, PrivacyBudget(epsilon, delta)))
 
 
 def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float) -> float:
@@ -131,7 +132,7 @@ def tune(
     guarantee = guarantee_of(
         event,
         delta,
-        "rdp",
+        "auto",
         ("candidates were scored on public labelled rows", LOSERS),
         split.rows_per_person,
     )
@@ -164,24 +165,9 @@ def with_settings(spec: RunSpec, candidate: Candidate) -> RunSpec:
     return dataclasses.replace(spec, settings={**spec.settings, **candidate})
 
 
-def gamma_of(mean_trials: float) -> float:
-    """γ of the logarithmic law with that mean."""
-    if mean_trials == 1:
-        return 1.0
-    low, high = 1e-12, 1 - 1e-9
-    for _ in range(100):
-        middle = math.sqrt(low * high)
-        low, high = (
-            (middle, high)
-            if (1 / middle - 1) / math.log(1 / middle) > mean_trials
-            else (low, middle)
-        )
-    return high
-
-
 def _trials(mean_trials: float, secret: Stream) -> int:
     """A number drawn from the law, by inversion of its distribution function."""
-    uniform, gamma = float(secret.random(1)[0]), gamma_of(mean_trials)
+    uniform, gamma = float(secret.random(1)[0]), math.exp(-rate_of(mean_trials, SHAPE))
     if gamma == 1:
         return 1
     count, below = 1, (1 - gamma) / -math.log(gamma)

@@ -17,7 +17,10 @@ from pillar_core.types import NeighboringRelation
 
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
-NAMES = ("auto", "pillar", "prv", "pld", "rdp", "opacus_rdp", "gdp", "analytic_gaussian", "basic")
+NAMES = (
+    *("auto", "pillar", "prv", "pld", "rdp", "opacus_rdp", "gdp", "analytic_gaussian", "basic"),
+    "selection",
+)
 
 FULL = ledger.repeat(ledger.gaussian(5.0), 10)
 SAMPLED = ledger.repeat(ledger.subsample(ledger.gaussian(2.0), 0.02), 50)

@@ -68,6 +68,23 @@ def test_two_steps_agree_with_quadrature(noise, delta):
 
 
 @pytest.mark.parametrize(
+    ("noise", "steps", "count", "lower", "upper"),
+    [
+        (1.0, 10, 20, 8.9454, 9.0411),
+        (0.5, 10, 1, 7.6714, 7.7045),
+        (1.0, 3, 3, 5.6393, 5.7150),
+        (2.0, 100, 5, 0.4052, 0.4239),
+        (0.6, 50, 4, 6.2742, 6.3478),
+    ],
+)
+def test_ends_lie_within_those_of_pld_accounting(noise, steps, count, lower, upper):
+    """`gaussian_allocation_epsilon_range` of PLD_accounting 2.0 (Feldman & Shenfeld) at δ = 10⁻⁵ and
+    its default accuracy, to four decimals."""
+    found = bounds(noise, steps, count)
+    assert lower - 5e-5 <= found.lower <= found.upper <= upper + 5e-5
+
+
+@pytest.mark.parametrize(
     ("noise", "steps", "count"), [(1.0, 100, 10), (0.6, 1000, 5), (2.0, 44, 20), (0.5, 30, 3)]
 )
 def test_ends_are_close_and_below_the_bounds_without_allocation(noise, steps, count):

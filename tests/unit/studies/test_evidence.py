@@ -11,6 +11,7 @@ import torch
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.accounting import TradeOff
+from pillar_core.accounting.rdp import rate_of
 from pillar_core.auditing import Finding, Rows, trajectory
 from pillar_core.auditing.hypothesis_test import Counts
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
@@ -132,7 +133,7 @@ def test_the_drawn_number_of_trials_follows_its_law():
     secret = rng.stream(0, "law")
     draws = np.array([tuning._trials(6.0, secret) for _ in range(20_000)])
     assert abs(draws.mean() - 6.0) < 6.5 * draws.std() / math.sqrt(len(draws))
-    gamma = tuning.gamma_of(6.0)
+    gamma = math.exp(-rate_of(6.0, tuning.SHAPE))
     least = (1 - gamma) / -math.log(gamma)
     # The share of the smallest count is binomial: 6.5 standard errors.
     assert abs((draws == 1).mean() - least) < 6.5 * math.sqrt(least / len(draws))
