@@ -91,12 +91,18 @@ def even_intercept(scores: Array, labels: Array) -> Array:
     sizes, places = np.bincount(labels, minlength=scores.shape[1]), np.arange(len(labels))
     weights = 1.0 / sizes[labels] / np.count_nonzero(sizes)
 
-    def loss(point: Array) -> float:
-        chances = log_softmax(np.exp(point[0]) * centred + point[1:], axis=1)
-        penalty = 0.5 / len(labels) * float(point @ point)
-        return penalty - float(weights @ chances[places, labels])
+    def loss(point: Array) -> tuple[float, Array]:
+        scaled = np.exp(point[0]) * centred
+        chances = log_softmax(scaled + point[1:], axis=1)
+        value = 0.5 / len(labels) * float(point @ point) - float(weights @ chances[places, labels])
+        residuals = np.exp(chances)
+        residuals[places, labels] -= 1.0
+        residuals *= weights[:, None]
+        slope = np.r_[(residuals * scaled).sum(), residuals.sum(axis=0)]
+        return value, slope + point / len(labels)
 
-    point = minimize(loss, np.zeros(1 + scores.shape[1]), method="L-BFGS-B").x
+    start, most = np.zeros(1 + scores.shape[1]), {"maxiter": 50}
+    point = minimize(loss, start, jac=True, method="L-BFGS-B", options=most).x
     return np.asarray(point[1:] / np.exp(point[0]) * spread, dtype=np.float32)
 
 
