@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pillar_core.studies import papers
     from pillar_core.studies.advice import advise, choose
     from pillar_core.studies.check import check_run
+    from pillar_core.studies.estimator import PrivateClassifier
     from pillar_core.studies.geometry import margins, xi
     from pillar_core.studies.private_test import private_test
 
@@ -53,6 +54,7 @@ _NAMES = {
     "screening": "SCORES gsd screen",
     "studies.advice": "advise choose",
     "studies.check": "check_run",
+    "studies.estimator": "PrivateClassifier",
     "studies.geometry": "margins xi",
     "studies.private_test": "private_test",
 }

@@ -40,10 +40,10 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
             f" {np.shape(x_b)}."
         )
     first: dict[bytes, int] = {}
-    for number, digest in enumerate(_digests(x_b)):
+    for number, digest in enumerate(digests(x_b)):
         first.setdefault(digest, number)
     pairs = [
-        (number, first[digest]) for number, digest in enumerate(_digests(x_a)) if digest in first
+        (number, first[digest]) for number, digest in enumerate(digests(x_a)) if digest in first
     ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
@@ -116,7 +116,7 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
     ), tuple(notes)
 
 
-def _digests(x: Array) -> Iterator[bytes]:
+def digests(x: Array) -> Iterator[bytes]:
     """The digest of each row."""
     for start in range(0, len(x), CHUNK):
         # Adding zero turns −0 into 0, whose bits differ though the numbers are equal.

@@ -74,6 +74,38 @@ def public_head(
     return np.ascontiguousarray(optimum.x.reshape(shape).T.astype(np.float32))
 
 
+def even_intercept(scores: Array, labels: Array) -> Array:
+    """(C,) float32 to add to a head's scores, so that each class of public rows counts alike,
+    however many rows it has.
+
+    scores: (m, C) of labelled public rows; labels: (m,) int64. With a factor a of the scores, it
+    minimises the mean over classes of their mean cross-entropy at a·scores + b, the penalty that of
+    one more row at a = 1 and b = 0; b/a comes back.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import log_softmax
+
+    centred = scores.astype(np.float64) - scores.mean(axis=1, dtype=np.float64, keepdims=True)
+    spread = float(centred.std()) or 1.0
+    centred /= spread
+    sizes, places = np.bincount(labels, minlength=scores.shape[1]), np.arange(len(labels))
+    weights = 1.0 / sizes[labels] / np.count_nonzero(sizes)
+
+    def loss(point: Array) -> tuple[float, Array]:
+        scaled = np.exp(point[0]) * centred
+        chances = log_softmax(scaled + point[1:], axis=1)
+        value = 0.5 / len(labels) * float(point @ point) - float(weights @ chances[places, labels])
+        residuals = np.exp(chances)
+        residuals[places, labels] -= 1.0
+        residuals *= weights[:, None]
+        slope = np.r_[(residuals * scaled).sum(), residuals.sum(axis=0)]
+        return value, slope + point / len(labels)
+
+    start, most = np.zeros(1 + scores.shape[1]), {"maxiter": 50}
+    point = minimize(loss, start, jac=True, method="L-BFGS-B", options=most).x
+    return np.asarray(point[1:] / np.exp(point[0]) * spread, dtype=np.float32)
+
+
 def descended_head(
     z: Array,
     y: Array,

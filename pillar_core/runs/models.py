@@ -32,7 +32,7 @@ from pillar_core.runs import receipts, use
 from pillar_core.runs.curves import curves_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.run import split_of
-from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, statement
+from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, public_words, statement
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.store import files
@@ -235,7 +235,7 @@ def _card(
         "guarantee": guarantee_card(record.guarantee),
         "n_private": record.facts.n_private,
         "deployment": dict(told.fields),
-        "public_data": METHODS[record.method].public_words(record.settings),
+        "public_data": public_words(record),
         "private_set": None if split is None else _set_name(split.features.name),
         "public_set": (
             None

@@ -5,7 +5,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pillar_core.fingerprint import fingerprint
+from pillar_core.mechanisms.geometric import reach
 from pillar_core.numerics import number_words, round_up
 from pillar_core.types import (
     BY_COIN,
@@ -25,6 +28,7 @@ SUM = (
     " test"
 )
 SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
+BELOW = " Below the largest class: always saying it is right in more of these rows."
 UNTESTED = (
     "; validation and test rows are not protected, and scores on them are non-private releases"
 )
@@ -59,7 +63,19 @@ class PrivateTest:
             return f"{title_of(self.metric)}: these rows cannot tell at this ε.{self.rare}"
         ends = " and ".join(f"{100 * end:.1f}" for end in (self.low, self.high))
         confidence = f"between {ends} % with {100 * self.level:g} % confidence"
-        return f"{title_of(self.metric)} {100 * self.value:.1f} %, {confidence}.{self.rare}"
+        figure = f"{title_of(self.metric)} {100 * self.value:.1f} %, {confidence}."
+        return f"{figure}{self.rare}{self.below}"
+
+    @property
+    def below(self) -> str:
+        """That always saying the largest class is right more often in these rows, where the noisy
+        cells of classes show it with confidence `level`."""
+        if self.metric != "balanced_accuracy":
+            return ""
+        wrong, right = np.array(self.cells).T
+        ahead = (wrong + right).max() - right.sum()
+        miss = (1 - self.level) / len(right)  # whichever class the noise shows as the largest
+        return BELOW if ahead > reach(self.rate, len(right), miss) else ""
 
     @property
     def rare(self) -> str:

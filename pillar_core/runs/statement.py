@@ -42,6 +42,10 @@ RANKED_IN_SIGHT = (
     " sets or rows was in sight whose noise has a known seed, and that was not paid for: ε covers"
     " this training alone"
 )
+BY_LABELS = (
+    "Classes have unequal shares: labels of the public rows set the centre, and the intercept of a"
+    " head that learns none, so that each class counts alike. That costs no ε."
+)
 TO_CONFIRM = (
     "To confirm: whoever trained the model signs here that nobody chose learner, k, ε, public rows"
     " or other settings after a look at the private rows, such as test accuracy, a figure of them"
@@ -60,6 +64,13 @@ class Statement:
 
     text: str
     fields: Values
+
+
+def public_words(record: RunRecord) -> str:
+    """What the run learnt from public rows, apart from means and scales; of unequal classes with
+    what the labels set."""
+    words = METHODS[record.method].public_words(record.settings)
+    return f"{words}, labels for centre and intercept" if BY_LABELS in record.notes else words
 
 
 def spent_event(record: RunRecord) -> DpEvent:
@@ -115,7 +126,7 @@ def statement(record: RunRecord) -> Statement:
     upper, relation = guarantee.epsilon.upper, NeighboringRelation.of(guarantee.relation)
     curve = _curve(record, relation) if guarantee.is_private and guarantee.has_releases else None
     summary = None if curve is None else accounting.gaussian_summary(curve)
-    public = learner.public_words(record.settings)
+    public = public_words(record)
     choice, expected = _choice(guarantee), record.diagnostics.get(EXPECTED, (None,))[0]
     unit, tests = guarantee.unit.definition, private_tests.lines(record)
     counted_by = (

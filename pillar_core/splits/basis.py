@@ -18,6 +18,9 @@ RANK_TOLERANCE = 1e-6
 digits."""
 
 
+UNEQUAL = 4.0
+"""Times as many labelled public rows as the smallest class has, from which the largest moves the
+centre too far: measured in docs/decisions/0012."""
 LARGEST_SHARE = 0.1
 """A column with more of the variance than this has a unit of its own: of deep features and of
 pixels it is below 0.05."""
@@ -61,20 +64,44 @@ class PublicBasis:
         return Transform(self.mean, self.scale, self.vectors[:, :k], normalise)
 
 
+def centre_weights(labels: Array | None) -> Array | None:
+    """(m,) float64 weights, of sum 1, of public rows with these labels in their mean; None where
+    classes are not `UNEQUAL`, or nobody knows them.
+
+    A class counts by the root of its rows: between the mean of all rows, which is the largest
+    class's, and the mean of the classes' means, which hangs on few rows of the smallest.
+    """
+    if labels is None or not len(labels):
+        return None
+    sizes = np.bincount(labels)
+    if sizes.max() < UNEQUAL * sizes[sizes > 0].min():
+        return None
+    weights = sizes[labels] ** -0.5
+    return np.asarray(weights / weights.sum())
+
+
 def moments(
-    x: Array, *, standardise: bool, centre: bool, block: slice | None = None
+    x: Array,
+    *,
+    standardise: bool,
+    centre: bool,
+    block: slice | None = None,
+    weights: Array | None = None,
 ) -> tuple[Array | None, Array | None]:
     """(mean, scale) of public rows x (m, d), float32, None where not asked for; a constant feature
     gets scale 1.
 
     block: columns that share one scale, with which they vary as much as all other columns together.
+    weights: (m,) of the rows in the mean, by default all alike.
     """
     if not len(x) and (standardise or centre):
         raise DataError(
             "standardise and centre need public rows; this split has none. Set both to false, or"
             " split with public rows."
         )
-    mean = x.mean(axis=0, dtype=np.float64) if centre else None
+    mean = None
+    if centre:
+        mean = x.mean(axis=0, dtype=np.float64) if weights is None else weights @ x
     scale = None
     if standardise:
         deviation = x.std(axis=0, dtype=np.float64)
@@ -101,10 +128,15 @@ def has_units(x: Array, block: slice | None = None) -> bool:
 
 
 def public_basis(
-    x: Array, *, standardise: bool, centre: bool, block: slice | None = None
+    x: Array,
+    *,
+    standardise: bool,
+    centre: bool,
+    block: slice | None = None,
+    weights: Array | None = None,
 ) -> PublicBasis:
-    """The eigenbasis of the public second moment, after standardising and centring as asked; block:
-    see `moments`.
+    """The eigenbasis of the public second moment, after standardising and centring as asked; block,
+    weights: see `moments`.
 
     Works on the smaller of the (d, d) moment and the (m, m) Gram matrix, in float64.
 
@@ -115,7 +147,7 @@ def public_basis(
             "a public projection needs public rows; split with public_fraction, public_per_class or"
             " public."
         )
-    mean, scale = moments(x, standardise=standardise, centre=centre, block=block)
+    mean, scale = moments(x, standardise=standardise, centre=centre, block=block, weights=weights)
     rows = torch.from_numpy(Transform(mean, scale)(x)).double()
     m, d = rows.shape
     work = 10 * min(m, d) ** 3

@@ -8,7 +8,13 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.memo import Memo
-from pillar_core.splits.basis import PublicBasis, has_units, moments, public_basis
+from pillar_core.splits.basis import (
+    PublicBasis,
+    centre_weights,
+    has_units,
+    moments,
+    public_basis,
+)
 from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
 
@@ -37,7 +43,8 @@ class View:
 
     x: (N, d) float32 with `rows` (n,) int64 the private ones among them (None: all); y: (n,) int64.
     `public_classes` names the classes of `y_public` where they are not the private ones.
-    `pixel_shape`: that of the images whose pixels the rows are, or None. `block`: see `moments`.
+    `pixel_shape`: that of the images whose pixels the rows are, or None. `block`, `weights`: see
+    `moments`; the weights come from public labels, whatever the method declared.
     """
 
     facts: PublicFacts
@@ -51,6 +58,7 @@ class View:
     public_classes: tuple[str, ...] = ()
     pixel_shape: tuple[int, ...] | None = None
     block: slice | None = None
+    weights: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -64,7 +72,11 @@ class View:
         return self.memo.get(
             ("basis", *settings),
             lambda: public_basis(
-                self.x_public, standardise=settings[0], centre=settings[1], block=self.block
+                self.x_public,
+                standardise=settings[0],
+                centre=settings[1],
+                block=self.block,
+                weights=self.weights,
             ),
         )
 
@@ -76,7 +88,11 @@ class View:
         return self.memo.get(
             ("moments", *settings),
             lambda: moments(
-                self.x_public, standardise=settings[0], centre=settings[1], block=self.block
+                self.x_public,
+                standardise=settings[0],
+                centre=settings[1],
+                block=self.block,
+                weights=self.weights,
             ),
         )
 
@@ -179,4 +195,5 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
         split.other_classes if has_other_labels else (),
         split.features.pixel_shape,
         split.features.text_block,
+        centre_weights(split.public_y),
     )

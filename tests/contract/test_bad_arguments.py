@@ -121,7 +121,13 @@ def calls():
         "learning_rate": 1.0,
     }
     folder = tempfile.mkdtemp()
+
+    def fit_with(**named):
+        return pc.PrivateClassifier(**named).fit(x, y)
+
+    fit_with.__signature__ = inspect.signature(pc.PrivateClassifier)
     return {
+        fit_with: {"method": "dp_raft"},
         pc.load_dataset: {"name": "digits"},
         pc.load_images: {"path": folder},
         pc.load_model: {"path": folder},

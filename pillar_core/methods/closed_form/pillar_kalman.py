@@ -208,7 +208,9 @@ def directions_fit(
     standardise, _ = view.resolve(None, True)
     expected, shape = view.memo.get(
         ("spread", k),
-        lambda: expected_spread(view.x_public, k, standardise=standardise, block=view.block),
+        lambda: expected_spread(
+            view.x_public, k, standardise=standardise, block=view.block, weights=view.weights
+        ),
     )
     chance = CHANCE * k / view.facts.d
     error = std + math.sqrt(2.0 * k) * std**2
@@ -268,14 +270,21 @@ def spread_sum(coordinates: Array, squares: Array) -> Array:
 
 
 def expected_spread(
-    x: Array, k: int, *, standardise: bool, block: slice | None = None
+    x: Array,
+    k: int,
+    *,
+    standardise: bool,
+    block: slice | None = None,
+    weights: Array | None = None,
 ) -> tuple[float, float]:
     """(the same mean for public rows (m, d): one half in the directions of the other; its share of
     what all directions hold)."""
     half, rest = x[::2][:MOST_COMPARED], x[1::2][:MOST_COMPARED]
     if not np.ptp(half, axis=0).any():
         return 0.0, 0.0
-    basis = public_basis(half, standardise=standardise, centre=True, block=block)
+    if weights is not None:
+        weights = weights[::2][:MOST_COMPARED] / weights[::2][:MOST_COMPARED].sum()
+    basis = public_basis(half, standardise=standardise, centre=True, block=block, weights=weights)
     rows = Transform(basis.mean, basis.scale)(rest).astype(np.float64)
     rows /= np.maximum(np.linalg.norm(rows, axis=1), TINY)[:, None]
     total, spread = (float(part.var(axis=0).sum()) for part in (rows, rows @ basis.vectors[:, :k]))

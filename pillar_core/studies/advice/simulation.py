@@ -14,6 +14,7 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS, Method
 from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.splits import split_features, view_of
+from pillar_core.splits.basis import centre_weights
 from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit
 
 HELD_OUT = 0.25
@@ -201,9 +202,10 @@ def _parts(method: Method[Any], rows: SemiPrivateSplit, seed: int) -> SemiPrivat
     public, private = (
         (train[:half], train[half:]) if method.is_private and is_labelled else (train, train)
     )
+    has_labels = is_labelled or centre_weights(rows.public_y) is not None
     return split_features(
         _features(rows, private, test),
-        public=_features(rows, public, None, is_labelled=is_labelled),
+        public=_features(rows, public, None, is_labelled=has_labels),
     )
 
 
