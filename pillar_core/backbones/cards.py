@@ -59,7 +59,7 @@ class Encoder:
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
     """What a recipe says of the columns (d,): which pass as they are, words and numbers of texts;
-    which have a declared range, so that they lie in [0, 1], and of which of these 0 is the least."""
+    which have a declared range, so that they lie in [0, 1]; and whose range starts at 0."""
 
     is_kept: Array
     is_ranged: Array

@@ -23,8 +23,8 @@ ROWS_APART = 500
 
 
 def _bins(public: Array, layout: Layout) -> ColumnMap:
-    """Indicators x > q: q quantiles of the public rows, else even steps over the ranges, of a root's
-    scale where a range starts at 0: counts and amounts crowd there."""
+    """Indicators x > q: q quantiles of the public rows, else even steps over the ranges, or over
+    their root where a range starts at 0, for counts and amounts crowd there."""
     numbers = _numbers("bins", public, layout)
     n_steps = min(STEPS, WIDEST // len(numbers))
     if n_steps < FEWEST_STEPS:

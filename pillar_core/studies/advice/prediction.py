@@ -20,7 +20,7 @@ OWN, NONE = "own", "none"
 IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
 """Of a metric after a number of percent."""
 MARGIN = 0.05
-"""By how much plays must put another learner above AdaMix, and public rows alone above every learner
+"""By how much plays must put another learner above AdaMix, and public rows alone above all learners
 of a table: measured regret is least there (docs/public_data.md)."""
 FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
@@ -224,7 +224,7 @@ def in_order(predictions: list[Prediction], rows: SemiPrivateSplit) -> list[Pred
 
 
 def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
-    """Of one public set's predictions the learner that did best on other data sets, or on a table in
+    """Of one public set's predictions the learner that did best on other data sets, of a table in
     plays, unless plays put another clearly above it."""
     by_method = {prediction.method: prediction for prediction in predictions}
     if kind_of(rows) == "none":
