@@ -75,6 +75,7 @@ def parts(path: Path, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
 def of_ours(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
     """AUC and accuracy of `pillar_kalman` through each map, and of what `advise` says."""
     import pillar_core as pc
+    from pillar_core.errors import DataError
 
     given = pc.load_features(rows, label="label", public=public)
 
@@ -88,7 +89,7 @@ def of_ours(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int)
     for name in MAPS:
         try:
             scores[name] = measure(name, "pillar_kalman")
-        except pc.DataError:  # no column of numbers
+        except DataError:  # no column of numbers
             scores[name] = scores["identity"]
     split = pc.split(given, public=public, allow_overlap=True, seed=seed)
     advice = pc.advise(split, alike=["own"], epsilon=epsilon, delta=DELTA, seed=seed)

@@ -105,7 +105,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
     level = free.level(advice)
     rules = {
         "labelled": "AdaMix did best on other data sets: another is named only beyond the line",
-        "labelled, table": "Of a table that is the one which rehearsals put first",
+        "labelled, table": "Of a table, rehearsals compare three; another must be far ahead",
     }
     other = "It did best on other data sets; these predictions choose none"
     held = f"{held} {rules.get(advice.expected.source, other)}."

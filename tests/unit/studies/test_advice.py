@@ -198,7 +198,7 @@ def test_one_rule_names_the_learner_that_is_first_and_the_first_sentence_says_wh
 @pytest.mark.parametrize(
     ("plays", "method", "why"),
     [
-        ({"pillar_kalman": 0.73, "adamix": 0.7, "only_public": 0.77}, "pillar_kalman", "first"),
+        ({"pillar_kalman": 0.73, "adamix": 0.75, "only_public": 0.77}, "pillar_kalman", "first"),
         ({"dp_raft": 0.73, "adamix": 0.7, "only_public": 0.79}, "only_public", "need no private"),
     ],
 )
