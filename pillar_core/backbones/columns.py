@@ -23,7 +23,8 @@ ROWS_APART = 500
 
 
 def _bins(public: Array, layout: Layout) -> ColumnMap:
-    """Indicators x > q: q quantiles of the public rows, else even steps over the ranges."""
+    """Indicators x > q: q quantiles of the public rows, else even steps over the ranges, or over
+    their root where a range starts at 0, for counts and amounts crowd there."""
     numbers = _numbers("bins", public, layout)
     n_steps = min(STEPS, WIDEST // len(numbers))
     if n_steps < FEWEST_STEPS:
@@ -34,7 +35,8 @@ def _bins(public: Array, layout: Layout) -> ColumnMap:
     shares = np.arange(1, n_steps + 1) / (n_steps + 1)
     cut, steps = [], []
     for column in numbers:
-        levels = _levels(public[:, column], shares) if len(public) else shares
+        even = shares**2 if layout.is_from_zero[column] else shares
+        levels = _levels(public[:, column], shares) if len(public) else even
         cut += [column] * len(levels)
         steps += list(levels)
     return ColumnMap(

@@ -170,10 +170,9 @@ def mapped(
         )
     features, public = split.features, split.public_x
     layout = layout_of(like or features)
-    columns = fit(public, layout)
-    origin = (
-        f"{len(public):,} public rows" if len(public) else "declared ranges, without public rows"
-    )
+    seen = public[:0] if split.public_name == raw.MADE_UP_NAME else public  # drawn from the ranges
+    columns = fit(seen, layout)
+    origin = f"{len(seen):,} public rows" if len(seen) else "declared ranges, without public rows"
     note = (
         f"{BACKBONES[backbone].title}: {len(layout.numbers):,} columns of numbers became"
         f" {columns.width - int(layout.is_kept.sum()):,} by a map fitted on {origin} alone."
@@ -201,17 +200,18 @@ def mapped(
 def layout_of(features: FeatureSet) -> Layout:
     """What the recipe of a table says of its columns of numbers; without one, all are numbers of
     any size."""
-    is_kept, is_ranged = np.zeros(features.d, dtype=bool), np.zeros(features.d, dtype=bool)
+    is_kept, is_ranged, is_from_zero = (np.zeros(features.d, dtype=bool) for _ in range(3))
     recipe = None if features.recipe is None else recipes.recipe_of(features.recipe)
     if recipe is None or encoding.width(recipe) != features.d:
-        return Layout(is_kept, is_ranged)
+        return Layout(is_kept, is_ranged, is_from_zero)
     stop = 0
     for column in recipe.columns:
         start = stop
         stop += encoding.width(recipe, of=column)
         is_kept[start:stop] = column.kind == encoding.TEXT or column.name in recipe.categories
         is_ranged[start:stop] = column.name in recipe.ranges
-    return Layout(is_kept, is_ranged)
+        is_from_zero[start:stop] = recipe.ranges.get(column.name, (None,))[0] == 0
+    return Layout(is_kept, is_ranged, is_from_zero)
 
 
 def load_named_features(

@@ -107,11 +107,12 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
         f" {held_words(advice.expected.held)}."
     )
     level = free.level(advice)
-    rule = "AdaMix did best on other data sets: another is named only beyond the dotted line"
-    held = (
-        f"{held}"
-        f" {rule if level else 'It did best on other data sets; these predictions choose none'}."
-    )
+    rules = {
+        "labelled": "AdaMix did best on other data sets: another is named only beyond the line",
+        "labelled, table": "Of a table, rehearsals compare three; another must be far ahead",
+    }
+    other = "It did best on other data sets; these predictions choose none"
+    held = f"{held} {rules.get(advice.expected.source, other)}."
     unsure = (
         "of the learner to name with each, if its rows are like yours: what you state of a set"
         " moves no number. No public rows come first where no set is stated to be like yours, or"

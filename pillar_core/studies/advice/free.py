@@ -243,6 +243,8 @@ def level(advice: Advice) -> float | None:
 
 def _why(advice: Advice) -> str:
     points = f"{100 * MARGIN:.0f} points ahead"
+    if advice.expected.source == "labelled, table":
+        return "rehearsals put it first of the learners for tables"
     if advice.method != "adamix" and level(advice) is not None:
         return f"rehearsals put it more than {points} of AdaMix"
     return "it did best on other data sets" + (

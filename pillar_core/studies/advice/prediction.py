@@ -19,8 +19,11 @@ OWN, NONE = "own", "none"
 IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
 """Of a metric after a number of percent."""
 MARGIN = 0.05
-"""By how much plays must put another learner above AdaMix: measured regret is least there
+"""By how much plays must put another learner above the first one: measured regret is least there
 (docs/public_data.md)."""
+OF_TABLES = ("pillar_kalman", "pillar_kalman_labelled", "dp_raft")
+"""Of which the one predicted highest is the first one of a table (research/tables.md): AdaMix leans
+too much on few labels, and the more are compared, the more luck decides."""
 FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
 FEW_A_CLASS = 8
@@ -29,6 +32,7 @@ WIDEST = 0.5
 """Width of a range beyond which it says nothing; nor does one that reaches down to guessing."""
 BASIS = {
     "labelled": "rehearsals on the labelled public rows",
+    "labelled, table": "rehearsals on the labelled public rows of a table",
     "labelled, few": f"rehearsals on fewer than {FEW_A_CLASS} labelled public rows a class",
     "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
     "none": "the sizes alone, by a table fitted on other data sets",
@@ -49,7 +53,8 @@ class Prediction:
     `held`: on how many of how many data sets such a range held in every run, each set left out of
     the fit in turn. `metric`: "balanced_accuracy" in the place of accuracy unless public labels say
     that no class has more than 60 % of the rows. `source`: what it was predicted from, as
-    `kind_of`, "labelled, few" below `FEW_A_CLASS`, or "" where nothing was measured.
+    `kind_of`; "labelled, few" below `FEW_A_CLASS`, else "labelled, table" of columns with names; or
+    "" where nothing was measured.
     """
 
     public: str
@@ -99,7 +104,7 @@ class Prediction:
             f"{FEW_A_CLASS} labelled public rows of each class, like yours (± {near:.0f}"
             " points), or "
         )
-        more = "" if self.source == "labelled" else labels
+        more = "" if self.source in ("labelled", "labelled, table") else labels
         return (
             ()
             if self.is_useful
@@ -197,10 +202,10 @@ def predict(
             -sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())
         )
     )
-    is_few = _is_few(rows) and "few" in FITTED[kind]
-    measured = FITTED[kind]["few" if is_few else "range"]
+    part = _part_of(rows, kind)
+    measured = FITTED[kind][part]
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
-    source = "labelled, few" if is_few and kind == "labelled" else kind
+    source = f"labelled, {part}" if kind == "labelled" and part != "range" else kind
     return Prediction(
         name,
         method,
@@ -221,8 +226,8 @@ def in_order(predictions: list[Prediction], rows: SemiPrivateSplit) -> list[Pred
 
 
 def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
-    """Of one public set's predictions the learner that did best on other data sets, unless plays
-    put another clearly above it."""
+    """Of one public set's predictions the learner that did best on other data sets, of a table the
+    best of three in plays, unless plays put another clearly above it."""
     by_method = {prediction.method: prediction for prediction in predictions}
     if kind_of(rows) == "none":
         return by_method["dp_raft"]
@@ -232,10 +237,18 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
         return by_method.get(
             "pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0]
         )
-    first, best = by_method["adamix"], max(predictions, key=lambda prediction: prediction.middle)
-    is_clear = best.middle > first.middle + MARGIN and not _is_few(rows)
-    return best if is_clear else first
+    part, best = _part_of(rows, "labelled"), max(predictions, key=_middle)
+    firsts = OF_TABLES if part == "table" else ("adamix",)
+    first = max((by_method[method] for method in firsts), key=_middle)
+    return best if best.middle > first.middle + MARGIN and part != "few" else first
 
 
-def _is_few(rows: SemiPrivateSplit) -> bool:
-    return rows.facts.n_public < FEW_A_CLASS * rows.facts.n_classes
+def _middle(prediction: Prediction) -> float:
+    return prediction.middle
+
+
+def _part_of(rows: SemiPrivateSplit, kind: str) -> str:
+    """Which range of the fitted table is that of such rows."""
+    is_few = rows.facts.n_public < FEW_A_CLASS * rows.facts.n_classes
+    parts = {"few": is_few, "table": rows.features.names is not None}
+    return next((part for part, holds in parts.items() if holds and part in FITTED[kind]), "range")

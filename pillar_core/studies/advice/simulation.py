@@ -45,6 +45,7 @@ def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPriv
         None,
         None,
         features.classes,
+        names=features.names,
     )
     tried = split if public is None else split_features(nothing, public=public)
     return dataclasses.replace(

@@ -23,7 +23,7 @@ from pillar_core.studies.advice.free import advise_as_it_is
 from pillar_core.types import FeatureSet, PrivacyBudget
 
 MAPS = ("bins", "fourier")
-NUMBERS = Layout(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool))
+NUMBERS = Layout(*(np.zeros(3, dtype=bool) for _ in range(3)))
 
 
 def rows(n: int, seed: int = 0) -> np.ndarray:
@@ -59,14 +59,14 @@ def test_a_map_takes_each_row_by_itself_and_stays_within_its_bounds(name: str) -
 
 @pytest.mark.parametrize("name", MAPS)
 def test_words_pass_as_they_are(name: str) -> None:
-    layout = Layout(np.array([False, True, False]), np.zeros(3, dtype=bool))
+    layout = dataclasses.replace(NUMBERS, is_kept=np.array([False, True, False]))
     x = rows(50)
     np.testing.assert_array_equal(fit_of(name)(x, layout)(x)[:, 0], x[:, 1])
 
 
 def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows() -> None:
     public = np.arange(17, dtype=np.float32)[:, None]
-    layout = Layout(np.zeros(1, dtype=bool), np.zeros(1, dtype=bool))
+    layout = Layout(*(np.zeros(1, dtype=bool) for _ in range(3)))
     made = fit_of("bins")(public, layout)
     assert made.width == columns.STEPS
     np.testing.assert_array_equal(made(public).sum(axis=1), np.arange(17))
@@ -86,9 +86,28 @@ def test_declared_ranges_fit_a_map_without_public_rows_and_nothing_else_does(nam
         fit_of(name)(rows(5), dataclasses.replace(NUMBERS, is_kept=np.ones(3, dtype=bool)))
 
 
+def test_bins_of_ranges_lie_closer_where_a_range_starts_at_0() -> None:
+    """Amounts of which nine in ten lay below the first even step: all rows were alike."""
+    ranges = {"age": (20.0, 80.0), "dose": (0.0, 600.0)}
+    recipe = pc.load_features(patients(900, 1), public=patients(300, 2), ranges=ranges).recipe
+    features = pc.load_features(patients(900, 1), "bins", recipe=recipe)
+    for split in (pc.split(features), pc.split(features, public="made_up")):
+        names = split.features.names
+        steps = {
+            name: [float(each.split("> ")[1]) for each in names if each.startswith(f"{name} >")]
+            for name in ranges
+        }
+        even = np.arange(1, 17) / 17
+        np.testing.assert_allclose(steps["age"], even, rtol=1e-5)
+        np.testing.assert_allclose(steps["dose"], even**2, rtol=1e-5)
+        assert "declared ranges, without public rows" in split.notes[-1]
+        shares = split.features.x_train[:, [name.startswith("dose") for name in names]].mean(axis=0)
+        assert shares[0] > 0.5 > shares[-1]
+
+
 def test_a_wide_table_gets_fewer_steps_and_a_wider_one_is_refused() -> None:
     def layout(width: int) -> Layout:
-        return Layout(np.zeros(width, dtype=bool), np.zeros(width, dtype=bool))
+        return Layout(*(np.zeros(width, dtype=bool) for _ in range(3)))
 
     x = rng.stream(0, "wide").random((40, 24_000)).astype(np.float32)
     assert fit_of("bins")(x[:, :500], layout(500)).width == 500 * 4
