@@ -328,8 +328,8 @@ def is_synthetic(name: str) -> bool:
 
 def recorded(settings: Settings) -> pd.DataFrame:
     """The cache's runs of private or public rows that are not on this machine, at the settings' δ,
-    adjacency and public share where there are such: columns of `records.all_runs`. Empty where the
-    rows are here."""
+    adjacency and public share where there are such, and of one setting for each learner, ε and k:
+    columns of `records.all_runs`. Empty where the rows are here."""
     brought = uploads.names_in([settings.data, settings.public])
     card = pc.DATASETS.find(settings.data)
     is_here = all(map(uploads.is_here, brought)) and (card is None or card.is_here())
@@ -340,7 +340,9 @@ def recorded(settings: Settings) -> pd.DataFrame:
     for name in ("backbone", "delta", "relation", "public_fraction"):
         fits = runs[name] == getattr(settings, name) if name in runs else runs["key"] == ""
         runs = runs[fits] if fits.any() else runs
-    return runs
+    most = runs.loc[runs["group"].map(runs["group"].value_counts()).sort_values().index[::-1]]
+    chosen = most.groupby(["method", "epsilon", "k"], dropna=False)["group"].transform("first")
+    return runs[runs["group"] == chosen.reindex(runs.index)]
 
 
 def snap(settings: Settings, runs: pd.DataFrame) -> Settings:

@@ -12,7 +12,7 @@ from pillar_core.backbones.names import address
 from pillar_core.backbones.preparing import Preparing
 from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import DataError, MachineError, SettingError
 from pillar_core.threads import asked_threads, idle_cores, usable_cores
 
 DEVICES = ("cuda", "mps", "cpu")
@@ -26,7 +26,7 @@ of its own."""
 def chosen_device(device: str) -> str:
     """cuda, mps or cpu: `asked`, or with "auto" the first of these that is here.
 
-    Raises SettingError: a device that this machine does not have.
+    Raises MachineError: a device that this machine does not have.
     """
     present = {
         "cuda": torch.cuda.is_available(),
@@ -37,7 +37,7 @@ def chosen_device(device: str) -> str:
     if device == "auto":
         return names[0]
     if device not in names:
-        raise SettingError(
+        raise MachineError(
             f"device must be one that this machine has ({', '.join(names)}), or auto; got"
             f" {device!r}."
         )

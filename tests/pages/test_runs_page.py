@@ -265,6 +265,7 @@ def absent(start):
         "seed": [0, 1],
     }
     sweep(grid | {"k": [5, 10], "epsilon": [0.5, 2.0]})
+    sweep(grid | {"k": [5], "epsilon": [0.5], "learning_rate": 0.01, "seed": 0})
     uploads.forget(stored)
     return stored
 
@@ -292,10 +293,14 @@ def test_learners_and_runs_open_on_records_alone(start, absent, monkeypatch):
     app = start("learners", data=absent, epsilon="2")
     assert not app.error
     assert len(app.get("plotly_chart")) == 2
-    chosen = SimpleNamespace(selection=SimpleNamespace(rows=list(range(6))))
+    bars = app.get("plotly_chart")[0].proto.spec
+    assert bars.count("n = 2") >= 2, "seeds of one k, and not of several, make an interval"
+    chosen = SimpleNamespace(selection=SimpleNamespace(rows=list(range(8))))
     monkeypatch.setattr(st, "dataframe", lambda *_, key="", **__: chosen)
     app = start("runs", data=absent)
     links = [link.proto.label for link in app.get("page_link")]
-    assert sum("Open on Curves: " in label for label in links) == 6
+    assert sum("Open on Curves: " in label for label in links) == 6, (
+        "a step size has no control there"
+    )
     app = start("why", data=absent)
     assert "are not here" in words(app)

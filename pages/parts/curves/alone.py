@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, navigation, odds, plain, session
+from pages.frame import badges, core, navigation, odds, plain, session
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
@@ -69,8 +69,13 @@ def draw_curves(settings: Settings, runs: pd.DataFrame) -> None:
 
 
 def draw_learners(settings: Settings, runs: pd.DataFrame) -> None:
-    """Every learner of which there are records, at every budget."""
+    """Every learner of which there are records, at every budget and the k nearest to the
+    slider's."""
     _ways(settings, runs)
+    ks = runs.groupby(["method", "epsilon"])["k"].transform(
+        lambda ks: core.nearest(settings.k or ks.median(), ks.dropna()) if ks.notna().any() else ks
+    )
+    runs = runs[runs["k"].isna() | (runs["k"] == ks)]
     lines = learners.summary(runs.assign(error_message=None))
     at_budget = runs[
         (runs["epsilon"] == settings.epsilon)
