@@ -31,6 +31,7 @@ from pillar_core.data.tables import (
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.texts import token_vectors
 from pillar_core.types import BY_COIN, Dataset, Progress
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = (
@@ -428,7 +429,7 @@ def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
 def text_beginnings(frame: pd.DataFrame, recipe: Recipe) -> tuple[str, ...]:
     """How the text of each row begins; () without texts."""
     column = () if recipe.text is None else frame[recipe.text]
-    return tuple(texts.clean(text)[:BEGINNING] for text in column)
+    return tuple(token_vectors.clean(text)[:BEGINNING] for text in column)
 
 
 def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -> list[str]:
@@ -444,7 +445,7 @@ def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -
         )
     n_empty, n_long = (
         beginnings.count(""),
-        int((frame[name].astype(str).str.len() > texts.LONGEST).sum()),
+        int((frame[name].astype(str).str.len() > token_vectors.LONGEST).sum()),
     )
     if n_empty == len(beginnings):
         raise DataError(
@@ -467,7 +468,11 @@ def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -
     )
     return [
         *notes,
-        *([f"Of {n_long:,} texts the first {texts.LONGEST:,} signs count."] if n_long else []),
+        *(
+            [f"Of {n_long:,} texts the first {token_vectors.LONGEST:,} signs count."]
+            if n_long
+            else []
+        ),
     ]
 
 

@@ -10,7 +10,6 @@ import functools
 import hashlib
 import importlib
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,31 +19,19 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.extras import needed
+from pillar_core.texts.token_vectors import TokenVectors, clean
 
 NAME, VERSION, WIDTH = "wordllama_256", 1, 256
-_FOLDER = Path(__file__).parent / "data" / "embedded"
-VECTORS, TOKENIZER = _FOLDER / f"{NAME}.safetensors", _FOLDER / f"{NAME}.tokenizer.json"
+_FOLDER = Path(__file__).parents[1] / "data" / "embedded"
+VECTORS, TOKENIZER, LICENCE = (
+    _FOLDER / f"{NAME}.{ending}" for ending in ("safetensors", "tokenizer.json", "LICENSE.txt")
+)
 SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 IDENTITY: Mapping[str, Any] = {"name": NAME, "version": VERSION, "sha256": SHA256}
 """What decides the numbers of a text, as recipes and models name it; of other encoders with how
 many numbers there are, `width`."""
 FAMILY = "sentence_transformers"
-LONGEST = 8_192
-"""Signs of a text that count, the first ones: about 1,400 English words."""
 AT_ONCE = 1_024
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060\ufeff\ud800-\udfff\s]+")
-
-
-def clean(text: object) -> str:
-    """One line of what counts of a text: tags of HTML and control characters are blanks, a gap is
-    empty."""
-    is_gap = text is None or (isinstance(text, float) and text != text)
-    return (
-        ""
-        if is_gap
-        else _CONTROL.sub(" ", _TAG.sub(" ", str(text)[: 2 * LONGEST])).strip()[:LONGEST]
-    )
 
 
 def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> Iterator[Array]:
@@ -54,8 +41,12 @@ def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> It
     is another one here.
     """
     rest = iter(texts)
-    encode_some = _means if encoder == IDENTITY else _sentence_encoder(encoder)
-    while some := [clean(text) for text in itertools.islice(rest, AT_ONCE)]:
+    encode_some = (
+        functools.partial(_opened().means, tokens={})
+        if encoder == IDENTITY
+        else _sentence_encoder(encoder)
+    )
+    while some := list(itertools.islice(rest, AT_ONCE)):
         yield encode_some(some)
 
 
@@ -88,20 +79,11 @@ def encode(texts: Iterable[object]) -> Array:
     return np.concatenate([np.zeros((0, WIDTH), dtype=np.float32), *blocks(texts)])
 
 
-def _means(some: list[str]) -> Array:
-    tokenizer, vectors = _opened()
-    rows = np.zeros((len(some), WIDTH), dtype=np.float32)
-    for row, tokens in enumerate(tokenizer.encode_batch_fast(some, add_special_tokens=False)):
-        if ids := tokens.ids if some[row] else ():
-            rows[row] = vectors[ids].mean(axis=0)
-    return rows
-
-
 _SENTENCE_MODELS: dict[str, Any] = {}
 """The models of sentence-transformers that were opened, by their fingerprints."""
 
 
-def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[str]], Array]:
+def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[object]], Array]:
     if (
         encoder["sha256"] not in _SENTENCE_MODELS
         and (here := identity_of(str(encoder["name"]))) != encoder
@@ -112,7 +94,10 @@ def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[str]], Array
         np.zeros(width_of(encoder), dtype=np.float32),
     )
     return lambda some: np.stack(
-        [model.encode(text, show_progress_bar=False) if text else nothing for text in some]
+        [
+            model.encode(text, show_progress_bar=False) if text else nothing
+            for text in map(clean, some)
+        ]
     ).astype(np.float32)
 
 
@@ -143,11 +128,5 @@ def _identity_of_model(name: str, network: bool) -> Mapping[str, Any]:
 
 
 @functools.cache
-def _opened() -> tuple[Any, Array]:
-    """The tokenizer and the (32000, 256) float32 vectors of its tokens."""
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    return Tokenizer.from_file(str(TOKENIZER)), load_file(VECTORS)["embedding.weight"].astype(
-        np.float32
-    )
+def _opened() -> TokenVectors:
+    return TokenVectors(VECTORS, TOKENIZER)
