@@ -59,7 +59,7 @@ OTHER_SIGNS = 2 / 3
 among them, it is counted."""
 _LETTER = re.compile("[a-zA-Z\u00c0-\u052f]+")
 SOON_DONE = 20_000
-"""So many texts become numbers before anybody asks how far it is."""
+"""So many texts become means of token vectors before anybody asks how far it is."""
 _PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar(
     "what tells how many texts have become numbers", default=None
 )
@@ -245,7 +245,11 @@ def encode_columns(
             shape = (len(frame), texts.width_of(recipe.encoder))
             parts.append(
                 scratch.in_room(
-                    _report_progress(texts.blocks(cell_values, recipe.encoder), len(frame)),
+                    _report_progress(
+                        texts.blocks(cell_values, recipe.encoder),
+                        len(frame),
+                        soon_done=SOON_DONE if recipe.encoder == texts.IDENTITY else 0,
+                    ),
                     np.float32,
                     shape,
                 )
@@ -299,10 +303,10 @@ def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
         _PROGRESS.reset(token)
 
 
-def _report_progress(blocks: Iterable[Array], n_rows: int) -> Iterator[Array]:
+def _report_progress(blocks: Iterable[Array], n_rows: int, *, soon_done: int) -> Iterator[Array]:
     """The blocks of so many rows; after each, whoever watches is told how far it is."""
     make, n_done = _PROGRESS.get(), 0
-    progress = make() if make is not None and n_rows > SOON_DONE else None
+    progress = make() if make is not None and n_rows > soon_done else None
     for block in blocks:
         yield block
         n_done += len(block)

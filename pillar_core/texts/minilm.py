@@ -36,6 +36,15 @@ LONGEST = 128
 """Tokens of a sentence that count, the first ones: about 100 English words."""
 
 
+SECONDS = 0.05
+"""About what a text takes one core."""
+
+
+def is_installed() -> bool:
+    """Whether the packages that `opened` needs are here."""
+    return None not in map(importlib.util.find_spec, (PACKAGE, "tokenizers"))
+
+
 @functools.cache
 def opened() -> Callable[[str], Array]:
     """What makes (384,) float32 numbers of one sentence that holds signs: a unit vector.
