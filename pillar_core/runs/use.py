@@ -43,7 +43,7 @@ UNKNOWN, FILLED = (
 )
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
 CONVERT = (
     "import pandas; [part.to_csv('plain.csv', mode='a', header=not n, index=False) for n, part in "
@@ -439,7 +439,7 @@ def _numbers(
         not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None,
     )
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
-    for place, text in enumerate(texts if not (np.abs(values) <= LARGEST).all() else ()):
+    for place, text in enumerate(texts if not (np.abs(values) <= LARGEST_FLOAT).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
             line = (
@@ -459,7 +459,7 @@ def _numbers(
                     " no value for gaps."
                 )
             value, filled = column["fill"], filled + 1
-        elif abs(value) > LARGEST:
+        elif abs(value) > LARGEST_FLOAT:
             raise DataError(
                 f"column {column['name']!r} holds an infinite number in row {start + place}:"
                 " correct the cell, or empty it."
