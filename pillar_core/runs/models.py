@@ -8,7 +8,9 @@ import io
 import json
 import shlex
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +38,7 @@ from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, public_w
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.store import files
+from pillar_core.texts import IDENTITY, LICENCE, TOKENIZER, VECTORS, token_vectors
 from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
@@ -121,13 +124,15 @@ def model_bytes(
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
         contents[ARRAYS] = npz.getvalue()
+    tokens = token_files(card["input"].get("recipe"))
+    contents |= {path.name: path.read_bytes() for path in tokens}
     contents[SUMS] = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()
     ).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
-            archive.writestr(name, content)
+        for name, content in contents.items():  # vectors hardly shrink, and that takes seconds
+            archive.writestr(name, content, zipfile.ZIP_STORED if name == VECTORS.name else None)
     return buffer.getvalue()
 
 
@@ -173,9 +178,20 @@ def check_room(features: FeatureSet, path: str | Path | None = None) -> None:
     or the cache.
     """
     n_bytes = 2**20 + 4 * features.d * (min(features.d, len(features.x_train)) + features.n_classes)
+    n_bytes += sum(path.stat().st_size for path in token_files(features.recipe))
     store.default().check_room(n_bytes)
     if path is not None:
         files.check_room(place_of(path), n_bytes)
+
+
+def token_files(recipe: Mapping[str, Any] | None) -> tuple[Path, ...]:
+    """What a model of rows of this recipe holds to read texts by itself: the vectors of all tokens.
+
+    All, as they were published: which tokens occur would tell words of the private rows.
+    """
+    columns = (recipe or {}).get("columns", ())
+    has_vectors = any(column.get("encoder") == IDENTITY for column in columns)
+    return (VECTORS, TOKENIZER, LICENCE) if has_vectors else ()
 
 
 def write_model(path: str | Path, content: bytes) -> Path:
@@ -315,15 +331,15 @@ def _onnx(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> byte
 def _use() -> str:
     """`use.py` with the few lines of the library that it imports in their place."""
     source = Path(use.__file__).read_text(encoding="utf-8")
-    lines = Path(transform.__file__).read_text(encoding="utf-8")
-    body, maps = (
-        lines[lines.index("CHUNK_ROWS") :],
-        Path(column_map.__file__).read_text(encoding="utf-8"),
+    maps, body, means = (
+        (start + Path(str(module.__file__)).read_text(encoding="utf-8").partition(start)[2])
+        for module, start in (
+            (column_map, "ROWS_AT_ONCE"),
+            (transform, "CHUNK_ROWS"),
+            (token_vectors, "LONGEST"),
+        )
     )
-    maps = (
-        "import dataclasses\nimport math\n\n"
-        "Array, DataError = np.ndarray, ValueError\n" + maps[maps.index("ROWS_AT_ONCE") :]
-    )
+    maps = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + maps
     gaps = "".join(
         f"{name} = frozenset({sorted(getattr(cells, name))!r})\n"
         for name in ("GAPS", "GAPS_OF_WORDS")
@@ -336,6 +352,7 @@ def _use() -> str:
         "data.tables import LABEL_NAMES": f"LABEL_NAMES = {LABEL_NAMES!r}\n",
         "errors import DataError": "",
         "splits.transform import Transform": body,
+        "texts.token_vectors import TokenVectors": "import heapq\n\n" + means,
     }.items():
         source = source.replace(f"from pillar_core.{imported}\n", place)
     return source
@@ -437,7 +454,8 @@ def _alone(card: Form, no_onnx: str) -> str:
     """How the files of the zip are used without the library."""
     form, shape = card["input"], card["input"].get("shape")
     if any(column["kind"] == TEXT for column in form.get("recipe", {"columns": ()})["columns"]):
-        words = _TEXTS["desk"] + _TEXTS["use"] + _TEXTS["texts"] + _TEXTS["lines"]
+        more = ("numbers", "tokens") if token_files(form["recipe"]) else ("texts", "lines")
+        words = "".join(_TEXTS[name] for name in ("desk", "use", *more))
         column = recipes.recipe_of(form["recipe"]).text
         return words.format(column=column, lines=use.FEATURES.format(rows="new.csv"))
     if shape is None:

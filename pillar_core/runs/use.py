@@ -3,8 +3,8 @@ T] [--positive NAME]` prints a csv.
 
 ROWS: a csv, whose columns are found by their names; or an npz, npy or csv of numbers in the order
 of the model's features. Of images: an npz or npy of uint8 images, or a folder of image files, which
-Pillow reads. A backbone or network runs in model.onnx, by onnxruntime. The files beside this one
-are compared with SHA256SUMS first.
+Pillow reads. Of texts alone: a txt with one a line, too. A backbone or network runs in model.onnx,
+by onnxruntime. The files beside this one are compared with SHA256SUMS first.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.errors import DataError
 from pillar_core.splits.transform import Transform
+from pillar_core.texts.token_vectors import TokenVectors
 
 Numbers = np.ndarray[Any, Any]
 Card = Mapping[str, Any]
@@ -42,7 +43,7 @@ UNKNOWN, FILLED = (
 )
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
 CONVERT = (
     "import pandas; [part.to_csv('plain.csv', mode='a', header=not n, index=False) for n, part in "
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--positive", help="the class that the threshold is about")
     options = parser.parse_args(arguments)
+    csv.field_size_limit(2**31 - 1)  # a cell may hold a long text
     try:
         for line in (HERE / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
             digest, _, name = line.partition("  ")
@@ -263,7 +265,7 @@ def read(path: Path, form: Card, width: int) -> Iterator[Numbers]:
     elif texts := [
         column["name"]
         for column in form.get("recipe", {"columns": ()})["columns"]
-        if column["kind"] == "text"
+        if column["kind"] == "text" and not _vectors_of(column).is_file()
     ]:
         raise DataError(
             f"the model reads texts (column {texts[0]!r}). Make features of them with the"
@@ -306,6 +308,11 @@ def _of_arrays(path: Path) -> Iterator[Numbers]:
     yield from (file[start : start + AT_ONCE] for start in range(0, len(file), AT_ONCE))
 
 
+def _vectors_of(column: Card) -> Path:
+    """The file of the token vectors of a column of texts."""
+    return HERE / f"{column.get('encoder', {}).get('name')}.safetensors"
+
+
 def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline()
@@ -322,6 +329,13 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
         columns = (
             form["recipe"]["columns"] if form["kind"] == "table" else _columns_of_numbers(header)
         )
+        if [column.get("kind") for column in columns] == ["text"]:
+            name = columns[0]["name"]
+            if path.suffix.lower() == ".txt" and (len(header) < 2 or name not in header):
+                file.seek(0)
+                rows = ([text] for line in file if (text := line.strip()))
+                header = [name]
+            header = [name] if len(header) == 1 else header
         if (
             form["kind"] != "table"
             and all(map(NUMBER.fullmatch, header))
@@ -335,6 +349,14 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 f" {', '.join(header)}."
             )
         gaps = form.get("recipe", {}).get("gaps", ())
+        empty, tokens = {*gaps, *map(str, gaps)}, dict[str, list[int]]()
+        vectors = {
+            column["name"]: TokenVectors(
+                _vectors_of(column), _vectors_of(column).with_suffix(".tokenizer.json")
+            )
+            for column in columns
+            if column.get("kind") == "text"
+        }
         n_before, counts = (
             0,
             {
@@ -358,6 +380,10 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 place = places[column["name"]]
                 texts = [row[place].strip() if place < len(row) else "" for row in block]
                 name = column["name"]
+                if column.get("kind") == "text":
+                    texts = ["" if text in empty else text for text in texts]
+                    parts.append(vectors[name].means(texts, tokens))
+                    continue
                 if column["categories"] is None:
                     values, filled, outside = _numbers(
                         texts, column, gaps, n_before, CONVERT.format(str(path), separator)
@@ -375,7 +401,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                     for category in column["categories"]
                 ]
             n_before += len(block)
-            yield np.stack(parts, axis=1)
+            yield np.column_stack(parts)
     if not n_before:
         raise DataError("the table holds no rows.")
     sys.stderr.writelines(f"note: {note}\n" for note in notes_on(counts))
@@ -413,7 +439,7 @@ def _numbers(
         not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None,
     )
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
-    for place, text in enumerate(texts if not (np.abs(values) <= LARGEST).all() else ()):
+    for place, text in enumerate(texts if not (np.abs(values) <= LARGEST_FLOAT).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
             line = (
@@ -433,7 +459,7 @@ def _numbers(
                     " no value for gaps."
                 )
             value, filled = column["fill"], filled + 1
-        elif abs(value) > LARGEST:
+        elif abs(value) > LARGEST_FLOAT:
             raise DataError(
                 f"column {column['name']!r} holds an infinite number in row {start + place}:"
                 " correct the cell, or empty it."

@@ -30,6 +30,7 @@ ALWAYS = {
     "statement.txt",
     "use.py",
 }
+TOKENS = ("LICENSE.txt", "safetensors", "tokenizer.json")
 CLASSES = ("no", "yes")
 KINDS = ("table", "persons", "images", "texts", "features")
 WORDS = {
@@ -179,7 +180,10 @@ def test_a_model_labels_new_rows_elsewhere(kind, price, door, tmp_path, monkeypa
     path = tmp_path / "model.zip"
     DOORS[door](kind, price, private, public, path, monkeypatch)
     with zipfile.ZipFile(path) as archive:
-        more = {"model.onnx"} if kind == "images" else {"curves.json"} & {*archive.namelist()}
+        more = {
+            "images": {"model.onnx"},
+            "texts": {f"wordllama_256.{ending}" for ending in TOKENS},
+        }.get(kind, {"curves.json"} & {*archive.namelist()})
         assert {*archive.namelist()} == ALWAYS | more
         archive.extractall(tmp_path / "alone")
     model = pc.load_model(path)
@@ -192,12 +196,11 @@ def test_a_model_labels_new_rows_elsewhere(kind, price, door, tmp_path, monkeypa
         else rows_of(kind, 20, 2000)["label"]
     )
     assert np.mean(np.array(named) == np.array(truth)) >= 0.6
-    if kind != "texts":
-        run = subprocess.run(
-            [sys.executable, "-I", "use.py", new],
-            cwd=tmp_path / "alone",
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert [line.split(",")[1] for line in run.stdout.splitlines()[1:]] == named
+    run = subprocess.run(
+        [sys.executable, "-I", "use.py", new],
+        cwd=tmp_path / "alone",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.split(",")[1] for line in run.stdout.splitlines()[1:]] == named

@@ -10,6 +10,7 @@ import pandas as pd
 import pillar_core as pc
 from page_reading import fill, linked, press, say, understood, words
 from pillar_core.data import uploads
+from pillar_core.texts import minilm
 from tickets import BILLING, FOREIGN, HARDWARE
 
 
@@ -129,3 +130,30 @@ def test_a_column_that_does_not_look_like_texts_may_hold_them(start):
     say(app, "message", Role="text")
     assert "80 texts are mostly figures, emoji" in words(app)
     assert not app.button(key="use-upload").disabled
+
+
+def test_whole_sentences_are_offered_where_their_encoder_is_installed(start, monkeypatch):
+    lines = "\n".join(said(90, 1, BILLING)[0]).encode()
+
+    def app_with_tickets():
+        app = start("rows")
+        fill(app, "file_uploader", "upload", [("tickets.csv", tickets(200), "text/csv")])
+        fill(app, "file_uploader", "upload-candidates", [("near.txt", lines, "text/plain")])
+        for name, role in {"id": "leave out", "message": "text", "queue": "label"}.items():
+            say(app, name, Role=role)
+        return app
+
+    def numbers(text: str) -> np.ndarray:
+        return np.resize(np.frombuffer(text.encode(), np.uint8), minilm.WIDTH) / np.float32(255)
+
+    switch = "local-widget.upload-sentences"
+    assert switch not in {toggle.key for toggle in app_with_tickets().toggle}
+    monkeypatch.setattr(minilm, "is_installed", lambda: True)
+    monkeypatch.setattr(minilm, "opened", lambda: numbers)
+    app = app_with_tickets()
+    assert "10 seconds for these 200 texts" in app.toggle(key=switch).help
+    app.toggle(key=switch).set_value(True).run()
+    assert "each became 384 numbers through all_minilm_l6_v2" in words(app)
+    press(app, "use-upload")
+    assert not app.error
+    assert uploads.card(linked(app)["data"]).shape == (384,)

@@ -4,12 +4,14 @@ import hashlib
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 from pillar_core import texts
 from pillar_core.backbones import BACKBONES, extract
 from pillar_core.backbones.cards import Work
 from pillar_core.data import load_dataset
 from pillar_core.errors import DataError
+from pillar_core.texts import token_vectors
 
 ODD = ["", None, float("nan"), "\x00\x01 \u200b", "<br/><b></b>"]
 
@@ -49,7 +51,7 @@ def test_no_text_is_zero_odd_ones_finite_and_near_ones_near():
     assert (rows[7] == rows[8]).all()
     word = "word " * 100_000
     giant, cut, other = texts.encode(
-        [word, word[: texts.LONGEST], word + "and an end that nobody reads"]
+        [word, word[: token_vectors.LONGEST], word + "and an end that nobody reads"]
     )
     assert (giant == cut).all()
     assert (giant == other).all()
@@ -80,3 +82,18 @@ def test_vectors_and_tokenizer_are_those_of_wordllama_bit_by_bit():
     tokenizer = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
     for path, sha256 in ((texts.VECTORS, texts.SHA256), (texts.TOKENIZER, tokenizer)):
         assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+
+
+def test_tokens_are_those_of_the_tokenizer_s_own_library():
+    """Signs of all kinds at random, and real sentences; equal for any draw."""
+    oracle, ours = Tokenizer.from_file(str(texts.TOKENIZER)), texts._opened()
+    draw = np.random.Generator(np.random.PCG64(0))
+    signs = [*"the an in <>0xAFunk/s ▁▁▁  éßЖ", "打", "🖨", "\u0301", "\U0001f1e9"] * 3
+    signs += map(chr, draw.integers(33, 0xD7FF, 200))
+    drawn = ["".join(draw.choice(signs, draw.integers(1, 120))) for _ in range(1_000)]
+    said = [*drawn, *load_dataset("scipy_docs").texts]
+    cleaned = map(token_vectors.clean, said)
+    nothing = np.zeros(texts.WIDTH, dtype=np.float32)
+    tokens = oracle.encode_batch_fast([*cleaned], add_special_tokens=False)
+    means = [ours.vectors[each.ids].mean(axis=0) if each.ids else nothing for each in tokens]
+    assert (np.stack(means) == ours.means(said, {})).all()

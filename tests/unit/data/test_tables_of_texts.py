@@ -1,9 +1,10 @@
 """A column of texts: read where somebody says so, alone or beside numbers, never as categories, and
 learnt from by nobody."""
 
+import csv
 import functools
+import io
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ from pillar_core.runs import loaded
 from pillar_core.splits import view
 from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
+from pillar_core.texts import token_vectors
 from tickets import BILLING, FOREIGN, HARDWARE
 from users import is_noted, refuses, run_command
 
@@ -57,6 +59,16 @@ def tickets(
             "queue": np.array(["hardware", "billing"])[queue % 2],
         }
     )
+
+
+def labels_alone(model: str, rows: str) -> list[str]:
+    """The labels of `use.py` from the unpacked zip in a process that has no library."""
+    with zipfile.ZipFile(model) as archive:
+        archive.extractall("alone")
+    command = [sys.executable, "-I", "alone/use.py", rows]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.stderr
+    return [row["label"] for row in csv.DictReader(io.StringIO(done.stdout))]
 
 
 @pytest.fixture
@@ -157,21 +169,34 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files, monk
         "or a table with the column `message`, and run\n\n```bash\npython -m pillar_core predict"
         " model.zip new.txt" in read_me
     )
-    with zipfile.ZipFile("model.zip") as archive:
-        archive.extractall(".")
-    shutil.copy("open.csv", "new.csv")
-    alone = functools.partial(subprocess.run, capture_output=True, text=True, check=False)
-    assert "reads texts" in alone([sys.executable, "use.py", "new.csv"]).stderr
-    exec(
-        read_me.partition("make them:\n\n```python\n")[2].partition("\n```")[0], {}
-    )  # as they are written
-    labels = [
-        line.split(",")[1]
-        for line in alone([sys.executable, "use.py", "features.npz"]).stdout.splitlines()[1:]
-    ]
-    assert labels == [model.classes[label] for label in expected]
+    assert "Which tokens occur in the training rows is in none of them" in read_me
+    for name in ("open.csv", "lines.txt"):
+        assert labels_alone("model.zip", name) == [model.classes[label] for label in expected]
     other = card["input"]["recipe"]["columns"][0] | {"encoder": texts.IDENTITY | {"sha256": "0"}}
     refuses("encoder", recipes.recipe_of, card["input"]["recipe"] | {"columns": [other]})
+
+
+def test_a_model_reads_odd_texts_beside_numbers_and_words_without_the_library(files):
+    private, public, new = tickets(400, 0), tickets(200, 1), tickets(200, 2)
+    for frame in (private, public, new):
+        frame["site"] = np.where(frame["age"] % 2, "north", "south")
+    features = pc.load_features(private, label="queue", text="message", public=public)
+    split = pc.split(features, public=public)
+    pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), "model.zip", split=split)
+    odd = [
+        "",
+        "  ",
+        '<b>Jam</b>, "again"',
+        "Drucker\nbrennt ▁▁",
+        "打印机坏了 🖨",
+        "=1+1",
+        "w" * 200_000,
+    ]
+    new.loc[: len(odd) - 1, "message"] = odd
+    new[["site", "message", "age", "queue"]].to_csv("new.csv", index=False)
+    model = pc.load_model("model.zip")
+    expected = model.predict("new.csv")
+    assert labels_alone("model.zip", "new.csv") == [model.classes[label] for label in expected]
 
 
 def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path):
@@ -181,7 +206,7 @@ def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path):
         (160, texts.WIDTH),
         ("billing", "hardware"),
     )
-    assert sorted(features.texts) == sorted(texts.clean(text) for text in frame["message"])
+    assert sorted(features.texts) == sorted(token_vectors.clean(text) for text in frame["message"])
     public = pc.load_features(tickets(50, 1)["message"].tolist())
     assert (public.y_train, public.x_train.shape) == (None, (50, texts.WIDTH))
     assert len(pc.split(features, public=tickets(50, 1)["message"].tolist()).public_x) == 50

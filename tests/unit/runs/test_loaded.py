@@ -579,6 +579,15 @@ def test_use_imports_numpy_alone_refuses_changed_files_and_escapes_cells(tables,
             *sys.stdlib_module_names,
             *allowed,
         }
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    names = [
+        name.id
+        for node in assigned
+        for name in ast.walk(node.targets[0])
+        if isinstance(name, ast.Name)
+    ]
+    names += [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert len(names) == len(set(names))  # else a line of one module would read another's number
     folder, path, *_ = tables
     expected = alone(path, folder / "new.csv", folder=tmp_path)
     block = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED})); import runpy; "

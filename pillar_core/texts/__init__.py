@@ -2,15 +2,15 @@
 see `data/embedded/README.md`.
 
 A text hangs on itself alone: nothing is learnt from it, and its numbers are the same bits beside
-any other texts. So a model of the package sentence-transformers (`sentence_transformers:<folder or
-name on the hub>`) gets one text at a time: in a batch their lengths would mix.
+any other texts. So `minilm` and a model of the package sentence-transformers
+(`sentence_transformers:<folder or name on the hub>`) get one text at a time: in a batch their
+lengths would mix.
 """
 
 import functools
 import hashlib
 import importlib
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,31 +20,22 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.extras import needed
+from pillar_core.texts import minilm
+from pillar_core.texts.token_vectors import TokenVectors, clean
 
 NAME, VERSION, WIDTH = "wordllama_256", 1, 256
-_FOLDER = Path(__file__).parent / "data" / "embedded"
-VECTORS, TOKENIZER = _FOLDER / f"{NAME}.safetensors", _FOLDER / f"{NAME}.tokenizer.json"
+_FOLDER = Path(__file__).parents[1] / "data" / "embedded"
+VECTORS, TOKENIZER, LICENCE = (
+    _FOLDER / f"{NAME}.{ending}" for ending in ("safetensors", "tokenizer.json", "LICENSE.txt")
+)
 SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 IDENTITY: Mapping[str, Any] = {"name": NAME, "version": VERSION, "sha256": SHA256}
 """What decides the numbers of a text, as recipes and models name it; of other encoders with how
 many numbers there are, `width`."""
 FAMILY = "sentence_transformers"
-LONGEST = 8_192
-"""Signs of a text that count, the first ones: about 1,400 English words."""
-AT_ONCE = 1_024
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060\ufeff\ud800-\udfff\s]+")
-
-
-def clean(text: object) -> str:
-    """One line of what counts of a text: tags of HTML and control characters are blanks, a gap is
-    empty."""
-    is_gap = text is None or (isinstance(text, float) and text != text)
-    return (
-        ""
-        if is_gap
-        else _CONTROL.sub(" ", _TAG.sub(" ", str(text)[: 2 * LONGEST])).strip()[:LONGEST]
-    )
+OWN: Mapping[str, Mapping[str, Any]] = {NAME: IDENTITY, minilm.NAME: minilm.IDENTITY}
+"""The encoders whose numbers are always the same, by name."""
+AT_ONCE, SENTENCES_AT_ONCE = 1_024, 32
 
 
 def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> Iterator[Array]:
@@ -54,8 +45,12 @@ def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> It
     is another one here.
     """
     rest = iter(texts)
-    encode_some = _means if encoder == IDENTITY else _sentence_encoder(encoder)
-    while some := [clean(text) for text in itertools.islice(rest, AT_ONCE)]:
+    encode_some, at_once = (
+        (functools.partial(_opened().means, tokens={}), AT_ONCE)
+        if encoder == IDENTITY
+        else (_sentence_encoder(encoder), SENTENCES_AT_ONCE)
+    )
+    while some := list(itertools.islice(rest, at_once)):
         yield encode_some(some)
 
 
@@ -66,7 +61,7 @@ def width_of(encoder: Mapping[str, Any]) -> int:
 
 def is_encoder(name: str | None) -> bool:
     """Whether a backbone's name is that of an encoder of texts."""
-    return name is not None and (name == NAME or name.startswith(f"{FAMILY}:"))
+    return name is not None and (name in OWN or name.startswith(f"{FAMILY}:"))
 
 
 def identity_of(name: str, *, network: bool = False) -> Mapping[str, Any]:
@@ -78,42 +73,37 @@ def identity_of(name: str, *, network: bool = False) -> Mapping[str, Any]:
     Raises MissingDependencyError: its package is absent. DataError: there is no such model here,
     nor a network that could fetch it.
     """
-    return (
-        IDENTITY if name == NAME else _identity_of_model(name.removeprefix(f"{FAMILY}:"), network)
-    )
+    return OWN.get(name) or _identity_of_model(name.removeprefix(f"{FAMILY}:"), network)
 
 
-def encode(texts: Iterable[object]) -> Array:
-    """(n, 256) float32, each text by itself. Raises as `blocks`."""
-    return np.concatenate([np.zeros((0, WIDTH), dtype=np.float32), *blocks(texts)])
-
-
-def _means(some: list[str]) -> Array:
-    tokenizer, vectors = _opened()
-    rows = np.zeros((len(some), WIDTH), dtype=np.float32)
-    for row, tokens in enumerate(tokenizer.encode_batch_fast(some, add_special_tokens=False)):
-        if ids := tokens.ids if some[row] else ():
-            rows[row] = vectors[ids].mean(axis=0)
-    return rows
+def encode(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> Array:
+    """(n, width) float32, each text by itself. Raises as `blocks`."""
+    nothing = np.zeros((0, width_of(encoder)), dtype=np.float32)
+    return np.concatenate([nothing, *blocks(texts, encoder)])
 
 
 _SENTENCE_MODELS: dict[str, Any] = {}
 """The models of sentence-transformers that were opened, by their fingerprints."""
 
 
-def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[str]], Array]:
+def _sentence_encoder(encoder: Mapping[str, Any]) -> Callable[[list[object]], Array]:
+    encode_one, nothing = _opened_model(encoder), np.zeros(width_of(encoder), dtype=np.float32)
+    return lambda some: np.stack(
+        [encode_one(text) if text else nothing for text in map(clean, some)]
+    ).astype(np.float32)
+
+
+def _opened_model(encoder: Mapping[str, Any]) -> Callable[[str], Array]:
+    """What makes numbers of one text, by another encoder than the token vectors."""
+    if encoder == minilm.IDENTITY:
+        return minilm.opened()
     if (
         encoder["sha256"] not in _SENTENCE_MODELS
         and (here := identity_of(str(encoder["name"]))) != encoder
     ):
         raise DataError(f"the encoder of the texts is {encoder}, and {here} here.")
-    model, nothing = (
-        _SENTENCE_MODELS[encoder["sha256"]],
-        np.zeros(width_of(encoder), dtype=np.float32),
-    )
-    return lambda some: np.stack(
-        [model.encode(text, show_progress_bar=False) if text else nothing for text in some]
-    ).astype(np.float32)
+    model = _SENTENCE_MODELS[encoder["sha256"]]
+    return functools.partial(model.encode, show_progress_bar=False)
 
 
 @functools.cache
@@ -143,11 +133,5 @@ def _identity_of_model(name: str, network: bool) -> Mapping[str, Any]:
 
 
 @functools.cache
-def _opened() -> tuple[Any, Array]:
-    """The tokenizer and the (32000, 256) float32 vectors of its tokens."""
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    return Tokenizer.from_file(str(TOKENIZER)), load_file(VECTORS)["embedding.weight"].astype(
-        np.float32
-    )
+def _opened() -> TokenVectors:
+    return TokenVectors(VECTORS, TOKENIZER)
