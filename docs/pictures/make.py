@@ -20,7 +20,7 @@ SIZE = {"width": 1200, "height": 960}
 WIDTH, COLOURS = 900, 256
 BUSY = (
     '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"],'
-    ' [data-stale="true"]'
+    ' [data-stale="true"], .pillar-figure:empty'
 )
 
 

@@ -31,19 +31,22 @@ a row of this app: a scale to read ε by, no comparison."""
 def sentence(settings: Settings) -> str:
     """HTML for the sidebar: of 400 guesses, how many the run of these settings makes right; what
     (ε, δ) alone allows opens below."""
-    if math.isinf(settings.epsilon):
-        return (
-            "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with"
-            " certainty who took part."
-        )
     record = None
     with contextlib.suppress(PillarError):  # the page says why the rows cannot be loaded
         record = core.find(settings)
+    is_private = record is None or record.guarantee.is_private
+    if math.isinf(settings.epsilon) or not is_private:
+        cause = "ε = ∞" if math.isinf(settings.epsilon) else "This learner"
+        return (
+            f"<b>{cause}</b> adds no noise and promises nothing: an attacker may find out with"
+            " certainty who took part."
+        )
     alone, gaussian = turned_guesses(settings.epsilon, settings.delta)
     share, source = gaussian, ", if its training puts Gaussian noise on all rows in every step"
     if record is not None:
-        own = table(record)
-        share, source = alone if own is None else float(own["advantage"].iloc[0]) / 2, ""
+        share, source = alone if record.guarantee.has_releases else 0.0, ""
+        if (own := table(record)) is not None:
+            share = float(own["advantage"].iloc[0]) / 2
     said = plots.promise(share, f"one {unit(settings.data)}")
     return (
         f"At <b>ε = {settings.epsilon:g}</b>: {said}{source}.<details><summary>What ε alone"

@@ -139,3 +139,23 @@ def test_a_pinned_setting_of_the_same_data_is_a(start):
     assert "A: PILLAR at ε = ∞ (no noise)." in words(
         start("curves", k="10", view="rows", a=elsewhere)
     )
+
+
+def test_a_story_says_what_to_see_its_surprise_and_a_next_step(start):
+    opening = {"method": "pillar", "epsilon": "0.1", "k": "10"}
+    app = start("curves", controls="story:few-directions", **opening)
+    assert "The curve rises to its top" in words(app)
+    assert "Ten directions beat all 1,280 features by" in words(app)
+    labels = [link.proto.label for link in app.get("page_link")]
+    assert any(label.startswith("Next: ") and "ε = 0.1" in label for label in labels)
+    other = start("curves", data="digits", controls="story:few-directions")
+    assert "The curve rises to its top" not in words(other)
+
+
+def test_the_sidebar_promises_nothing_of_a_learner_without_noise_and_all_of_one_without_rows(start):
+    plain = start("curves", method="non_private")
+    assert "This learner</b> adds no noise" in str(
+        [item.proto for item in plain.sidebar.get("html")]
+    )
+    public = start("curves", method="only_public")
+    assert "at most 0 become right" in str([item.proto for item in public.sidebar.get("html")])

@@ -95,12 +95,12 @@ def test_the_ending_tells_the_score_and_starting_again_forgets_it(start, monkeyp
     monkeypatch.setattr(
         warming, "begin", lambda: None
     )  # scipy looks into torch, and meets half of it while it is imported ahead
-    app = start("lessons", lesson="6")
-    for place, guess in enumerate((1, 2, 2, 0, 0, 0), 1):
+    app = start("lessons", lesson="8")
+    for place, guess in enumerate((0, 2, 2, 0, 0, 0, 0, 0), 1):
         app.session_state[f"lesson-radio-{place}"] = guess
         app.session_state[f"local.lesson-shown-{place}"] = 1
     app.run()
-    assert "You guessed 4 of 6 right" in words(app)
+    assert "You guessed 4 of 8 right" in words(app)
     press(app, "lesson-reset")
     assert app.query_params["lesson"] == "1"
     assert app.radio(key="lesson-radio-1").value is None

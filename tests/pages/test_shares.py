@@ -66,6 +66,7 @@ FREE = {
     "lesson": ["_figure"],
     "receipts": ["account"],
     "results": ["_lines"],
+    "story": ["portable.shipped_gap"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the
 k beside the slider."""

@@ -9,9 +9,11 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import local, memory, navigation
 from pages.frame.settings import Settings
+from pillar_core import plots
 from pillar_core.errors import DataError
 from pillar_core.studies import portable
 from pillar_core.studies.portable.stories import STORIES, Setting, Story
+from pillar_core.types import Form
 
 _NAME = "story"
 _gap = memory.cache(max_entries=len(STORIES), is_free=True)(portable.shipped_gap)
@@ -20,7 +22,8 @@ _gap = memory.cache(max_entries=len(STORIES), is_free=True)(portable.shipped_gap
 def link(story: Story, opening: Setting, label: str) -> None:
     """A link to a setting of the story, on Curves."""
     method, epsilon, k = opening
-    settings = {"data": story.dataset, "method": method, "k": k}
+    settings: Form = {"data": story.dataset, "method": method, "k": k}
+    settings["epsilon"] = epsilon or story.opening[1]  # 0 of a learner without private rows
     told = {"controls": f"{_NAME}:{story.name}"}
     navigation.link("curves", label, changes=dataclasses.asdict(Settings()) | settings | told)
 
@@ -39,7 +42,6 @@ def banner(settings: Settings) -> None:
         present = (settings.method, settings.epsilon, settings.k)
         following = next(each for each in story.compared[::-1] if each != present)
         method, epsilon, k = following
-        label = (
-            f"Next: {pc.METHODS[method].title}{f' with k = {k}' if k else ''} at ε = {epsilon:g}"
-        )
+        how = f" with k = {k}" if k else ""
+        label = f"Next: {pc.METHODS[method].title}{how} at {plots.epsilon_label(epsilon)}"
         link(story, following, label)
