@@ -122,8 +122,11 @@ def _summary(record: RunRecord, here: pd.DataFrame) -> None:
         spent = f"{record.guarantee.epsilon.upper:.4g}".replace("inf", "∞")
         second.metric("ε, upper bound", spent, help="; ".join(record.guarantee.events))
         table = odds.table(record)
-        right = "see ε" if table is None else plots.guessed_right(table["advantage"].iloc[0] / 2)
-        third.metric("Attacker guesses right", right)
+        if table is None:
+            third.metric(odds.METRIC, "see ε")
+        else:
+            label, number, hint = odds.metric(float(table["advantage"].iloc[0]) / 2)
+            third.metric(label, number, help=hint)
         k = record.settings.get("k")
         last.metric("Directions", f"{k:,}" if k else f"all {record.facts.d:,}")
         badges.show_row(*badges.DIAGNOSTIC)
