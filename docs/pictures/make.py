@@ -20,7 +20,7 @@ SIZE = {"width": 1200, "height": 960}
 WIDTH, COLOURS = 900, 256
 BUSY = (
     '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"],'
-    ' [data-stale="true"], .pillar-figure:empty'
+    ' [data-stale="true"]'
 )
 
 
@@ -84,6 +84,8 @@ def main(address: str) -> None:
             frames.append(Image.open(io.BytesIO(tab.screenshot())).convert("RGB"))
             times.append(seen)
         opened(tab, f"{address}/curves?v=2&k=15")
+        tab.wait_for_selector(".pillar-figure .main-svg")
+        settled(tab)
         tab.screenshot(path=str(FOLDER / "explore.png"))
         browser.close()
     height = round(SIZE["height"] * WIDTH / SIZE["width"])
