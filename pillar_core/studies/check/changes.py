@@ -70,8 +70,13 @@ def read_changes(source: Source, values: Mapping[str, Any], known: Container[str
         elif change.field == "noise_multiplier" and is_lone:
             _read_noise(source, change, values.get("noise_multiplier"), words, changes)
         else:
+            is_rate = change.field == "batch_size"
+            changes.hidden |= {change.field} if is_rate else {"noise_multiplier", "epsilon"}
             changes.hidden |= {change.field}
-            changes.told.append(f"{words} changes {change.field}: say the least of any step.")
+            changes.told.append(
+                f"{words} changes {change.field}: say"
+                f" {'its largest value' if is_rate else 'the least σ of any step, over its clip'}."
+            )
     return changes
 
 
@@ -90,39 +95,45 @@ def _stored(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
     """Statements that set an attribute or key to another number than was read."""
     for node in source.nodes:
         field = CHANGED.get(_stored_name(node), "")
-        if not field or _is_own(source, node):
+        if not field:
             continue
         statement = next(part for part in source.around(node) if isinstance(part, ast.stmt))
         value = getattr(statement, "value", None) or statement
         is_plain = isinstance(statement, ast.Assign) and node in statement.targets
-        if not is_plain or _differs(source, value, field, values):
+        is_passed_on = source.value(value) is None and not _is_own(source, node)
+        if not is_plain or is_passed_on or _differs(source, value, field, values):
             yield _Change(statement, field, value)
 
 
 def _passed(source: Source, values: Mapping[str, Any], known: Container[str]) -> Iterator[_Change]:
-    """Calls that may set a number: by its name, by a keyword, or by a method of it."""
+    """Calls that may set a number: by its name, a keyword, a dictionary, or a method of it."""
+    given: list[tuple[Any, Any, Any]] = []
     for call, name in source.calls.items():
-        pairs = [(keyword.arg, keyword.value) for keyword in call.keywords]
-        if name in ("setattr", "__setattr__", "__setitem__"):
-            words = [getattr(word, "value", None) for word in call.args]
-            pairs += [*zip(words, call.args[1:], strict=False)]
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if isinstance(owner, ast.Attribute) and owner.attr in CHANGED:
             yield _Change(call, CHANGED[owner.attr], call)
         elif name not in known and name not in SCHEDULERS:
-            for word, value in pairs:
-                field = CHANGED.get(word, "") if isinstance(word, str) else ""
-                if field and _differs(source, value, field, values):
-                    yield _Change(call, field, value)
+            given += [(call, keyword.arg, keyword.value) for keyword in call.keywords]
+        if name in ("setattr", "__setattr__", "__setitem__"):
+            words = [getattr(word, "value", None) for word in call.args]
+            given += [(call, *pair) for pair in zip(words, call.args[1:], strict=False)]
+    for node in source.nodes:
+        if isinstance(node, ast.Dict):
+            words = [getattr(key, "value", None) for key in node.keys]
+            given += [(node, *pair) for pair in zip(words, node.values, strict=True)]
+    for place, word, value in given:
+        field = CHANGED.get(word, "") if isinstance(word, str) else ""
+        if field and _differs(source, value, field, values):
+            yield _Change(place, field, value)
 
 
 def _differs(source: Source, value: ast.AST, field: str, values: Mapping[str, Any]) -> bool:
-    """Whether a value may be another than that read of `field`; the field itself passed on is
-    not."""
+    """Whether a value may be another than that read of `field`; what is not read, but has the
+    field's name, is taken for it."""
+    if (number := source.value(value)) is not None:
+        return bool(number != values.get(field))
     name = getattr(value, "id", None) or getattr(value, "attr", None)
-    number = source.value(value)
-    is_same = number is not None and number == values.get(field)
-    return not is_same and CHANGED.get(str(name)) != field
+    return CHANGED.get(str(name)) != field
 
 
 def _stored_name(node: ast.AST) -> str:

@@ -242,6 +242,11 @@ def _missing(values: Values, reading: Reading) -> list[str]:
     ):
         return [f"The script trains for {longest:g} epochs, and you said less: which is wrong?"]
     schedule = reading.schedule
+    if schedule and not schedule.is_by_step and "epochs" not in values:
+        return [
+            f"{schedule.words}: σ changes by passes, whose steps may be fewer than you think. Say"
+            " epochs, or the least σ of any step (noise_multiplier)."
+        ]
     if schedule and _periods(values, share, schedule) > len(schedule.sigmas):
         return [
             f"{schedule.words}: σ is read for {len(schedule.sigmas):,}"
@@ -253,9 +258,7 @@ def _missing(values: Values, reading: Reading) -> list[str]:
 
 def _periods(values: Values, share: float, schedule: Schedule) -> int:
     """Passes or steps of a schedule that training walks through."""
-    steps = _steps(values, share)
-    passes = values["epochs"] if "epochs" in values else steps * share * (1 - 1e-12)
-    return steps if schedule.is_by_step else max(1, math.ceil(passes))
+    return _steps(values, share) if schedule.is_by_step else math.ceil(values["epochs"])
 
 
 def _share(values: Values, reading: Reading) -> float:

@@ -18,7 +18,7 @@ FILE: Mapping[str, Any] = toml_tables(Path(__file__).with_name("calls.toml"))
 LONGEST = 50_000
 """Characters of code that is read: Python's own parser takes time that grows with the square of a
 dotted name."""
-_COMMAND = re.compile(r"^([ \t]*(?:[\w, ]+=[ \t]*)?)[!%](?:.*\\\n)*.*", re.MULTILINE)
+_COMMAND = re.compile(r"^([ \t]*(?:\w+ ?= ?)?)[!%](?:[^\n\\]|\\[\s\S])*", re.MULTILINE)
 _CELL_OF_PYTHON = re.compile(r"\s*%%(time|timeit|capture|prun|writefile .*\.py)")
 _WRITTEN = re.compile(r"\s*%%writefile\s+(?:-a\s+)?(\S+\.py)")
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp

@@ -159,6 +159,10 @@ def test_of_a_change_whose_time_is_not_read_the_least_value_counts(name):
         "optimizer.add_noise = other",
         "optimizer = DPOptimizer(optimizer, noise_multiplier=0.3, expected_batch_size=9)",
         "optimizer.noise_multiplier, other = values",
+        "optimizer.noise_multiplier = settings.noise_multiplier",
+        "optimizer.__dict__.update({'noise_multiplier': 0.3})",
+        "optimizer.max_grad_norm = clip(epoch)",
+        "ExponentialGradClip(optimizer, gamma=0.9)",
         "if epoch > 3: optimizer.noise_multiplier *= 0.5",
         "law.step()\n    if epoch % 5: continue",
         "law.step(); law.step()",
@@ -177,7 +181,7 @@ def test_a_change_that_is_not_read_is_asked_for_by_name_and_line(change):
     assert check.epsilon[ADD_REMOVE] is None
     assert "the noise" in said(check)
     assert "Line " in said(check)
-    known = checked(**RUN, noise_multiplier=0.6, script=text)
+    known = checked(**RUN, noise_multiplier=0.6, l2_clip_norm=1.0, script=text)
     assert upper(known) == upper(checked(**RUN, batch_size=100, noise_multiplier=0.6))
 
 
@@ -215,14 +219,28 @@ def test_a_script_that_changes_nothing_is_asked_nothing(honest):
     assert upper(check) == upper(checked(**RUN, batch_size=100, noise_multiplier=2.0))
 
 
-def test_a_clip_norm_or_rate_that_changes_is_asked_for():
-    for change, asked in (
-        ("optimizer.max_grad_norm = clip(epoch)", "clip norm"),
-        ("rows.sample_rate = 0.5 * other", "batch size"),
-    ):
-        check = checked(**RUN, script=loop(change))
-        assert check.epsilon[ADD_REMOVE] is None
-        assert asked in said(check)
+def test_a_rate_that_changes_is_asked_for():
+    check = checked(**RUN, script=loop("rows.sample_rate = 0.5 * other"))
+    assert check.epsilon[ADD_REMOVE] is None
+    assert "batch size" in said(check)
+
+
+def test_an_optimiser_of_ones_own_that_sets_its_noise_is_asked_for():
+    own = (
+        "class Own(DPOptimizer):\n    def __init__(self, {}):\n        self.noise_multiplier = {}\n"
+    )
+    assert checked(**RUN, script=own.format("sigma", "sigma") + SET_UP).epsilon[ADD_REMOVE] is None
+    passed_on = own.format("noise_multiplier", "noise_multiplier") + SET_UP
+    assert checked(**RUN, script=passed_on).epsilon[ADD_REMOVE] is not None
+
+
+def test_where_only_steps_are_said_a_schedule_by_passes_is_asked_for():
+    """An epoch of the loop may have fewer steps than a pass, and σ then falls sooner."""
+    text = READ["after each pass"][0].replace("range(6)", "range(other)")
+    check = checked(n=1_000, delta=1e-5, steps=20, script=text)
+    assert check.epsilon[ADD_REMOVE] is None
+    assert "Say epochs" in said(check)
+    assert checked(**RUN, script=text).epsilon[ADD_REMOVE] is not None
 
 
 @pytest.mark.parametrize(
