@@ -73,11 +73,11 @@ def package(bert, tmp_path, monkeypatch):
     minilm.opened.cache_clear()
 
 
-def tickets(n: int, seed: int) -> pd.DataFrame:
+def tickets(n: int, seed: int, n_words: int = 4) -> pd.DataFrame:
     """Two kinds of tickets in words that the tokenizer knows."""
     draw = np.random.Generator(np.random.PCG64(seed))
     kinds = draw.integers(0, 2, n)
-    said = [" ".join(draw.choice(WORDS[5 * kind : 5 * kind + 5], 4)) for kind in kinds]
+    said = [" ".join(draw.choice(WORDS[5 * kind : 5 * kind + 5], n_words)) for kind in kinds]
     return pd.DataFrame({"message": said, "queue": np.array(["hardware", "billing"])[kinds]})
 
 
@@ -106,7 +106,7 @@ def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, t
     how = {"label": "queue", "text": "message"}
     features = pc.load_features(tickets(200, 0), minilm.NAME, **how)
     assert features.d == minilm.WIDTH
-    split = pc.split(features, public=tickets(60, 1))
+    split = pc.split(features, public=tickets(60, 1, 6))
     record = pc.run("pillar", split, epsilon=1.0, seed=None)
     model = pc.load_model(pc.save_model(record, tmp_path / "model.zip", split=split))
     assert model.predict(["the printer is broken"]).shape == (1,)
