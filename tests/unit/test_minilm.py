@@ -109,15 +109,16 @@ def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, t
     split = pc.split(features, public=tickets(60, 1, 6))
     record = pc.run("pillar", split, epsilon=1.0, seed=None)
     model = pc.load_model(pc.save_model(record, tmp_path / "model.zip", split=split))
-    assert model.predict(["the printer is broken"]).shape == (1,)
+    new = tickets(3, 2)
+    assert model.predict(new).shape == (3,)
     assert model.card["input"]["recipe"]["columns"][0]["encoder"] == minilm.IDENTITY
     minilm.opened.cache_clear()
     with zipfile.ZipFile(package / "model.zip", "w") as archive:
         for name in (*minilm.SHA256, minilm.CONFIG):
             archive.writestr(name, b"{}")
-    refuses("SHA-256", model.predict, ["jam"])
+    refuses("SHA-256", model.predict, new)
     (package / "model.zip").write_bytes(b"no zip")
-    refuses("install the package again", model.predict, ["jam"])
+    refuses("install the package again", model.predict, new)
 
 
 def test_without_its_package_the_extra_is_named():
