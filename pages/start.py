@@ -55,7 +55,7 @@ else:
 
 doors = _OFFERS["doors"]
 for place, door in zip(st.columns(len(doors)), doors, strict=True):
-    with place, st.container(key=f"door-{door['name']}", gap=None):
+    with place, st.container(key=f"door-{door['name']}", gap="xsmall"):
         navigation.link(
             door["page"],
             f"**{door['title']}**",
