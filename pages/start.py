@@ -11,7 +11,6 @@ from pages.frame import settings as codec
 from pages.parts.curves import story
 from pages.parts.start import pulled
 from pillar_core.arrays import Json
-from pillar_core.plots import k_curves
 from pillar_core.registry import toml_tables
 from pillar_core.runs import starter
 from pillar_core.studies.portable.stories import STORIES
@@ -31,17 +30,11 @@ if records is None:
 else:
     table, tests = records
     epsilon = pulled.show(table, tests, settings)
-    alone = table[table["method"] == k_curves.PUBLIC_ALONE]["accuracy"].mean()
-    st.caption(
-        "ε is the privacy budget: smaller protects each person more. k counts the directions that"
-        " training may use.",
-        help="ε limits what the model reveals about any one row.",
-    )
     left, right = st.columns(2)
     with left:
         navigation.link(
             "curves",
-            f"With labels, the public rows alone reach {100 * alone:.0f} %: AdaMix starts there",
+            "If your public rows have labels: AdaMix starts from them",
             icon=":material/label:",
             changes={"data": starter.START["dataset"], "method": "adamix", "epsilon": epsilon},
         )

@@ -42,6 +42,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }));
     find("dots").setAttribute("viewBox", `0 0 ${10 * columns} ${10 * rows}`);
     find("dots").replaceChildren(...dots);
+    find("legend").textContent = data.legend;
   }
 
   function move(values) {

@@ -19,7 +19,7 @@ from pillar_core.types import Form
 DATA = "MNIST digits by EfficientNet-Lite0: 2,250 private, 250 public without labels"
 EPSILON_PLACE, K_PLACE = "home-epsilon", "home-k"
 """The controls that links carry."""
-_OPENING = (0.1, 10)
+_OPENING = (0.3, 40)
 
 
 def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
@@ -86,9 +86,11 @@ def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
         "dots": {"rows": ROWS, "columns": COLUMNS},
         "label": "Test accuracy over k, a curve for each ε",
         "hint": (
-            "Pull the dot along its curve: k. Pull a curve up or down: ε. The arrow keys do the"
-            f" same. Test accuracy in percent, {DATA}."
+            "Pull the dot along its curve: k, the directions that training keeps. Pull a curve up"
+            " or down: ε, the privacy budget; smaller protects each person more. The arrow keys do"
+            f" the same. Test accuracy in percent, {DATA}."
         ),
+        "legend": "Dark dots: right by a coin's toss alone.",
     }
 
 
