@@ -58,6 +58,10 @@ for place, door in zip(st.columns(len(doors)), doors, strict=True):
         st.caption(door["text"])
 
 with st.expander("Six things to try", icon=":material/lightbulb:"):
+    st.caption(
+        "ε is the privacy budget, k counts the directions kept.",
+        help="ε limits what the model reveals about any one row.",
+    )
     for preset in _OFFERS["presets"]:
         changes = dataclasses.asdict(codec.Settings()) | preset["changes"]
         navigation.link("curves", f"**{preset['title']}**", changes=changes)

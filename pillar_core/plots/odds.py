@@ -70,7 +70,7 @@ def odds_dots(
     more = ""
     if "alone" in table:
         more = (
-            " ε and δ alone, whatever the learner does, allow"
+            " ε and its slack δ alone, whatever the learner does, allow"
             f" {turned(float(table['alone'].iloc[0]) / 2)}."
         )
     return figure.finish(

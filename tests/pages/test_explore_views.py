@@ -142,7 +142,12 @@ def test_a_pinned_setting_of_the_same_data_is_a(start):
 
 
 def test_a_story_says_what_to_see_its_surprise_and_a_next_step(start):
-    opening = {"method": "pillar", "epsilon": "0.1", "k": "10"}
+    opening = {
+        "data": "fashion_mnist_2k",
+        "method": "pillar",
+        "epsilon": "0.1",
+        "k": "10",
+    }
     app = start("curves", controls="story:few-directions", **opening)
     assert "The curve rises to its top" in words(app)
     assert "Ten directions beat all 1,280 features by" in words(app)

@@ -423,6 +423,7 @@ def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(start, 
     means = open_questions.table(question)
     assert len(means)
     assert all(
-        f"{line.row}, {line.series}: {line.mean:+.1f}" in figure["layout"]["meta"]["alt"]
+        f"{line.row}, {line.series}: " + f"{line.mean:+.1f}".replace("-", "−")
+        in figure["layout"]["meta"]["alt"]
         for line in means.itertuples()
     )

@@ -327,7 +327,7 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start):
         in said
     )
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
-    assert "a given person took part" in sidebar
+    assert "one person took part" in sidebar
     assert "one person added or removed" in sidebar
 
 
@@ -368,7 +368,7 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start)
     assert card.rows_per_person == 2
     assert card.n_train + card.n_test + len(uploads.load(str(linked(app)["public"])).x_train) == 400
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
-    assert "a given person with up to 2 rows took part" in sidebar
+    assert "one person with up to 2 rows took part" in sidebar
     app.switch_page("pages/curves.py").run()
     assert not app.error
     assert "ε of a person with up to 2 rows" in words(app)
