@@ -49,7 +49,7 @@ def table(n: int, first: int) -> pd.DataFrame:
             "ward": generator.choice(["north", "south"], n),
         }
     )
-    frame["crp"] = generator.gamma(2 + 8 * sick, 3).round(1)
+    frame["crp"] = generator.gamma(2 + 8 * sick, 3).round(3)  # else rows are equal by chance
     frame.loc[generator.permutation(n)[: n // 20], "age"] = np.nan
     frame["patient"] = [f"p{first + place // 2}" for place in range(n)]
     frame["label"] = np.take(CLASSES, sick)
