@@ -112,7 +112,7 @@ def test_an_explorer_in_one_file_works_without_a_server(new_page, tmp_path, poli
         expect(frame.get_by_role("cell", name="DP-SGD").first).to_be_visible()
         return
     answer, k = frame.locator("#answer"), frame.get_by_role("slider", name="k", exact=True)
-    expect(answer).to_contain_text("the best attacker")
+    expect(answer).to_contain_text("become right by seeing the model")
     before = answer.inner_text()
     k.focus()
     k.press("Home")

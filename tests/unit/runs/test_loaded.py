@@ -471,10 +471,10 @@ def pictures(folder, shape):
     Image.new("RGB", shape[1::-1], "red").save(folder / "b" / "0.PNG")
 
 
-def shorter(path, network=efficientnet_lite0.network):
+def shorter(*names, network=efficientnet_lite0.network):
     """The first stages of the network, one block of the third, and its head on them: every kind of
     layer."""
-    module = network(path)
+    module = network(*names)
     del module.blocks[3:], module.blocks[2][1:]
     module.conv_head.weight = torch.nn.Parameter(module.conv_head.weight[:, :40])
     return module
