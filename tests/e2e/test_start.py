@@ -109,8 +109,9 @@ def test_a_finger_chooses_a_budget_and_every_label_stays_legible(page, address):
         touching.close()
 
 
-def test_no_texts_of_curves_meet_on_any_set_that_ships(page):
+def test_no_texts_of_curves_meet_on_any_set_that_ships(new_page):
     """Labels once stood on each other, and on lines that were not theirs."""
+    page = new_page()
     page.set_content("<div id=figure></div>")
     page.add_script_tag(content=script())
     sets = {starter.SHARED["dataset"]: starter.GRIDS}

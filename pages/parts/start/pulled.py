@@ -23,11 +23,12 @@ _OPENING = (0.3, 40)
 
 
 def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
-    """Draws the picture at the place that the link names, and returns its ε. tests: of
-    `starter.start_tests`."""
-    epsilon = local.linked_value(EPSILON_PLACE, _OPENING[0])
+    """Draws the picture at the place that the link names, and returns the ε that goes along: that
+    of a hand or of the settings. tests: of `starter.start_tests`."""
+    pulled = local.linked_value(EPSILON_PLACE, 0.0)
     k = local.linked_value(K_PLACE, _OPENING[1])
-    epsilon = epsilon if epsilon in starter.HERO_EPSILONS else _OPENING[0]
+    wanted = (pulled, settings.epsilon, _OPENING[0])
+    epsilon = next(value for value in wanted if value in starter.HERO_EPSILONS)
     k = k if k in starter.HERO_K else _OPENING[1]
     grids = "\n---\n".join(map(json.dumps, starter.START_GRIDS))
     info = FigureInfo(
@@ -50,7 +51,7 @@ def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
         browser.pulled_curves(
             _drawn(table, epsilon, k) | {"tests": tests}, _keep, key="hero-pulled"
         )
-    return epsilon
+    return epsilon if epsilon == pulled else settings.epsilon
 
 
 def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
