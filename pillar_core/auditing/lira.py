@@ -1,5 +1,5 @@
 """LiRA: a row's likelihood under models that saw it against models that did not (Carlini et al.
-2022), and shadow heads to compare.
+2022); shadow heads to compare, and what all their steps say of each row.
 
 Confidences are logit-scaled (`confidences`), where they are close to normal. Shadow heads are many
 noisy linear heads, each on its own subset of one pool of rows, trained in one batched call.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.auditing.trajectory import HeadRows
+from pillar_core.auditing.trajectory import HeadRows, logits_of, summed_gradients, with_bias
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clip_factors, cross_entropy_residuals
@@ -106,42 +106,47 @@ def _log_density(values: Array, mean: Array, std: Array) -> Array:
 
 def train_shadows(
     rows: HeadRows, included: Array, plan: HeadPlan, *, n_classes: int, stream: Stream
-) -> torch.Tensor:
-    """(H, C, k + bias) float32 heads by full-batch noisy descent, head h on the rows where
-    `included`[h] is True.
+) -> tuple[torch.Tensor, Array]:
+    """Heads by full-batch noisy descent, head h on the rows where `included`[h] is True, and what
+    all their steps say of each row.
 
     included: (H, n) bool. All heads take the same steps; each has its own noise, drawn by the
-    library's mechanism.
+    library's mechanism. Returns (H, C, k + bias) float32 weights and (H, n) log-likelihood ratios
+    of all releases with the row and without it, to whom all other rows are known. No attack on the
+    same releases finds more rows at as many false alarms (Neyman & Pearson). About a row with
+    individual μ they are normal, N(±μ²/2, μ²).
     """
     mask = torch.from_numpy(np.ascontiguousarray(included))
-    z = _with_bias(rows.z) if plan.bias else rows.z
+    z = with_bias(rows.z, bias=plan.bias)
     squared = torch.linalg.vector_norm(z, dim=1).square()
     clip = torch.full((len(mask),), plan.l2_clip_norm)
     mechanism = GaussianMechanism(
         plan.noise_multiplier, plan.l2_clip_norm, stream, Ledger(), label="shadow heads"
     )
     state = torch.zeros((len(mask), n_classes, z.shape[1]))
-    velocity = torch.zeros_like(state)
+    velocity, ratios = torch.zeros_like(state), torch.zeros(mask.shape)
+    noise_std = plan.l2_clip_norm * max(plan.noise_multiplier, SMALLEST_STD)
     with threads_for(2.0 * state.numel() * len(z)):
         for _ in range(plan.steps):
-            residuals = cross_entropy_residuals(_logits(state, z), rows.y)
-            factors = (
-                clip_factors(residuals.square().sum(1).mul_(squared).clamp_(min=1e-20), clip) * mask
-            )
+            residuals = cross_entropy_residuals(logits_of(state, z), rows.y)
+            squares = residuals.square().sum(1).mul_(squared).clamp_(min=1e-20)
+            factors = clip_factors(squares, clip)
             residuals *= factors[:, None]
-            total = (residuals.view(-1, len(z)) @ z).view(state.shape)
+            total = summed_gradients(residuals * mask[:, None], z)
+            released = mechanism.release(total)
+            # the release less all other rows is noise, and the row where it is a member
+            along = (residuals * logits_of(released - total, z)).sum(1)
+            ratios += (along + (mask.float() - 0.5) * squares * factors**2) / noise_std**2
             velocity = (
-                plan.momentum * velocity
-                + mechanism.release(total) / plan.n_private
-                + plan.weight_decay * state
+                plan.momentum * velocity + released / plan.n_private + plan.weight_decay * state
             )
             state = state - plan.learning_rate * velocity
-    return state
+    return state, ratios.double().numpy()
 
 
 def confidences(state: torch.Tensor, rows: HeadRows, *, bias: bool) -> Array:
     """(H, n) float64 log p_y − log(1 − p_y) of every row under every head."""
-    logits = _logits(state, _with_bias(rows.z) if bias else rows.z)
+    logits = logits_of(state, with_bias(rows.z, bias=bias))
     index = rows.y.expand(len(state), 1, -1)
     labelled = logits.gather(1, index)[:, 0]
     rest: torch.Tensor = torch.logsumexp(logits.scatter(1, index, -torch.inf), dim=1)
@@ -154,12 +159,3 @@ def halves(count: int, n_rows: int, stream: Stream) -> Array:
     order = np.argsort(stream.random(((count + 1) // 2, n_rows)), axis=1)
     first = order < n_rows // 2
     return np.stack([first, ~first], axis=1).reshape(-1, n_rows)[:count]
-
-
-def _logits(state: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
-    heads, classes, width = state.shape
-    return (state.reshape(heads * classes, width) @ z.T).view(heads, classes, -1)
-
-
-def _with_bias(z: torch.Tensor) -> torch.Tensor:
-    return torch.cat([z, torch.ones((len(z), 1))], dim=1)

@@ -39,8 +39,7 @@ def log_losses(scores: Array, y: Array) -> Array:
 def auc(members: Array, others: Array) -> float:
     """P(a member scores above a non-member) + half of the ties, in [0, 1]; 0.5 tells nothing (Mann
     & Whitney 1947)."""
-    members, others = checks.arrays("members, others", members=members, others=others)
-    inside, outside = _finite(members), np.sort(_finite(others))
+    inside, outside = _sort_scores(members, others)
     below, upto = (
         np.searchsorted(outside, inside, side="left"),
         np.searchsorted(outside, inside, side="right"),
@@ -60,8 +59,7 @@ def loss_threshold_auc(train_losses: Array, test_losses: Array) -> float:
 def roc(members: Array, others: Array) -> tuple[Array, Array]:
     """(false-positive rates, true-positive rates), float64 rising from (0, 0) to (1, 1), one point
     per distinct score."""
-    members, others = checks.arrays("members, others", members=members, others=others)
-    inside, outside = np.sort(_finite(members)), np.sort(_finite(others))
+    inside, outside = _sort_scores(members, others)
     thresholds = np.unique(np.concatenate([inside, outside]))[::-1]
     hits = len(inside) - np.searchsorted(inside, thresholds, side="left")
     alarms = len(outside) - np.searchsorted(outside, thresholds, side="left")
@@ -79,8 +77,7 @@ def roc_band(members: Array, others: Array, *, repeats: int = 1) -> tuple[Array,
     both axes, shared out by Bonferroni. Between thresholds the ROC rises. repeats: how often each
     row was scored; intervals count it once.
     """
-    members, others = checks.arrays("members, others", members=members, others=others)
-    inside, outside = np.sort(_finite(members)), np.sort(_finite(others))
+    inside, outside = _sort_scores(members, others)
     steps = np.floor(np.log(len(outside) / FEWEST_ALARMS) / np.log(STEP))
     alarms = np.floor(FEWEST_ALARMS * STEP ** np.arange(steps + 1)).astype(int)
     hits, share = (
@@ -110,12 +107,11 @@ def tpr_at_fpr(
     The threshold is read from the same others, so the interval is that of the members' share alone.
     repeats: as for `roc_band`. Raises SettingError: a rate outside [0, 1).
     """
-    members, others = checks.arrays("members, others", members=members, others=others)
     if not 0 <= false_positive_rate < 1:
         raise SettingError(f"false_positive_rate must be in [0, 1); got {false_positive_rate!r}.")
-    inside, outside = _finite(members), np.sort(_finite(others))[::-1]
+    inside, outside = _sort_scores(members, others)
     allowed = int(np.floor(false_positive_rate * len(outside) + 1e-9))
-    n_flagged = int((inside > outside[allowed]).sum())
+    n_flagged = int((inside > outside[-1 - allowed]).sum())
     return clopper_pearson(n_flagged / repeats, len(inside) / repeats)
 
 
@@ -154,11 +150,13 @@ def upper_end(successes: Array | float, trials: Array | float, significance: flo
     return 1 - lower_end(np.subtract(trials, successes), trials, significance)
 
 
-def _finite(values: Array) -> Array:
-    numbers = np.asarray(values, dtype=np.float64)
-    if not numbers.size or not np.isfinite(numbers).all():
-        raise DataError(
-            "an attack needs at least one finite score on each side; drop rows whose score is NaN"
-            " or infinite."
-        )
-    return numbers
+def _sort_scores(members: Array, others: Array) -> tuple[Array, Array]:
+    sides = checks.arrays("members, others", members=members, others=others)
+    inside, outside = (np.sort(np.asarray(side, dtype=np.float64)) for side in sides)
+    for scores in (inside, outside):
+        if not scores.size or not np.isfinite(scores).all():
+            raise DataError(
+                "an attack needs at least one finite score on each side; drop rows whose score is"
+                " NaN or infinite."
+            )
+    return inside, outside

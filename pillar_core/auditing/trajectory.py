@@ -88,9 +88,9 @@ def states(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
 def gradient_norms(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """(H, n) float32 norms of the rows' gradients, weights and bias together, before any
     clipping."""
-    residuals = _residuals(rows, state, plan)
-    lengths = torch.linalg.vector_norm(rows.z, dim=1).square() + float(plan.bias)
-    return residuals.square().sum(1).mul(lengths).sqrt()
+    lengths = torch.linalg.vector_norm(with_bias(rows.z, bias=plan.bias), dim=1)
+    norms: torch.Tensor = _residuals(rows, state, plan).square().sum(1).sqrt() * lengths
+    return norms
 
 
 def individual_mu(released: torch.Tensor, rows: HeadRows, plan: HeadPlan) -> Array:
@@ -171,11 +171,7 @@ def clipped_rows(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.T
     """(n, C·(k + bias)) float64 clipped gradients of single rows at one head's weights (C, k +
     bias): for few rows."""
     residuals = _residuals(rows, state[None], plan)[0].double()
-    z = (
-        torch.cat([rows.z, torch.ones((len(rows.z), 1))], dim=1).double()
-        if plan.bias
-        else rows.z.double()
-    )
+    z = with_bias(rows.z, bias=plan.bias).double()
     gradients = (residuals.T[:, :, None] * z[:, None, :]).flatten(1)
     norms = torch.linalg.vector_norm(gradients, dim=1, keepdim=True)
     clipped: torch.Tensor = gradients * (plan.l2_clip_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
@@ -185,17 +181,25 @@ def clipped_rows(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.T
 def plain_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """Σ g_i over `rows` without any clipping, in the shape of `state`."""
     residuals = _residuals(rows, state, plan)
-    heads, classes = residuals.shape[:2]
-    weight_sum = (residuals.reshape(heads * classes, -1) @ rows.z).view(heads, classes, -1)
-    return (
-        torch.cat([weight_sum, residuals.sum(-1)[..., None]], dim=-1) if plan.bias else weight_sum
-    )
+    return summed_gradients(residuals, with_bias(rows.z, bias=plan.bias))
+
+
+def summed_gradients(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    """(H, C, k) sums over rows z (n, k) of residual ⊗ row, from residuals (H, C, n)."""
+    total: torch.Tensor = (residuals.reshape(-1, len(z)) @ z).view(*residuals.shape[:2], -1)
+    return total
+
+
+def logits_of(state: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    """(H, C, n) logits of rows z (n, k) under heads (H, C, k)."""
+    logits: torch.Tensor = (state.reshape(-1, z.shape[1]) @ z.T).view(*state.shape[:2], -1)
+    return logits
+
+
+def with_bias(z: torch.Tensor, *, bias: bool) -> torch.Tensor:
+    """Rows (n, k), with a one behind each where the head has intercepts."""
+    return torch.cat([z, torch.ones((len(z), 1))], dim=1) if bias else z
 
 
 def _residuals(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
-    k = rows.z.shape[1]
-    heads, classes = state.shape[:2]
-    logits = (state[..., :k].reshape(heads * classes, k) @ rows.z.T).view(heads, classes, -1)
-    if plan.bias:
-        logits = logits + state[..., k, None]
-    return cross_entropy_residuals(logits, rows.y)
+    return cross_entropy_residuals(logits_of(state, with_bias(rows.z, bias=plan.bias)), rows.y)

@@ -59,7 +59,7 @@ def membership_roc(
     figure.line(diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
         visible = rows[rows["false_positive_rate"] >= least]
-        colour = categorical(7, mode)[(0, 5, 2, 3)[place % 4]]
+        colour = categorical(7, mode)[(0, 5, 2, 3, 4)[place % 5]]
         band = bands[bands["attack"] == name]
         rates = band["false_positive_rate"].clip(lower=least)
         for end, shape in (
@@ -84,15 +84,15 @@ def membership_roc(
             shape="hv",
             name=str(name),
             legendgroup=str(name),
-            dash=DASHES[place % 4],
+            dash=DASHES[place % 5],
         )
     attacks = ", ".join(map(str, roc["attack"].unique()))
     start = math.log10(least)
     return figure.finish(
         title="What attackers find, and what the guarantee rules out",
         caption=(
-            f"{members:,} scores of members, {non_members:,} of others. Each band holds an "
-            "attack's true curve at 95 %, everywhere at once. Drawn from 20 false alarms on."
+            f"At least {members:,} scores of members, {non_members:,} of others. Each band holds"
+            " an attack's true curve at 95 %, everywhere at once. Drawn from 20 false alarms on."
         ),
         alt=(
             "Receiver operating curves with simultaneous 95 percent bands, on log axes from "
@@ -272,17 +272,7 @@ def audit_power(
             name=f"{trials:,} trials",
             hover="%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %",
         )
-    figure.add_vline(
-        x=claimed,
-        line={"color": figure.ink.text, "width": 1.6},
-        annotation={
-            "text": f"claimed ε = {claimed:.3g}",
-            "font": {"size": 13},
-            "xanchor": "right",
-            "textangle": 0,
-            "xshift": -6,
-        },
-    )
+    _mark(figure, claimed, f"claimed ε = {claimed:.3g}", figure.ink.text, "solid", "right")
     return figure.finish(
         title="Before looking: what could this audit notice?",
         caption=(

@@ -80,7 +80,8 @@ def test_the_apps_own_audit_does_not_reject_either(name):
         significance=audit.SIGNIFICANCE,
     )
     assert not found.is_rejected
-    assert found.claimed_epsilon <= 4.0
+    assert 0 <= found.certified_epsilon <= found.claimed_epsilon <= 4.0
+    assert found.noticed_epsilon > found.claimed_epsilon
 
 
 def test_half_of_the_noise_is_rejected():

@@ -25,10 +25,12 @@ def test_a_fault_of_each_kind_is_seen(kind):
         "half the noise",
         "whole noise a hundredth as large",
         "the same words in every draw",
+        "private rows in mean and scale",
     ],
 )
-def test_the_audit_of_the_pages_sees_wrong_noise(words):
-    """The law and the dependence of noise do not show in a canary's score."""
+def test_the_audit_of_the_pages_sees_what_a_score_of_steps_does_not(words):
+    """The law and the dependence of noise do not show in a canary's score; rows that are read
+    beside the steps show in the model's answers alone."""
     assert faults.caught_by_the_page(next(fault for fault in faults.FAULTS if fault.words == words))
 
 

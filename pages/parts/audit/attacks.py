@@ -28,6 +28,7 @@ from pillar_core.studies.evidence.score_leak import ScoreLeak
 from pillar_core.types import Dataset, RunRecord
 
 _RATES = {
+    "attack": st.column_config.Column(width="medium"),
     "false_positive_rate": st.column_config.NumberColumn("false alarms, %", format="%.2f"),
     "true_positive_rate": st.column_config.NumberColumn("members found, %", format="%.2f"),
     "low": st.column_config.NumberColumn("from", format="%.2f"),
@@ -238,8 +239,8 @@ def attack(settings: Settings) -> None:
         bound,
         epsilon=record.guarantee.epsilon.upper,
         least=max(FEWEST_ALARMS / len(attack_.others) for attack_ in attacks),
-        members=len(attacks[0].members),
-        non_members=len(attacks[0].others),
+        members=min(len(attack_.members) for attack_ in attacks),
+        non_members=min(len(attack_.others) for attack_ in attacks),
     )
     if reason := evidence.supports(settings.method):
         st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
@@ -248,13 +249,19 @@ def attack(settings: Settings) -> None:
             label=f"Attack harder: train {evidence.SHADOWS} shadow heads",
             key="lira-run",
             help=(
-                "LiRA: some seconds. Heads of the same learner, each on half of a pool of rows,"
-                " show how one row moves the model."
+                "Some seconds. Heads of the same learner, each on half of a pool of rows, show how"
+                " one row moves the model."
             ),
             icon=":material/groups:",
             type="primary",
             on_click=local.put,
             args=("evidence-lira", core.run_key(settings)),
+        )
+    if len(attacks) > 1:
+        st.caption(
+            "LiRA sees what a model answers. *All steps, other rows known* is the attacker that ε"
+            " bounds: it sees every step of the training and every other row, and asks whether the"
+            " steps went the way that this row pushes. No attack on these steps finds more."
         )
     rates = evidence.rates_under(attacks, ceiling)
     st.markdown(
@@ -277,7 +284,10 @@ def attacks_so_far(settings: Settings) -> list[Attack]:
     """The attacks on the sidebar's run so far, those with shadow models first."""
     key = core.run_key(settings)
     shadows = _shadows(settings) if local.value("evidence-lira", "") == key else ()
-    return [*(attack_ for attack_ in shadows if attack_.uses_shadows), _loss(settings)]
+    return [
+        *(attack_ for attack_ in shadows if attack_.name != evidence.LOSS_THRESHOLD),
+        _loss(settings),
+    ]
 
 
 def exposed_rows(settings: Settings) -> None:

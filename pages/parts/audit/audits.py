@@ -170,17 +170,14 @@ def fault_injection(settings: Settings) -> None:
 
 def _result(outcome: CanaryAudit, settings: Settings) -> None:
     if outcome.is_noise_rejected:
-        st.error(
-            "**The claim is refuted.** The noise is not independent normals of the size that was"
-            " charged.",
-            icon=":material/gpp_bad:",
+        _show_refuted("The noise is not independent normals of the size that was charged.")
+    elif outcome.is_answer_rejected:
+        _show_refuted(
+            "The model's answer to the canary shows more than the claimed curve allows: private"
+            " rows may be read beside its steps."
         )
     elif outcome.is_rejected:
-        st.error(
-            "**The claim is refuted.** The canary is told apart more often than the claimed curve"
-            " allows.",
-            icon=":material/gpp_bad:",
-        )
+        _show_refuted("The canary is told apart more often than the claimed curve allows.")
     else:
         st.success(
             "**Not refuted.** The trials are consistent with the claim, as far as they can see.",
@@ -260,10 +257,11 @@ def _one_run(trial: OneRunAudit) -> None:
         " about every row."
     )
     if trial.is_rejected:
-        st.error(
-            "**The claim is refuted** by one run: more is certified than was claimed.",
-            icon=":material/gpp_bad:",
-        )
+        _show_refuted("One run certifies more than was claimed.")
+
+
+def _show_refuted(reason: str) -> None:
+    st.error(f"**The claim is refuted.** {reason}", icon=":material/gpp_bad:")
 
 
 def _verdict(outcome: Audit, claim: float) -> None:

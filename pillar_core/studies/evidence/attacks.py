@@ -49,22 +49,21 @@ CHUNK_FLOATS = 1 << 24
 """Numbers released by the trials that are held at once, 64 MB."""
 WEIGHTS_TOLERANCE = 1e-3
 SIGNIFICANCE = 0.05
-NOISE_RUNS, NOISE_SIGNIFICANCE = 100, 1e-8
-"""Trials whose noise is tested for its law and for dependence; apart from `SIGNIFICANCE`, and small
-beside it: they have no seed."""
+NOISE_RUNS, SMALL_SIGNIFICANCE = 100, 1e-8
+"""Trials whose noise is tested for its law and for dependence; of those tests, which have no seed,
+and of the model's answers, each apart from `SIGNIFICANCE` and small beside it."""
 EXACT_GRID = 1 / exact.SUM_UNITS
 """What an exact release rounds to, in clip norms: there two numbers may be equal by chance, and no
 noise is used twice."""
-LOSS_THRESHOLD = "loss threshold"
+LOSS_THRESHOLD, ALL_STEPS = "loss threshold", "all steps, other rows known"
 
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
     """One membership attack: scores of members and others, higher for likelier members.
 
-    `uses_shadows`: scores compare a head with shadow heads (LiRA), so that they cannot be had from
-    the one head alone. `repeats`: how many scores each row has on its side; intervals count a row
-    once.
+    `uses_shadows`: scores compare a head with shadow heads (LiRA). `repeats`: how many scores each
+    row has on its side; intervals count a row once.
     """
 
     name: str
@@ -121,17 +120,24 @@ class CanaryAudit:
     certified_epsilon: float
     significance: float
     noise_p_value: float
+    answer_p_value: float
 
     @property
     def is_rejected(self) -> bool:
         """Whether the claimed curve is refuted, or the noise that it leans on is not independent
         normals as charged."""
-        return self.finding.p_value <= self.significance or self.is_noise_rejected
+        is_told = self.finding.p_value <= self.significance
+        return is_told or self.is_answer_rejected or self.is_noise_rejected
 
     @property
     def is_noise_rejected(self) -> bool:
         """Whether the trials' noise has another law, or depends on itself."""
-        return self.noise_p_value <= NOISE_SIGNIFICANCE
+        return self.noise_p_value <= SMALL_SIGNIFICANCE
+
+    @property
+    def is_answer_rejected(self) -> bool:
+        """Whether the trained models' loss on the canary refutes the claimed curve."""
+        return self.answer_p_value <= SMALL_SIGNIFICANCE
 
 
 def rates_under(attacks: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
@@ -142,16 +148,12 @@ def rates_under(attacks: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
     others.
     """
     rates = pd.concat([attack.rates() for attack in attacks], ignore_index=True)
-    trials, stated = (
-        {attack.name: len(attack.others) / attack.repeats for attack in attacks},
-        rates["false_positive_rate"].to_numpy(),
-    )
-    ends = [
-        auditing.clopper_pearson(rate * trials[name], trials[name]).high
-        for name, rate in zip(rates["attack"], stated, strict=True)
-    ]
+    counted = {attack.name: len(attack.others) / attack.repeats for attack in attacks}
+    trials = rates["attack"].map(counted).to_numpy()
+    stated = rates["false_positive_rate"].to_numpy()
+    ends = membership.upper_end(stated * trials, trials, (1 - membership.LEVEL) / 2)
     return rates.assign(
-        allowed=1 - ceiling.miss_rate(stated), allowed_high=1 - ceiling.miss_rate(np.array(ends))
+        allowed=1 - ceiling.miss_rate(stated), allowed_high=1 - ceiling.miss_rate(ends)
     )
 
 
@@ -160,22 +162,12 @@ def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
 
     Raises DataError: no test rows with labels, or a run without its classifier.
     """
-    data = split.features
-    if (
-        record.classifier is None
-        or data.x_test is None
-        or data.y_test is None
-        or data.y_train is None
-        or not len(data.x_test)
-    ):
-        raise DataError(
-            "a membership attack needs the run's classifier, private labels, and test rows that"
-            " were not trained on."
-        )
-    inside = membership.log_losses(
-        record.classifier.scores(data.x_train[split.private]), data.y_train[split.private]
+    if record.classifier is None:
+        raise DataError("a membership attack needs the run's classifier.")
+    inside, outside = (
+        membership.log_losses(record.classifier.scores(x[places]), y[places])
+        for x, y, places in labelled_rows(split)
     )
-    outside = membership.log_losses(record.classifier.scores(data.x_test), data.y_test)
     return Attack(LOSS_THRESHOLD, -inside, -outside)
 
 
@@ -188,10 +180,11 @@ def shadow_attacks(
     pool: int = POOL,
 ) -> tuple[Attack, ...]:
     """LiRA online, offline and pooled over rows, and the loss threshold, on `targets` heads with
-    all others as their shadows.
+    all others as their shadows; and the likelihood ratio of all steps.
 
     All heads have the learner's settings and noise, each on a random half of a pool of at most
-    `pool` private and test rows, in one batched call.
+    `pool` private and test rows, in one batched call. Scores of one head's rows share its noise, so
+    the last attack, which needs no shadows, takes as many scores from all heads.
     Raises UnsupportedError: a learner that is no full-batch descent. DataError: no test rows.
     """
     plan = descent_run(spec, split)
@@ -202,33 +195,43 @@ def shadow_attacks(
     stream = rng.stream(spec.seed, "shadow heads")
     included = lira.halves(heads, len(y), stream)
     head_plan = dataclasses.replace(head_plan_of(plan), n_private=len(y) // 2)
-    seen = lira.confidences(
-        lira.train_shadows(rows, included, head_plan, n_classes=classes, stream=stream),
-        rows,
-        bias=head_plan.bias,
-    )
+    state, ratios = lira.train_shadows(rows, included, head_plan, n_classes=classes, stream=stream)
+    seen = lira.confidences(state, rows, bias=head_plan.bias)
     compared = {
         "LiRA, online": lira.online,
         "LiRA, offline": lira.offline,
         "LiRA, pooled over rows": lira.pooled,
     }
-    scores: dict[str, list[Array]] = {name: [] for name in (*compared, LOSS_THRESHOLD)}
-    for target in range(targets):
-        # a target and its complement share a draw: both stay out of each other's shadows
-        shadow_heads = [head for head in range(len(seen)) if head // 2 != target // 2]
-        for name, attack in compared.items():
-            scores[name].append(attack(seen[target], seen[shadow_heads], included[shadow_heads]))
-        scores[LOSS_THRESHOLD].append(-np.logaddexp(0.0, -seen[target]))
-    chosen = included[:targets].ravel()
-    return tuple(
+    pairs = np.arange(heads) // 2
+    # a target and its complement share a draw: both stay out of each other's shadows
+    shadows = [pairs != pairs[target] for target in range(targets)]
+    scores = {
+        name: [
+            attack(seen[target], seen[shadow], included[shadow])
+            for target, shadow in enumerate(shadows)
+        ]
+        for name, attack in compared.items()
+    }
+    scores[LOSS_THRESHOLD] = list(-np.logaddexp(0.0, -seen[:targets]))
+    chosen = included[:targets]
+    scored = (pairs[:, None] + np.arange(len(y))) % round(heads / targets) == 0
+    return (
+        *(
+            Attack(
+                name,
+                np.stack(rows_of_heads)[chosen],
+                np.stack(rows_of_heads)[~chosen],
+                name != LOSS_THRESHOLD,
+                (targets + 1) // 2,
+            )
+            for name, rows_of_heads in scores.items()
+        ),
         Attack(
-            name,
-            np.concatenate(parts)[chosen],
-            np.concatenate(parts)[~chosen],
-            name != LOSS_THRESHOLD,
-            (targets + 1) // 2,
-        )
-        for name, parts in scores.items()
+            ALL_STEPS,
+            ratios[scored & included],
+            ratios[scored & ~included],
+            repeats=(int(scored.sum(axis=0).max()) + 1) // 2,
+        ),
     )
 
 
@@ -239,13 +242,12 @@ def canary_audit(
     claimed curve.
 
     White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A
-    quarter more trials place the threshold and are set aside. Noise is tested by itself: that of
-    trials, and the operating system's, which releases use. Raises UnsupportedError: a learner that
-    is no full-batch descent, or a run without noise.
+    quarter more trials place the threshold and are set aside. The trained models' loss on the
+    canary is tested, too: it shows private rows that are read beside the releases. Noise is tested
+    by itself: that of trials, and the operating system's, which releases use. Raises
+    UnsupportedError: a learner that is no full-batch descent, or a run without noise.
     """
-    plan = descent_run(spec, split)
-    if head_plan_of(plan).noise_multiplier == 0:
-        raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
+    plan = claiming_run(spec, split)
     claimed, pilot = (
         accounting.trade_off(plan.cost, relation=str(plan.guarantee.relation)),
         max(FEWEST_PILOT, trials // 4),
@@ -257,8 +259,9 @@ def canary_audit(
         for seed, grid in grids.items()
         for p in noise.p_values(noise_alone(plan, seed), grid=grid).values()
     ]
-    finding = fault_injection.finding_of(
-        "mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot
+    finding, answers = (
+        fault_injection.finding_of("mislabelled row", *scores, claimed=claimed, pilot=pilot)
+        for scores in zip(*worlds, strict=True)
     )
     delta = plan.guarantee.delta
     noticed = auditing.noticed_epsilon(
@@ -269,7 +272,14 @@ def canary_audit(
     )
     p_value = min(1.0, len(by_test) * min(by_test))
     return CanaryAudit(
-        finding, claimed, plan.guarantee.epsilon.upper, noticed, shown, significance, p_value
+        finding,
+        claimed,
+        plan.guarantee.epsilon.upper,
+        noticed,
+        shown,
+        significance,
+        p_value,
+        answers.p_value,
     )
 
 
@@ -294,24 +304,19 @@ def _at_once(plan: RunPlan) -> int:
 
 
 def canary_worlds(plan: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
-    """The canary's scores of `runs` trainings with it and of as many without.
+    """The canary's scores (2, runs) of `runs` trainings with it and of as many without: by all
+    steps, and by the trained model's answer.
 
     Raises UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
     view, canary = audit_rows(plan.view, copies=plan.guarantee.rows_per_person or 1)
     chunk = _at_once(plan)
     worlds: list[Array] = []
-    for place, has_canary in enumerate((True, False)):
-        x, y = (
-            (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True))
-            if has_canary
-            else (view.x, view.y)
-        )
+    for place, world in enumerate((add_rows(view, *canary), view)):
         seeds = _seeds(seed, runs, world=place)
-        world = dataclasses.replace(view, x=x, y=y, memo=Memo())
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
         worlds.append(
-            np.concatenate([_trials(plan, view, world, canary, part)[0] for part in parts])
+            np.concatenate([_trials(plan, view, world, canary, part)[0] for part in parts], axis=1)
         )
     return worlds
 
@@ -342,6 +347,15 @@ def descent_run(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     return plan
 
 
+def claiming_run(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
+    """`descent_run`, whose claim can be tested. Raises UnsupportedError: also a run without
+    noise."""
+    plan = descent_run(spec, split)
+    if head_plan_of(plan).noise_multiplier == 0:
+        raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
+    return plan
+
+
 def linear_head(plan: RunPlan, result: TrainResult) -> LinearClassifier:
     """What a run trained, which must be one linear head."""
     if not isinstance(result.classifier, LinearClassifier):
@@ -367,16 +381,27 @@ def train_on_tape(plan: RunPlan) -> "tuple[torch.Tensor, LinearClassifier]":
 
 
 def _pool(split: SemiPrivateSplit, size: int, seed: int | None) -> tuple[Array, Array]:
+    draw, sides = rng.stream(seed, "shadow pool"), labelled_rows(split)
+    half = min(size // 2, *(len(places) for _, _, places in sides))
+    chosen = [(x, y, draw.permutation(places)[:half]) for x, y, places in sides]
+    return np.concatenate([x[places] for x, _, places in chosen]), np.concatenate(
+        [y[places] for _, y, places in chosen]
+    )
+
+
+def labelled_rows(split: SemiPrivateSplit) -> list[tuple[Array, Array, Array]]:
+    """(rows, labels, places) of the private rows, then of the test rows. Raises DataError: either
+    is missing."""
     data = split.features
     if data.x_test is None or data.y_test is None or data.y_train is None or not len(data.x_test):
-        raise DataError("shadow models need test rows with labels beside the private ones.")
-    draw = rng.stream(seed, "shadow pool")
-    half = min(size // 2, len(split.private), len(data.x_test))
-    private = draw.permutation(split.private)[:half]
-    test = draw.permutation(len(data.x_test))[:half]
-    return np.concatenate([data.x_train[private], data.x_test[test]]), np.concatenate(
-        [data.y_train[private], data.y_test[test]]
-    )
+        raise DataError(
+            "a membership attack needs private labels, and test rows with labels that were not"
+            " trained on."
+        )
+    return [
+        (data.x_train, data.y_train, split.private),
+        (data.x_test, data.y_test, np.arange(len(data.x_test))),
+    ]
 
 
 def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array]]:
@@ -397,6 +422,13 @@ def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array
     return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), added
 
 
+def add_rows(view: View, x: Array, y: Array) -> View:
+    """The view with these private rows behind its own."""
+    return dataclasses.replace(
+        view, x=np.concatenate([view.x, x]), y=np.concatenate([view.y, y]), memo=Memo()
+    )
+
+
 def _trials(
     plan: RunPlan,
     without: View,
@@ -404,8 +436,8 @@ def _trials(
     canary: tuple[Array, Array],
     seeds: Sequence[int | None],
 ) -> tuple[Array, Array]:
-    """(scores (H,), left over (H, T, numbers of a release)): releases less the other rows, in units
-    of noise."""
+    """(scores (2, H), left over (H, T, numbers of a release)): releases less the other rows, in
+    units of noise."""
     if plan.method.fit_many is None:
         raise UnsupportedError(f"{plan.method.title} cannot be repeated in one batched call.")
     tapes = [ReleaseTape() for _ in seeds]
@@ -433,19 +465,24 @@ def _trials(
             HeadRows.of(transform(canary[0]), canary[1]),
         )
         scores[heads], left_over[heads] = _score_releases(of_heads, rows, added, head_plan)
-    return scores, left_over
+    answers = [
+        -membership.log_losses(classifier.scores(canary[0]), canary[1]).mean()
+        for classifier in classifiers
+    ]
+    return np.stack([scores, answers]), left_over
 
 
 def _score_releases(
     released: "torch.Tensor", rows: HeadRows, canary: HeadRows, head_plan: HeadPlan
 ) -> tuple[Array, Array]:
-    states = trajectory.states(released, head_plan)[:-1]
-    sums = torch.stack(
-        [trajectory.clipped_gradient(rows, state, head_plan).double() for state in states]
+    sums = []
+
+    def without(state: "torch.Tensor") -> "torch.Tensor":
+        sums.append(trajectory.clipped_gradient(rows, state, head_plan).double())
+        return sums[-1]
+
+    scores = trajectory.canary_scores(released, canary, head_plan, without=without)
+    left_over = (released - torch.stack(sums)) / (
+        head_plan.noise_multiplier * head_plan.l2_clip_norm
     )
-    next_sums = iter(sums)
-    scores = trajectory.canary_scores(
-        released, canary, head_plan, without=lambda state: next(next_sums)
-    )
-    left_over = (released - sums) / (head_plan.noise_multiplier * head_plan.l2_clip_norm)
     return scores, left_over.transpose(0, 1).flatten(2).numpy()

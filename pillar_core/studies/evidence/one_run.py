@@ -29,7 +29,6 @@ from pillar_core.engine import Clipping, HeadPlan, LinearClassifier
 from pillar_core.engine.train import PLAIN
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.ledger import Call, Ledger
-from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.descent import HeadGroup
 from pillar_core.methods.parts.mixed import PublicRows
@@ -81,33 +80,21 @@ def one_run_audit(
     """
     if not canaries >= 10:
         raise SettingError(f"canaries must be at least 10; got {canaries!r}.")
-    plan = evidence.descent_run(spec, split)
-    if evidence.head_plan_of(plan).noise_multiplier == 0:
-        raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    stream, epsilon, delta = (
-        rng.stream(spec.seed, "one-run audit"),
-        plan.guarantee.epsilon.upper,
-        plan.guarantee.delta,
-    )
-    coins = stream.random(canaries) < 0.5
-    estimates = _estimates(plan, coins, stream)
-    guesses = one_run.best_guesses(
-        epsilon, canaries=canaries, delta=delta, significance=significance
-    )
-    guessed = np.argsort(-np.abs(estimates), kind="stable")[:guesses]
-    correct = int(((estimates[guessed] > 0) == coins[guessed]).sum())
-    counts: Form = {
+    plan = evidence.claiming_run(spec, split)
+    stream, epsilon = rng.stream(spec.seed, "one-run audit"), plan.guarantee.epsilon.upper
+    setup: Form = {
         "canaries": canaries,
-        "guesses": guesses,
-        "correct": correct,
-        "delta": delta,
+        "delta": plan.guarantee.delta,
         "significance": significance,
     }
-    halved = counts | {
-        "significance": significance / 2
-    }  # the larger of two bounds is reported, so each gets half
+    coins = stream.random(canaries) < 0.5
+    estimates = _estimates(plan, coins, stream)
+    guesses = one_run.best_guesses(epsilon, **setup)
+    guessed = np.argsort(-np.abs(estimates), kind="stable")[:guesses]
+    correct = int(((estimates[guessed] > 0) == coins[guessed]).sum())
+    # the larger of two bounds is reported, so each gets half
+    halved = setup | {"guesses": guesses, "correct": correct, "significance": significance / 2}
     certified = (one_run.epsilon_lower_bound(**halved), one_run.epsilon_lower_bound_fdp(**halved))
-    setup: Form = {"canaries": canaries, "delta": delta, "significance": significance}
     ideal = one_run.most_certifiable(epsilon, **setup)
     return OneRunAudit(
         canaries, guesses, correct, certified, ideal, epsilon, one_run.least_visible(**setup)
@@ -128,21 +115,13 @@ def _estimates(plan: RunPlan, coins: Array, stream: np.random.Generator) -> Arra
         plan.guarantee.rows_per_person or 1
     )  # a canary is a person with as many rows as are counted, all alike
     entering = np.repeat(np.flatnonzero(coins), copies)
-    world = dataclasses.replace(
-        view,
-        x=np.concatenate([view.x, x[entering]]),
-        y=np.concatenate([view.y, y[entering]]),
-        memo=Memo(),
-    )
-    tape, head_plan = ReleaseTape(), evidence.head_plan_of(plan)
-    classifier = evidence.linear_head(
-        plan, plan.method.train(plan.settings, world, plan.streams(plan.seed), Ledger(tape))
-    )
+    world = evidence.add_rows(view, x[entering], y[entering])
+    released, classifier = evidence.train_on_tape(dataclasses.replace(plan, view=world))
     rows, added = (
         HeadRows.of(classifier.transform(view.x), view.y),
         HeadRows.of(classifier.transform(x), y),
     )
-    return _regress_coins(torch.stack(tape.released)[:, None], rows, added, head_plan, copies)
+    return _regress_coins(released[:, None], rows, added, evidence.head_plan_of(plan), copies)
 
 
 def _regress_coins(
@@ -204,14 +183,14 @@ def individuals(spec: RunSpec, split: SemiPrivateSplit) -> Individuals:
     plan = solve_spec(spec, split) if is_mixed else evidence.descent_run(spec, split)
     if plan.settings.noise_multiplier == 0:
         raise UnsupportedError("without noise every row's individual ε is infinite: lower ε.")
-    mu, losses = _mixed_losses(plan) if is_mixed else _descent_losses(plan)
+    mu, z, classifier = _mixed_losses(plan) if is_mixed else _descent_losses(plan)
     names, delta = split.features.classes, plan.guarantee.delta
     columns = {
         "row": split.private,
         "class": [names[y] for y in plan.view.y],
         "mu": mu,
         "epsilon": _epsilons(mu, delta),
-        "loss": losses,
+        "loss": membership.log_losses(z @ classifier.weights + classifier.bias, plan.view.y),
     }
     stated = math.sqrt(plan.settings.steps) / plan.settings.noise_multiplier
     return Individuals(
@@ -224,24 +203,23 @@ def supports(method: str) -> str:
     return "" if METHODS[method].is_mixed_descent else evidence.supports(method)
 
 
-def _descent_losses(plan: RunPlan) -> tuple[Array, Array]:
+def _descent_losses(plan: RunPlan) -> tuple[Array, Array, LinearClassifier]:
+    """(n,) individual μ, and the rows (n, k) as the head takes them."""
     released, classifier = evidence.train_on_tape(plan)
     z = classifier.transform.rows(plan.view.x, plan.view.rows)
     mu = trajectory.individual_mu(
         released, HeadRows.of(z, plan.view.y), evidence.head_plan_of(plan)
     )
-    return mu, membership.log_losses(z @ classifier.weights + classifier.bias, plan.view.y)
+    return mu, z, classifier
 
 
-def _mixed_losses(plan: RunPlan) -> tuple[Array, Array]:
+def _mixed_losses(plan: RunPlan) -> tuple[Array, Array, LinearClassifier]:
     view, (classifier, prepared, steps) = plan.view, retrace_adamix(plan)
     rows, squares = HeadRows.of(prepared.z, view.y), torch.zeros(len(view.y), dtype=torch.float64)
     for state, basis, call in steps:
         kept = trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis)
         squares += (kept / call.noise_std).square()
-    return squares.sqrt().numpy(), membership.log_losses(
-        prepared.z @ classifier.weights + classifier.bias, view.y
-    )
+    return squares.sqrt().numpy(), prepared.z, classifier
 
 
 AdamixStep = tuple["torch.Tensor", "torch.Tensor | None", Call]

@@ -89,15 +89,11 @@ def score_leak(
         rate = _partial(distance, members, round(share * size), batches, stream)
         lines.append((f"{share:.0%} of the batch", "all digits", rate))
     table = pd.DataFrame(
-        [(attacker, sees, *dataclasses.astuple(rate)) for attacker, sees, rate in lines]
+        [(attacker, sees, *dataclasses.astuple(rate)) for attacker, sees, rate in lines],
+        columns=["attacker", "sees", "success", "low", "high"],
     )
     moved = float(np.abs(with_row - without).max())
-    return ScoreLeak(
-        float(with_row[0]),
-        moved,
-        size,
-        table.set_axis(["attacker", "sees", "success", "low", "high"], axis=1),
-    )
+    return ScoreLeak(float(with_row[0]), moved, size, table)
 
 
 def batch_distance(

@@ -45,7 +45,9 @@ def test_a_model_without_privacy_leaks_more_than_a_private_one(split):
         "LiRA, offline",
         "LiRA, pooled over rows",
         "loss threshold",
+        "all steps, other rows known",
     }
+    assert attacks[math.inf][-1].auc == 1.0  # who knows all else is sure where no noise hides a row
 
 
 def test_the_loss_attack_and_stated_losses_are_of_the_rows(split):
@@ -98,16 +100,6 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out():
             )
         norms = trajectory.kept_norms(rows, state, clip=clip, basis=directions)
         np.testing.assert_allclose(norms.numpy(), expected, rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split):
-    audit = evidence.canary_audit(
-        RunSpec.of("pillar", epsilon=4.0, steps=4), split, trials=100, significance=1e-7
-    )
-    assert not audit.is_rejected
-    assert audit.noticed_epsilon > audit.claimed_epsilon
-    assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
 
 
 @pytest.mark.parametrize(
@@ -189,6 +181,7 @@ def test_no_claim_is_cleared_before_trials_ran_and_the_ceiling_is_read_at_the_na
         2.0,
         0.0,
         0.05,
+        0.5,
         0.5,
     )
     assert verdict.sentence(ONE, None, NO_RATES).startswith(
