@@ -102,14 +102,7 @@ def _ways(settings: Settings, runs: pd.DataFrame) -> None:
         is_fetchable = settings.data in pc.DATASETS and pc.DATASETS[settings.data].can_fetch
         label = "Fetch these rows" if is_fetchable else "Bring these rows"
         navigation.link("rows", f"{label} on Rows")
-        instead = Settings().data
-        values = {"data": instead, "public": codec.PART, "backbone": codec.AUTO}
-        st.button(
-            f"Go on with {pc.DATASETS[instead].short_title}",
-            key="go-on",
-            on_click=session.change,
-            kwargs=values,
-        )
+        session.draw_way_on()
 
 
 def _summary(record: RunRecord, here: pd.DataFrame, settings: Settings) -> None:
