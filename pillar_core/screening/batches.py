@@ -7,7 +7,7 @@ import numpy as np
 
 from pillar_core import checks
 from pillar_core.arrays import Array
-from pillar_core.data.images.decoding import interpolated
+from pillar_core.data.images.decoding import interpolate
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.params import Param
@@ -50,7 +50,7 @@ def image_batches(
     is_smaller = rows.shape[2] > size
     for start in range(0, len(rows), batch):
         part = rows[start : start + batch]
-        yield interpolated(part, (size, size), channels, antialias=is_smaller) / 127.5 - 1.0
+        yield interpolate(part, (size, size), channels, antialias=is_smaller) / 127.5 - 1.0
 
 
 def flat_pixels(rows: Array, size: int, *, channels: int = 3) -> Array:

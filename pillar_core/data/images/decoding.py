@@ -360,7 +360,7 @@ def _images(rows: Array, shape: tuple[int, ...]) -> Array:
     """(n, *shape) uint8."""
     out = np.empty((len(rows), *shape), dtype=np.uint8)
     for start in range(0, len(rows), ROWS_AT_A_TIME):
-        part = interpolated(
+        part = interpolate(
             rows[start : start + ROWS_AT_A_TIME], shape[:2], 1 if len(shape) == 2 else 3
         )
         pixels = part.round().clamp(0, 255).byte()
@@ -370,7 +370,7 @@ def _images(rows: Array, shape: tuple[int, ...]) -> Array:
     return out
 
 
-def interpolated(
+def interpolate(
     rows: Array, size: tuple[int, ...], channels: int, *, antialias: bool = True
 ) -> "torch.Tensor":
     """(n, channels, *size) float32 in 0 … 255 from uint8 images (n, h, w[, 3]), as `resize`
