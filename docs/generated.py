@@ -1,6 +1,7 @@
 """What documents and metadata repeat of the registries; `python -m docs.generated` writes it
 again."""
 
+import collections
 import hashlib
 import json
 import re
@@ -31,6 +32,8 @@ HOMES = {
     "scipy_docs": "https://scipy.org",
 }
 """Where the sets of `pillar_core/data/embedded` come from."""
+SHARED = 4
+"""So many learners that have a setting share its line."""
 PAGES_OF_LEARNERS = sorted(Path(__file__).with_name("methods").glob("*.md"))
 
 
@@ -64,17 +67,45 @@ def learner_facts(name: str) -> str:
     law = noise_law(method) + (
         " ([why](../accounting.md#exact-releases))" if noise_law(method) == "fast" else ""
     )
-    rows = [
-        f"| `{setting}` | {param.none_means if param.default is None else param.default} |"
-        f" {param.help} | {param.range.partition(', or none')[0]} |\n"
-        for setting, param in params.params_of(method.settings).items()
-    ]
+    own, others = [], []
+    for setting, param in params.params_of(method.settings).items():
+        default = param.none_means if param.default is None else param.default
+        if _meaning(setting, param) in shared_settings():
+            others.append(f"`{setting}` ({default})")
+        else:
+            own.append(
+                f"| `{setting}` | {default} | {' | '.join(_meaning(setting, param)[1:])} |\n"
+            )
     head = "| setting | default | sets | values |\n| --- | --- | --- | --- |\n"
-    settings = head + "".join(rows) if rows else "It has no settings.\n"
+    settings = head + "".join(own) if own else ""
+    if others:
+        line = "Settings that [other learners have, too](../learners.md#settings), with defaults"
+        settings = f"{line}: {', '.join(others)}.\n" + ("\n" + settings if own else "")
+    settings = settings or "It has no settings.\n"
     return (
         f"{method.idea}\nName: `{name}`. Public data: {method.public_use}. Noise of a release:"
         f" {law}.{presets}\n\n{settings}{citation(method.source)}"
     )
+
+
+def shared_settings() -> list[tuple[str, str, str]]:
+    """(name, what it sets, values) of the settings that at least `SHARED` learners have."""
+    meanings = collections.Counter(
+        _meaning(setting, param)
+        for method in METHODS.values()
+        for setting, param in params.params_of(method.settings).items()
+    )
+    return [meaning for meaning, count in meanings.items() if count >= SHARED]
+
+
+def settings_table() -> str:
+    """The table of the settings that several learners have, in Markdown."""
+    rows = [f"| `{name}` | {sets} | {values} |\n" for name, sets, values in shared_settings()]
+    return "| setting | sets | values |\n| --- | --- | --- |\n" + "".join(rows)
+
+
+def _meaning(setting: str, param: params.Param) -> tuple[str, str, str]:
+    return setting, param.help, param.range.partition(", or none")[0]
 
 
 def citation(source: str) -> str:
@@ -188,6 +219,7 @@ def _write(path: Path, mark: str, table: str) -> None:
 
 if __name__ == "__main__":
     _write(LEARNERS, "methods", methods_table())
+    _write(LEARNERS, "settings", settings_table())
     _write(DATA, "datasets", datasets_table())
     _write(PUBLIC_DATA, "scores", scores_table())
     for question in QUESTIONS:

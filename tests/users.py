@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pillar_core.__main__ import main
@@ -16,6 +17,13 @@ from pillar_core.errors import DataError
 def run_command(line: str) -> int:
     """The exit status of `python -m pillar_core` with these words."""
     return main(shlex.split(line))
+
+
+def table_of(n: int) -> str:
+    """A csv of n rows with four numbers and two classes, of this n alone."""
+    rows = np.random.default_rng(n).standard_normal((n, 4)).round(6)
+    lines = [",".join([*map(str, row), "p" if row[0] > 0 else "q"]) for row in rows]
+    return "\n".join(["a,b,c,d,class", *lines])
 
 
 def is_noted(notes: Iterable[str], *words: str) -> bool:

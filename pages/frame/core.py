@@ -7,13 +7,13 @@ Everything is cached by a fingerprint of the settings that it depends on. Large 
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pandas as pd
 
 import pillar_core as pc
-from pages.frame import memory, shares
+from pages.frame import memory, session, shares
 from pages.frame.settings import AUTO, NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pillar_core import store
 from pillar_core.arrays import Array
@@ -333,7 +333,18 @@ def recorded(settings: Settings) -> pd.DataFrame:
     brought = uploads.names_in([settings.data, settings.public])
     card = pc.DATASETS.find(settings.data)
     is_here = all(map(uploads.is_here, brought)) and (card is None or card.is_here())
-    runs = pd.DataFrame() if is_here else records.all_runs()
+    return pd.DataFrame() if is_here else _recorded(settings)
+
+
+def _run_of_page(settings: Settings) -> Hashable:
+    """What stays while a page runs, though the sidebar moves learner, ε and k."""
+    rows = split_key(settings), settings.delta, settings.relation
+    return *rows, session.token(), session.began()
+
+
+@memory.cache(max_entries=8, by=_run_of_page, is_free=True)
+def _recorded(settings: Settings) -> pd.DataFrame:
+    runs = records.all_runs()
     if runs.empty:
         return runs
     runs = runs[(runs["dataset"] == settings.data) & runs["accuracy"].notna()]

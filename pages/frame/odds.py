@@ -68,6 +68,20 @@ def metric(share: float, protected: str = "one row", *, more: str = "") -> tuple
     return METRIC, f"{plots.turned(share)} of 400", f"{plots.promise(share, protected)}.{more}"
 
 
+def metric_of(record: RunRecord, data: str) -> tuple[str, str, str]:
+    """The `metric` of a run on a set; where no number is known, a word in its place."""
+    gains, guarantee = table(record), record.guarantee
+    share = 0.5 if guarantee.has_releases else 0.0
+    if gains is not None:
+        share = float(gains["advantage"].iloc[0]) / 2
+    label, number, hint = metric(share, f"one {unit(data)}")
+    if not guarantee.covers_choice:
+        number = "unknown"
+    elif gains is None and guarantee.has_releases:
+        number = "see ε" if guarantee.is_private else "no limit"
+    return label, number, hint
+
+
 def unit(data: str) -> str:
     """What ε protects in a set: a row, or a person."""
     its_card = uploads.card(data) if uploads.is_name(data) else pc.DATASETS.get(data)

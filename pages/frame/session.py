@@ -82,18 +82,22 @@ def missing() -> str:
 def show_missing(name: str) -> None:
     """Stands in the place of a page whose rows are not here."""
     is_private = name == st.session_state[_SET + "data"]
-    instead = Settings().data
     st.title(
         f"The {'private' if is_private else 'public'} rows of this link are not here", anchor=False
     )
     st.warning(plain.text(uploads.missing_text(name)), icon=":material/link_off:")
-    values = {"data": instead, "public": PART, "backbone": AUTO} if is_private else {"public": PART}
-    label = (
-        f"Go on with {pc.DATASETS[instead].short_title}"
-        if is_private
-        else "Go on with a part of the private data set"
-    )
-    st.button(label, key="go-on", on_click=change, kwargs=values)
+    if is_private:
+        draw_way_on()
+    else:
+        label = "Go on with a part of the private data set"
+        st.button(label, key="go-on", on_click=change, kwargs={"public": PART})
+
+
+def draw_way_on() -> None:
+    """A button that takes the rows with which the app opens."""
+    rows = Settings().data
+    label = f"Go on with {pc.DATASETS[rows].short_title}"
+    st.button(label, key="go-on", on_click=use, args=(rows,))
 
 
 def publish() -> None:
@@ -165,6 +169,11 @@ def change(**values: Value) -> None:
             note(message)
     if "backbone" in values and not pc.BACKBONES.is_linkable(str(values["backbone"])):
         st.session_state[_OWN] = f"{st.session_state.get(_OWN, '')}\n{values['backbone']}"
+
+
+def use(rows: str, public: str = PART) -> None:
+    """A callback: other private rows, through the backbone that they have without a choice."""
+    change(data=rows, public=public, backbone=AUTO)
 
 
 def draw_setting(

@@ -242,9 +242,7 @@ def _slide(
 ) -> str:
     """Draws a slider at the offered value nearest to `value`, and returns a sentence where that is
     another one."""
-    near = (
-        value if value in offered else min(offered, key=lambda offer: abs(math.log(offer / value)))
-    )
+    near = core.nearest(value, offered)
     session.draw_setting(
         st.select_slider, name, place=place, shown=near, options=offered, format_func=title
     )

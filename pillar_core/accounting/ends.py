@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pillar_core.accounting.composition import REACHES, SHARES, Composition, compose, infinite_mass
-from pillar_core.accounting.lattice import Law, cells, merge, slip, spread
+from pillar_core.accounting.lattice import Law, cells, merge, pad_grid, slip, spread
 from pillar_core.accounting.loss import Pair
 from pillar_core.arrays import Array
 
@@ -100,10 +100,7 @@ def _coarse(pair: Pair, tail: float) -> tuple[Array, Array]:
     """log P masses and losses of a few hundred cells of `pair`."""
     grid = pair.grid(POINTS, tail)
     # an atom at either end stays inside, whatever its place is rounded to
-    pad = 1e-9 * (1 + float(np.abs(grid).max()))
-    edges = np.concatenate([[grid[0] - pad], grid, [grid[-1] + pad]])
-    edges = edges[np.concatenate([[True], np.diff(edges) > 0])]
-    p, q = pair.masses(edges)
+    p, q = pair.masses(pad_grid(grid, 1e-9 * (1 + float(np.abs(grid).max()))))
     inside = (p > 0) & (q > 0)
     inside[0] = inside[-1] = False
     return np.log(p[inside]), np.log(p[inside]) - np.log(q[inside])

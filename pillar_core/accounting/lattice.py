@@ -52,12 +52,16 @@ class Cells:
     count: int
 
 
+def pad_grid(grid: Array, pad: float) -> Array:
+    """The different places of an increasing grid, and one more beyond each end, `pad` away."""
+    walls = np.concatenate([[grid[0] - pad], grid, [grid[-1] + pad]])
+    return np.asarray(walls[np.concatenate([[True], np.diff(walls) > 0])])
+
+
 def cells(pair: Pair, count: int, *, h: float, points: int, tail: float) -> Cells:
     """The occupied cells of `pair`: single lattice steps where the loss is dense, wider in sparse
     tails."""
-    walls = np.floor(pair.grid(points, tail) / h).astype(np.int64)
-    walls = np.concatenate([[walls[0] - 1], walls, [walls[-1] + 1]])
-    walls = walls[np.concatenate([[True], np.diff(walls) > 0])]
+    walls = pad_grid(np.floor(pair.grid(points, tail) / h).astype(np.int64), 1)
     p, q = pair.masses(walls * h)
     inner, outer = p[1:-1], q[1:-1]
     vanished = float(inner[outer <= 0].sum())

@@ -18,7 +18,6 @@ from pillar_core.backbones.weights import content_hash, read_tensors
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, MissingDependencyError
 
-FILE = "models/efficientnet-lite0-57934424.pth"
 SHA256 = {
     "efficientnet_lite0": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
     "efficientnet_lite1": "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",

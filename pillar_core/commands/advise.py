@@ -20,14 +20,16 @@ from pillar_core.studies.advice.prediction import IN_WORDS
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("advise")
-    shared.add_data_options(parser)
-    parser.add_argument(
-        "--candidates",
-        nargs="+",
-        default=[],
-        help="public sets to weigh: registered names or files",
-    )
+    parser, chooser = commands.add_parser("advise"), commands.add_parser("choose")
+    for each in (parser, chooser):
+        shared.add_data_options(each)
+        each.add_argument(
+            "--candidates",
+            nargs="+",
+            default=[],
+            help="public sets to weigh: registered names or files",
+        )
+        shared.add_budget_options(each, has_accountant=False)
     parser.add_argument(
         "--alike",
         nargs="+",
@@ -36,7 +38,6 @@ def add_to(commands: Commands) -> None:
         help="candidates that you state to be like the private rows (own: --public)",
     )
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy budget ε")
-    shared.add_budget_options(parser, has_accountant=False)
     parser.add_argument(
         "--target-accuracy",
         type=float,
@@ -47,33 +48,24 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     parser.set_defaults(command=_advise)
-    parser = commands.add_parser("choose")
-    shared.add_data_options(parser)
-    parser.add_argument(
-        "--candidates",
-        nargs="+",
-        default=[],
-        help="public sets to choose among: registered names or files",
-    )
-    parser.add_argument(
+    chooser.add_argument(
         "--backbones",
         nargs="+",
         help="backbones of the images to choose among, without ε; the first is the default",
     )
-    parser.add_argument(
+    chooser.add_argument(
         "--epsilon",
         type=float,
         required=True,
         help="privacy budget ε of choice and training together",
     )
-    shared.add_budget_options(parser, has_accountant=False)
-    parser.add_argument(
+    chooser.add_argument(
         "--methods",
         nargs="+",
         help="learners to take from (default: those that free advice prefers)",
     )
-    export.add_options(parser, "choice")
-    parser.set_defaults(command=_choose)
+    export.add_options(chooser, "choice")
+    chooser.set_defaults(command=_choose)
 
 
 def _advise(options: argparse.Namespace) -> int:

@@ -49,13 +49,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--score", default="accuracy", choices=["accuracy", "balanced_accuracy", "auc"]
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of every learner that has it",
-    )
+    shared.add_assignments(parser, "--set", "a setting of every learner that has it")
     parser.add_argument("--output", help="CSV file of the single runs")
     parser.set_defaults(command=command)
 

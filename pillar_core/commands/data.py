@@ -13,7 +13,14 @@ from pathlib import Path
 
 from pillar_core import params, store
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
-from pillar_core.commands.options import Commands, as_lines, assignments, printer
+from pillar_core.commands.options import (
+    Commands,
+    add_assignments,
+    add_column_options,
+    as_lines,
+    assignments,
+    printer,
+)
 from pillar_core.data import (
     DATASETS,
     DatasetCard,
@@ -53,25 +60,13 @@ def add_to(commands: Commands) -> None:
         action="store_true",
         help="delete what the cache keeps of its rows, such as stored:<key>; its files stay",
     )
-    parser.add_argument(
-        "--dataset-setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting, such as root",
-    )
+    add_assignments(parser, "--dataset-setting", "a setting, such as root")
     parser.set_defaults(command=_describe)
     parser = commands.add_parser("extract")
     parser.add_argument(
         "--dataset", required=True, help="a registered data set, or a npz, folder or zip of images"
     )
-    parser.add_argument(
-        "--dataset-setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting, such as root",
-    )
+    add_assignments(parser, "--dataset-setting", "a setting, such as root")
     parser.add_argument(
         "--download", action="store_true", help="fetch the data set where its files are not here"
     )
@@ -98,21 +93,9 @@ def add_to(commands: Commands) -> None:
     parser.set_defaults(command=_extract)
     parser = commands.add_parser("recipe")
     parser.add_argument("file", help="the table: csv or parquet")
-    parser.add_argument("--label", required=True, metavar="COLUMN", help="what is predicted")
-    parser.add_argument("--person", metavar="COLUMN", help="whose the rows are")
+    add_column_options(parser, for_recipe=True)
     parser.add_argument(
         "--rows-per-person", type=int, default=1, help="rows of a person that count, the first ones"
-    )
-    parser.add_argument(
-        "--leave-out",
-        metavar="COLUMN",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="columns that are not used",
-    )
-    parser.add_argument(
-        "--text", metavar="COLUMN", help="whose texts become numbers, each by itself"
     )
     parser.add_argument(
         "--public",

@@ -29,6 +29,7 @@ from pillar_core.types import FeatureSet, Progress, PublicUse, SemiPrivateSplit
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
+Group: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
 _SECONDS_BETWEEN_LINES = 1.0
 
 
@@ -41,13 +42,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         default="digits",
         help="a registered data set, or a file: npz, csv, parquet, folder or zip of images",
     )
-    group.add_argument(
-        "--dataset-setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of a generated data set",
-    )
+    add_assignments(group, "--dataset-setting", "a setting of a generated data set")
     group.add_argument(
         "--backbone",
         help=(
@@ -82,13 +77,15 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_column_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say what the columns of a table mean."""
+def add_column_options(parser: argparse.ArgumentParser, *, for_recipe: bool = False) -> None:
+    """Options that say what the columns of a table mean; of one that a recipe is written from,
+    without what the recipe says then."""
     group = parser.add_argument_group("columns of a table")
     group.add_argument(
         "--label",
         metavar="COLUMN",
-        help="of a table: what is predicted (default: a column named so, or alone of words)",
+        required=for_recipe,
+        help="of a table: what is predicted (else a column named so, or alone of words)",
     )
     group.add_argument(
         "--person", metavar="COLUMN", help="of a table: whose the rows are; ε is then a person's"
@@ -104,6 +101,8 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself"
     )
+    if for_recipe:
+        return
     group.add_argument(
         "--range",
         dest="ranges",
@@ -120,9 +119,12 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_budget_options(
-    group: "argparse.ArgumentParser | argparse._ArgumentGroup", *, has_accountant: bool = True
-) -> None:
+def add_assignments(group: Group, flag: str, help: str) -> None:
+    """An option that is given as often as there is something to set."""
+    group.add_argument(flag, action="append", default=[], metavar="NAME=VALUE", help=help)
+
+
+def add_budget_options(group: Group, *, has_accountant: bool = True) -> None:
     """Options that say under which relation δ and ε are counted, and by whom."""
     group.add_argument(
         "--delta",

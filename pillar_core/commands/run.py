@@ -41,13 +41,7 @@ def add_to(commands: Commands) -> None:
     shared.add_budget_options(group)
     parser.add_argument("--method", default="pillar", help="see `list methods`")
     parser.add_argument("--preset", help="named settings of the method, such as paper")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the method, such as k=40",
-    )
+    shared.add_assignments(parser, "--set", "a setting of the method, such as k=40")
     export.add_options(parser, "record")
     parser.add_argument(
         "--chosen-beforehand",

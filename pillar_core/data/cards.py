@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pillar_core.data import places
 from pillar_core.errors import DataError, SettingError
 from pillar_core.params import SEED, check_settings, params_of
-from pillar_core.registry import Registry, facts_of, toml_tables
+from pillar_core.registry import Registry, facts_of, toml_tables, unknown_name
 from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "texts", "generator"]
@@ -198,6 +198,15 @@ def listed_members(family: str) -> list[str]:
     """The members of a family of which `sets/facts.toml` says something."""
     names = (name.split(":", 1) for name in toml_tables(FACTS) if name.startswith(f"{family}:"))
     return [member for _, member in names if member != "*"]
+
+
+def member_of(family: str, name: str) -> str:
+    """The member of a family that `family:member` names. Raises UnknownNameError: it is not
+    listed."""
+    member, known = name.removeprefix(f"{family}:"), listed_members(family)
+    if member not in known:
+        raise unknown_name(f"dataset of {family}", member.lower(), known)
+    return member
 
 
 DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard, home="pillar_core.data")

@@ -24,7 +24,7 @@ from pillar_core.engine.gradient import (
     squared_lengths,
     squared_residuals,
 )
-from pillar_core.engine.train import CHUNK_FLOATS, CHUNK_FLOATS_DEVICE, HeadPlan, per_head
+from pillar_core.engine.train import CHUNK_FLOATS, HeadPlan, per_head, rows_at_once
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, draw_batch
@@ -220,8 +220,7 @@ def _batch_sum(
     if plan.sampling_probability < 1:
         picked = torch.from_numpy(indices).to(z.device)
         z, squared_rows, signs = z.index_select(0, picked), squared_rows[picked], signs[:, picked]
-    floats = CHUNK_FLOATS if z.device.type == "cpu" else CHUNK_FLOATS_DEVICE
-    chunk = max(256, floats // (state.shape[0] * state.shape[1]))
+    chunk = rows_at_once(state)
     for start in range(0, len(z), chunk):
         part = slice(start, start + chunk)
         total += clipped_joint_sum(

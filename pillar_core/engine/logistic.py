@@ -3,6 +3,8 @@ released weights alone, so that it costs nothing; and ridge regression in closed
 with a penalty chosen by the data and many small teachers at once.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pillar_core.arrays import Array
@@ -158,23 +160,18 @@ def cross_validated_ridge(z: Array, targets: Array) -> tuple[Array, Array]:
     Wahba 1979). z: (m, k), targets: (m, C). With one row, or rows that are all equal, the weights
     are 0.
     """
-    rows, wanted = np.asarray(z, dtype=np.float64), np.asarray(targets, dtype=np.float64)
-    middle, level = rows.mean(axis=0), wanted.mean(axis=0)
-    left, values, right = np.linalg.svd(rows - middle, full_matrices=False)
-    squares = values**2
-    if len(rows) < 2 or not squares.max(initial=0.0) > 0:
-        return np.zeros((rows.shape[1], wanted.shape[1]), dtype=np.float32), level.astype(
-            np.float32
-        )
-    coordinates = left.T @ (wanted - level)
-    outside = float(((wanted - level) ** 2).sum() - (coordinates**2).sum())
-    shrinkage = squares / (squares + (PENALTIES * squares.mean())[:, None])
-    misfit = ((1.0 - shrinkage) ** 2) @ (coordinates**2).sum(axis=1) + max(outside, 0.0)
-    freedom = np.maximum(len(rows) - 1.0 - shrinkage.sum(axis=1), 1e-9)
-    best = int(np.argmin(misfit / freedom**2))
-    scale = np.divide(shrinkage[best], values, out=np.zeros_like(values), where=values > 0)
-    weights = right.T @ (scale[:, None] * coordinates)
-    return weights.astype(np.float32), (level - middle @ weights).astype(np.float32)
+
+    def shrinkage(values: Array, coordinates: Array, centred: Array) -> Array:
+        squares = values**2
+        if len(centred) < 2 or not squares.max(initial=0.0) > 0:
+            return np.zeros_like(values)
+        outside = float((centred**2).sum() - (coordinates**2).sum())
+        shares = squares / (squares + (PENALTIES * squares.mean())[:, None])
+        misfit = ((1.0 - shares) ** 2) @ (coordinates**2).sum(axis=1) + max(outside, 0.0)
+        freedom = np.maximum(len(centred) - 1.0 - shares.sum(axis=1), 1e-9)
+        return np.asarray(shares[np.argmin(misfit / freedom**2)])
+
+    return _shrunk(z, targets, shrinkage)
 
 
 def shrunk_regression(z: Array, targets: Array, *, noise_std: float) -> tuple[Array, Array]:
@@ -185,16 +182,28 @@ def shrunk_regression(z: Array, targets: Array, *, noise_std: float) -> tuple[Ar
     each; direction j is kept by max(0, 1 − noise_std²/mean_c coordinate_jc²) (James & Stein 1961).
     z: (m, k).
     """
+
+    def shrinkage(values: Array, coordinates: Array, _: Array) -> Array:
+        power = (coordinates**2).mean(axis=1)
+        noise = np.divide(noise_std**2, power, out=np.full_like(power, np.inf), where=power > 0)
+        return np.where(
+            values > RANK_TOLERANCE * values.max(initial=0.0), np.maximum(0.0, 1.0 - noise), 0.0
+        )
+
+    return _shrunk(z, targets, shrinkage)
+
+
+def _shrunk(
+    z: Array, targets: Array, shrinkage: Callable[[Array, Array, Array], Array]
+) -> tuple[Array, Array]:
+    """(weights, bias) of least squares whose coordinates in the rows' singular directions are
+    multiplied by `shrinkage(singular values, coordinates, centred targets)`."""
     rows, wanted = np.asarray(z, dtype=np.float64), np.asarray(targets, dtype=np.float64)
     middle, level = rows.mean(axis=0), wanted.mean(axis=0)
     left, values, right = np.linalg.svd(rows - middle, full_matrices=False)
     coordinates = left.T @ (wanted - level)
-    power = (coordinates**2).mean(axis=1)
-    shrinkage = np.maximum(
-        0.0, 1.0 - np.divide(noise_std**2, power, out=np.full_like(power, np.inf), where=power > 0)
-    )
-    shrinkage[values <= RANK_TOLERANCE * values.max(initial=0.0)] = 0.0
-    scale = np.divide(shrinkage, values, out=np.zeros_like(values), where=shrinkage > 0)
+    shares = shrinkage(values, coordinates, wanted - level)
+    scale = np.divide(shares, values, out=np.zeros_like(values), where=values > 0)
     weights = right.T @ (scale[:, None] * coordinates)
     return weights.astype(np.float32), (level - middle @ weights).astype(np.float32)
 

@@ -303,6 +303,12 @@ def _mechanisms(
     ]
 
 
+def rows_at_once(state: torch.Tensor) -> int:
+    """How many rows have their logits at a time for heads `state` (H, C, k)."""
+    floats = CHUNK_FLOATS if state.device.type == "cpu" else CHUNK_FLOATS_DEVICE
+    return max(256, floats // (state.shape[0] * state.shape[1]))
+
+
 def _batch_sum(
     z: torch.Tensor,
     squared_rows: torch.Tensor,
@@ -315,8 +321,7 @@ def _batch_sum(
     where there is one."""
     k = z.shape[1]
     weights, bias = state[..., :k], state[..., k] if state.shape[2] > k else None
-    floats = CHUNK_FLOATS if z.device.type == "cpu" else CHUNK_FLOATS_DEVICE
-    chunk = max(256, floats // (state.shape[0] * state.shape[1]))
+    chunk = rows_at_once(state)
     if clipping.scaling is not None:
         by_head = zip(weights, clipping.scaling, norms.tolist(), strict=True)
         return torch.stack(

@@ -30,7 +30,7 @@ from pillar_core import checks
 from pillar_core.accounting import mu_of
 from pillar_core.arrays import Array
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import SettingError
 from pillar_core.geometry.margins import Coordinates
 from pillar_core.params import SHARE
 
@@ -62,14 +62,8 @@ class ClassMoments:
         return len(self.within)
 
 
-def class_moments(rows: Coordinates, *, scale: Array | None = None) -> ClassMoments:
-    """The moments of classes that have rows, each coordinate first divided by `scale` (r,) where
-    given."""
-    if scale is not None and len(scale) != rows.z.shape[1]:
-        raise DataError(
-            f"scale must have one number for each of {rows.z.shape[1]} coordinates; got"
-            f" {len(scale)}."
-        )
+def class_moments(rows: Coordinates) -> ClassMoments:
+    """The moments of classes that have rows."""
     present = np.unique(rows.y)
     means = np.stack([rows.z[rows.y == label].mean(axis=0, dtype=np.float64) for label in present])
     counts = np.array([(rows.y == label).sum() for label in present], dtype=np.float64)
@@ -78,8 +72,6 @@ def class_moments(rows: Coordinates, *, scale: Array | None = None) -> ClassMome
     within = np.maximum(
         second - shares @ np.square(means), 1e-12 * max(float(second.max()), 1e-300)
     )
-    if scale is not None:
-        means, within, second = means / scale, within / scale**2, second / scale**2
     return ClassMoments(means, within, second, shares, len(rows.z))
 
 

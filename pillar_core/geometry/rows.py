@@ -31,10 +31,10 @@ class Rows:
     has_public: bool
     block: slice | None = None
 
-    def space(self, *, centre: bool = True, standardise: bool = False) -> Transform:
+    def space(self, *, standardise: bool = False) -> Transform:
         """The affine map that features pass before anything is measured: less the public mean, over
         the public deviation."""
-        mean, scale = moments(self.public, standardise=standardise, centre=centre, block=self.block)
+        mean, scale = moments(self.public, standardise=standardise, centre=True, block=self.block)
         return Transform(mean, scale)
 
     def radius(self) -> float:
@@ -43,15 +43,15 @@ class Rows:
         return float(np.linalg.norm(self.space()(self.public), axis=1).max())
 
 
-def thinned(rows: Rows, per_class: int, *, seed: int = 0) -> Rows:
-    """At most `per_class` rows of each class, drawn by `seed`, in their old order; public rows
+def thinned(rows: Rows, per_class: int) -> Rows:
+    """At most `per_class` rows of each class, drawn by chance, in their old order; public rows
     stay.
 
     Raises SettingError: per_class below 1.
     """
     if not per_class >= 1:
         raise SettingError(f"per_class must be at least 1; got {per_class!r}.")
-    order = rng.stream(seed, "geometry", "thinned").permutation(len(rows.y))
+    order = rng.stream(0, "geometry", "thinned").permutation(len(rows.y))
     ranked = order[np.argsort(rows.y[order], kind="stable")]
     counts = np.bincount(rows.y)
     place = np.arange(len(ranked)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -35,6 +35,7 @@ from pillar_core.runs.curves import curves_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.run import split_of
 from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, public_words, statement
+from pillar_core.runs.tables import promise_json
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.store import files
@@ -510,11 +511,7 @@ def guarantee_card(guarantee: Guarantee) -> Form:
     upper = guarantee.epsilon.upper
     return {
         "epsilon": upper if np.isfinite(upper) else "inf",
-        "delta": guarantee.delta,
-        "relation": str(guarantee.relation),
-        "accountant": guarantee.accountant,
-        "assumptions": list(guarantee.assumptions),
-        "events": list(guarantee.events),
+        **promise_json(guarantee),
         "covers_choice": guarantee.covers_choice,
         "paid_choice": guarantee.paid_choice,
         "chosen_in_sight": guarantee.chosen_in_sight,

@@ -23,6 +23,17 @@ from pillar_core.types import (
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
 
 
+def promise_json(guarantee: Guarantee) -> Form:
+    """What a guarantee says besides ε, in plain JSON types."""
+    return {
+        "delta": guarantee.delta,
+        "relation": str(guarantee.relation),
+        "accountant": guarantee.accountant,
+        "assumptions": list(guarantee.assumptions),
+        "events": list(guarantee.events),
+    }
+
+
 def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
     """A record without its classifier and without non-private diagnostics, in plain JSON types;
     `features` is their name."""
@@ -34,11 +45,7 @@ def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
         "settings": dict(record.settings),
         "guarantee": {
             "epsilon": dataclasses.asdict(guarantee.epsilon),
-            "delta": guarantee.delta,
-            "relation": str(guarantee.relation),
-            "accountant": guarantee.accountant,
-            "assumptions": list(guarantee.assumptions),
-            "events": list(guarantee.events),
+            **promise_json(guarantee),
             **(
                 {}
                 if guarantee.rows_per_person is None

@@ -7,6 +7,7 @@ import numpy as np
 
 from pillar_core import checks
 from pillar_core.arrays import Array
+from pillar_core.data.images.decoding import interpolate
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.params import Param
@@ -46,15 +47,10 @@ def image_batches(
 
     Grey images become three equal channels; with one channel, colour becomes grey by the mean.
     """
+    is_smaller = rows.shape[2] > size
     for start in range(0, len(rows), batch):
-        part = torch.from_numpy(np.ascontiguousarray(rows[start : start + batch])).float()
-        part = part.unsqueeze(1) if part.ndim == 3 else part.permute(0, 3, 1, 2)
-        part = part.mean(dim=1, keepdim=True) if channels == 1 else part
-        if part.shape[-2:] != (size, size):
-            part = torch.nn.functional.interpolate(
-                part, size=(size, size), mode="bilinear", antialias=part.shape[-1] > size
-            )
-        yield part.expand(-1, channels, -1, -1) / 127.5 - 1.0
+        part = rows[start : start + batch]
+        yield interpolate(part, (size, size), channels, antialias=is_smaller) / 127.5 - 1.0
 
 
 def flat_pixels(rows: Array, size: int, *, channels: int = 3) -> Array:

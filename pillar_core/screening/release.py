@@ -54,13 +54,13 @@ class ReleasedSubspace:
     noise_std: float
 
 
-def sketch_matrix(width: int, *, size: int = SKETCH, seed: int = 0) -> "torch.Tensor":
-    """(width, size) float32 public Gaussian projection that keeps squared norms in expectation."""
-    draws = stream(seed, "screening sketch").standard_normal((width, size), dtype=np.float32)
-    return torch.from_numpy(draws / np.float32(np.sqrt(size)))
+def sketch_matrix(width: int, *, seed: int) -> "torch.Tensor":
+    """(width, SKETCH) float32 Gaussian projection, public: squared norms stay in expectation."""
+    draws = stream(seed, "screening sketch").standard_normal((width, SKETCH), dtype=np.float32)
+    return torch.from_numpy(draws / np.float32(np.sqrt(SKETCH)))
 
 
-def narrowing(*, size: int, seed: int = 0) -> "torch.Tensor":
+def narrowing(*, size: int, seed: int) -> "torch.Tensor":
     """(SKETCH, size) float32 further public projection, for a form that takes fewer numbers."""
     if size == SKETCH:
         return torch.eye(SKETCH)

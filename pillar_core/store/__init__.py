@@ -15,6 +15,7 @@ somebody who can write to the cache.
 """
 
 import atexit
+import contextlib
 import functools
 import logging
 import os
@@ -71,10 +72,15 @@ def _shared_store(root: Path, max_bytes: int) -> "Store":
     return store
 
 
-@functools.lru_cache(maxsize=1000)
-def _check_version(path: Path, key: str, *version: int) -> None:
-    """`entry.check_file` of arrays, once for each version of a file."""
-    entry.check_file(path, "arrays", key)
+@functools.lru_cache(maxsize=50_000)
+def _check_version(path: Path, kind: str, key: str, *version: int) -> None:
+    """`entry.check_file`, once for each version of a file."""
+    entry.check_file(path, kind, key)
+
+
+def _check_once(path: Path, kind: str, key: str) -> None:
+    status = path.stat()
+    _check_version(path, kind, key, status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 class Store:
@@ -105,13 +111,18 @@ class Store:
         return tuple(self._notes)
 
     def has(self, kind: str, key: str) -> bool:
-        """Whether there is such an entry; a record is read for it, damage of others shows later."""
+        """Whether there is such an entry. A record is read for it, once for each version of its
+        file; damage of others shows later."""
         kind, key = entry.checked_name(kind, key)
-        if kind == "record":
-            return (
-                self._get(kind, key, lambda path: entry.read_payload(path, kind, key)) is not None
-            )
-        return any(entry.entry_path(layer, kind, key).exists() for layer in self._layers)
+        for layer in self._layers:
+            path = entry.entry_path(layer, kind, key)
+            with contextlib.suppress(FileNotFoundError, Damaged, *codec.UNREADABLE):
+                if kind == "record":
+                    _check_once(path, kind, key)
+                else:
+                    path.stat()
+                return True
+        return False
 
     def get_json(self, kind: str, key: str) -> Json:
         """The value stored (or remembered by this process) under `key`, or None."""
@@ -311,8 +322,7 @@ class Store:
         return written
 
     def _read_arrays(self, path: Path, key: str, mmap: bool) -> dict[str, Array]:
-        status = path.stat()
-        _check_version(path, key, status.st_ino, status.st_mtime_ns, status.st_size)
+        _check_once(path, "arrays", key)
         mapped = codec.map_npz(str(path))
         return mapped if mmap else {name: np.array(value) for name, value in mapped.items()}
 

@@ -36,17 +36,21 @@ def lipschitz(settings: Inputs, form: Form) -> float:
     return ratio(1.0, 0.9 * settings.gamma * (1 - settings.xi))
 
 
+def _equation_4(s: Inputs, form: Form, note: str) -> Value:
+    return count(
+        "public rows",
+        form,
+        public_rows(beta=s.beta, xi=s.xi, gap=s.gap),
+        r"n^U \ge \frac{1600\,\bigl(1+\sqrt{\log(2/\beta)/2}\bigr)^2}{(1-\xi_0)^2\,\Delta_k^2}",
+        note=note,
+    )
+
+
 def _theorem_1(s: Inputs) -> Values:
     printed, exact = lipschitz(s, PRINTED), lipschitz(s, CORRECTED)
     private = math.sqrt(s.k) / (s.alpha * s.epsilon)
     return (
-        count(
-            "public rows",
-            PRINTED,
-            public_rows(beta=s.beta, xi=s.xi, gap=s.gap),
-            r"n^U \ge \frac{1600\,\bigl(1+\sqrt{\log(2/\beta)/2}\bigr)^2}{(1-\xi_0)^2\,\Delta_k^2}",
-            note="constant from equation 4",
-        ),
+        _equation_4(s, PRINTED, "constant from equation 4"),
         Value(
             "Lipschitz constant",
             PRINTED,
@@ -181,13 +185,7 @@ def _proposition_3(s: Inputs) -> Values:
             ratio(math.log(2 / s.beta), (margin * s.gap) ** 2),
             r"n^U = O\Bigl(\frac{\log(2/\beta)}{(\gamma_0\Delta_k)^2}\Bigr)",
         ),
-        count(
-            "public rows",
-            CORRECTED,
-            public_rows(beta=s.beta, xi=s.xi, gap=s.gap),
-            r"n^U \ge \frac{1600\,\bigl(1+\sqrt{\log(2/\beta)/2}\bigr)^2}{(1-\xi_0)^2\,\Delta_k^2}",
-            note="equation 4",
-        ),
+        _equation_4(s, CORRECTED, "equation 4"),
         rate(
             "labelled rows",
             PRINTED,

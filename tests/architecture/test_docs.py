@@ -6,11 +6,13 @@ import shlex
 from pathlib import Path
 
 from docs.generated import (
+    LEARNERS,
     OPEN_QUESTIONS,
     PAGES_OF_LEARNERS,
     QUESTIONS,
     learner_facts,
     question_table,
+    settings_table,
 )
 from pages.frame.navigation import PAGES
 from pillar_core import params
@@ -150,6 +152,7 @@ def test_the_page_of_a_learner_names_its_own_settings():
 
 
 def test_pages_of_learners_have_one_form_and_their_settings_are_generated():
+    assert f"<!-- settings -->\n{settings_table()}<!-- /settings -->" in LEARNERS.read_text()
     for path in PAGES_OF_LEARNERS:
         text = path.read_text(encoding="utf-8")
         headings, facts = (

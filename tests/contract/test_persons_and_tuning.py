@@ -49,16 +49,18 @@ def test_a_person_has_no_more_private_rows_than_are_priced():
     assert np.bincount(data.x_train[split.private, 0, 0]).max() == split.rows_per_person == MOST
 
 
+def delta_of(mu):
+    """δ at EPSILON of a Gaussian run (Dong, Roth & Su 2022, Corollary 2.13)."""
+    return norm.cdf(-EPSILON / mu + mu / 2) - math.exp(EPSILON) * norm.cdf(-EPSILON / mu - mu / 2)
+
+
 def test_the_noise_is_that_of_all_rows_of_a_person():
-    """Full Gaussian runs of a person with m rows have μ = m√T/σ; δ of μ in closed form (Dong, Roth
-    & Su 2022, Corollary 2.13)."""
+    """Full Gaussian runs of a person with m rows have μ = m√T/σ."""
     settings = pc.run(
         "noisy_gd", pc.split(images(), public_fraction=0.2), epsilon=EPSILON, delta=DELTA
     ).settings
     mu = MOST * math.sqrt(settings["steps"]) / settings["noise_multiplier"]
-    delta = norm.cdf(-EPSILON / mu + mu / 2) - math.exp(EPSILON) * norm.cdf(-EPSILON / mu - mu / 2)
-    # the noise is solved for to a relative 1e-6 or better
-    assert delta <= DELTA * (1 + 1e-4)
+    assert delta_of(mu) <= DELTA * (1 + 1e-4)  # the noise is solved for to 1e-6 or better
 
 
 def test_a_replaced_person_moves_a_sum_as_far_as_is_priced():
@@ -88,8 +90,7 @@ def test_a_replaced_person_moves_a_sum_as_far_as_is_priced():
     moved = float((values[0] - values[1]).norm()) / plan.settings.l2_clip_norm
     assert 0.99 * 2 * MOST <= moved <= 2 * MOST
     mu = moved * math.sqrt(plan.settings.steps) / plan.settings.noise_multiplier
-    delta = norm.cdf(-EPSILON / mu + mu / 2) - math.exp(EPSILON) * norm.cdf(-EPSILON / mu - mu / 2)
-    assert 0.9 * DELTA <= delta <= DELTA * (1 + 1e-4)
+    assert 0.9 * DELTA <= delta_of(mu) <= DELTA * (1 + 1e-4)
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, reply
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.runs.private_tests import SHOWN
 from pillar_core.runs.receipts import Account, account_of, training_on
@@ -242,18 +243,21 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     assert "100 % balanced accuracy is out of reach." in words(app)
 
 
+def mine_and_two_sets(rows: Array, labels: Array, n: int) -> list[str]:
+    """The first n rows in the cache, and as public sets the others, as they are and moved."""
+    test = (rows[:40] + 1, labels[:40])
+    sets = {"mine": pc.features(rows[:n], labels[:n], *test)} | {
+        f"set {shift}": pc.features(rows[n:] + shift, labels[n:]) for shift in (0, 3)
+    }
+    return [uploads.keep(features, title=title) for title, features in sets.items()]
+
+
 def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sidebar_names_it_too(
     start,
 ):
     rows = np.random.default_rng(0).standard_normal((400, 6)).astype(np.float32)
     labels = (rows[:, 0] > 0).astype(int)
-    private = uploads.keep(
-        pc.data.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine"
-    )
-    near, far = (
-        uploads.keep(pc.data.features(rows[200:] + shift, labels[200:]), title=f"set {shift}")
-        for shift in (0, 3)
-    )
+    private, near, far = mine_and_two_sets(rows, labels, 200)
     app = start("answer", data=private, epsilon="1")
     assert "Let your rows choose the public set" in words(app)
     assert "### Use" not in words(app)
@@ -348,14 +352,7 @@ def test_where_public_rows_alone_reach_more_no_epsilon_is_spent(start, monkeypat
 
 def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
     rows = np.random.default_rng(0).standard_normal((500, 6)).astype(np.float32)
-    labels = (rows[:, 0] > 0.9).astype(int)
-    private = uploads.keep(
-        pc.data.features(rows[:300], labels[:300], rows[:40] + 1, labels[:40]), title="mine"
-    )
-    near, far = (
-        uploads.keep(pc.data.features(rows[300:] + shift, labels[300:]), title=f"set {shift}")
-        for shift in (0, 3)
-    )
+    private, near, far = mine_and_two_sets(rows, (rows[:, 0] > 0.9).astype(int), 300)
     app = start("answer", data=private, epsilon="3", public=far)
     assert "% balanced accuracy" in words(app)
     assert "Your rows chose" not in words(app)

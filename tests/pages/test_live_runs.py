@@ -3,7 +3,6 @@ under one key, trained once."""
 
 import math
 
-import numpy as np
 import pytest
 
 import pillar_core as pc
@@ -14,6 +13,7 @@ from pages.parts.curves import grid
 from pillar_core.data import uploads
 from pillar_core.runs import run as running
 from pillar_core.runs import splitting, sweep
+from users import table_of
 
 GRID = {
     "dataset": "digits",
@@ -145,9 +145,7 @@ def test_rows_of_a_file_that_changed_are_read_anew(start, tmp_path, monkeypatch)
     monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
     (tmp_path / "openml-mine").mkdir()
     for n in (600, 300):
-        rows = np.random.default_rng(n).standard_normal((n, 4)).round(6)
-        lines = [",".join([*map(str, row), "p" if row[0] > 0 else "q"]) for row in rows]
-        (tmp_path / "openml-mine" / "mine.csv").write_text("\n".join(["a,b,c,d,class", *lines]))
+        (tmp_path / "openml-mine" / "mine.csv").write_text(table_of(n))
         start("curves", data="openml:mine", method="dp_sgd")
         settings = Settings(data="openml:mine", method="dp_sgd")
         # a fifth are test rows, a tenth of the others public

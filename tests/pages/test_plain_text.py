@@ -15,7 +15,7 @@ from page_reading import choose, fill, press
 from pages.frame import exports
 from pages.frame.plain import text
 from pillar_core import plots
-from pillar_core.rng import stream
+from unit.image_files import npz_of_squares
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
 IMAGE = "![m](http://hostile.test/x.png)"
@@ -48,25 +48,6 @@ SHOWN_AS_THEY_ARE = {
     "TextArea",
 }
 CHOICES_AS_THEY_ARE = {"Selectbox", "MultiSelect"}
-
-
-def hostile_images(n: int = 240) -> bytes:
-    """Labelled grey images whose classes are called as nobody should be."""
-    labels = np.arange(n) % 2
-    pixels = (
-        stream(10, "pixels").integers(120, size=(n, 10, 10)).astype(np.uint8)
-        + (labels * 100).astype(np.uint8)[:, None, None]
-    )
-    file = io.BytesIO()
-    np.savez(
-        file,
-        x_train=pixels,
-        y_train=labels,
-        x_test=pixels[:40] + 1,
-        y_test=labels[:40],
-        classes=np.array([IMAGE, LINK]),
-    )
-    return file.getvalue()
 
 
 def _texts(message: Any) -> Iterator[str]:
@@ -118,7 +99,13 @@ def test_hostile_names_of_classes_and_files_are_text(start):
         app,
         "file_uploader",
         "upload",
-        [(f"{FILE}.npz", hostile_images(), "application/octet-stream")],
+        [
+            (
+                f"{FILE}.npz",
+                npz_of_squares(classes=np.array([IMAGE, LINK])),
+                "application/octet-stream",
+            )
+        ],
     )
     _assert_inert(app, "dry run")
     choose(app, "upload-public", 0)

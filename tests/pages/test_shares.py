@@ -46,6 +46,7 @@ FREE = {
     "core": [
         "_features",
         "_raw",
+        "_recorded",
         "_rule_k",
         "_specs_by_key",
         "class_counts",

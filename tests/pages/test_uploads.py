@@ -35,24 +35,12 @@ from pillar_core.rng import stream
 from pillar_core.runs.receipts import Account
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, PublicFacts
+from unit.image_files import npz_of_squares as npz
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
 NUMBERS = "a,b,label\n" + "\n".join(
     f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60)
 )
-
-
-def npz(side: int = 10, n: int = 240, *, has_test: bool = True) -> bytes:
-    """Labelled grey images."""
-    labels = np.arange(n) % 2
-    pixels = (
-        stream(side, "pixels").integers(120, size=(n, side, side)).astype(np.uint8)
-        + (labels * 100).astype(np.uint8)[:, None, None]
-    )
-    file = io.BytesIO()
-    test = {"x_test": pixels[:40] + 1, "y_test": labels[:40]} if has_test else {}
-    np.savez(file, x_train=pixels, y_train=labels, **test)
-    return file.getvalue()
 
 
 def box(app, label: str):

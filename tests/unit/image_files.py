@@ -49,6 +49,19 @@ def pictures(
     }
 
 
+def npz_of_squares(side: int = 10, n: int = 240, *, has_test: bool = True, **more: Any) -> bytes:
+    """Labelled grey images, and what else a npz holds."""
+    labels = np.arange(n) % 2
+    pixels = (
+        rng.stream(side, "pixels").integers(120, size=(n, side, side)).astype(np.uint8)
+        + (labels * 100).astype(np.uint8)[:, None, None]
+    )
+    file = io.BytesIO()
+    test = {"x_test": pixels[:40] + 1, "y_test": labels[:40]} if has_test else {}
+    np.savez(file, x_train=pixels, y_train=labels, **test, **more)
+    return file.getvalue()
+
+
 def written(root: Path, files: dict[str, bytes]) -> Path:
     """`root`, with these files below it."""
     for name, content in files.items():

@@ -28,7 +28,7 @@ def draw_curves(settings: Settings, runs: pd.DataFrame) -> None:
         here = here[here["k"] == settings.k]
     stored = store.default().get_json("record", here["key"].iloc[0])
     record = record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
-    _summary(record, here)
+    _summary(record, here, settings)
     view = figures.choice(settings)
     info = FigureInfo(f"recorded_{view}", settings, badges.DIAGNOSTIC, is_synthetic=False)
     k = record.settings.get("k")
@@ -102,17 +102,10 @@ def _ways(settings: Settings, runs: pd.DataFrame) -> None:
         is_fetchable = settings.data in pc.DATASETS and pc.DATASETS[settings.data].can_fetch
         label = "Fetch these rows" if is_fetchable else "Bring these rows"
         navigation.link("rows", f"{label} on Rows")
-        instead = Settings().data
-        values = {"data": instead, "public": codec.PART, "backbone": codec.AUTO}
-        st.button(
-            f"Go on with {pc.DATASETS[instead].short_title}",
-            key="go-on",
-            on_click=session.change,
-            kwargs=values,
-        )
+        session.draw_way_on()
 
 
-def _summary(record: RunRecord, here: pd.DataFrame) -> None:
+def _summary(record: RunRecord, here: pd.DataFrame, settings: Settings) -> None:
     mean, low, high = metrics.over_runs(here["accuracy"].astype(float).to_list())
     with st.container(border=True, key="result"):
         left, second, third, last = st.columns(4)
@@ -121,12 +114,8 @@ def _summary(record: RunRecord, here: pd.DataFrame) -> None:
         left.metric(label, f"{100 * mean:.1f} %", help=f"Mean of {len(here)} seeds.")
         spent = f"{record.guarantee.epsilon.upper:.4g}".replace("inf", "∞")
         second.metric("ε, upper bound", spent, help="; ".join(record.guarantee.events))
-        table = odds.table(record)
-        if table is None:
-            third.metric(odds.METRIC, "see ε")
-        else:
-            label, number, hint = odds.metric(float(table["advantage"].iloc[0]) / 2)
-            third.metric(label, number, help=hint)
+        label, number, hint = odds.metric_of(record, settings.data)
+        third.metric(label, number, help=hint)
         k = record.settings.get("k")
         last.metric("Directions", f"{k:,}" if k else f"all {record.facts.d:,}")
         badges.show_row(*badges.DIAGNOSTIC)

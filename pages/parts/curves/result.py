@@ -143,15 +143,7 @@ def summary(record: RunRecord, settings: Settings) -> Any:
 def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     """The odds, drawn last: in a fresh process what they are read from takes longer to import than
     all else takes to draw."""
-    table, guarantee = odds.table(record), record.guarantee
-    share = 0.5 if guarantee.has_releases else 0.0
-    if table is not None:
-        share = float(table["advantage"].iloc[0]) / 2
-    label, number, hint = odds.metric(share, f"one {odds.unit(settings.data)}")
-    if not guarantee.covers_choice:
-        number = "unknown"
-    elif table is None and guarantee.has_releases:
-        number = "see ε" if guarantee.is_private else "no limit"
+    label, number, hint = odds.metric_of(record, settings.data)
     place.metric(label, number, help=hint)
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from pages.frame import badges, core, failures, local, memory, navigation, plain, session
 from pages.frame import settings as codec
-from pages.frame.settings import AUTO, PARAMS, PART, Settings
+from pages.frame.settings import PARAMS, PART, Settings
 from pages.parts.rows import columns
 from pages.parts.rows.columns import Answers, Maker, list_lines, list_notes
 from pages.parts.rows.files import FILE, PATHS, PRIVATE, PUBLIC, File, let_go, new_files
@@ -444,10 +444,9 @@ def _keep(answers: Answers, choice: str) -> None:
             is_chosen = choice == raw.MADE_UP  # else a candidate on Public data
             makers = [made_up, *makers] if is_chosen else [*makers, made_up]
         names = [_keep_set(make(), name, rows) for make, name in makers]
-        session.change(
-            data=uploads.keep(rows, title=title),
-            public=names[0] if choice in ("", raw.MADE_UP) else choice,
-            backbone=AUTO,
+        session.use(
+            uploads.keep(rows, title=title),
+            names[0] if choice in ("", raw.MADE_UP) else choice,
         )
         let_go([answers.private, *answers.public])
 
@@ -484,13 +483,12 @@ def _buttons(upload: Upload, settings: Settings) -> None:
         upload.name == settings.data,
         upload.name == settings.public,
     )
-    changes = {"data": upload.name, "public": PART, "backbone": AUTO}
     st.button(
         label="Private now" if is_private else "Use as private",
         key=f"kept-private-{key}",
         help="Protects these rows on every page; a part of them becomes public.",
-        on_click=session.change,
-        kwargs=changes,
+        on_click=session.use,
+        args=(upload.name,),
         disabled=is_private or not upload.is_labelled,
     )
     is_unfit = is_private or is_public or not core.may_be_public(upload, settings)
@@ -535,7 +533,7 @@ def forget(name: str) -> None:
     memory.forget(uploads.key_of(name), memory.FILES)
     settings = session.current()
     if settings.data == name:
-        session.change(data=Settings().data, public=PART, backbone=AUTO)
+        session.use(Settings().data)
     elif settings.public == name:
         session.change(public=PART)
     session.note("The rows and their features were deleted from the cache and from memory.")

@@ -5,7 +5,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import failures, jobs, local, navigation, plain, session
-from pages.frame.settings import AUTO, PART, Settings
+from pages.frame.settings import PART, Settings
 from pillar_core import mode
 from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import DatasetCard, fact_text
@@ -107,8 +107,8 @@ def _use(name: str) -> None:
     st.button(
         label="Use this",
         key=f"use-{name}",
-        on_click=session.change,
-        kwargs={"data": name, "public": PART, "backbone": AUTO},
+        on_click=session.use,
+        args=(name,),
     )
 
 
@@ -210,6 +210,4 @@ def _from_place(name: str) -> None:
     if place:
         with failures.note_refusal("The data set could not be read"):
             mode.refuse("path")
-            session.change(
-                data=uploads.keep(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO
-            )
+            session.use(uploads.keep(pc.load_dataset(name, root=place)))

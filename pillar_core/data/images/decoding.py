@@ -360,15 +360,26 @@ def _images(rows: Array, shape: tuple[int, ...]) -> Array:
     """(n, *shape) uint8."""
     out = np.empty((len(rows), *shape), dtype=np.uint8)
     for start in range(0, len(rows), ROWS_AT_A_TIME):
-        part = torch.from_numpy(np.ascontiguousarray(rows[start : start + ROWS_AT_A_TIME])).float()
-        part = part.unsqueeze(1) if part.ndim == 3 else part.permute(0, 3, 1, 2)
-        part = part.mean(dim=1, keepdim=True) if len(shape) == 2 else part.expand(-1, 3, -1, -1)
-        if tuple(part.shape[-2:]) != tuple(shape[:2]):
-            part = torch.nn.functional.interpolate(
-                part, size=tuple(shape[:2]), mode="bilinear", antialias=True
-            )
+        part = interpolate(
+            rows[start : start + ROWS_AT_A_TIME], shape[:2], 1 if len(shape) == 2 else 3
+        )
         pixels = part.round().clamp(0, 255).byte()
         out[start : start + len(part)] = (
             pixels.squeeze(1) if len(shape) == 2 else pixels.permute(0, 2, 3, 1)
         ).numpy()
     return out
+
+
+def interpolate(
+    rows: Array, size: tuple[int, ...], channels: int, *, antialias: bool = True
+) -> "torch.Tensor":
+    """(n, channels, *size) float32 in 0 … 255 from uint8 images (n, h, w[, 3]), as `resize`
+    says."""
+    pixels = torch.from_numpy(np.ascontiguousarray(rows)).float()
+    pixels = pixels.unsqueeze(1) if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2)
+    pixels = pixels.mean(dim=1, keepdim=True) if channels == 1 else pixels
+    if pixels.shape[-2:] != size:
+        pixels = torch.nn.functional.interpolate(
+            pixels, size=size, mode="bilinear", antialias=antialias
+        )
+    return pixels.expand(-1, channels, -1, -1)

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import downloading, places
-from pillar_core.data.cards import DATASETS, DatasetCard, card_of, listed_members
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of, listed_members, member_of
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
 from pillar_core.data.sets.listed_sets import FINDINGS, Findings, FindingsSettings
 from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.registry import unknown_name
 from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
@@ -83,14 +82,11 @@ def _card(name: str) -> DatasetCard:
 
 
 def _family(name: str) -> DatasetCard:
-    member = name.removeprefix(f"{PREFIX}:")
-    if member in NAMES:
-        return _card(member)
-    if member.endswith("3d"):
+    if name.endswith("3d"):
         raise UnknownNameError(
             f"{name!r} holds volumes, not images; the two-dimensional sets are {', '.join(NAMES)}."
         )
-    raise unknown_name("dataset of medmnist", member.lower(), NAMES)
+    return _card(member_of(PREFIX, name))
 
 
 DATASETS.register_family(PREFIX, _family)

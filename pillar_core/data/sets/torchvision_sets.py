@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pillar_core.data import downloading, places
-from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of, listed_members
+from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of, listed_members, member_of
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
 from pillar_core.data.images.loading import build, read_images
 from pillar_core.data.places import RootSettings
 from pillar_core.errors import DataError
-from pillar_core.registry import toml_tables, unknown_name
+from pillar_core.registry import toml_tables
 from pillar_core.types import Dataset
 
 PREFIX = "torchvision"
@@ -66,14 +66,7 @@ def _card(name: str) -> DatasetCard:
     return card_of(f"{PREFIX}:{name}", _read_for(LAYOUTS[name]))
 
 
-def _family(name: str) -> DatasetCard:
-    member = name.removeprefix(f"{PREFIX}:")
-    if member in NAMES:
-        return _card(member)
-    raise unknown_name("dataset of torchvision", member.lower(), NAMES)
-
-
-DATASETS.register_family(PREFIX, _family)
+DATASETS.register_family(PREFIX, lambda name: _card(member_of(PREFIX, name)))
 for _name in NAMES:
     if "papers" in toml_tables(FACTS)[f"{PREFIX}:{_name}"]:
         DATASETS.register(_card(_name))

@@ -70,8 +70,9 @@ def test_a_larger_sibling_opens_from_its_package_or_says_what_to_install(name):
 def test_other_weights_under_the_right_name_and_of_another_network_are_refused(
     monkeypatch, tmp_path
 ):
-    (tmp_path / "models").mkdir()
-    other = tmp_path / efficientnet_lite0.FILE
+    digest = efficientnet_lite0.SHA256["efficientnet_lite0"]
+    other = tmp_path / "models" / f"efficientnet-lite0-{digest[:8]}.pth"
+    other.parent.mkdir()
     torch.save({"a": torch.zeros(3)}, other)
     spec = importlib.util.spec_from_file_location("weights", tmp_path / "__init__.py")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)

@@ -199,14 +199,7 @@ def test_gtsrb_signs_of_several_sizes_are_refused_without_test_images(tmp_path):
     refuses("6 of 18 images that the source's lists name are missing", load_images, tmp_path)
 
 
-def test_svhn_with_another_checksum_is_refused(tmp_path):
-    x, y = images_of(20, (32, 32, 3), 10)
-    for side in ("train", "test"):
-        savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": y[:, None] + 1})
-    refuses("not found or corrupted", load_dataset, "torchvision:svhn", root=tmp_path)
-
-
-def test_svhn_rows_come_out_upright(tmp_path, monkeypatch):
+def test_svhn_with_another_checksum_is_refused_and_its_rows_come_out_upright(tmp_path, monkeypatch):
     """torchvision's own reader on files whose checksum is made to match: axes, and 10 standing for
     the digit 0."""
     x, y = images_of(20, (32, 32, 3), 10)
@@ -215,6 +208,7 @@ def test_svhn_rows_come_out_upright(tmp_path, monkeypatch):
             tmp_path / f"{side}_32x32.mat",
             {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y)[:, None]},
         )
+    refuses("not found or corrupted", load_dataset, "torchvision:svhn", root=tmp_path)
     monkeypatch.setattr("torchvision.datasets.SVHN._check_integrity", lambda self: True)
     dataset = load_images(tmp_path)
     np.testing.assert_array_equal(dataset.x_train, x)

@@ -38,6 +38,12 @@ def drawn(monkeypatch):
     return found
 
 
+def assert_others_between_equals(normals):
+    first, other, again = normals
+    np.testing.assert_array_equal(first, again)
+    assert not np.isclose(first, other).any()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -54,9 +60,7 @@ def test_asks_that_differ_share_no_normals(features, drawn, change):
         ask = {"public_fraction": 0.1} | ask
         split = pc.split(features, public_fraction=ask.pop("public_fraction"))
         run_many([solve(ask.pop("method"), split, seed=0, **ask)], split)
-    first, other, again = drawn["noise"]
-    np.testing.assert_array_equal(first, again)
-    assert not np.isclose(first, other).any()
+    assert_others_between_equals(drawn["noise"])
 
 
 def test_other_asks_share_samples_by_seed_and_no_normals(features, drawn):
@@ -64,9 +68,7 @@ def test_other_asks_share_samples_by_seed_and_no_normals(features, drawn):
     for epsilon in (0.5, 2.0, 0.5):
         noise = noise_multiplier(epsilon)
         bases.basis_of(rows_of(split), kind="dp_pca", noise_multiplier=noise)
-    first, other, again = drawn["geometry second moment"]
-    np.testing.assert_array_equal(first, again)
-    assert not np.isclose(first, other).any()
+    assert_others_between_equals(drawn["geometry second moment"])
     private, public = (
         pc.load_dataset("drawn_shapes", n=200),
         {"textures": pc.load_dataset("drawn_textures", n=200)},
@@ -75,8 +77,6 @@ def test_other_asks_share_samples_by_seed_and_no_normals(features, drawn):
         pc.screen(
             private, public, epsilon=epsilon, k=2, repeats=1, model="linear_head", n_examples=100
         )
-    first, other, again = drawn["screening noise moment"]
-    np.testing.assert_array_equal(first, again)
-    assert not np.isclose(first, other).any()
+    assert_others_between_equals(drawn["screening noise moment"])
     first, other = (Streams(3, ask).sampling().random(N_NORMALS) for ask in ("one", "two"))
     np.testing.assert_array_equal(first, other)

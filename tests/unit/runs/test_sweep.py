@@ -21,6 +21,7 @@ from pillar_core.runs.tables import refusal_json
 from pillar_core.studies import geometry
 from pillar_core.studies.screening.answers import Ask
 from pillar_core.types import Dataset, RunSpec
+from users import table_of
 
 GRID = {
     "dataset": "digits",
@@ -106,11 +107,7 @@ def table_file(tmp_path, monkeypatch):
     (tmp_path / "data" / "openml-mine").mkdir(parents=True)
 
     def write(n):
-        x = np.random.default_rng(n).standard_normal((n, 4)).round(6)
-        lines = [",".join([*map(str, row), "p" if row[0] > 0 else "q"]) for row in x]
-        (tmp_path / "data" / "openml-mine" / "mine.csv").write_text(
-            "\n".join(["a,b,c,d,class", *lines])
-        )
+        (tmp_path / "data" / "openml-mine" / "mine.csv").write_text(table_of(n))
 
     return write
 

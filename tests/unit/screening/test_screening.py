@@ -300,12 +300,12 @@ def test_task2vec_and_transport_agree_with_published_code_and_a_linear_program(s
 
 def test_transport_of_many_rows_is_exact(monkeypatch):
     generator = stream(0, "transport")
-    x, other = generator.standard_normal(1200), 1.5 * generator.standard_normal(1200) + 1
+    x, other = generator.standard_normal(600), 1.5 * generator.standard_normal(600) + 1
     cost = np.square(x[:, None] - other) / 2
     assert transport_cost(cost) == pytest.approx(
         np.square(np.sort(x) - np.sort(other)).mean() / 2, rel=1e-9
     )  # on a line: in order
-    same = costs(x[:, None], np.zeros(1200, dtype=int), x[:, None], np.zeros(1200, dtype=int))
+    same = costs(x[:, None], np.zeros(600, dtype=int), x[:, None], np.zeros(600, dtype=int))
     assert transport_cost(same) == pytest.approx(0, abs=1e-9)
     monkeypatch.setattr(sys.modules["pillar_core.screening.rivals"], "STEPS", 10)
     with (
@@ -442,6 +442,7 @@ def test_accuracy_is_measured_with_each_set(sets, method):
         method=method,
         epsilon=8.0,
         seeds=(0,),
+        steps=10,
     )
     assert table["public"].tolist() == ["own half", "noise"]
     # Ten classes: well above chance with the set's own other half.
