@@ -57,8 +57,11 @@ def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, addr
     page.mouse.up()
     expect_in_link(page, f"home-k:{said_of(page)[0]}")
     promise = page.locator(".promise").text_content()
-    label = page.locator("text[data-epsilon='3']")
-    label.click()
+    x, y = middle(dot.bounding_box())
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 300, steps=5)
+    page.mouse.up()
     expect(page.locator(".promise")).not_to_have_text(promise)
     expect_in_link(page, "home-epsilon:3", "epsilon=3")
     assert said_of(page)[1] == 3
