@@ -159,7 +159,7 @@ def accuracy_curves(
         dash="dot",
         span=span,
     )
-    bands = k_curves.of_seeds(points)
+    bands = points.dropna(subset=["low"])
     drawn = [y for _, y, _, _ in ends] + [
         100 * float(height) for height in (*points["mean"], *bands["low"], *bands["high"], *heights)
     ]
@@ -188,7 +188,7 @@ def accuracy_curves(
     return figure.finish(
         title="Accuracy against the number of directions kept",
         caption=(
-            f"{_seeds(list(points['seeds']))}. Rings: best k, chosen on test rows (a "
+            f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a "
             "non-private diagnostic)."
         ),
         alt=_alt(len(curves), bests, roof),
@@ -285,7 +285,7 @@ def _level(
     if level.empty:
         return []
     mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
-    if math.isfinite(low) and level["seeds"].iloc[0] > 2:
+    if math.isfinite(low):
         figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
     return _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
 
@@ -401,10 +401,6 @@ def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
         "ay": 38 if 100 * present.accuracy > bottom + 0.2 * (top - bottom) else -38,
         "font": {"size": 13, "color": ink.text},
     }
-
-
-def _seeds(counts: Sequence[int]) -> str:
-    return "2 seeds: too few for a band" if max(counts, default=0) == 2 else seeds_phrase(counts)
 
 
 def _hover(row: Any) -> str:
@@ -523,7 +519,7 @@ def _star_between(
     """A star where k and ε lie between the cells that were measured."""
     column, row = place_among(ks, k), place_among(budgets, epsilon)
     if column is not None and row is not None:
-        figure.note(column, row, "★", "#FF8A3C", size=24)
+        figure.note(column, row, "★", "#FF8A3C", size=24, yshift=-25)
 
 
 def _outline(
@@ -567,7 +563,7 @@ def _cell_hover(cell: Any) -> str:
     spread = (
         f"<br>95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
         if math.isfinite(cell.low)
-        else "<br>one seed: no interval"
+        else "<br>no interval"
     )
     return (
         f"k = {cell.k:g}, ε = {_tick(cell.epsilon)}<br><b>{100 * cell.mean:.1f}"

@@ -25,15 +25,10 @@ def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
 
 
 def band(figure: Drawing, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
-    """The interval of a curve, filled; none of two seeds, which would be as wide as the picture."""
-    known = of_seeds(curve)
+    """The interval of a curve, filled, where it is known."""
+    known = curve.dropna(subset=["low"])
     if len(known):
         figure.band(known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity)
-
-
-def of_seeds(curve: pd.DataFrame) -> pd.DataFrame:
-    """The points of a curve whose interval says something: of three seeds and more."""
-    return curve[curve["seeds"] > 2]
 
 
 def without_noise(figure: Drawing, table: pd.DataFrame, **line: Json) -> pd.DataFrame:
@@ -46,7 +41,7 @@ def without_noise(figure: Drawing, table: pd.DataFrame, **line: Json) -> pd.Data
         looks: marks.Looks = {
             "width": 1.4,
             "name": "no noise",
-            "error_y": marks.reach(curve.where(curve["seeds"] > 2), muted),
+            "error_y": marks.reach(curve, muted),
         }
         hover = "k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>"
         figure.line(curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))
@@ -90,8 +85,8 @@ def compare_best_k(
     """One sentence on the best k of a measured curve, the rule's and the model's, and on which k
     the seeds cannot tell apart.
 
-    curve: of one ε, as in `by_budget`. "" below two seeds, because nothing is known of the spread
-    then.
+    curve: of one ε, as in `by_budget`. "" below three seeds, because too little is known of the
+    spread then.
     """
     if curve.empty or curve["high"].isna().any():
         return ""

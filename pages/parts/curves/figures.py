@@ -286,7 +286,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         settings.epsilon, pd.DataFrame()
     )
     unknown = (
-        "One seed is there"
+        "Fewer than three seeds are there"
         if len(curve)
         else f"No curve at {plots.epsilon_label(settings.epsilon)} is there"
     )

@@ -111,7 +111,9 @@ def test_the_band_is_the_t_interval_and_one_seed_draws_none():
     assert "1 seed: no interval" in figure.layout.meta["caption"]
     figure = plots.accuracy_against_k(runs(seeds=2))
     assert not traces(figure, fill="toself"), "t of one degree of freedom fills the picture"
-    assert "too few for a band" in figure.layout.meta["caption"]
+    assert "2 seeds: no interval" in figure.layout.meta["caption"]
+    cells = plots.accuracy_heatmap(runs(seeds=2))
+    assert not any("±" in cell for line in cells.data[0].text for cell in line)
     figure = plots.accuracy_against_k(runs().iloc[:0], present=plots.Here(4, 1.0, 0.5))
     assert [trace.marker.symbol for trace in figure.data] == ["star"]
 
