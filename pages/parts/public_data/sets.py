@@ -22,7 +22,7 @@ FAMILIES = (
     "drawn_noise",
 )
 NOISE = "drawn_noise"
-USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
+USUAL = ("digits", "mnist", "fashion_mnist", "pneumonia_mnist", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
 TEXTS = ("library_docs", "python_docs")
 """The same for private texts."""
