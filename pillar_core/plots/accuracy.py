@@ -24,6 +24,7 @@ from pillar_core.plots.theme import (
     epsilon_colour,
     epsilon_label,
     fade,
+    log_ticks,
     method_style,
     pin_colour,
     seeds_phrase,
@@ -136,11 +137,8 @@ def accuracy_curves(
             dash="longdashdot",
             span=span,
         )
-    ceiling = k_curves.without_noise(figure, table)[["k", "mean"]].tail(1).to_numpy()
-    ends += [
-        (float(k), 100 * float(mean), "no noise, k directions", figure.ink.muted)
-        for k, mean in ceiling
-    ]
+    without_noise = k_curves.without_noise(figure, table)
+    ends += _end(without_noise, "no noise, k directions", figure.ink.muted)
     bests: list[str] = []
     for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
         _curve(figure, curve, epsilon=epsilon, symbol=symbol)
@@ -148,7 +146,8 @@ def accuracy_curves(
     if pinned is not None and len(pinned):
         for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
             _ghost(figure, ghost, str(letter))
-    ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
+    for epsilon, curve in curves.items():
+        ends += _end(curve, epsilon_label(epsilon), epsilon_colour(epsilon, mode))
     focus = min(curves, default=math.inf) if budget is None else budget
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
     ends += _level(
@@ -178,13 +177,12 @@ def accuracy_curves(
     end_labels(figure, ends, low=low, high=high, height=_HEIGHT)
     margin = 0.06 * (high - low)
     figure.update_yaxes(range=[max(low - margin, -2), min(high + margin, 102)])
-    k_curves.k_axis(
-        figure,
-        [float(k) for k in points["k"]],
-        title="k, directions kept (log scale)",
-        largest=k_max or span[1],
+    first, last = span if curves else (1.0, k_max or span[1])
+    ticks = log_ticks([float(k) for k in points["k"]]) or marks.round_ticks(1, last)
+    figure.update_xaxes(
+        marks.log_axis(ticks, "k, directions kept (log scale)"),
+        range=[math.log10(first) - 0.05, math.log10(last) + 0.03],
     )
-    figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     return figure.finish(
         title="Accuracy against the number of directions kept",
         caption=(
@@ -291,17 +289,24 @@ def _level(
 
 
 def _line(
-    figure: Drawing, percent: float, *, name: str, **looks: Any
+    figure: Drawing,
+    percent: float,
+    *,
+    name: str,
+    colour: str,
+    dash: str,
+    span: tuple[float, float],
 ) -> list[tuple[float, float, str, str]]:
-    return k_curves.level(
-        figure,
-        percent,
-        label=f"{name}: {percent:.1f} %",
-        width=1.6,
-        name=name,
-        hover=f"{name}: %{{y:.1f}} %",
-        **looks,
-    )
+    """Draws what has no k over the whole span, and returns its end, for the labels."""
+    hover = f"{name}: %{{y:.1f}} %"
+    figure.line(span, [percent] * 2, colour, dash=dash, width=1.6, name=name, hover=hover)
+    return [(span[1], percent, f"{name}: {percent:.1f} %", colour)]
+
+
+def _end(curve: pd.DataFrame, label: str, colour: str) -> list[tuple[float, float, str, str]]:
+    """The last point of a curve, for the labels."""
+    last = curve[["k", "mean"]].tail(1).to_numpy()
+    return [(float(k), 100 * float(mean), label, colour) for k, mean in last]
 
 
 def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:

@@ -40,8 +40,14 @@ def ends_of(values):
     return float(values.min()), float(values.max())
 
 
-def middle(box):
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def pull(page, right, down):
+    """Pulls the dot so many pixels."""
+    box = dot_of(page).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right, y + down, steps=5)
+    page.mouse.up()
 
 
 def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, address):
@@ -49,19 +55,11 @@ def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, addr
     dot = dot_of(page)
     expect(dot).to_be_visible()
     assert said_of(page) == (40, 0.3)
-    x, y = middle(dot.bounding_box())
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + 260, y, steps=5)
+    pull(page, 260, 0)
     expect(dot).not_to_have_attribute("aria-valuetext", re.compile("^k = 40,"))
-    page.mouse.up()
     expect_in_link(page, f"home-k:{said_of(page)[0]}")
     promise = page.locator(".promise").text_content()
-    x, y = middle(dot.bounding_box())
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x, y - 300, steps=5)
-    page.mouse.up()
+    pull(page, 0, -300)
     expect(page.locator(".promise")).not_to_have_text(promise)
     expect_in_link(page, "home-epsilon:3", "epsilon=3")
     assert said_of(page)[1] == 3

@@ -77,8 +77,6 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         pd.DataFrame(runs, columns=["epsilon", "accuracy"]),
         by=["epsilon"],
         value="accuracy",
-        low=0,
-        high=1,
     )
     fitted = known.iloc[
         sorted(
