@@ -185,18 +185,19 @@ def rebuild(*, progress: Progress | None = None) -> int:
 
 
 def rebuild_features(*, progress: Progress | None = None) -> int:
-    """Extracts the features of every image set that ships, and of the first drawn ones on Public
+    """Extracts the features of every image set that ships, and of the first candidates on Public
     data, anew and replaces those that ship; returns their number.
 
     Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that
     refuses.
     """
     shipped = layer()
-    drawn = (
-        dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None)
-        for name in DRAWN
+    drawn = (load_dataset(name, seed=1, n=DRAWN_IMAGES) for name in DRAWN)
+    candidates = (
+        dataclasses.replace(images_of_set, x_test=None, y_test=None)
+        for images_of_set in (load_dataset("digits", seed=1), *drawn)
     )
-    images = [*map(load_dataset, (*embedded.NAMES, "digits")), *drawn]
+    images = [*map(load_dataset, (*embedded.NAMES, "digits")), *candidates]
     features = [
         to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images
     ]

@@ -29,7 +29,7 @@ def test_the_first_answer_takes_no_image_through_the_network(monkeypatch):
     ask = Choice("fashion_mnist", public, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask(
         "ranking"
     )
-    assert len(public) == 4
+    assert len(public) == 5
     assert answers.rows_to_extract(ask) == 0
     table = answers.answer(ask)
     assert set(table["public"]) == set(public)
