@@ -153,12 +153,7 @@ def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost():
 
 def test_each_pin_has_its_colour_on_every_figure():
     table = runs()
-    pins = pd.concat(
-        [
-            table[table["epsilon"] == epsilon].assign(pin=pin)
-            for pin, epsilon in (("A", 0.1), ("C", 1.0))
-        ]
-    )
+    pins = table.assign(pin=table["epsilon"].map({0.1: "A", 1.0: "C"})).dropna(subset=["pin"])
     curves = {
         trace.name: trace.line.color
         for trace in plots.accuracy_against_k(table, pinned=pins).data
@@ -269,11 +264,11 @@ def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_al
     table = pd.DataFrame(
         {"x": range(120), "y": range(120), "class": [str(i % 15) for i in range(120)]}
     )
-    names = [trace.name for trace in plots.map_2d(table).data]
-    assert names[0] == "9 other classes"
-    assert len(names) == 7
-    few = pd.DataFrame({"x": range(12), "y": range(12), "class": [str(i) for i in range(12)]})
-    assert len(plots.map_2d(few).data) == 12
+    rest, *coloured = plots.map_2d(table).data
+    assert (rest.name, len(coloured)) == ("9 other classes", 6)
+    few = table[:12]
+    classes = [*few["class"][::-1]]
+    assert [trace.name for trace in plots.map_2d(few, classes=classes).data] == classes
     (points,) = plots.map_2d(few.assign(**{"class": "", "text": "<u>no</u> paper " * 99})).data
     assert points.hovertemplate == "no label<br>%{text}<extra></extra>"
     assert points.text[0].startswith("&lt;u>no&lt;/u> paper")
@@ -328,7 +323,7 @@ def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed
 def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are():
     figure = training_in_steps(**steps())
     assert [frame.name for frame in figure.frames] == ["1", "2"]
-    assert all(0 not in frame.traces for frame in figure.frames)
+    assert [trace.name for trace in figure.data[: figure.frames[0].traces[0]]] == ["a", "b"]
     drawn = [figure.data[place].type for place in figure.frames[0].traces]
     assert [trace.type for trace in figure.frames[0].data] == drawn
     assert [step.label for step in figure.layout.sliders[0].steps] == ["1", "2"]
