@@ -6,7 +6,10 @@ const SETTLES = 400;
 export default function ({ data, parentElement, setStateValue }) {
   const find = (name) => parentElement.querySelector(`.${name}`);
   const node = find("curves");
-  if (!node.chosen || node.chosen.sent !== JSON.stringify(data.place)) node.chosen = { ...data.place, sent: JSON.stringify(data.place) };
+  // what the server heard of last, and what is on its way: an answer to an older place must not move the dot back under the hand
+  const heard = JSON.stringify(data.place), known = node.chosen?.sent.indexOf(heard) ?? -1;
+  if (known < 0) node.chosen = { ...data.place, sent: [heard] };
+  else node.chosen.sent.splice(0, known);
   const { chosen } = node;
   const present = () => data.curves.find(({ epsilon }) => epsilon === chosen.epsilon);
 
@@ -59,7 +62,7 @@ export default function ({ data, parentElement, setStateValue }) {
     clearTimeout(node.settling);
     node.settling = 0;
     const place = { epsilon: chosen.epsilon, k: chosen.k };
-    chosen.sent = JSON.stringify(place);
+    chosen.sent.push(JSON.stringify(place));
     setStateValue("place", place);
   };
   show();

@@ -101,7 +101,7 @@ function drawPicture(place, shown, moved) {
       svg.append(element("line", { x1: at, x2: at, y1: y(here.low), y2: y(here.high), stroke: "var(--accent)", "stroke-width": 2 }));
     const arrows = `M ${at - 30} ${up} l 10 -7 v 14 z m 60 0 l -10 -7 v 14 z M ${at} ${up - 30} l -7 10 h 14 z m 0 60 l -7 -10 h 14 z`;
     if (steps.length && !place.pulls) svg.append(element("path", { d: arrows, class: "arrows", fill: "var(--accent)" }));
-    if (steps.length && !place.isKnown) text(clamp(at, box.left + 40, box.right - 40), up + 48, "drag me", { "text-anchor": "middle", "font-weight": 700, fill: "var(--accent)", class: "call", stroke: "var(--surface)", "stroke-width": 4, "paint-order": "stroke" });
+    if (steps.length && !place.isKnown) text(clamp(at, box.left + 40, box.right - 40), up + (up + 60 > box.bottom ? -40 : 48), "drag me", { "text-anchor": "middle", "font-weight": 700, fill: "var(--accent)", class: "call", stroke: "var(--surface)", "stroke-width": 4, "paint-order": "stroke" });
     svg.append(element("circle", { cx: at, cy: up, r: 11, fill: "var(--accent)", stroke: "var(--surface)", "stroke-width": 3 }));
     const values = { "aria-valuemin": 0, "aria-valuemax": Math.max(steps.length - 1, 0), "aria-valuenow": Math.max(steps.indexOf(here.k), 0) };
     const dot = element("circle", { cx: at, cy: up, r: HIT, class: "handle dot", "data-pull": "dot", fill: "transparent", tabindex: 0, role: "slider", ...values });
