@@ -1,4 +1,4 @@
-"""Start: the picture to pull, what it means for twelve images and for an attacker, and five ways
+"""Start: the picture to pull, what it means for test images and for an attacker, and five ways
 in; six things to try and ten stories in closed boxes."""
 
 import dataclasses

@@ -17,10 +17,10 @@ from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).parent
 SIZE = {"width": 1200, "height": 960}
-WIDTH, COLOURS = 900, 256
+WIDTH, COLOURS = 900, 160
 BUSY = (
     '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"],'
-    ' [data-stale="true"]'
+    ' [data-stale="true"], .pillar-figure:empty'
 )
 
 
@@ -50,7 +50,7 @@ def scenes(tab: Any, address: str) -> Iterator[int]:
     twenty seconds in all."""
     opened(tab, address)
     yield 1300
-    yield from pressed(tab, "k by the left and right arrow", "ArrowRight", 2)
+    yield from pressed(tab, "k by the left and right arrow", "ArrowLeft", 2)
     yield from pressed(tab, "k by the left and right arrow", "ArrowUp", 1)
     opened(tab, f"{address}/curves?v=2&k=3")
     yield 1300

@@ -30,8 +30,9 @@ _DRAW = (
 )
 _PULLED = (
     '<div class="whole"><div><p class="said" aria-live="polite"></p><p class="hint"></p><section'
-    ' class="curves"></section></div><div><section class="tests"></section><p class="promise"'
-    ' aria-live="polite"></p><svg class="dots"></svg><p class="legend"></p></div></div>'
+    ' class="curves"></section><p class="source"></p></div><div><section class="tests"></section><p'
+    ' class="tally"></p><p class="promise" aria-live="polite"></p><svg class="dots"></svg><p'
+    ' class="legend"></p></div></div>'
 )
 _SIZE = 32
 """Of a row's picture, in pixels."""

@@ -1,4 +1,4 @@
-// Start's picture: `drawPicture`, and beside it what each place means for twelve test images and for 400 guesses. The server hears of a new
+// Start's picture: `drawPicture`, and beside it what each place means for some test images and for 400 guesses. The server hears of a new
 // place once it stays.
 
 const SETTLES = 400;
@@ -6,23 +6,27 @@ const SETTLES = 400;
 export default function ({ data, parentElement, setStateValue }) {
   const find = (name) => parentElement.querySelector(`.${name}`);
   const node = find("curves");
-  if (!node.chosen || node.chosen.sent !== JSON.stringify(data.place)) node.chosen = { ...data.place, sent: JSON.stringify(data.place) };
+  // what the server heard of last, and what is on its way: an answer to an older place must not move the dot back under the hand
+  const heard = JSON.stringify(data.place), known = node.chosen?.sent.indexOf(heard) ?? -1;
+  if (known < 0) node.chosen = { ...data.place, sent: [heard] };
+  else node.chosen.sent.splice(0, known);
   const { chosen } = node;
   const present = () => data.curves.find(({ epsilon }) => epsilon === chosen.epsilon);
 
   function show() {
     const here = { k: chosen.k, ...present().points[chosen.k] }, { guesses, truths, classes, tile } = data.tests ?? {};
-    const levels = data.levels.map(({ words, colour, means }) => ({ words, colour, mean: means[data.curves.indexOf(present())] }));
+    const levels = data.levels.map(({ words, colour = present().colour, means }) => ({ words, colour, mean: means[data.curves.indexOf(present())] }));
     const floor = levels[0].mean, gain = here.mean - floor;
     const [said, ...more] = [
       `At ε = ${chosen.epsilon} with k = ${chosen.k}: ${here.mean.toFixed(0)} % of test digits are read right,`,
       ` ${Math.abs(gain).toFixed(Math.abs(gain) < 1 ? 1 : 0)} points ${gain < 0 ? "below" : "above"} training without projection.`,
-      ` 95 % interval ${here.low.toFixed(0)} to ${here.high.toFixed(0)}.`,
     ];
     find("said").replaceChildren(Object.assign(document.createElement("b"), { textContent: said }), ...more);
-    find("hint").textContent = data.hint;
+    for (const name of ["hint", "legend"]) find(name).textContent = data[name];
+    find("source").textContent = `95 % interval over ${data.seeds} seeds: ${here.low.toFixed(0)} to ${here.high.toFixed(0)}. ${data.source}`;
     drawPicture(node, { steps: data.steps, curves: data.curves, levels, epsilon: chosen.epsilon, here, label: data.label }, move);
-    find("tests").replaceChildren(...(guesses?.[chosen.epsilon]?.[chosen.k] ?? []).map((guess, turn) => {
+    const guessed = guesses?.[chosen.epsilon]?.[chosen.k] ?? [];
+    find("tests").replaceChildren(...guessed.map((guess, turn) => {
       const isRight = guess === truths[turn], image = document.createElement("figure");
       const picture = Object.assign(document.createElement("div"), { className: "tile" });
       picture.style.cssText = `background-image: url(${tile}); background-position: ${(100 * turn) / (truths.length - 1)}% 0; background-size: ${100 * truths.length}%`;
@@ -31,6 +35,7 @@ export default function ({ data, parentElement, setStateValue }) {
       image.title = `A ${classes[truths[turn]]}, read as ${classes[guess]}`;
       return image;
     }));
+    find("tally").textContent = guessed.length ? `One run reads ${guessed.filter((guess, turn) => guess === truths[turn]).length} of ${guessed.length} right: the first of each digit.` : "";
     const { words, learned } = present().odds;
     find("promise").textContent = words;
     const { rows, columns } = data.dots, half = (rows * columns) / 2;
@@ -42,7 +47,6 @@ export default function ({ data, parentElement, setStateValue }) {
     }));
     find("dots").setAttribute("viewBox", `0 0 ${10 * columns} ${10 * rows}`);
     find("dots").replaceChildren(...dots);
-    find("legend").textContent = data.legend;
   }
 
   function move(values) {
@@ -58,7 +62,7 @@ export default function ({ data, parentElement, setStateValue }) {
     clearTimeout(node.settling);
     node.settling = 0;
     const place = { epsilon: chosen.epsilon, k: chosen.k };
-    chosen.sent = JSON.stringify(place);
+    chosen.sent.push(JSON.stringify(place));
     setStateValue("place", place);
   };
   show();

@@ -24,6 +24,7 @@ from pillar_core.plots.theme import (
     epsilon_colour,
     epsilon_label,
     fade,
+    log_ticks,
     method_style,
     pin_colour,
     seeds_phrase,
@@ -136,11 +137,8 @@ def accuracy_curves(
             dash="longdashdot",
             span=span,
         )
-    ceiling = k_curves.without_noise(figure, table)[["k", "mean"]].tail(1).to_numpy()
-    ends += [
-        (float(k), 100 * float(mean), "no noise, k directions", figure.ink.muted)
-        for k, mean in ceiling
-    ]
+    without_noise = k_curves.without_noise(figure, table)
+    ends += _end(without_noise, "no noise, k directions", figure.ink.muted)
     bests: list[str] = []
     for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
         _curve(figure, curve, epsilon=epsilon, symbol=symbol)
@@ -148,7 +146,8 @@ def accuracy_curves(
     if pinned is not None and len(pinned):
         for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
             _ghost(figure, ghost, str(letter))
-    ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
+    for epsilon, curve in curves.items():
+        ends += _end(curve, epsilon_label(epsilon), epsilon_colour(epsilon, mode))
     focus = min(curves, default=math.inf) if budget is None else budget
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
     ends += _level(
@@ -159,7 +158,7 @@ def accuracy_curves(
         dash="dot",
         span=span,
     )
-    bands = k_curves.of_seeds(points)
+    bands = points.dropna(subset=["low"])
     drawn = [y for _, y, _, _ in ends] + [
         100 * float(height) for height in (*points["mean"], *bands["low"], *bands["high"], *heights)
     ]
@@ -178,17 +177,16 @@ def accuracy_curves(
     end_labels(figure, ends, low=low, high=high, height=_HEIGHT)
     margin = 0.06 * (high - low)
     figure.update_yaxes(range=[max(low - margin, -2), min(high + margin, 102)])
-    k_curves.k_axis(
-        figure,
-        [float(k) for k in points["k"]],
-        title="k, directions kept (log scale)",
-        largest=k_max or span[1],
+    first, last = span if curves else (1.0, k_max or span[1])
+    ticks = log_ticks([float(k) for k in points["k"]]) or marks.round_ticks(1, last)
+    figure.update_xaxes(
+        marks.log_axis(ticks, "k, directions kept (log scale)"),
+        range=[math.log10(first) - 0.05, math.log10(last) + 0.03],
     )
-    figure.update_xaxes(range=k_curves.axis_range((1.0, k_max or span[1]) if not curves else span))
     return figure.finish(
         title="Accuracy against the number of directions kept",
         caption=(
-            f"{_seeds(list(points['seeds']))}. Rings: best k, chosen on test rows (a "
+            f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a "
             "non-private diagnostic)."
         ),
         alt=_alt(len(curves), bests, roof),
@@ -285,23 +283,30 @@ def _level(
     if level.empty:
         return []
     mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
-    if math.isfinite(low) and level["seeds"].iloc[0] > 2:
+    if math.isfinite(low):
         figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
     return _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
 
 
 def _line(
-    figure: Drawing, percent: float, *, name: str, **looks: Any
+    figure: Drawing,
+    percent: float,
+    *,
+    name: str,
+    colour: str,
+    dash: str,
+    span: tuple[float, float],
 ) -> list[tuple[float, float, str, str]]:
-    return k_curves.level(
-        figure,
-        percent,
-        label=f"{name}: {percent:.1f} %",
-        width=1.6,
-        name=name,
-        hover=f"{name}: %{{y:.1f}} %",
-        **looks,
-    )
+    """Draws what has no k over the whole span, and returns its end, for the labels."""
+    hover = f"{name}: %{{y:.1f}} %"
+    figure.line(span, [percent] * 2, colour, dash=dash, width=1.6, name=name, hover=hover)
+    return [(span[1], percent, f"{name}: {percent:.1f} %", colour)]
+
+
+def _end(curve: pd.DataFrame, label: str, colour: str) -> list[tuple[float, float, str, str]]:
+    """The last point of a curve, for the labels."""
+    last = curve[["k", "mean"]].tail(1).to_numpy()
+    return [(float(k), 100 * float(mean), label, colour) for k, mean in last]
 
 
 def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
@@ -401,10 +406,6 @@ def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
         "ay": 38 if 100 * present.accuracy > bottom + 0.2 * (top - bottom) else -38,
         "font": {"size": 13, "color": ink.text},
     }
-
-
-def _seeds(counts: Sequence[int]) -> str:
-    return "2 seeds: too few for a band" if max(counts, default=0) == 2 else seeds_phrase(counts)
 
 
 def _hover(row: Any) -> str:
@@ -523,7 +524,7 @@ def _star_between(
     """A star where k and ε lie between the cells that were measured."""
     column, row = place_among(ks, k), place_among(budgets, epsilon)
     if column is not None and row is not None:
-        figure.note(column, row, "★", "#FF8A3C", size=24)
+        figure.note(column, row, "★", "#FF8A3C", size=24, yshift=-25)
 
 
 def _outline(
@@ -567,7 +568,7 @@ def _cell_hover(cell: Any) -> str:
     spread = (
         f"<br>95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
         if math.isfinite(cell.low)
-        else "<br>one seed: no interval"
+        else "<br>no interval"
     )
     return (
         f"k = {cell.k:g}, ε = {_tick(cell.epsilon)}<br><b>{100 * cell.mean:.1f}"

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
+from pillar_core.plots.intervals import FEWEST
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     Mode,
@@ -92,6 +93,7 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
 def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     style = method_style(name)
     errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
+    known = errors.where(errors["seeds"] >= FEWEST)
     hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
     figure.line(
         rows["epsilon"],
@@ -102,7 +104,7 @@ def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
         mode="lines+markers",
         name=rows["title"].iloc[0],
         marker={"symbol": style.symbol, "size": 8},
-        error_y=marks.reach(errors, fade(style.colour(figure.mode), 0.7), width=3),
+        error_y=marks.reach(known, fade(style.colour(figure.mode), 0.7), width=3),
         customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
     )
 

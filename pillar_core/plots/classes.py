@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
-from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.intervals import FEWEST, over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import INK, Mode, as_text, epsilon_value, fade
 
@@ -73,7 +73,7 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
 
     table: one row per run and class: columns model ("private", or what another model is called),
     seed, class, recall in [0, 1], rows (test rows of the class). The interval is Wilson's for rows;
-    from two seeds on, Student's t over seeds is added in squares.
+    from three seeds on, Student's t over seeds is added in squares.
     """
     means = over_seeds(table, by=["model", "class", "rows"], value="recall")
     private = (
@@ -136,8 +136,8 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     count = int(private["seeds"].max())
     words_of_seeds = (
         f"{count} seeds. 95 % intervals hold seeds and rows"
-        if has_seeds
-        else "One seed: 95 % intervals hold rows alone"
+        if count >= FEWEST
+        else f"{count} seed{'s' * has_seeds}: 95 % intervals hold rows alone"
     )
     height = 190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100)
     return figure.finish(

@@ -3,7 +3,7 @@ their gaps; and a map of rows."""
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -290,9 +290,15 @@ _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") -> go.Figure:
-    """Points in the plane, one per public row, whose number is its customdata; answered_by: whose
-    answers the classes are.
+def map_2d(
+    table: pd.DataFrame,
+    *,
+    classes: Sequence[str] = (),
+    answered_by: str = "",
+    mode: Mode = "light",
+) -> go.Figure:
+    """Points in the plane, one per public row, whose number is its customdata. classes: all names,
+    in the order that colours follow; answered_by: whose answers the points' classes are.
 
     table: columns x, y and class (text; empty where there is no label), perhaps text, what a row
     says. Beyond twelve classes only the six most frequent keep a colour.
@@ -300,7 +306,9 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") 
     labels = table["class"].astype(str)
     most = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
     frequent = list(labels.value_counts().index[:most])
-    order = sorted(frequent, key=lambda name: (int(name), "") if name.isdigit() else (10**9, name))
+    order = list(dict.fromkeys([*classes, *frequent]))
+    if most < _MOST_CLASSES:
+        order = [name for name in order if name in frequent]
     figure = Drawing(mode=mode)
     rest = table[~labels.isin(frequent)]
     if len(rest):
@@ -312,9 +320,9 @@ def map_2d(table: pd.DataFrame, *, answered_by: str = "", mode: Mode = "light") 
             symbol="circle",
         )
     for name, colour, symbol in told_apart(order, mode):
-        _points(
-            figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol
-        )
+        rows = table[labels == name]
+        if len(rows):
+            _points(figure, rows, name=name or "no label", colour=colour, symbol=symbol)
     colours = f"Coloured by what {as_text(answered_by)} says." if answered_by else "Public only."
     return figure.finish(
         title="A map of the public rows",

@@ -1,5 +1,6 @@
 """Means with intervals: what figures draw instead of single runs."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,9 @@ import pandas as pd
 
 from pillar_core.errors import DataError
 from pillar_core.numerics import half_width
+
+FEWEST = 3
+"""Seeds from which a figure draws an interval."""
 
 
 def over_seeds(
@@ -19,9 +23,9 @@ def over_seeds(
 ) -> pd.DataFrame:
     """One row per group: `by`, mean, low, high, seeds.
 
-    The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; with one seed its ends
-    are NaN. Rows without a value are left out. Means are rounded, so that rows in any order give
-    the same digits.
+    The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; below three seeds its
+    ends are NaN: of two it would be as wide as the picture. Rows without a value are left out.
+    Means are rounded, so that rows in any order give the same digits.
     """
     absent = [name for name in (*by, value) if name not in table]
     if absent or not by:
@@ -37,7 +41,7 @@ def over_seeds(
         .round({"mean": 12})
     )
     half = [
-        half_width(deviation, count)
+        half_width(deviation, count) if count >= FEWEST else math.nan
         for deviation, count in zip(groups["std"], groups["count"], strict=True)
     ]
     groups["low"] = (groups["mean"] - pd.Series(half)).clip(lower=low)

@@ -1,8 +1,4 @@
-"""What the figures over k share: the table by budget, bands, the curve without noise, the ends'
-labels and the axis."""
-
-import math
-from collections.abc import Sequence
+"""What the figures over k share: the table by budget, bands, and the curve without noise."""
 
 import pandas as pd
 
@@ -10,7 +6,6 @@ from pillar_core.arrays import Json
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, log_ticks
 
 CEILING, FLOOR, PUBLIC_ALONE = "non_private", "dp_sgd", "only_public"
 """The learners without privacy, without projection and without private rows."""
@@ -25,15 +20,10 @@ def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
 
 
 def band(figure: Drawing, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
-    """The interval of a curve, filled; none of two seeds, which would be as wide as the picture."""
-    known = of_seeds(curve)
+    """The interval of a curve, filled, where it is known."""
+    known = curve.dropna(subset=["low"])
     if len(known):
         figure.band(known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=opacity)
-
-
-def of_seeds(curve: pd.DataFrame) -> pd.DataFrame:
-    """The points of a curve whose interval says something: of three seeds and more."""
-    return curve[curve["seeds"] > 2]
 
 
 def without_noise(figure: Drawing, table: pd.DataFrame, **line: Json) -> pd.DataFrame:
@@ -46,42 +36,11 @@ def without_noise(figure: Drawing, table: pd.DataFrame, **line: Json) -> pd.Data
         looks: marks.Looks = {
             "width": 1.4,
             "name": "no noise",
-            "error_y": marks.reach(curve.where(curve["seeds"] > 2), muted),
+            "error_y": marks.reach(curve, muted),
         }
         hover = "k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>"
         figure.line(curve["k"], 100 * curve["mean"], muted, hover=hover, **(looks | line))
     return curve
-
-
-def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, str, str]:
-    """(k, percent, label, colour) of a curve's last point, for `end_labels`."""
-    last = curve.iloc[-1]
-    return (
-        float(last["k"]),
-        100 * float(last["mean"]),
-        epsilon_label(epsilon),
-        epsilon_colour(epsilon, mode),
-    )
-
-
-def level(
-    figure: Drawing,
-    percent: float,
-    *,
-    span: tuple[float, float],
-    label: str,
-    colour: str,
-    dash: str,
-    **line: Json,
-) -> list[tuple[float, float, str, str]]:
-    """Draws what has no k over the whole span, and returns its end, for `end_labels`."""
-    figure.line(span, [percent] * 2, colour, dash=dash, **line)
-    return [(span[1], percent, label, colour)]
-
-
-def k_axis(figure: Drawing, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
-    """A logarithmic axis whose ticks are k that were measured; round ones where nothing was."""
-    figure.update_xaxes(marks.log_axis(log_ticks(list(ks)) or marks.round_ticks(1, largest), title))
 
 
 def compare_best_k(
@@ -90,8 +49,8 @@ def compare_best_k(
     """One sentence on the best k of a measured curve, the rule's and the model's, and on which k
     the seeds cannot tell apart.
 
-    curve: of one ε, as in `by_budget`. "" below two seeds, because nothing is known of the spread
-    then.
+    curve: of one ε, as in `by_budget`. "" below three seeds, because too little is known of the
+    spread then.
     """
     if curve.empty or curve["high"].isna().any():
         return ""
@@ -110,9 +69,3 @@ def compare_best_k(
     return (
         said + f"The seeds do not tell {between} apart: their means differ by {spread:.1f} points."
     )
-
-
-def axis_range(span: tuple[float, float]) -> list[float]:
-    """The range of a logarithmic k axis from the smallest to the largest k; labels at the curves'
-    ends then use the margin."""
-    return [math.log10(span[0]) - 0.05, math.log10(span[1]) + 0.03]

@@ -1,8 +1,9 @@
 "use strict";
-// Accuracy over k as a picture with handles: pull the dot along its curve for k, pull the curve for ε. The one-file explorer and Start draw
-// with it. A value between two measured ones is drawn while you pull, and never read out.
+// Accuracy over k as a picture with handles: pull the dot sideways for k, the dot or a curve up or down for ε. The one-file explorer and
+// Start draw with it. A value between two measured ones is drawn while you pull, and never read out.
 
 const HIT = 22;
+const STARTS = 6, STEEP = 3; // units after which a pull has a direction, and its slope from which it means ε: curves are less steep
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 function element(name, attributes, text) {
@@ -98,10 +99,12 @@ function drawPicture(place, shown, moved) {
     if (heldEpsilon !== undefined) bend(svg, lines, own, at, up, curves);
     if (here.low !== null && heldK === undefined && heldEpsilon === undefined)
       svg.append(element("line", { x1: at, x2: at, y1: y(here.low), y2: y(here.high), stroke: "var(--accent)", "stroke-width": 2 }));
-    if (steps.length) svg.append(element("path", { d: `M ${at - 26} ${up} l 8 -6 v 12 z M ${at + 26} ${up} l -8 -6 v 12 z`, fill: "var(--accent)", opacity: 0.7 }));
+    const arrows = `M ${at - 30} ${up} l 10 -7 v 14 z m 60 0 l -10 -7 v 14 z M ${at} ${up - 30} l -7 10 h 14 z m 0 60 l -7 -10 h 14 z`;
+    if (steps.length && !place.pulls) svg.append(element("path", { d: arrows, class: "arrows", fill: "var(--accent)" }));
+    if (steps.length && !place.isKnown) text(clamp(at, box.left + 40, box.right - 40), up + (up + 60 > box.bottom ? -40 : 48), "drag me", { "text-anchor": "middle", "font-weight": 700, fill: "var(--accent)", class: "call", stroke: "var(--surface)", "stroke-width": 4, "paint-order": "stroke" });
     svg.append(element("circle", { cx: at, cy: up, r: 11, fill: "var(--accent)", stroke: "var(--surface)", "stroke-width": 3 }));
     const values = { "aria-valuemin": 0, "aria-valuemax": Math.max(steps.length - 1, 0), "aria-valuenow": Math.max(steps.indexOf(here.k), 0) };
-    const dot = element("circle", { cx: at, cy: up, r: HIT, class: "handle dot", "data-pull": "k", fill: "transparent", tabindex: 0, role: "slider", ...values });
+    const dot = element("circle", { cx: at, cy: up, r: HIT, class: "handle dot", "data-pull": "dot", fill: "transparent", tabindex: 0, role: "slider", ...values });
     dot.setAttribute("aria-label", "k by the left and right arrow, ε by the up and down arrow");
     dot.setAttribute("aria-valuetext", `k = ${here.k}, ε = ${shown.epsilon}: ${here.mean.toFixed(1)} %`);
     if (steps.length) svg.append(dot);
@@ -128,7 +131,11 @@ function listen(place) {
   const nearest = (all, wanted) => all.reduce((best, one) => (Math.abs(one[0] - wanted) < Math.abs(best[0] - wanted) ? one : best))[1];
   const under = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(place.querySelector("svg").getScreenCTM().inverse());
   const pull = (event) => {
-    const { shown, lines, x } = place, { x: right, y: down } = under(event);
+    const { shown, lines, x, from } = place, { x: right, y: down } = under(event);
+    if (place.pulls === "dot") {
+      if (Math.hypot(right - from.x, down - from.y) < STARTS) return;
+      place.pulls = Math.abs(down - from.y) > STEEP * Math.abs(right - from.x) ? "epsilon" : "k";
+    }
     if (place.pulls === "k") {
       const measured = shown.steps.filter((k) => shown.curves.find(({ epsilon }) => epsilon === shown.epsilon)?.points[k]);
       place.held = { k: clamp(right, x(measured[0]), x(measured.at(-1))) };
@@ -143,6 +150,7 @@ function listen(place) {
   };
   const change = (values) => {
     const { shown, moved } = place, [[name, value]] = Object.entries(values);
+    place.isKnown = true;
     if (value !== (name === "k" ? shown.here?.k : shown.epsilon)) moved(values);
     else drawPicture(place, shown, moved);
   };
@@ -156,7 +164,7 @@ function listen(place) {
     if (!pulled) return;
     event.preventDefault();
     place.setPointerCapture(event.pointerId);
-    place.pulls = pulled.dataset.pull;
+    Object.assign(place, { pulls: pulled.dataset.pull, from: under(event) });
     if (pulled.dataset.epsilon) change({ epsilon: Number(pulled.dataset.epsilon) });
     else place.querySelector(".dot").focus();
   });

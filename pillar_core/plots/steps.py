@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, fade
+from pillar_core.plots.theme import INK, Ink, Mode, categorical, fade, told_apart
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -50,10 +50,8 @@ def training_in_steps(
         "showticklabels": False,
         "constrain": "domain",
     }
-    for trace in (
-        _rows(points, classes, mode),
-        *_moving(heads, pushes, 0, reach, scale, noise, mode),
-    ):
+    still = _rows(points, classes, mode)
+    for trace in (*still, *_moving(heads, pushes, 0, reach, scale, noise, mode)):
         figure.add_trace(trace, row=1, col=1)
     figure.update_xaxes(**side, title_text="first public direction", col=1)
     figure.update_yaxes(**side, scaleanchor="x", title_text="second public direction", col=1)
@@ -66,7 +64,7 @@ def training_in_steps(
                 *_moving(heads, pushes, step, reach, scale, noise, mode),
                 _lengths(pushes, step, mode),
             ],
-            traces=list(range(1, len(figure.data))),
+            traces=list(range(len(still), len(figure.data))),
             name=str(int(pushes["step"].iloc[step])),
         )
         for step in range(len(heads))
@@ -85,29 +83,25 @@ def training_in_steps(
             f"{len(heads)} steps of a private training in two directions; in the median one "
             f"the noise is {ratio:.2g} times as long as the sum of the rows."
         ),
-        height=560,
-        showlegend=False,
+        height=620,
+        legend={"itemsizing": "constant", "yref": "container", "y": 0, "yanchor": "bottom"},
     )
 
 
-def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:
-    place = {name: index for index, name in enumerate(classes)}
-    colours = categorical(len(classes), mode)
-    symbols = class_symbols(len(classes))
-    marker = {
-        "size": 5,
-        "opacity": 0.8,
-        "color": [colours[place[name]] for name in points["class"]],
-        "symbol": [symbols[place[name]] for name in points["class"]],
-    }
-    return go.Scatter(
-        x=points["x"],
-        y=points["y"],
-        mode="markers",
-        marker=marker,
-        text=points["class"],
-        hovertemplate="%{text}<extra></extra>",
-    )
+def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> list[go.Scatter]:
+    """The rows of each class."""
+    return [
+        go.Scatter(
+            x=rows["x"],
+            y=rows["y"],
+            mode="markers",
+            marker={"size": 5, "opacity": 0.8, "color": colour, "symbol": symbol},
+            name=name,
+            hovertemplate=f"{name}<extra></extra>",
+        )
+        for name, colour, symbol in told_apart(classes, mode)
+        if len(rows := points[points["class"] == name])
+    ]
 
 
 def _moving(
@@ -152,6 +146,7 @@ def _moving(
         mode="lines",
         line=dotted,
         hoverinfo="skip",
+        showlegend=False,
     )
     arrows = []
     for which, colour, words in (
@@ -167,6 +162,7 @@ def _moving(
                 mode="lines+markers",
                 marker=marker,
                 hovertemplate=f"{words}<extra></extra>",
+                showlegend=False,
             )
         )
     return [regions, around, *arrows]
@@ -184,6 +180,7 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
         marker=marker,
         cliponaxis=False,
         hoverinfo="skip",
+        showlegend=False,
         textposition="auto",
     )
 

@@ -363,17 +363,14 @@ def _short_lines(note: str) -> list[str]:
 
 
 def seeds_phrase(counts: Iterable[int]) -> str:
-    """“5 seeds, 95 % intervals” for captions; one seed says that no interval exists."""
+    """“5 seeds, 95 % intervals” for captions; one or two seeds say that none is drawn."""
     present = [int(count) for count in counts]
     if not present:
         return "Not measured yet"
     low = min(present)
     high = max(present)
-    if high <= 1:
-        return "1 seed: no interval"
-    return (
-        f"{high} seeds, 95 % intervals" if low == high else f"{low} to {high} seeds, 95 % intervals"
-    )
+    seeds = f"{high} seed{'s' * (high > 1)}" if low == high else f"{low} to {high} seeds"
+    return f"{seeds}, 95 % intervals" if high > 2 else f"{seeds}: no interval"
 
 
 def _between(anchors: Sequence[str], place: float) -> str:

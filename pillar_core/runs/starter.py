@@ -49,8 +49,8 @@ START_GRIDS: tuple[Values, ...] = (
 )
 """What Start shows: a set on which projecting gains at every budget. Its public rows are used
 without their labels."""
-_TESTS, _AGAIN = "start-tests", 2
-"""The entry with the test images of Start; how many there are beside the first of each class."""
+_TESTS, _EACH = "start-tests", 4
+"""The entry with the test images of Start; how many there are of each class."""
 COMPARED = (
     "pillar",
     "pillar_one_shot",
@@ -125,9 +125,9 @@ def hero_table(grids: Sequence[Values] = START_GRIDS) -> "pd.DataFrame":
 
 
 def start_tests() -> Form:
-    """Twelve test images of START, and what one run at each ε and k takes them for: `tile`, all
-    side by side as the address of a PNG, truths and classes, guesses by ε and k as text. Empty
-    where none ship."""
+    """The first four test images of each class of START, and what one run at each ε and k takes
+    them for: `tile`, all side by side as the address of a PNG, truths and classes, guesses by ε
+    and k as text. Empty where none ship."""
     stored = layer().get_bytes(_TESTS)
     return {} if stored is None else json.loads(stored)
 
@@ -141,8 +141,8 @@ def rebuild_tests() -> None:
     rows, pixels, truths = map(
         np.asarray, (parts.features.x_test, images.x_test, parts.features.y_test)
     )
-    first = [int(np.flatnonzero(truths == label)[0]) for label in range(10)]
-    chosen = [*first, *(row for row in range(len(truths)) if row not in first)][: 10 + _AGAIN]
+    by_class = [np.flatnonzero(truths == label)[:_EACH] for label in range(len(images.classes))]
+    chosen = np.stack(by_class, axis=1).ravel()
     guesses: dict[str, dict[str, list[int]]] = {}
     for epsilon, k in itertools.product(HERO_EPSILONS, HERO_K):
         head = run(START_METHOD, parts, epsilon=epsilon, k=k, seed=0).classifier
@@ -185,18 +185,19 @@ def rebuild(*, progress: Progress | None = None) -> int:
 
 
 def rebuild_features(*, progress: Progress | None = None) -> int:
-    """Extracts the features of every image set that ships, and of the first drawn ones on Public
+    """Extracts the features of every image set that ships, and of the first candidates on Public
     data, anew and replaces those that ship; returns their number.
 
     Raises MissingDependencyError: the backbone's weights are not installed. StoreError: a disk that
     refuses.
     """
     shipped = layer()
-    drawn = (
-        dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None)
-        for name in DRAWN
+    drawn = (load_dataset(name, seed=1, n=DRAWN_IMAGES) for name in DRAWN)
+    candidates = (
+        dataclasses.replace(images_of_set, x_test=None, y_test=None)
+        for images_of_set in (load_dataset("digits", seed=1), *drawn)
     )
-    images = [*map(load_dataset, (*embedded.NAMES, "digits")), *drawn]
+    images = [*map(load_dataset, (*embedded.NAMES, "digits")), *candidates]
     features = [
         to_ship(images_of_set, backbone=BACKBONE, progress=progress) for images_of_set in images
     ]

@@ -36,12 +36,19 @@ def said_of(page):
     return int(k), float(epsilon)
 
 
-def ends_of(values):
-    return float(values.min()), float(values.max())
+def press_to_the_end(page, key):
+    for _ in starter.HERO_K:
+        page.keyboard.press(key)
 
 
-def middle(box):
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def pull(page, right, down):
+    """Pulls the dot so many pixels."""
+    box = dot_of(page).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right, y + down, steps=5)
+    page.mouse.up()
 
 
 def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, address):
@@ -49,26 +56,19 @@ def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, addr
     dot = dot_of(page)
     expect(dot).to_be_visible()
     assert said_of(page) == (40, 0.3)
-    x, y = middle(dot.bounding_box())
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + 260, y, steps=5)
+    pull(page, 260, 0)
     expect(dot).not_to_have_attribute("aria-valuetext", re.compile("^k = 40,"))
-    page.mouse.up()
     expect_in_link(page, f"home-k:{said_of(page)[0]}")
     promise = page.locator(".promise").text_content()
-    label = page.locator("text[data-epsilon='3']")
-    label.click()
+    pull(page, 0, -300)
     expect(page.locator(".promise")).not_to_have_text(promise)
     expect_in_link(page, "home-epsilon:3", "epsilon=3")
     assert said_of(page)[1] == 3
     dot.focus()
-    for _ in starter.HERO_K:
-        page.keyboard.press("ArrowRight")
+    press_to_the_end(page, "ArrowRight")
     assert said_of(page) == (starter.HERO_K[-1], 3)
     right = page.locator(".tests .right").count()
-    for _ in starter.HERO_K:
-        page.keyboard.press("ArrowLeft")
+    press_to_the_end(page, "ArrowLeft")
     assert said_of(page) == (starter.HERO_K[0], 3)
     assert page.locator(".tests .right").count() < right
     page.get_by_text("Table, description and exports").click()
@@ -85,15 +85,13 @@ def test_a_finger_chooses_a_budget_and_every_label_stays_legible(page, address):
         page.set_viewport_size({"width": width, "height": 900})
         opened(page, address)
         dot_of(page).focus()
-        for _ in starter.HERO_EPSILONS:
-            page.keyboard.press("ArrowDown")
+        press_to_the_end(page, "ArrowDown")
         for epsilon in starter.HERO_EPSILONS:
             for turn in range(len(starter.HERO_K)):
                 if turn:
                     page.keyboard.press("ArrowLeft")
                 assert page.locator(".curves text").evaluate_all(MEETING) == [], said_of(page)
-            for _ in starter.HERO_K:
-                page.keyboard.press("ArrowRight")
+            press_to_the_end(page, "ArrowRight")
             assert said_of(page) == (starter.HERO_K[-1], epsilon)
             page.keyboard.press("ArrowUp")
     touching = page.context.browser.new_context(
@@ -121,7 +119,8 @@ def test_no_texts_of_curves_meet_on_any_set_that_ships(new_page):
     for name, grids in sets.items():
         table = starter.hero_table(grids)
         measured = table[table["method"] == "pillar"]
-        for k, epsilon in itertools.product(ends_of(measured["k"]), ends_of(measured["epsilon"])):
+        ends = measured[["k", "epsilon"]].agg(["min", "max"])
+        for k, epsilon in itertools.product(ends["k"], ends["epsilon"]):
             rows = measured[(measured["k"] == k) & (measured["epsilon"] == epsilon)]
             here = plots.Here(int(k), epsilon, float(rows["accuracy"].iloc[0]))
             figure = plots.accuracy_against_k(table, present=here)

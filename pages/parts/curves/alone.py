@@ -56,7 +56,7 @@ def draw_curves(settings: Settings, runs: pd.DataFrame) -> None:
         )
     elif view == "epsilon" or view in figures.NEEDS_CURVES:
         same = own if settings.k == codec.RULE else own[own["k"] == settings.k]
-        lines = over_seeds(same, by=["epsilon"], value="accuracy", low=0, high=1)
+        lines = over_seeds(same, by=["epsilon"], value="accuracy")
         title = pc.METHODS[settings.method].title
         lines = lines.assign(series=title, method=settings.method, x=lines["epsilon"])
         draw_figure(plots.effect, lines, info, title=title, x_title="ε", x_log=True)

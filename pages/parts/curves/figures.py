@@ -77,8 +77,6 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         pd.DataFrame(runs, columns=["epsilon", "accuracy"]),
         by=["epsilon"],
         value="accuracy",
-        low=0,
-        high=1,
     )
     fitted = known.iloc[
         sorted(
@@ -286,7 +284,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         settings.epsilon, pd.DataFrame()
     )
     unknown = (
-        "One seed is there"
+        "Fewer than three seeds are there"
         if len(curve)
         else f"No curve at {plots.epsilon_label(settings.epsilon)} is there"
     )

@@ -213,11 +213,12 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
         )
         return
     low, high = plots.wilson(record.accuracy, rows)
-    change = (
-        None
-        if pinned is None or pinned.accuracy is None
-        else f"{100 * (record.accuracy - pinned.accuracy):+z.1f} points against A"
-    )
+    against: dict[str, Any] = {}
+    if pinned is not None and pinned.accuracy is not None:
+        points = signed(100 * (record.accuracy - pinned.accuracy))
+        against["delta"] = f"{points} points against A"
+        if points.startswith("−"):  # Streamlit takes a hyphen alone for a minus
+            against |= {"delta_arrow": "down", "delta_color": "inverse"}
     hint = (
         f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One"
         " run."
@@ -225,8 +226,8 @@ def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
     st.metric(
         f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})",
         percent(record.accuracy),
-        delta=change,
         help=hint,
+        **against,
     )
 
 

@@ -2,6 +2,7 @@
 rows."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -78,7 +79,8 @@ def figures(settings: Settings) -> None:
     if facts.n_public:
         with right:
             places, badge = core.public_map(settings), str(Provenance.PUBLIC)
-            figure = _figure(settings, plots.map_2d, places)
+            classes = core.split(settings).features.classes
+            figure = _figure(settings, plots.map_2d, places, classes=classes)
             if local.choice(
                 "map-colour",
                 label="Colour",
@@ -93,7 +95,9 @@ def figures(settings: Settings) -> None:
                     badges.EXPERIMENT,
                 )
                 places = places.assign(**{"class": _answers(settings)[: len(places)]})
-                figure = plots.map_2d(places, answered_by=answered_by, mode=theme.mode())
+                figure = plots.map_2d(
+                    places, classes=classes, answered_by=answered_by, mode=theme.mode()
+                )
             info = FigureInfo("public_map", settings, [badge])
             show_figure(figure, places, info)
             images = core.public_images(settings)
@@ -117,7 +121,7 @@ def figures(settings: Settings) -> None:
     is_free=True,
 )
 def _figure(
-    settings: Settings, draw: Callable[..., Figure], _table: pd.DataFrame, **named: int | None
+    settings: Settings, draw: Callable[..., Figure], _table: pd.DataFrame, **named: Any
 ) -> Figure:
     """A figure of the rows, drawn once for all clicks on the page."""
     return draw(_table, mode=theme.mode(), **named)

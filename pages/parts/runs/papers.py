@@ -239,9 +239,7 @@ def _figure(
     x = next((axis for axis in axes if not isinstance(grid[axis][0], bool)), "epsilon")
     shares = [axis for axis in ("public_fraction",) if axis in runs and runs[axis].nunique() > 1]
     by = list(dict.fromkeys(["method", "epsilon", *shares, *axes]))
-    lines = plots.over_seeds(
-        runs.dropna(subset=["accuracy"]), by=by, value="accuracy", low=0, high=1
-    )
+    lines = plots.over_seeds(runs.dropna(subset=["accuracy"]), by=by, value="accuracy")
     if x == "epsilon":
         is_level = ~lines["method"].map(lambda method: pc.METHODS[method].is_private)
         level = (

@@ -10,13 +10,14 @@ from pages.frame import badges, browser, local, odds, session, theme
 from pages.frame.figures import FigureInfo, show_pulled
 from pages.frame.settings import Settings
 from pillar_core import plots
+from pillar_core.numerics import number_words
 from pillar_core.plots import k_curves
 from pillar_core.plots.odds import COLUMNS, ROWS
 from pillar_core.plots.theme import INK, epsilon_colour, fade
 from pillar_core.runs import starter
 from pillar_core.types import Form
 
-DATA = "MNIST digits by EfficientNet-Lite0: 2,250 private, 250 public without labels"
+DATA = "MNIST digits by EfficientNet-Lite0: 2,250 private rows, 250 public without labels"
 EPSILON_PLACE, K_PLACE = "home-epsilon", "home-k"
 """The controls that links carry."""
 _OPENING = (0.3, 40)
@@ -59,10 +60,8 @@ def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
     mode, delta = theme.mode(), float(table["delta"].iloc[0])
     curves = k_curves.by_budget(table, starter.START_METHOD)
     means = 100 * table.groupby(["method", "epsilon"])["accuracy"].mean()
-    levels = {
-        "without projection": [means[k_curves.FLOOR, budget] for budget in curves],
-        "no privacy": [means[k_curves.CEILING].iloc[0]] * len(curves),
-    }
+    floor = [means[k_curves.FLOOR, budget] for budget in curves]
+    ceiling = [means[k_curves.CEILING].iloc[0]] * len(curves)
     return {
         "place": {"epsilon": epsilon, "k": k},
         "steps": list(starter.HERO_K),
@@ -81,17 +80,21 @@ def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
             for budget, curve in curves.items()
         ],
         "levels": [
-            {"words": words, "means": by_budget, "colour": fade(INK[mode].text, 0.65)}
-            for words, by_budget in levels.items()
+            {"words": "without projection", "means": floor},
+            {"words": "no privacy", "means": ceiling, "colour": fade(INK[mode].text, 0.65)},
         ],
         "dots": {"rows": ROWS, "columns": COLUMNS},
+        "seeds": int(table["seed"].nunique()),
         "label": "Test accuracy over k, a curve for each ε",
         "hint": (
-            "Pull the dot along its curve: k, the directions that training keeps. Pull a curve up"
-            " or down: ε, the privacy budget; smaller protects each person more. The arrow keys do"
-            f" the same. Test accuracy in percent, {DATA}."
+            "Drag the dot or press an arrow key. Sideways changes k, the directions that training"
+            " keeps; up and down change ε, the privacy budget: smaller protects each person more."
         ),
-        "legend": "Dark dots: right by a coin's toss alone.",
+        "source": (
+            f"Test accuracy in percent, read without noise. {DATA}; δ = {number_words(delta)}."
+            " A rule on Curves chooses k from public facts alone."
+        ),
+        "legend": "Left half: by a coin's toss. Orange: by the model.",
     }
 
 

@@ -58,8 +58,8 @@ def resolve_schedule(
         mu = gaussian_mu(budget)
         steps = round(min(max(steps_per_mu * mu, fewest), MOST_STEPS))
         reason = (
-            f"{steps_per_mu:g} μ within {fewest} … {MOST_STEPS}, with μ = {mu:.3g} of the budget;"
-            " more steps share the same budget"
+            f"{steps_per_mu:g} times the budget's μ = {mu:.3g}, at least {fewest} and at most"
+            f" {MOST_STEPS}; more steps share the same budget"
         )
     return Plan(settings).fill(f"steps = {steps}: {reason}.", steps=steps)
 
@@ -86,8 +86,8 @@ def resolve_hyperparameters(
         return Plan(settings)
     rate = descent_rate(settings, facts, dimensions=dimensions) * (1.0 - settings.momentum)
     reason = (
-        "min((½ + μ)μN, μN, 160·C)/(steps × clip norm), so a weight gathers half to one unit of"
-        " noise, and at most 4 k"
+        "the least of (½ + μ)μN, μN and 160·C over steps × clip norm, so that a weight gathers half"
+        " to one unit of noise; never above 4·k, which would overshoot"
     )
     return Plan(settings).fill(f"learning_rate = {rate:.4g}: {reason}.", learning_rate=rate)
 

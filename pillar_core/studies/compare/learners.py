@@ -11,6 +11,7 @@ import pandas as pd
 from pillar_core import metrics
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS, Method
+from pillar_core.numerics import signed
 from pillar_core.splits import what_lacks
 from pillar_core.types import Form, SemiPrivateSplit, Values
 
@@ -147,7 +148,7 @@ def judge_advice(
             "",
         )
     lead, low, high = metrics.interval(gaps)
-    spread = f" ({low:.1f} to {high:.1f})" if len(gaps) > 1 else ""
+    spread = f" ({signed(low)} to {signed(high)})" if len(gaps) > 1 else ""
     lead_words = f"Advice was {title}; measured here {best} leads it by {lead:.1f} points{spread}"
     if low > 0:
         return Verdict(agrees, f"{lead_words}: take {best}.", rivals[0])

@@ -20,7 +20,7 @@ from pillar_core.arrays import Json
 from pillar_core.data import DATASETS
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, signed
 from pillar_core.plots import k_curves
 from pillar_core.plots.odds import promise, turned
 from pillar_core.plots.picture import PICTURE
@@ -119,7 +119,7 @@ def _story_html(story: Story | None, runs: pd.DataFrame) -> str:
     if story is None:
         return ""
     points = gaps(story, runs)
-    by_seed = f" Seed by seed: {', '.join(f'{gap:.1f}' for gap in points)} points."
+    by_seed = f" Seed by seed: {', '.join(map(signed, points))} points."
     surprise = html.escape(story.surprise.format(gap=points.mean()) + by_seed)
     return (
         f'<p class="lede">{html.escape(story.see)}</p><details><summary>A'

@@ -48,7 +48,7 @@ function drawCurves() {
     label: find("answer").innerText,
   };
   drawPicture(find("curves"), shown, move);
-  find("curves-words").textContent = `${learner.title}: ${learner.idea} Pull the dot for k, pull a curve for ε. The band is the 95 % interval over seeds. A gap in a line means: not measured.`;
+  find("curves-words").textContent = `${learner.title}: ${learner.idea} Drag the dot: sideways for k, up or down for ε. The band is the 95 % interval over seeds. A gap in a line means: not measured.`;
 }
 
 function move({ k, epsilon }) {

@@ -89,15 +89,13 @@ def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free():
     assert [ring.x[0] for ring in rings] == [PEAK[epsilon] for epsilon in BUDGETS]
     assert len(traces(figure, fill="toself")) == len(BUDGETS) + 2
     assert "best k 8 with 70.0 percent" in figure.layout.meta["alt"]
-    table = runs()
-    ks = sorted(table["k"].dropna().unique())
     places = {}
-    for k in (int(ks[0]), int(ks[-1])):
-        notes = plots.accuracy_against_k(table, present=plots.Here(k, 1.0, 0.7)).layout.annotations
+    for k in (KS[0], KS[-1]):
+        notes = plots.accuracy_against_k(runs(), present=plots.Here(k, 1.0, 0.7)).layout.annotations
         places[k] = next(note for note in notes if "you are here" in note.text).ax
     # The label is some 85 pixels wide: centred 70 aside it ends 27 before the star, and the ends'
     # labels begin 12 after it.
-    assert places == {int(ks[0]): 70, int(ks[-1]): -70}
+    assert places == {KS[0]: 70, KS[-1]: -70}
 
 
 def test_the_band_is_the_t_interval_and_one_seed_draws_none():
@@ -111,7 +109,9 @@ def test_the_band_is_the_t_interval_and_one_seed_draws_none():
     assert "1 seed: no interval" in figure.layout.meta["caption"]
     figure = plots.accuracy_against_k(runs(seeds=2))
     assert not traces(figure, fill="toself"), "t of one degree of freedom fills the picture"
-    assert "too few for a band" in figure.layout.meta["caption"]
+    assert "2 seeds: no interval" in figure.layout.meta["caption"]
+    cells = plots.accuracy_heatmap(runs(seeds=2))
+    assert not any("±" in cell for line in cells.data[0].text for cell in line)
     figure = plots.accuracy_against_k(runs().iloc[:0], present=plots.Here(4, 1.0, 0.5))
     assert [trace.marker.symbol for trace in figure.data] == ["star"]
 
@@ -153,12 +153,7 @@ def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost():
 
 def test_each_pin_has_its_colour_on_every_figure():
     table = runs()
-    pins = pd.concat(
-        [
-            table[table["epsilon"] == epsilon].assign(pin=pin)
-            for pin, epsilon in (("A", 0.1), ("C", 1.0))
-        ]
-    )
+    pins = table.assign(pin=table["epsilon"].map({0.1: "A", 1.0: "C"})).dropna(subset=["pin"])
     curves = {
         trace.name: trace.line.color
         for trace in plots.accuracy_against_k(table, pinned=pins).data
@@ -166,19 +161,10 @@ def test_each_pin_has_its_colour_on_every_figure():
     }
     assert curves == {f"pinned {pin}": plots.pin_colour(pin, "light") for pin in "AC"}
     lines = pd.DataFrame(
-        [
-            {
-                "method": "pillar",
-                "title": "PILLAR",
-                "epsilon": 1.0,
-                "mean": 0.7,
-                "low": 0.6,
-                "high": 0.8,
-                "seeds": 3,
-            }
-        ]
-    )
+        {"method": ["pillar"], "title": "", "epsilon": 1.0, "mean": 0.7, "low": 0.6, "high": 0.8}
+    ).assign(seeds=2)
     base = plots.error_against_epsilon(lines)
+    assert not any(base.data[0].error_y.array), "two seeds draw no interval"
     places = pd.DataFrame(
         {"pin": ["A", "B", "C"], "epsilon": [1.0, np.inf, 0.3], "accuracy": [0.6, 0.9, None]}
     )
@@ -278,11 +264,11 @@ def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_al
     table = pd.DataFrame(
         {"x": range(120), "y": range(120), "class": [str(i % 15) for i in range(120)]}
     )
-    names = [trace.name for trace in plots.map_2d(table).data]
-    assert names[0] == "9 other classes"
-    assert len(names) == 7
-    few = pd.DataFrame({"x": range(12), "y": range(12), "class": [str(i) for i in range(12)]})
-    assert len(plots.map_2d(few).data) == 12
+    rest, *coloured = plots.map_2d(table).data
+    assert (rest.name, len(coloured)) == ("9 other classes", 6)
+    few = table[:12]
+    classes = [*few["class"][::-1]]
+    assert [trace.name for trace in plots.map_2d(few, classes=classes).data] == classes
     (points,) = plots.map_2d(few.assign(**{"class": "", "text": "<u>no</u> paper " * 99})).data
     assert points.hovertemplate == "no label<br>%{text}<extra></extra>"
     assert points.text[0].startswith("&lt;u>no&lt;/u> paper")
@@ -337,7 +323,7 @@ def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed
 def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are():
     figure = training_in_steps(**steps())
     assert [frame.name for frame in figure.frames] == ["1", "2"]
-    assert all(0 not in frame.traces for frame in figure.frames)
+    assert [trace.name for trace in figure.data[: figure.frames[0].traces[0]]] == ["a", "b"]
     drawn = [figure.data[place].type for place in figure.frames[0].traces]
     assert [trace.type for trace in figure.frames[0].data] == drawn
     assert [step.label for step in figure.layout.sliders[0].steps] == ["1", "2"]

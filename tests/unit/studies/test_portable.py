@@ -13,6 +13,7 @@ import pytest
 from pillar_core import metrics
 from pillar_core.commands import parser
 from pillar_core.errors import DataError
+from pillar_core.numerics import signed
 from pillar_core.plots import promise
 from pillar_core.runs import records, starter
 from pillar_core.studies import portable
@@ -148,7 +149,7 @@ def test_a_story_holds_by_the_records_that_ship_and_opens_at_a_measured_point(st
         portable.gaps(dataclasses.replace(story, compared=pair), runs).mean() > 0.5
         for pair in pairs
     )
-    assert "Seed by seed: " + ", ".join(f"{gap:.1f}" for gap in portable.gaps(story, runs)) in page
+    assert "Seed by seed: " + ", ".join(map(signed, portable.gaps(story, runs))) in page
     assert story.question.split("'")[0] in told
     assert "{gap" not in told
     assert len(page.encode()) < 300_000
