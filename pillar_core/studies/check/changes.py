@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
-from pillar_core.studies.check import constants
+from pillar_core.studies.check.bindings import last_word
 from pillar_core.studies.check.source import FILE, Source
 
 LONGEST = 20_000
@@ -55,13 +55,17 @@ class _Change:
     value: ast.AST
 
 
-def read_changes(source: Source, values: Mapping[str, Any], known: Container[str]) -> Changes:
-    """Every change of noise, clip norm or rate in the text, but in the calls `known`."""
+def read_changes(
+    source: Source, values: Mapping[str, Any], engines: Container[str] = frozenset()
+) -> Changes:
+    """Every change of noise, clip norm, rate or accountant in the text; `engines` are the names of
+    what draws the noise."""
     changes = Changes()
-    made = [*_scheduled(source), *_stored(source, values), *_passed(source, values, known)]
+    made = [*_scheduled(source), *_bound(source, values), *_overridden(source, engines)]
     is_lone = sum(change.field == "noise_multiplier" for change in made) == 1
     for change in made:
-        words = f"{source.place(change.place)}, {ast.unparse(change.place):.60}"
+        written = ast.unparse(change.place).partition("\n")[0]
+        words = f"{source.place(change.place)}, {written:.60}"
         if private := _private_names(source, change):
             changes.refused.append(
                 f"{words}: {', '.join(private)} would decide it, which private rows say. No bound"
@@ -70,13 +74,10 @@ def read_changes(source: Source, values: Mapping[str, Any], known: Container[str
         elif change.field == "noise_multiplier" and is_lone:
             _read_noise(source, change, values.get("noise_multiplier"), words, changes)
         else:
-            is_rate = change.field == "batch_size"
-            changes.hidden |= {change.field} if is_rate else {"noise_multiplier", "epsilon"}
-            changes.hidden |= {change.field}
-            changes.told.append(
-                f"{words} changes {change.field}: say"
-                f" {'its largest value' if is_rate else 'the least σ of any step, over its clip'}."
-            )
+            is_noise = change.field in ("noise_multiplier", "l2_clip_norm")
+            changes.hidden |= {change.field, *(("noise_multiplier", "epsilon") * is_noise)}
+            wanted = "the least σ of any step, over its clip" if is_noise else "its largest value"
+            changes.told.append(f"{words} changes {change.field}: say {wanted}.")
     return changes
 
 
@@ -86,68 +87,51 @@ def _scheduled(source: Source) -> Iterator[_Change]:
     for call in built.values():
         yield _Change(call, SCHEDULERS[source.calls[call]], call)
     for node in source.nodes:
-        name = str(getattr(node, "id", None) or getattr(node, "attr", None))
+        name = last_word(node) if isinstance(node, ast.Name | ast.Attribute) else ""
         if name in SCHEDULERS and node not in built:
             yield _Change(node, SCHEDULERS[name], node)
 
 
-def _stored(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
-    """Statements that set an attribute or key to another number than was read."""
+def _bound(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
+    """Attributes, keys and keywords that may give a number another value than was read."""
+    for word, field in CHANGED.items():
+        for binding in source.bindings.members[word]:
+            place, value = binding.place, binding.value
+            holder = source.parents.get(place)
+            is_idle = isinstance(holder, ast.ClassDef) and not _is_engine(holder)
+            if is_idle or place in source.bindings.options or source.is_unfilled(value, word):
+                continue
+            number = None if value is None else source.value(value)
+            if number is None or number != values.get(field):
+                yield _Change(place, field, value or place)
+
+
+def _overridden(source: Source, engines: Container[str]) -> Iterator[_Change]:
+    """What may alter the noise by other ways than a number's name."""
+    for place in (
+        node for name, node in source.bindings.opened.items() if name == "*" or name in engines
+    ):
+        yield _Change(place, "noise_multiplier", place)
     for node in source.nodes:
-        field = CHANGED.get(_stored_name(node), "")
-        if not field:
-            continue
-        statement = next(part for part in source.around(node) if isinstance(part, ast.stmt))
-        value = getattr(statement, "value", None) or statement
-        is_plain = isinstance(statement, ast.Assign) and node in statement.targets
-        is_passed_on = source.value(value) is None and not _is_own(source, node)
-        if not is_plain or is_passed_on or _differs(source, value, field, values):
-            yield _Change(statement, field, value)
-
-
-def _passed(source: Source, values: Mapping[str, Any], known: Container[str]) -> Iterator[_Change]:
-    """Calls that may set a number: by its name, a keyword, a dictionary, or a method of it."""
-    given: list[tuple[Any, Any, Any]] = []
+        if isinstance(node, ast.ClassDef) and _is_engine(node):
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef) and part.name not in ("__init__", *CHANGED):
+                    yield _Change(part, "noise_multiplier", part)
     for call, name in source.calls.items():
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if isinstance(owner, ast.Attribute) and owner.attr in CHANGED:
             yield _Change(call, CHANGED[owner.attr], call)
-        elif name not in known and name not in SCHEDULERS:
-            given += [(call, keyword.arg, keyword.value) for keyword in call.keywords]
-        if name in ("setattr", "__setattr__", "__setitem__"):
-            words = [getattr(word, "value", None) for word in call.args]
-            given += [(call, *pair) for pair in zip(words, call.args[1:], strict=False)]
-    for node in source.nodes:
-        if isinstance(node, ast.Dict):
-            words = [getattr(key, "value", None) for key in node.keys]
-            given += [(node, *pair) for pair in zip(words, node.values, strict=True)]
-    for place, word, value in given:
-        field = CHANGED.get(word, "") if isinstance(word, str) else ""
-        if field and _differs(source, value, field, values):
-            yield _Change(place, field, value)
+        elif name in FILE["seeds"]["stops"] or (name == "detach" and last_word(owner) in engines):  # type: ignore[arg-type]
+            yield _Change(call, "noise_multiplier", call)
+    for use in source.bindings.uses["original_optimizer"]:
+        if isinstance(source.parents[use], ast.Assign | ast.Attribute):
+            yield _Change(use, "noise_multiplier", use)
 
 
-def _differs(source: Source, value: ast.AST, field: str, values: Mapping[str, Any]) -> bool:
-    """Whether a value may be another than that read of `field`; what is not read, but has the
-    field's name, is taken for it."""
-    if (number := source.value(value)) is not None:
-        return bool(number != values.get(field))
-    name = getattr(value, "id", None) or getattr(value, "attr", None)
-    return CHANGED.get(str(name)) != field
-
-
-def _stored_name(node: ast.AST) -> str:
-    """The attribute or key that a part sets; "" for none."""
-    if isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        return ""
-    key = node.slice if isinstance(node, ast.Subscript) else None
-    return str(getattr(node, "attr", "") or getattr(key, "value", ""))
-
-
-def _is_own(source: Source, node: Any) -> bool:
-    """Whether an object sets itself up."""
-    holders = [part for part in source.around(node) if isinstance(part, ast.FunctionDef)]
-    return bool(holders) and holders[0].name == "__init__" and ast.unparse(node.value) == "self"
+def _is_engine(kind: ast.ClassDef) -> bool:
+    """Whether a class of the text's own draws noise as a library's does."""
+    bases = " ".join(map(last_word, kind.bases))
+    return "PrivacyEngine" in bases or ("DP" in bases and "Optimizer" in bases)
 
 
 def _private_names(source: Source, change: _Change) -> list[str]:
@@ -230,7 +214,7 @@ def _law_of_scheduler(source: Source, change: _Change) -> Law:
             return None
         match name:
             case "LambdaNoise" if isinstance(rule, ast.Lambda) and len(rule.args.args) == 1:
-                return _evaluate(source, change.place, rule.body, {rule.args.args[0].arg: count})
+                return _evaluate(source, rule.body, {rule.args.args[0].arg: count})
             case "ExponentialNoise" | "StepNoise" if _is_number(rate):
                 turns = name == "ExponentialNoise" or (_is_number(size) and count % size == 0)
                 return share * rate if turns and count else share
@@ -243,6 +227,9 @@ def _law_of_statement(source: Source, change: _Change) -> Law:
     """How a statement in a loop sets σ, from the loop's variable and σ before."""
     loops = source.loops(change.place)
     variable = ast.unparse(loops[0].target) if loops and isinstance(loops[0], ast.For) else ""
+    inside = {part for loop in loops[:1] for part in ast.walk(loop) if part is not loop}
+    if any(part.place in inside for part in source.everywhere(variable)):
+        variable = ""  # it is set in the loop, too
     statement = change.place
     target, expression = "", change.value
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -253,15 +240,13 @@ def _law_of_statement(source: Source, change: _Change) -> Law:
 
     def law(_: int, index: Any, sigma: Any) -> Any:
         changing = {variable: index, target: sigma}
-        return _evaluate(source, statement, expression, changing) if target else None
+        return _evaluate(source, expression, changing) if target else None
 
     return law
 
 
-def _evaluate(
-    source: Source, place: ast.AST, expression: ast.AST, changing: Mapping[str, Any]
-) -> Any:
-    number = constants.value_of(expression, {**source.values(place), **changing})
+def _evaluate(source: Source, expression: ast.AST, changing: Mapping[str, Any]) -> Any:
+    number = source.value(expression, changing)
     return number if _is_number(number) else None
 
 

@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pillar_core.errors import DataError, SettingError
+from pillar_core.studies.check.bindings import Binding, last_word
 from pillar_core.studies.check.changes import Schedule, read_changes
-from pillar_core.studies.check.constants import Value, assignments
+from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import LIMITS
 from pillar_core.studies.check.source import FILE, Source, read_source
 
@@ -56,7 +57,8 @@ class _Draft:
     values: dict[str, Value] = dataclasses.field(default_factory=dict)
     hidden: set[str] = dataclasses.field(default_factory=set)
     told: list[str] = dataclasses.field(default_factory=list)
-    solvers: tuple[str, ...] = ()
+    solvers: Sequence[ast.expr] = ()
+    engines: set[str] = dataclasses.field(default_factory=set)
     trainings: int = 1
 
 
@@ -83,10 +85,11 @@ def _read(text: str) -> Reading:
     calls = [
         (known, call)
         for call, name in source.calls.items()
-        if (known := _known_name(name, call)) in CALLS
+        if (known := _known_name(source, name, call)) in CALLS
     ]
     set_ups = [call for name, call in calls if "set_up" in CALLS[name]]
-    draft = _Draft(source, _library(calls), solvers=tuple(_solved_names(source, calls)))
+    solvers = [call for name, call in calls if "solves" in CALLS[name]]
+    draft = _Draft(source, _library(calls), solvers=solvers)
     loaders = _loaders(source, set_ups)
     calls = [
         (name, call)
@@ -104,7 +107,8 @@ def _read(text: str) -> Reading:
     _read_constants(draft)
     _hide_target(draft)
     _read_seeds(draft, set_ups)
-    changes = read_changes(source, draft.values, CALLS)
+    _read_results(draft, set_ups)
+    changes = read_changes(source, draft.values, draft.engines)
     draft.hidden |= changes.hidden
     draft.told += changes.told
     if changes.least is not None:
@@ -159,24 +163,102 @@ def _library(calls: Sequence[tuple[str, ast.Call]]) -> str:
     )
 
 
-def _solved_names(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> list[str]:
-    """Names for the noise that a call in the text solves for a target."""
-    solvers = [call for name, call in calls if "solves" in CALLS[name]]
-    names = [name for name, value in assignments(source.nodes) if value in solvers]
-    parameters = [node.arg for node in source.nodes if isinstance(node, ast.arg)]
-    return [*names, *parameters] if solvers else []
+def _is_solved(draft: _Draft, expression: ast.AST | None, *, is_last: bool) -> bool:
+    """Whether a name stands for the noise that a call in the text solves for a target; also the
+    parameter of a plan that it is solved for (`is_last`)."""
+    if not isinstance(expression, ast.Name):
+        return expression in draft.solvers
+    bindings = draft.source.bound(expression)
+    if not bindings:
+        return is_last and bindings == [] and bool(draft.solvers)
+    return all(
+        _is_solved(draft, part.value, is_last=is_last)
+        or (is_last and isinstance(part.place, ast.Name) and part.value is None)
+        for part in bindings
+    )
 
 
-def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> list[ast.expr]:
+def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> list[ast.AST | None]:
     """What the set-ups take as loaders, and all that is assigned to the names of those or of what
-    they return."""
-    taken = [word.value for call in set_ups for word in call.keywords if word.arg == "data_loader"]
-    names = {loader.id for loader in taken if isinstance(loader, ast.Name)}
+    they return; every loader of the text, where that is none."""
+    taken: list[Any] = [_given(call, "data_loader") for call in set_ups]
+    names = {
+        last_word(part)
+        for part in [*taken, *(_returned(source, call, -1) for call in set_ups)]
+        if isinstance(part, ast.Name)
+    }
+    taken += [part.value for name in names for part in source.everywhere(name)]
+    every = [call for call, name in source.calls.items() if name == "DataLoader"]
+    return taken if set(every) & set(taken) else every
+
+
+def _given(call: ast.Call, keyword: str) -> ast.expr | None:
+    return next((word.value for word in call.keywords if word.arg == keyword), None)
+
+
+def _returned(source: Source, call: ast.Call, place: int) -> ast.expr | None:
+    """The target that takes one of the things that a set-up returns."""
+    statement = source.parents[call]
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+        return statement.targets[0].elts[place]
+    return None
+
+
+def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
+    """Tells of an optimiser or loader that trains as it was before the set-up, and of batches that
+    are added up before a step."""
+    source = draft.source
+    draft.engines |= {
+        name
+        for name, bindings in source.bindings.names[None].items()
+        if any(
+            isinstance(part.value, ast.Call) and "Engine" in last_word(part.value)
+            for part in bindings
+        )
+    }
     for call in set_ups:
-        statement = source.parents.get(call)
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
-            names.add(ast.unparse(statement.targets[0].elts[-1]))
-    return [*taken, *(value for name, value in assignments(source.nodes) if name in names)]
+        for keyword, place, field, why in (
+            ("optimizer", 1, "noise_multiplier", "draws no noise"),
+            ("data_loader", -1, "sampler", "draws no Poisson samples"),
+        ):
+            old, new = _given(call, keyword), _returned(source, call, place)
+            draft.engines |= {last_word(part) for part in (old, new) if part and place == 1}
+            is_kept = new is None and not isinstance(source.parents[call], ast.Expr)
+            if isinstance(old, ast.Name) and not is_kept and old.id != last_word(new):
+                used = [
+                    use
+                    for use in source.bindings.uses[old.id]
+                    if _is_trained_with(source, use, old)
+                ]
+                if used:
+                    draft.hidden |= {field, *(["epsilon"] * (place == 1))}
+                    draft.told.append(
+                        f"{source.place(used[0])}: {old.id} is used as it was before the set-up, and {why}."
+                    )
+    is_shared = "BatchMemoryManager" in source.bindings.uses
+    for call, name in source.calls.items():
+        tests = [part.test for part in source.around(call) if isinstance(part, ast.If)]
+        is_skipped = name == "step" and any(
+            isinstance(part, ast.Mod) for test in tests for part in ast.walk(test)
+        )
+        if (is_skipped and last_word(call.func.value) in draft.engines) or (
+            name == "signal_skip_step" and not is_shared
+        ):  # type: ignore[attr-defined]
+            draft.hidden.add("gradient_accumulation_steps")
+            draft.told.append(f"{source.place(call)}: several batches make one step.")
+
+
+def _is_trained_with(source: Source, use: ast.AST, old: ast.Name) -> bool:
+    """Whether an old optimiser makes a step, or an old loader is walked through, or either is
+    handed on after the set-up."""
+    parent = source.parents[use]
+    if not isinstance(use, ast.Name) or source.bound(use) != source.bound(old) or use is old:
+        return False
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "step"
+    is_later = use.lineno > old.lineno or source.function(use) is not source.function(old)
+    is_counted = isinstance(parent, ast.Call) and last_word(parent) in ("len", "print")
+    return is_later and isinstance(parent, ast.Call | ast.For) and not is_counted
 
 
 def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
@@ -191,13 +273,14 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
         is_said |= field == "steps" and "epochs" in draft.values
         if is_last and is_said and (value is None or field == "delta"):
             continue
-        if field == "noise_multiplier" and ast.unparse(expression) in draft.solvers:
+        if field == "noise_multiplier" and _is_solved(draft, expression, is_last=is_last):
             continue
         if field == "share":
             _read_share(draft, expression, value)
         elif keyword not in fields and "open" in CALLS[name]:
             continue
         elif keyword not in fields:
+            draft.hidden |= {"epochs"} if keyword == "steps_per_epoch" else set()
             draft.told.append(
                 f"{written} is not known here: please see that it changes none of the numbers."
             )
@@ -210,6 +293,8 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
         ):
             is_any = field == "l2_clip_norm"  # σ is in units of it
             draft.hidden |= set() if is_any else {field}
+            if "Distributed" in ast.unparse(expression):  # it is one process's part of a batch
+                draft.hidden.add("batch_size")
             draft.told.append(
                 f"{written} = {ast.unparse(expression):.40} is not one number in the text"
                 f"{': any that is finite will do' if is_any else ''}."
@@ -224,9 +309,11 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
 def _read_share(draft: _Draft, expression: ast.expr, value: Any) -> None:
     """Takes a batch's share of the rows: as batch and rows, where it is written as their
     quotient."""
-    others = dict(assignments(draft.source.nodes))
     if isinstance(expression, ast.Name):
-        expression = others.get(expression.id, expression)
+        (*_, expression) = [
+            expression,
+            *(part.value for part in draft.source.bound(expression) if part.value),
+        ]
     if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Div):
         batch, rows = map(draft.source.value, (expression.left, expression.right))
         if isinstance(batch, int) and batch > 1:
@@ -246,12 +333,18 @@ def _read_length(
     is_planned = {"epochs", "steps"} & values.keys()
     loops = [node for node in source.nodes if source.is_epochs(node)]
     spans = [source.span(loop) for loop in loops]
-    passes = sum(len(span) for span in spans if span is not None)
-    if spans and not any(map(source.is_repeated, loops)) and None not in spans:
-        if not is_planned:
-            values["epochs"] = passes
-        elif len(loops) == 1:
-            values["passes"] = passes
+    again = [loop for loop in loops if source.is_repeated(loop)]
+    endless = [node for node in source.nodes if source.is_endless(node)]
+    if again or ((endless or None in spans) and not is_planned):
+        hidden |= {"epochs", "steps"}
+        draft.told.append(
+            f"{source.place([*again, *endless, *loops][0])}: how often this loop runs is not read."
+        )
+    elif loops and None not in spans:
+        values["passes" if is_planned else "epochs"] = sum(map(len, spans))  # type: ignore[arg-type]
+    if draft.library == "jax_privacy" and not set_ups:
+        turns = [span for node in source.nodes if (span := source.steps(node)) is not None]
+        values["turns"] = sum(map(len, turns))
     trainings = [
         call
         for name, call in calls
@@ -283,21 +376,26 @@ def _read_constants(draft: _Draft) -> None:
     """Numbers that no call says, from a constant or option of that name."""
     for field, names in FILE["constants"].items():
         found = {
-            value
-            for known in draft.source.known.values()
-            for name, value in known.items()
-            if name.lower().rpartition(".")[2] in names and isinstance(value, int | float)
+            draft.source.agree(word, bindings)
+            for known in (*draft.source.bindings.names.values(), draft.source.bindings.members)
+            for word, bindings in known.items()
+            if word.lower() in names and bindings
         }
         is_needed = field not in draft.values and field not in draft.hidden
-        if is_needed and len(found) == 1 and not (field == "epochs" and "steps" in draft.values):
-            draft.values[field] = found.pop()
+        is_elsewhere = (field == "epochs" and "steps" in draft.values) or (
+            field == "batch_size" and "DataLoader" in draft.source.calls.values()
+        )
+        if is_needed and len(found) == 1 and not is_elsewhere:
+            value = found.pop()
+            draft.values |= {field: value} if isinstance(value, int | float) else {}
 
 
 def _hide_target(draft: _Draft) -> None:
     """Hides a target ε of which it is not known what the noise is solved for."""
     values, hidden = draft.values, draft.hidden
-    if {"noise_multiplier", "epsilon"} <= values.keys() and draft.library == "opacus":
-        hidden |= {"noise_multiplier", "epsilon"}  # which of both it is hangs on what is run
+    is_either = {"noise_multiplier", "epsilon"} <= values.keys() and draft.library == "opacus"
+    if is_either or "noise_multiplier" in hidden:  # which of both it is hangs on what is run
+        hidden |= {"noise_multiplier", "epsilon"}
     plans = draft.library in ("opacus", "fastdp")  # their set-up says how long training lasts
     is_planned = plans and bool({"epochs", "steps"} & (values.keys() - hidden))
     if is_planned and "epsilon" in values:
@@ -330,12 +428,15 @@ def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
             f"{draft.source.place(given[0])}, {ast.unparse(given[0]):.40}: a seed that is known. If"
             " it draws the noise, the noise is no secret, and no ε holds against who knows it."
         )
-    if any("." in name and name[:5] != "self." for name in draft.source.known[None]):
+    if draft.source.bindings.options:
         draft.told.append("Options count at their defaults: say what you pass otherwise.")
 
 
-def _known_name(name: str, call: ast.Call) -> str:
-    """The name under which a call is known."""
+def _known_name(source: Source, name: str, call: ast.Call) -> str:
+    """The name under which a call is known; "" for a function of the text's own."""
+    bindings: Sequence[Binding] = source.bound(call.func) if isinstance(call.func, ast.Name) else ()
+    if any(isinstance(part.place, ast.FunctionDef | ast.ClassDef) for part in bindings):
+        return ""
     if name == "PrivacyEngine" and any(argument.arg == "sample_size" for argument in call.keywords):
         return "FastPrivacyEngine"
     if _OPTIMISER.fullmatch(name):

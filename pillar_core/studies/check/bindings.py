@@ -1,0 +1,297 @@
+"""What binds the names of a script's text, and the entries, options and attributes of its objects,
+found in one walk."""
+
+import ast
+import collections
+import dataclasses
+import itertools
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_SETTERS = ("setattr", "__setattr__", "setitem", "__setitem__", "set_default", "object", "patch")
+
+
+@dataclasses.dataclass(frozen=True)
+class Binding:
+    """A place that binds a word to the value of an expression; None for what is not read."""
+
+    place: ast.AST
+    value: ast.AST | None
+
+
+class Bindings:
+    """What binds `names`, by the function that holds them (None outside of all), and `members`:
+    keys, options, attributes and keywords, whosever they are.
+
+    opened: objects that the text changes under words that it does not write, with the place; “*”
+    for its own names. shared: names that are global or nonlocal somewhere. uses: where each name or
+    attribute is taken.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[ast.AST],
+        parents: Mapping[ast.AST, ast.AST],
+        calls: Mapping[ast.Call, str],
+        known: Container[str],
+    ) -> None:
+        self.names = collections.defaultdict[ast.AST | None, dict[str, list[Binding]]](dict)
+        self.members = collections.defaultdict[str, list[Binding]](list)
+        self.uses = collections.defaultdict[str, list[ast.Name | ast.Attribute]](list)
+        self.opened, self.shared = dict[str, ast.AST](), set[str]()
+        self.options = set[ast.Call]()
+        self._parents, self._calls, self._known = parents, calls, known
+        self._paired = set[ast.AST]()
+        for node in nodes:
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                self.uses[last_word(node)].append(node)
+        for node in nodes:
+            self._take(node)
+        self._open_sources()
+
+    def _take(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._pair(target, value, node)
+            case ast.AnnAssign(target=target, value=None):
+                self._paired.add(target)
+            case (
+                ast.AnnAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+            ):
+                self._pair(target, value, node)
+            case ast.Name() | ast.Attribute() | ast.Subscript() if not isinstance(
+                node.ctx, ast.Load
+            ):
+                if node not in self._paired:
+                    self._bind(node, None, self._statement(node))
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                self.shared |= set(names)
+            case ast.alias(name=name, asname=other):
+                self._bind_name(node, other or name.partition(".")[0], None, node)
+            case ast.Dict(keys=keys, values=values):
+                for key, value in zip(keys, values, strict=True):
+                    if isinstance(key, ast.Constant):
+                        self._bind_member(key.value, value, node)
+            case ast.Call():
+                self._take_call(node)
+            case (
+                ast.ClassDef(name=str() as name)
+                | ast.ExceptHandler(name=str() as name)
+                | ast.MatchAs(name=str() as name)
+                | ast.MatchStar(name=str() as name)
+                | ast.MatchMapping(rest=str() as name)
+            ):
+                self._bind_name(node, name, None, node)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                if not isinstance(node, ast.Lambda):
+                    self._bind_name(node, node.name, None, node)
+                self._take_parameters(node)
+
+    def scope(self, node: ast.AST) -> ast.AST | None:
+        """The function or class that a part stands in; None outside of all."""
+        while (node := self._parents.get(node)) is not None:  # type: ignore[assignment]
+            if isinstance(node, Function | ast.ClassDef):
+                return node
+        return None
+
+    def uses_of(self, function: ast.AST) -> list[ast.Name | ast.Attribute]:
+        """Where the text takes a function, or for `__init__` its class, by name."""
+        owner = self._parents.get(function)
+        if isinstance(function, ast.Lambda):
+            name = last_word(owner.targets[0]) if isinstance(owner, ast.Assign) else ""
+        else:
+            is_start = function.name == "__init__" and isinstance(owner, ast.ClassDef)  # type: ignore[attr-defined]
+            name = owner.name if is_start else function.name  # type: ignore[union-attr, attr-defined]
+            if isinstance(owner, ast.ClassDef) and not is_start:
+                return [use for use in self.uses[name] if isinstance(use, ast.Attribute)]
+        return [use for use in self.uses[name] if not isinstance(self._parents[use], ast.arg)]
+
+    def _statement(self, node: ast.AST) -> ast.AST:
+        while not isinstance(node, ast.stmt) and node in self._parents:
+            node = self._parents[node]
+        return node
+
+    def _pair(self, target: ast.AST, value: ast.AST, place: ast.AST) -> None:
+        """Binds the parts of a target to those of a value, where both are written out."""
+        if isinstance(target, ast.Tuple | ast.List):
+            parts = getattr(value, "elts", ())
+            if isinstance(value, ast.Call) and self._calls[value] == "parse_known_args":
+                self._bind(target.elts[0], value, place)
+            elif len(parts) == len(target.elts):
+                for part, given in zip(target.elts, parts, strict=True):
+                    self._pair(part, given, place)
+        elif not isinstance(target, ast.Starred):
+            self._bind(target, value, place)
+
+    def _bind(self, target: ast.AST, value: ast.AST | None, place: ast.AST) -> None:
+        self._paired.add(target)
+        match target:
+            case ast.Name(id=word):
+                self._bind_name(target, word, value, place)
+            case ast.Attribute(value=holder, attr=word):
+                self.members[word].append(Binding(place, value))
+                self._bind_holder(holder, place)
+            case ast.Subscript(value=holder, slice=key):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    self.members[key.value].append(Binding(place, value))
+                self._open(holder, is_named=isinstance(getattr(key, "value", None), str))
+                self._bind_holder(holder, place)
+
+    def _bind_holder(self, holder: ast.AST, place: ast.AST) -> None:
+        """What holds a part that is set is another than was read: `FLAGS['sigma'].value = 1`."""
+        if isinstance(holder, ast.Attribute | ast.Subscript):
+            self._bind(holder, None, place)
+
+    def _bind_name(self, node: ast.AST, word: str, value: ast.AST | None, place: ast.AST) -> None:
+        scope = self.scope(node)
+        if isinstance(scope, ast.ClassDef):
+            self.members[word].append(Binding(place, value))
+        else:
+            self.names[scope].setdefault(word, []).append(Binding(place, value))
+
+    def _bind_member(self, word: object, value: ast.AST, place: ast.AST) -> None:
+        """A key or keyword, unless its value is what that word stands for elsewhere."""
+        is_place = isinstance(value, ast.Attribute | ast.Subscript)
+        is_same = is_place and last_word(value) == word
+        if isinstance(word, str) and not is_same:
+            self.members[word].append(Binding(place, value))
+
+    def _open(self, holder: ast.AST, *, is_named: bool = False) -> None:
+        """Notes what is changed under a word that is not written (or is, but by the text's own
+        names)."""
+        match holder:
+            case ast.Call(func=ast.Name(id="globals" | "locals" | "vars"), args=[]):
+                self.opened["*"] = holder
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(value=ast.Name(id=name), attr="__dict__")
+                | ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name)])
+            ) if not is_named:
+                self.opened[name] = holder
+
+    def _open_sources(self) -> None:
+        """An object that is changed by another name is changed by its own."""
+        bound = [
+            (name, binding.value)
+            for names in self.names.values()
+            for name, bindings in names.items()
+            for binding in bindings
+            if isinstance(binding.value, ast.Name)
+        ]
+        while more := {
+            other.id: other
+            for name, other in bound
+            if name in self.opened and other.id not in self.opened
+        }:
+            self.opened |= more
+
+    def _take_call(self, call: ast.Call) -> None:
+        name, words = self._calls[call], [(word.arg, word.value) for word in call.keywords]
+        if name == "add_argument":
+            self._take_option(call)
+        elif name not in self._known:
+            if name.startswith("DEFINE_"):
+                self.options.add(call)
+            if name in _SETTERS or name.startswith("DEFINE_"):
+                pairs = [
+                    (str(first.value).rpartition(".")[2], second)
+                    for first, second in itertools.pairwise(call.args)
+                    if isinstance(first, ast.Constant)
+                ]
+                for word, value in pairs:
+                    self.members[word].append(Binding(call, value))
+                if not pairs and call.args:
+                    self._open(call.args[0] if len(call.args) > 2 else _owner(call))
+            elif name == "update":
+                is_named = None not in dict(words) and all(map(_is_written, call.args))
+                self._open(_owner(call), is_named=is_named)
+            elif name == "exec" and isinstance(call.func, ast.Name):
+                self.opened["*"] = call
+            for word, value in words:
+                self._bind_member(word, value, call)
+
+    def _take_option(self, call: ast.Call) -> None:
+        """The default of an option of argparse, by the attribute that it fills."""
+        given = {word.arg: word.value for word in call.keywords}
+        names = [part.value for part in call.args if isinstance(part, ast.Constant)]
+        names = [name for name in names if isinstance(name, str)]
+        long = [name for name in names if name.startswith("--")] or names or [""]
+        name = getattr(given.get("dest"), "value", long[0]).lstrip("-").replace("-", "_")
+        switch = getattr(given.get("action"), "value", "")
+        is_switch = switch in ("store_true", "store_false")
+        default = given.get("default", ast.Constant(switch == "store_false") if is_switch else None)
+        self.members[name].append(Binding(call, default))
+        self.options.add(call)
+
+    def _take_parameters(self, function: Function) -> None:
+        """Binds parameters to their defaults, and to what the text's calls pass."""
+        names, written = self.names[function], function.args
+        places = [*written.posonlyargs, *written.args]
+        defaults = [None] * (len(places) - len(written.defaults)) + written.defaults
+        for part, default in itertools.chain(
+            zip(places, defaults, strict=True),
+            zip(written.kwonlyargs, written.kw_defaults, strict=True),
+        ):
+            names[part.arg] = [] if default is None else [Binding(part, default)]
+        fixed = [*names]
+        for part in filter(None, (written.vararg, written.kwarg)):
+            names[part.arg] = [Binding(part, None)]
+        is_method = isinstance(self._parents.get(function), ast.ClassDef)
+        is_bound = is_method and "staticmethod" not in map(last_word, _decorators(function))
+        order = [part.arg for part in places][is_bound:]
+        for use in self.uses_of(function):
+            call = self._parents[use]
+            for name, value in (
+                _passed(call, order, fixed)
+                if isinstance(call, ast.Call) and call.func is use
+                else [(name, None) for name in fixed if not self._is_begun(use)]
+            ):
+                if name in fixed:
+                    names[name].append(Binding(use, value))
+
+    def _is_begun(self, use: ast.AST) -> bool:
+        """Whether a class is handed to a command line, which fills its parameters as options."""
+        call = self._parents[use]
+        is_option = isinstance(call, ast.Call) and self._calls[call].endswith("CLI")
+        self.options |= {call} if is_option else set()  # type: ignore[arg-type]
+        return is_option
+
+
+def last_word(node: ast.AST) -> str:
+    """The name, attribute or key that a part is, or the name of what it calls."""
+    match node:
+        case ast.Name(id=word) | ast.Attribute(attr=word):
+            return word
+        case ast.Subscript(slice=ast.Constant(value=str() as word)):
+            return word
+        case ast.Call(func=func):
+            return last_word(func)
+    return ""
+
+
+def _decorators(function: Function) -> list[ast.expr]:
+    return getattr(function, "decorator_list", [])
+
+
+def _owner(call: ast.Call) -> ast.AST:
+    return call.func.value if isinstance(call.func, ast.Attribute) else call
+
+
+def _is_written(value: ast.AST) -> bool:
+    """Whether a dictionary's keys stand in the text."""
+    return isinstance(value, ast.Dict) and all(isinstance(key, ast.Constant) for key in value.keys)
+
+
+def _passed(
+    call: ast.Call, order: Sequence[str], every: Iterable[str]
+) -> Iterator[tuple[str, ast.AST | None]]:
+    """What a call passes to each parameter; None for all where a star hides which."""
+    if None in [word.arg for word in call.keywords] or any(
+        isinstance(part, ast.Starred) for part in call.args
+    ):
+        yield from ((name, None) for name in every)
+    else:
+        yield from zip(order, call.args, strict=False)
+        yield from ((word.arg or "", word.value) for word in call.keywords)
