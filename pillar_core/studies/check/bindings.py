@@ -5,7 +5,7 @@ import ast
 import collections
 import dataclasses
 import itertools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SETTERS = ("setattr", "__setattr__", "setitem", "__setitem__", "set_default", "object", "patch")
@@ -242,21 +242,29 @@ class Bindings:
         is_bound = is_method and "staticmethod" not in map(last_word, _decorators(function))
         order = [part.arg for part in places][is_bound:]
         for use in self.uses_of(function):
-            call = self._parents[use]
-            for name, value in (
-                _passed(call, order, fixed)
-                if isinstance(call, ast.Call) and call.func is use
-                else [(name, None) for name in fixed if not self._is_begun(use)]
-            ):
+            for name, value in self._passed(use, order, fixed):
                 if name in fixed:
                     names[name].append(Binding(use, value))
 
-    def _is_begun(self, use: ast.AST) -> bool:
-        """Whether a class is handed to a command line, which fills its parameters as options."""
-        call = self._parents[use]
-        is_option = isinstance(call, ast.Call) and self._calls[call].endswith("CLI")
-        self.options |= {call} if is_option else set()  # type: ignore[arg-type]
-        return is_option
+    def _passed(
+        self, use: ast.AST, order: Sequence[str], every: Sequence[str]
+    ) -> Iterable[tuple[str | None, ast.AST | None]]:
+        """What the use of a function or class gives to its parameters; None for what is not
+        written."""
+        parent = self._parents[use]
+        call = self._parents[parent] if isinstance(parent, ast.keyword) else parent
+        if not isinstance(call, ast.Call):
+            return [(name, None) for name in every]
+        values, given = call.args, {word.arg: word.value for word in call.keywords}
+        if call.func is not use and self._calls[call].endswith("CLI"):
+            self.options.add(call)  # it fills them as options
+            return []
+        if call.func is not use:  # a process or several that begin with it
+            order = order["spawn" in self._calls[call] :]
+            values, given = getattr(given.get("args"), "elts", [ast.Starred()]), {}
+        if None in given or any(isinstance(part, ast.Starred) for part in values):
+            return [(name, None) for name in every]
+        return [*zip(order, values, strict=False), *given.items()]
 
 
 def last_word(node: ast.AST) -> str:
@@ -282,16 +290,3 @@ def _owner(call: ast.Call) -> ast.AST:
 def _is_written(value: ast.AST) -> bool:
     """Whether a dictionary's keys stand in the text."""
     return isinstance(value, ast.Dict) and all(isinstance(key, ast.Constant) for key in value.keys)
-
-
-def _passed(
-    call: ast.Call, order: Sequence[str], every: Iterable[str]
-) -> Iterator[tuple[str, ast.AST | None]]:
-    """What a call passes to each parameter; None for all where a star hides which."""
-    if None in [word.arg for word in call.keywords] or any(
-        isinstance(part, ast.Starred) for part in call.args
-    ):
-        yield from ((name, None) for name in every)
-    else:
-        yield from zip(order, call.args, strict=False)
-        yield from ((word.arg or "", word.value) for word in call.keywords)

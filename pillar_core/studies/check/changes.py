@@ -102,6 +102,10 @@ def _bound(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
             if is_idle or place in source.bindings.options or source.is_unfilled(value, word):
                 continue
             number = None if value is None else source.value(value)
+            is_call = isinstance(place, ast.Call | ast.Dict) and isinstance(value, ast.Name)
+            is_named = number is None and CHANGED.get(last_word(value)) == field  # type: ignore[arg-type]
+            if is_call and (is_named or (field == "l2_clip_norm" and field not in values)):
+                continue  # what has the number's name is taken for it
             if number is None or number != values.get(field):
                 yield _Change(place, field, value or place)
 
@@ -119,9 +123,9 @@ def _overridden(source: Source, engines: Container[str]) -> Iterator[_Change]:
                     yield _Change(part, "noise_multiplier", part)
     for call, name in source.calls.items():
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if isinstance(owner, ast.Attribute) and owner.attr in CHANGED:
-            yield _Change(call, CHANGED[owner.attr], call)
-        elif name in FILE["seeds"]["stops"] or (name == "detach" and last_word(owner) in engines):  # type: ignore[arg-type]
+        if isinstance(owner, ast.Attribute) and CHANGED.get(owner.attr) == "noise_multiplier":
+            yield _Change(call, "noise_multiplier", call)
+        elif name == "detach" and isinstance(owner, ast.Name) and owner.id in engines:
             yield _Change(call, "noise_multiplier", call)
     for use in source.bindings.uses["original_optimizer"]:
         if isinstance(source.parents[use], ast.Assign | ast.Attribute):

@@ -222,7 +222,12 @@ def sampler_of(reading: Reading, sampler: str | None = None) -> str:
 
 
 def _missing(values: Values, reading: Reading) -> list[str]:
-    missing = [f"Say {words}." for name, words in _ASKED.items() if not _is_answered(name, values)]
+    implied = {"delta"} if reading.library == "fastdp" and "delta" not in reading.hidden else set()
+    missing = [
+        f"Say {words}."
+        for name, words in _ASKED.items()
+        if not _is_answered(name, values) and name not in implied
+    ]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
         missing.append("Give the clip norm (l2_clip_norm), or say that there is one.")
     if "gradient_accumulation_steps" in reading.hidden:

@@ -23,6 +23,7 @@ from pillar_core.studies.check.source import FILE, Source, read_source
 CALLS: Mapping[str, Any] = FILE["calls"]
 _FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
 
+_LIBRARY = re.compile("opacus|privacy|fastdp|private_transformers|dp_accounting")
 _OPTIMISER = re.compile(
     "(Vectorized)?DP(Sparse)?(Keras)?(SGD|Adam|Adagrad|RMSProp|GradientDescent)(Gaussian)?(Optimizer)?"
 )
@@ -89,7 +90,7 @@ def _read(text: str) -> Reading:
     ]
     set_ups = [call for name, call in calls if "set_up" in CALLS[name]]
     solvers = [call for name, call in calls if "solves" in CALLS[name]]
-    draft = _Draft(source, _library(calls), solvers=solvers)
+    draft = _Draft(source, _library(source, calls), solvers=solvers)
     loaders = _loaders(source, set_ups)
     calls = [
         (name, call)
@@ -145,7 +146,7 @@ def _refusals(source: Source) -> tuple[str, ...]:
     return ()
 
 
-def _library(calls: Sequence[tuple[str, ast.Call]]) -> str:
+def _library(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> str:
     """Whose set-up a script calls; what only counts ε decides where there is none."""
     for is_last in (False, True):
         libraries = {
@@ -157,8 +158,18 @@ def _library(calls: Sequence[tuple[str, ast.Call]]) -> str:
             return str(*libraries)
         if libraries or is_last:
             break
+    places: list[ast.AST] = [call for name, call in calls if "library" in CALLS[name]]
+    places += [
+        node
+        for node in source.nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and _LIBRARY.search(ast.unparse(node).lower())
+    ]
+    place = (
+        f"{source.place(places[0])}, {ast.unparse(places[0]):.40}: privacy" if places else "Privacy"
+    )
     raise DataError(
-        f"Privacy is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
+        f"{place} is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
         " Please give all numbers."
     )
 
@@ -189,7 +200,7 @@ def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> list[ast.AST | None
     }
     taken += [part.value for name in names for part in source.everywhere(name)]
     every = [call for call, name in source.calls.items() if name == "DataLoader"]
-    return taken if set(every) & set(taken) else every
+    return every if any(taken) and not set(every) & set(taken) else taken
 
 
 def _given(call: ast.Call, keyword: str) -> ast.expr | None:
@@ -251,14 +262,15 @@ def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
 def _is_trained_with(source: Source, use: ast.AST, old: ast.Name) -> bool:
     """Whether an old optimiser makes a step, or an old loader is walked through, or either is
     handed on after the set-up."""
-    parent = source.parents[use]
-    if not isinstance(use, ast.Name) or source.bound(use) != source.bound(old) or use is old:
+    parent, is_here = source.parents[use], source.function(use) is source.function(old)
+    if not isinstance(use, ast.Name) or source.bound(use) != source.bound(old):
+        return False
+    if is_here and use.lineno <= source.parents[source.parents[old]].end_lineno:  # type: ignore[attr-defined]
         return False
     if isinstance(parent, ast.Attribute):
         return parent.attr == "step"
-    is_later = use.lineno > old.lineno or source.function(use) is not source.function(old)
     is_counted = isinstance(parent, ast.Call) and last_word(parent) in ("len", "print")
-    return is_later and isinstance(parent, ast.Call | ast.For) and not is_counted
+    return isinstance(parent, ast.Call | ast.For) and not is_counted
 
 
 def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
