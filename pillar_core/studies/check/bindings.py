@@ -47,7 +47,7 @@ class Bindings:
                 self.uses[last_word(node)].append(node)
         for node in nodes:
             self._take(node)
-        self._open_sources()
+        self._hide_names()
 
     def _take(self, node: ast.AST) -> None:
         match node:
@@ -56,15 +56,10 @@ class Bindings:
                     self._pair(target, value, node)
             case ast.AnnAssign(target=target, value=None):
                 self._paired.add(target)
-            case (
-                ast.AnnAssign(target=target, value=value)
-                | ast.NamedExpr(target=target, value=value)
-            ):
-                self._pair(target, value, node)
-            case ast.Name() | ast.Attribute() | ast.Subscript() if not isinstance(
-                node.ctx, ast.Load
-            ):
-                if node not in self._paired:
+            case ast.AnnAssign() | ast.NamedExpr():
+                self._pair(node.target, node.value, node)
+            case ast.Name() | ast.Attribute() | ast.Subscript():
+                if not isinstance(node.ctx, ast.Load) and node not in self._paired:
                     self._bind(node, None, self._statement(node))
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 self.shared |= set(names)
@@ -72,8 +67,7 @@ class Bindings:
                 self._bind_name(node, other or name.partition(".")[0], None, node)
             case ast.Dict(keys=keys, values=values):
                 for key, value in zip(keys, values, strict=True):
-                    if isinstance(key, ast.Constant):
-                        self._bind_member(key.value, value, node)
+                    self._bind_member(getattr(key, "value", None), value, node)
             case ast.Call():
                 self._take_call(node)
             case (
@@ -113,7 +107,7 @@ class Bindings:
             node = self._parents[node]
         return node
 
-    def _pair(self, target: ast.AST, value: ast.AST, place: ast.AST) -> None:
+    def _pair(self, target: ast.AST, value: ast.AST | None, place: ast.AST) -> None:
         """Binds the parts of a target to those of a value, where both are written out."""
         if isinstance(target, ast.Tuple | ast.List):
             parts = getattr(value, "elts", ())
@@ -127,22 +121,15 @@ class Bindings:
 
     def _bind(self, target: ast.AST, value: ast.AST | None, place: ast.AST) -> None:
         self._paired.add(target)
-        match target:
-            case ast.Name(id=word):
-                self._bind_name(target, word, value, place)
-            case ast.Attribute(value=holder, attr=word):
+        if isinstance(target, ast.Name):
+            self._bind_name(target, target.id, value, place)
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            if word := last_word(target):
                 self.members[word].append(Binding(place, value))
-                self._bind_holder(holder, place)
-            case ast.Subscript(value=holder, slice=key):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self.members[key.value].append(Binding(place, value))
-                self._open(holder, is_named=isinstance(getattr(key, "value", None), str))
-                self._bind_holder(holder, place)
-
-    def _bind_holder(self, holder: ast.AST, place: ast.AST) -> None:
-        """What holds a part that is set is another than was read: `FLAGS['sigma'].value = 1`."""
-        if isinstance(holder, ast.Attribute | ast.Subscript):
-            self._bind(holder, None, place)
+            if isinstance(target, ast.Subscript):
+                self._open(target.value, is_named=bool(word))
+            if not isinstance(target.value, ast.Name):  # `FLAGS['sigma'].value = 1` sets both
+                self._bind(target.value, None, place)
 
     def _bind_name(self, node: ast.AST, word: str, value: ast.AST | None, place: ast.AST) -> None:
         scope = self.scope(node)
@@ -154,8 +141,7 @@ class Bindings:
     def _bind_member(self, word: object, value: ast.AST, place: ast.AST) -> None:
         """A key or keyword, unless its value is what that word stands for elsewhere."""
         is_place = isinstance(value, ast.Attribute | ast.Subscript)
-        is_same = is_place and last_word(value) == word
-        if isinstance(word, str) and not is_same:
+        if isinstance(word, str) and not (is_place and last_word(value) == word):
             self.members[word].append(Binding(place, value))
 
     def _open(self, holder: ast.AST, *, is_named: bool = False) -> None:
@@ -171,14 +157,19 @@ class Bindings:
             ) if not is_named:
                 self.opened[name] = holder
 
-    def _open_sources(self) -> None:
-        """An object that is changed by another name is changed by its own."""
+    def _hide_names(self) -> None:
+        """An object that is changed by another name is changed by its own, and `import *` may bind
+        anew what was bound before it."""
+        for star in self.names[None].get("*", ()):
+            for bindings in self.names[None].values():
+                if any(part.place.lineno < star.place.lineno for part in bindings):  # type: ignore[attr-defined]
+                    bindings.append(Binding(star.place, None))
         bound = [
-            (name, binding.value)
+            (name, part.value)
             for names in self.names.values()
             for name, bindings in names.items()
-            for binding in bindings
-            if isinstance(binding.value, ast.Name)
+            for part in bindings
+            if isinstance(part.value, ast.Name) and part.value.id != name
         ]
         while more := {
             other.id: other
@@ -214,15 +205,14 @@ class Bindings:
 
     def _take_option(self, call: ast.Call) -> None:
         """The default of an option of argparse, by the attribute that it fills."""
-        given = {word.arg: word.value for word in call.keywords}
-        names = [part.value for part in call.args if isinstance(part, ast.Constant)]
-        names = [name for name in names if isinstance(name, str)]
+        given = {str(word.arg): word.value for word in call.keywords}
+        words = {name: str(getattr(part, "value", "")) for name, part in given.items()}
+        names = [str(part.value) for part in call.args if isinstance(part, ast.Constant)]
         long = [name for name in names if name.startswith("--")] or names or [""]
-        name = getattr(given.get("dest"), "value", long[0]).lstrip("-").replace("-", "_")
-        switch = getattr(given.get("action"), "value", "")
-        is_switch = switch in ("store_true", "store_false")
-        default = given.get("default", ast.Constant(switch == "store_false") if is_switch else None)
-        self.members[name].append(Binding(call, default))
+        name = words.get("dest", long[0]).lstrip("-").replace("-", "_")
+        is_switch = words.get("action") in ("store_true", "store_false")
+        switch = ast.Constant(words.get("action") == "store_false") if is_switch else None
+        self.members[name].append(Binding(call, given.get("default", switch)))
         self.options.add(call)
 
     def _take_parameters(self, function: Function) -> None:
@@ -239,7 +229,8 @@ class Bindings:
         for part in filter(None, (written.vararg, written.kwarg)):
             names[part.arg] = [Binding(part, None)]
         is_method = isinstance(self._parents.get(function), ast.ClassDef)
-        is_bound = is_method and "staticmethod" not in map(last_word, _decorators(function))
+        wrappers = getattr(function, "decorator_list", [])
+        is_bound = is_method and "staticmethod" not in map(last_word, wrappers)
         order = [part.arg for part in places][is_bound:]
         for use in self.uses_of(function):
             for name, value in self._passed(use, order, fixed):
@@ -260,14 +251,16 @@ class Bindings:
             self.options.add(call)  # it fills them as options
             return []
         if call.func is not use:  # a process or several that begin with it
-            order = order["spawn" in self._calls[call] :]
-            values, given = getattr(given.get("args"), "elts", [ast.Starred()]), {}
+            passed = given.get("args")
+            if "kwargs" in given or not isinstance(passed, ast.Tuple):
+                return [(name, None) for name in every]
+            order, values, given = order["spawn" in self._calls[call] :], passed.elts, {}
         if None in given or any(isinstance(part, ast.Starred) for part in values):
             return [(name, None) for name in every]
         return [*zip(order, values, strict=False), *given.items()]
 
 
-def last_word(node: ast.AST) -> str:
+def last_word(node: ast.AST | None) -> str:
     """The name, attribute or key that a part is, or the name of what it calls."""
     match node:
         case ast.Name(id=word) | ast.Attribute(attr=word):
@@ -277,10 +270,6 @@ def last_word(node: ast.AST) -> str:
         case ast.Call(func=func):
             return last_word(func)
     return ""
-
-
-def _decorators(function: Function) -> list[ast.expr]:
-    return getattr(function, "decorator_list", [])
 
 
 def _owner(call: ast.Call) -> ast.AST:

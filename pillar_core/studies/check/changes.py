@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from pillar_core.studies.check.bindings import last_word
-from pillar_core.studies.check.source import FILE, Source
+from pillar_core.studies.check.source import FILE, Source, ends
 
 LONGEST = 20_000
 """Passes or steps of a schedule that are counted one by one."""
@@ -104,7 +104,7 @@ def _bound(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
             number = None if value is None else source.value(value)
             is_call = isinstance(place, ast.Call | ast.Dict) and isinstance(value, ast.Name)
             is_named = number is None and CHANGED.get(last_word(value)) == field  # type: ignore[arg-type]
-            if is_call and (is_named or (field == "l2_clip_norm" and field not in values)):
+            if is_call and field not in values and (is_named or field == "l2_clip_norm"):
                 continue  # what has the number's name is taken for it
             if number is None or number != values.get(field):
                 yield _Change(place, field, value or place)
@@ -123,10 +123,15 @@ def _overridden(source: Source, engines: Container[str]) -> Iterator[_Change]:
                     yield _Change(part, "noise_multiplier", part)
     for call, name in source.calls.items():
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if isinstance(owner, ast.Attribute) and CHANGED.get(owner.attr) == "noise_multiplier":
+        is_ended = name == "detach" and isinstance(owner, ast.Name) and owner.id in engines
+        if is_ended or CHANGED.get(getattr(owner, "attr", "")) == "noise_multiplier":
             yield _Change(call, "noise_multiplier", call)
-        elif name == "detach" and isinstance(owner, ast.Name) and owner.id in engines:
-            yield _Change(call, "noise_multiplier", call)
+    for word, bindings in source.bindings.members.items():
+        for place in (part.place for part in bindings if word not in CHANGED):
+            targets = place.targets if isinstance(place, ast.Assign) else []
+            owners = [part.value for part in targets if isinstance(part, ast.Attribute)]
+            if any(isinstance(part, ast.Name) and part.id in engines for part in owners):
+                yield _Change(place, "noise_multiplier", place)
     for use in source.bindings.uses["original_optimizer"]:
         if isinstance(source.parents[use], ast.Assign | ast.Attribute):
             yield _Change(use, "noise_multiplier", use)
@@ -278,7 +283,9 @@ def _walk(
     """What the loop over passes walks through in which σ changes, the statement's place in its loop
     and the last place there, and whether that is a loop over steps; None where this is not read."""
     loops: list[Any] = source.loops(statement) if statement is not None else []
-    if not loops or not source.is_epochs(loops[-1]):
+    counted = ends(loops[-1]) if loops and source.is_epochs(loops[-1]) else None
+    is_from_zero = len(counted or ()) == 1 or _is_scheduler(source, change)
+    if counted is None or (source.span(loops[-1]) is None and not is_from_zero):
         return None
     loop, outer = loops[0], loops[-1]
     is_by_step = len(loops) == 2 and isinstance(loop, ast.For) and source.span(loop) is None

@@ -189,7 +189,7 @@ def _is_solved(draft: _Draft, expression: ast.AST | None, *, is_last: bool) -> b
     )
 
 
-def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> list[ast.AST | None]:
+def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> Sequence[Any]:
     """What the set-ups take as loaders, and all that is assigned to the names of those or of what
     they return; every loader of the text, where that is none."""
     taken: list[Any] = [_given(call, "data_loader") for call in set_ups]
@@ -216,56 +216,67 @@ def _returned(source: Source, call: ast.Call, place: int) -> ast.expr | None:
 
 
 def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
-    """Tells of an optimiser or loader that trains as it was before the set-up, and of batches that
-    are added up before a step."""
+    """Tells where another optimiser or loader trains than a set-up returned, and where batches are
+    added up before a step."""
     source = draft.source
-    draft.engines |= {
+    engines = {
         name
-        for name, bindings in source.bindings.names[None].items()
-        if any(
-            isinstance(part.value, ast.Call) and "Engine" in last_word(part.value)
-            for part in bindings
-        )
+        for names in source.bindings.names.values()
+        for name, bindings in names.items()
+        if any("Engine" in last_word(part.value) for part in bindings)
     }
     for call in set_ups:
-        for keyword, place, field, why in (
-            ("optimizer", 1, "noise_multiplier", "draws no noise"),
-            ("data_loader", -1, "sampler", "draws no Poisson samples"),
+        optimiser = _given(call, "optimizer"), _returned(source, call, 1)
+        engines |= {part.id for part in optimiser if isinstance(part, ast.Name)}
+        for keyword, place, fields, why in (
+            ("optimizer", 1, ("noise_multiplier", "epsilon"), "It draws no noise"),
+            ("data_loader", -1, ("sampler",), "It draws no Poisson samples"),
         ):
             old, new = _given(call, keyword), _returned(source, call, place)
-            draft.engines |= {last_word(part) for part in (old, new) if part and place == 1}
-            is_kept = new is None and not isinstance(source.parents[call], ast.Expr)
-            if isinstance(old, ast.Name) and not is_kept and old.id != last_word(new):
-                used = [
-                    use
-                    for use in source.bindings.uses[old.id]
-                    if _is_trained_with(source, use, old)
-                ]
-                if used:
-                    draft.hidden |= {field, *(["epsilon"] * (place == 1))}
-                    draft.told.append(
-                        f"{source.place(used[0])}: {old.id} is used as it was before the set-up, and {why}."
-                    )
-    is_shared = "BatchMemoryManager" in source.bindings.uses
+            later = {last_word(_given(other, keyword)) for other in set_ups if other is not call}
+            stale = [] if last_word(new) in later else _stale(source, call, old, new)
+            draft.hidden |= {*fields[: len(fields) * len(stale)]}
+            draft.told += [
+                f"{source.place(part)}, {ast.unparse(part).partition(chr(10))[0]:.40}: this is not"
+                f" what the set-up returned. {why}."
+                for part in stale[:1]
+            ]
     for call, name in source.calls.items():
         tests = [part.test for part in source.around(call) if isinstance(part, ast.If)]
-        is_skipped = name == "step" and any(
-            isinstance(part, ast.Mod) for test in tests for part in ast.walk(test)
-        )
-        if (is_skipped and last_word(call.func.value) in draft.engines) or (
-            name == "signal_skip_step" and not is_shared
-        ):  # type: ignore[attr-defined]
+        is_rest = any(isinstance(part, ast.Mod) for test in tests for part in ast.walk(test))
+        is_step = name == "step" and ast.unparse(call.func).rpartition(".")[0] in engines
+        is_signalled = name == "signal_skip_step" and draft.library == "opacus"
+        if is_signalled or (is_rest and is_step and draft.library == "opacus"):
             draft.hidden.add("gradient_accumulation_steps")
-            draft.told.append(f"{source.place(call)}: several batches make one step.")
+            draft.told.append(f"{source.place(call)}: several batches may make one step.")
+    draft.engines = engines
 
 
-def _is_trained_with(source: Source, use: ast.AST, old: ast.Name) -> bool:
-    """Whether an old optimiser makes a step, or an old loader is walked through, or either is
-    handed on after the set-up."""
+def _stale(
+    source: Source, call: ast.Call, old: ast.AST | None, new: ast.AST | None
+) -> list[ast.AST]:
+    """Where what was given to a set-up trains, or what it returned is bound anew."""
+    parts = list[ast.AST]()
+    is_dropped = new is None and isinstance(source.parents[call], ast.Expr)
+    if isinstance(old, ast.Name) and (is_dropped or (new and old.id != last_word(new))):
+        parts += [use for use in source.bindings.uses[old.id] if _trains(source, call, use, old)]
+    if isinstance(new, ast.Name):
+        parts += [
+            part.place
+            for part in source.bound(new)
+            if part.place.lineno > (call.end_lineno or 0)  # type: ignore[attr-defined]
+            and new.id not in {last_word(use) for use in ast.walk(part.value or part.place)}
+        ]
+    return parts
+
+
+def _trains(source: Source, call: ast.Call, use: ast.AST, old: ast.Name) -> bool:
+    """Whether an optimiser makes a step, a loader is walked through, or either is handed on, after
+    it was given to a set-up."""
     parent, is_here = source.parents[use], source.function(use) is source.function(old)
     if not isinstance(use, ast.Name) or source.bound(use) != source.bound(old):
         return False
-    if is_here and use.lineno <= source.parents[source.parents[old]].end_lineno:  # type: ignore[attr-defined]
+    if is_here and use.lineno <= (call.end_lineno or 0):
         return False
     if isinstance(parent, ast.Attribute):
         return parent.attr == "step"
@@ -346,11 +357,11 @@ def _read_length(
     loops = [node for node in source.nodes if source.is_epochs(node)]
     spans = [source.span(loop) for loop in loops]
     again = [loop for loop in loops if source.is_repeated(loop)]
-    endless = [node for node in source.nodes if source.is_endless(node)]
-    if again or ((endless or None in spans) and not is_planned):
+    unread = [loop for loop in loops if source.span(loop) is None and not is_planned]
+    if again or unread:
         hidden |= {"epochs", "steps"}
         draft.told.append(
-            f"{source.place([*again, *endless, *loops][0])}: how often this loop runs is not read."
+            f"{source.place([*again, *unread][0])}: how often this loop runs is not read."
         )
     elif loops and None not in spans:
         values["passes" if is_planned else "epochs"] = sum(map(len, spans))  # type: ignore[arg-type]

@@ -72,15 +72,9 @@ class Source:
         bindings, scope = self.bindings, self.bindings.scope(name)
         if name.id in bindings.shared:
             return self.everywhere(name.id)
-        while scope is not None and (
-            isinstance(scope, ast.ClassDef) or name.id not in bindings.names[scope]
-        ):
+        while scope is not None and name.id not in bindings.names[scope]:
             scope = bindings.scope(scope)
-        hidden = [part.place for part in bindings.names[scope].get("*", ())]
-        found = bindings.names[scope].get(name.id, ())
-        if any(star.lineno > part.place.lineno for star in hidden for part in found):  # type: ignore[attr-defined]
-            return [Binding(hidden[0], None)]
-        return found
+        return bindings.names[scope].get(name.id, ())
 
     def everywhere(self, word: str) -> list[Binding]:
         """What binds a name in any function."""
@@ -119,10 +113,9 @@ class Source:
             return False
         if word in seen or word == "self":
             return True
-        bindings = [part for part in self.everywhere(word) if not isinstance(part.place, ast.Name)]
-        if word == "FLAGS":
-            bindings = [part for part in bindings if not isinstance(part.place, ast.alias)]
-        return (bool(bindings) or word == "FLAGS") and all(
+        idle = (ast.Name, ast.alias) if word == "FLAGS" else ast.Name
+        bindings = [part for part in self.everywhere(word) if not isinstance(part.place, idle)]
+        return bool(bindings or word == "FLAGS") and all(
             isinstance(part.place, ast.ClassDef)
             or (isinstance(part.value, ast.Name) and self._is_read(part.value, seen | {word}))
             or self._fixes(part.value)
@@ -159,41 +152,33 @@ class Source:
         return [loop for loop in loops if (span := self.span(loop)) is None or len(span) != 1]
 
     def is_epochs(self, loop: ast.AST) -> bool:
-        """Whether a loop counts passes over the data: over a range, with “epoch” in its words, or
-        around a loop over a loader."""
-        walks = [part.iter for part in ast.walk(loop) if isinstance(part, ast.For)]
-        walked = {last_word(part) for walk in walks[1:] for part in ast.walk(walk)}
-        is_walk = any("loader" in word.lower() or self._is_loader(word) for word in walked)
-        words = ast.unparse(loop).partition("\n")[0].lower()
-        return (
-            isinstance(loop, ast.For) and _ends(loop) is not None and ("epoch" in words or is_walk)
-        )
+        """Whether a loop counts passes over the data: with “epoch” in its words, or over a range
+        and around a loop over a loader."""
+        match loop:
+            case ast.While(test=words) | ast.For(target=words) if "epoch" in _lower(words):
+                return True
+            case ast.For(iter=words, body=body) if ends(loop) is not None:
+                walks = [
+                    part.iter for row in body for part in ast.walk(row) if isinstance(part, ast.For)
+                ]
+                walked = {last_word(part) for walk in walks for part in ast.walk(walk)}
+                return "epoch" in _lower(words) or any(map(self._is_loader, walked))
+        return False
 
     def _is_loader(self, word: str) -> bool:
         values = [part.value for part in self.everywhere(word)]
-        return any(
-            isinstance(value, ast.Call) and call_name(value) == "DataLoader" for value in values
-        )
-
-    def is_endless(self, loop: ast.AST) -> bool:
-        """Whether a loop may count passes over the data, as many as its words do not say."""
-        match loop:
-            case ast.While(test=words):
-                return "epoch" in ast.unparse(words).lower()
-            case ast.For(target=words):
-                return "epoch" in ast.unparse(words).lower() and _ends(loop) is None
-        return False
+        return "loader" in word.lower() or "DataLoader" in map(last_word, values)
 
     def steps(self, loop: ast.AST) -> range | None:
         """What a loop over steps walks through."""
-        words = ast.unparse(loop).partition("\n")[0].lower() if isinstance(loop, ast.For) else ""
+        words = f"{_lower(loop.target)} {_lower(loop.iter)}" if isinstance(loop, ast.For) else ""
         return self.span(loop) if "step" in words or "iter" in words else None
 
     def span(self, loop: ast.AST) -> range | None:
         """The whole numbers that a loop walks through; None where they are not read."""
-        ends = [self.value(end) for end in _ends(loop) or ()]
-        is_whole = 0 < len(ends) <= 3 and all(isinstance(end, int) for end in ends)
-        return range(*ends) if is_whole and 0 not in ends[2:] else None
+        found = [self.value(end) for end in ends(loop) or ()]
+        is_whole = 0 < len(found) <= 3 and all(isinstance(end, int) for end in found)
+        return range(*found) if is_whole and 0 not in found[2:] else None
 
     def is_repeated(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
         """Whether the text may run `node` more than once: in a loop, or in a function that is taken
@@ -256,7 +241,7 @@ def read_source(text: str) -> Source:
     return Source(nodes, parents, calls, Bindings(nodes, parents, calls, known), places)
 
 
-def _ends(loop: ast.AST) -> list[ast.expr] | None:
+def ends(loop: ast.AST) -> list[ast.expr] | None:
     """The ends of the range that a loop walks through, a progress bar around it or not; None for
     another walk."""
     walk = loop.iter if isinstance(loop, ast.For) else None
@@ -265,6 +250,10 @@ def _ends(loop: ast.AST) -> list[ast.expr] | None:
             return walk.args
         walk = walk.args[0] if call_name(walk) in ("tqdm", "list") else None
     return None
+
+
+def _lower(part: ast.AST) -> str:
+    return ast.unparse(part).lower()
 
 
 def call_name(call: ast.Call) -> str:
