@@ -233,9 +233,9 @@ class Bindings:
         is_bound = is_method and "staticmethod" not in map(last_word, wrappers)
         order = [part.arg for part in places][is_bound:]
         for use in self.uses_of(function):
-            for name, value in self._passed(use, order, fixed):
-                if name in fixed:
-                    names[name].append(Binding(use, value))
+            for word, value in self._passed(use, order, fixed):
+                if word in fixed:
+                    names[word].append(Binding(use, value))
 
     def _passed(
         self, use: ast.AST, order: Sequence[str], every: Sequence[str]

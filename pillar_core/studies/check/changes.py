@@ -16,6 +16,8 @@ SCHEDULERS: Mapping[str, str] = FILE["schedulers"]
 CHANGED: Mapping[str, str] = {
     name: field for field, names in FILE["changed"].items() for name in names
 }
+SIGMA = ("noise_multiplier", "_noise_multiplier")
+"""Names of what is σ itself, and no other share of the noise."""
 _PRIVATE = re.compile(r"loss|accura|(^|_)(acc|metrics?|score|auc|f1|err|error|norms)(_|$)")
 _PUBLIC = re.compile(r"(^|_)(val|valid|validation|test|public|eval)(_|$)")
 Law = Callable[[int, Any, Any], Any]
@@ -101,9 +103,10 @@ def _bound(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
             is_idle = isinstance(holder, ast.ClassDef) and not _is_engine(holder)
             if is_idle or place in source.bindings.options or source.is_unfilled(value, word):
                 continue
-            number = None if value is None else source.value(value)
+            is_number = value is not None and (field != "noise_multiplier" or word in SIGMA)
+            number = source.value(value) if is_number else None  # type: ignore[arg-type]
             is_call = isinstance(place, ast.Call | ast.Dict) and isinstance(value, ast.Name)
-            is_named = number is None and CHANGED.get(last_word(value)) == field  # type: ignore[arg-type]
+            is_named = number is None and CHANGED.get(last_word(value)) == field
             if is_call and field not in values and (is_named or field == "l2_clip_norm"):
                 continue  # what has the number's name is taken for it
             if number is None or number != values.get(field):
@@ -246,10 +249,11 @@ def _law_of_statement(source: Source, change: _Change) -> Law:
     elif isinstance(statement, ast.AugAssign):
         target = ast.unparse(statement.target)
         expression = ast.BinOp(ast.Name(target), statement.op, statement.value)
+    is_sigma = target.rpartition(".")[2] in SIGMA
 
     def law(_: int, index: Any, sigma: Any) -> Any:
         changing = {variable: index, target: sigma}
-        return _evaluate(source, expression, changing) if target else None
+        return _evaluate(source, expression, changing) if is_sigma else None
 
     return law
 
