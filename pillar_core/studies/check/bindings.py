@@ -191,8 +191,8 @@ class Bindings:
                     for first, second in itertools.pairwise(call.args)
                     if isinstance(first, ast.Constant)
                 ]
-                for word, value in pairs:
-                    self.members[word].append(Binding(call, value))
+                for key, value in pairs:
+                    self.members[key].append(Binding(call, value))
                 if not pairs and call.args:
                     self._open(call.args[0] if len(call.args) > 2 else _owner(call))
             elif name == "update":

@@ -16,6 +16,7 @@ SCHEDULERS: Mapping[str, str] = FILE["schedulers"]
 CHANGED: Mapping[str, str] = {
     name: field for field, names in FILE["changed"].items() for name in names
 }
+NOISE = {"noise_multiplier", "epsilon"}
 SIGMA = ("noise_multiplier", "_noise_multiplier")
 """Names of what is σ itself, and no other share of the noise."""
 _PRIVATE = re.compile(r"loss|accura|(^|_)(acc|metrics?|score|auc|f1|err|error|norms)(_|$)")
@@ -66,8 +67,7 @@ def read_changes(
     made = [*_scheduled(source), *_bound(source, values), *_overridden(source, engines)]
     is_lone = sum(change.field == "noise_multiplier" for change in made) == 1
     for change in made:
-        written = ast.unparse(change.place).partition("\n")[0]
-        words = f"{source.place(change.place)}, {written:.60}"
+        words = f"{source.place(change.place)}, {first_line(change.place):.60}"
         if private := _private_names(source, change):
             changes.refused.append(
                 f"{words}: {', '.join(private)} would decide it, which private rows say. No bound"
@@ -77,10 +77,15 @@ def read_changes(
             _read_noise(source, change, values.get("noise_multiplier"), words, changes)
         else:
             is_noise = change.field in ("noise_multiplier", "l2_clip_norm")
-            changes.hidden |= {change.field, *(("noise_multiplier", "epsilon") * is_noise)}
+            changes.hidden |= {change.field} | (NOISE if is_noise else set())
             wanted = "the least σ of any step, over its clip" if is_noise else "its largest value"
             changes.told.append(f"{words} changes {change.field}: say {wanted}.")
     return changes
+
+
+def first_line(part: ast.AST) -> str:
+    """The first line of a part, as Python writes it."""
+    return ast.unparse(part).partition("\n")[0]
 
 
 def _scheduled(source: Source) -> Iterator[_Change]:
@@ -200,7 +205,7 @@ def _read_noise(source: Source, change: _Change, first: Any, words: str, changes
             return
     changes.least = _least(source, change, law, first) if _is_number(first) else None
     if changes.least is None:
-        changes.hidden |= {"noise_multiplier", "epsilon"}
+        changes.hidden |= NOISE
         changes.told.append(f"{words} changes σ: say the least σ of any step (noise_multiplier).")
     else:
         changes.told.append(

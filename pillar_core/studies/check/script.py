@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pillar_core.errors import DataError, SettingError
-from pillar_core.studies.check.bindings import Binding, last_word
-from pillar_core.studies.check.changes import Schedule, read_changes
+from pillar_core.studies.check.bindings import last_word
+from pillar_core.studies.check.changes import NOISE, Schedule, first_line, read_changes
 from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import LIMITS
 from pillar_core.studies.check.source import FILE, Source, read_source
@@ -59,8 +59,12 @@ class _Draft:
     hidden: set[str] = dataclasses.field(default_factory=set)
     told: list[str] = dataclasses.field(default_factory=list)
     solvers: Sequence[ast.expr] = ()
-    engines: set[str] = dataclasses.field(default_factory=set)
     trainings: int = 1
+
+    def tell(self, place: ast.AST, words: str, *hidden: str) -> None:
+        """Notes words about a line, and the numbers that it hides."""
+        self.told.append(f"{self.source.place(place)}{words}")
+        self.hidden |= set(hidden)
 
 
 @functools.lru_cache(maxsize=8)
@@ -108,8 +112,7 @@ def _read(text: str) -> Reading:
     _read_constants(draft)
     _hide_target(draft)
     _read_seeds(draft, set_ups)
-    _read_results(draft, set_ups)
-    changes = read_changes(source, draft.values, draft.engines)
+    changes = read_changes(source, draft.values, _read_results(draft, set_ups))
     draft.hidden |= changes.hidden
     draft.told += changes.told
     if changes.least is not None:
@@ -165,11 +168,11 @@ def _library(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom)
         and _LIBRARY.search(ast.unparse(node).lower())
     ]
-    place = (
-        f"{source.place(places[0])}, {ast.unparse(places[0]):.40}: privacy" if places else "Privacy"
+    words = (
+        f"{source.place(places[0])}, {first_line(places[0]):.40}: privacy" if places else "Privacy"
     )
     raise DataError(
-        f"{place} is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
+        f"{words} is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
         " Please give all numbers."
     )
 
@@ -193,11 +196,7 @@ def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> Sequence[Any]:
     """What the set-ups take as loaders, and all that is assigned to the names of those or of what
     they return; every loader of the text, where that is none."""
     taken: list[Any] = [_given(call, "data_loader") for call in set_ups]
-    names = {
-        last_word(part)
-        for part in [*taken, *(_returned(source, call, -1) for call in set_ups)]
-        if isinstance(part, ast.Name)
-    }
+    names = {*map(last_word, taken), *(last_word(_returned(source, call, -1)) for call in set_ups)}
     taken += [part.value for name in names for part in source.everywhere(name)]
     every = [call for call, name in source.calls.items() if name == "DataLoader"]
     return every if any(taken) and not set(every) & set(taken) else taken
@@ -215,9 +214,9 @@ def _returned(source: Source, call: ast.Call, place: int) -> ast.expr | None:
     return None
 
 
-def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
+def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> set[str]:
     """Tells where another optimiser or loader trains than a set-up returned, and where batches are
-    added up before a step."""
+    added up before a step; the names of what draws noise."""
     source = draft.source
     engines = {
         name
@@ -226,69 +225,55 @@ def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
         if any("Engine" in last_word(part.value) for part in bindings)
     }
     for call in set_ups:
-        optimiser = _given(call, "optimizer"), _returned(source, call, 1)
-        engines |= {part.id for part in optimiser if isinstance(part, ast.Name)}
-        for keyword, place, fields, why in (
-            ("optimizer", 1, ("noise_multiplier", "epsilon"), "It draws no noise"),
-            ("data_loader", -1, ("sampler",), "It draws no Poisson samples"),
+        for keyword, place, why, hidden in (
+            ("optimizer", 1, "It draws no noise", NOISE),
+            ("data_loader", -1, "It draws no Poisson samples", {"sampler"}),
         ):
             old, new = _given(call, keyword), _returned(source, call, place)
+            engines |= {last_word(old), last_word(new)} if place == 1 else set()
             later = {last_word(_given(other, keyword)) for other in set_ups if other is not call}
             stale = [] if last_word(new) in later else _stale(source, call, old, new)
-            draft.hidden |= {*fields[: len(fields) * len(stale)]}
-            draft.told += [
-                f"{source.place(part)}, {ast.unparse(part).partition(chr(10))[0]:.40}: this is not"
-                f" what the set-up returned. {why}."
-                for part in stale[:1]
-            ]
+            for part in stale[:1]:
+                words = f", {first_line(part):.40}: this is not what the set-up returned. {why}."
+                draft.tell(part, words, *hidden)
     for call, name in source.calls.items():
         tests = [part.test for part in source.around(call) if isinstance(part, ast.If)]
         is_rest = any(isinstance(part, ast.Mod) for test in tests for part in ast.walk(test))
         is_step = name == "step" and ast.unparse(call.func).rpartition(".")[0] in engines
-        is_signalled = name == "signal_skip_step" and draft.library == "opacus"
-        if is_signalled or (is_rest and is_step and draft.library == "opacus"):
-            draft.hidden.add("gradient_accumulation_steps")
-            draft.told.append(f"{source.place(call)}: several batches may make one step.")
-    draft.engines = engines
+        if draft.library == "opacus" and (name == "signal_skip_step" or (is_rest and is_step)):
+            words = ": several batches may make one step."
+            draft.tell(call, words, "gradient_accumulation_steps")
+    return engines - {""}
 
 
-def _stale(
-    source: Source, call: ast.Call, old: ast.AST | None, new: ast.AST | None
-) -> list[ast.AST]:
+def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
     """Where what was given to a set-up trains, or what it returned is bound anew."""
-    parts = list[ast.AST]()
-    is_dropped = new is None and isinstance(source.parents[call], ast.Expr)
-    if isinstance(old, ast.Name) and (is_dropped or (new and old.id != last_word(new))):
-        parts += [use for use in source.bindings.uses[old.id] if _trains(source, call, use, old)]
-    if isinstance(new, ast.Name):
-        parts += [
-            part.place
-            for part in source.bound(new)
-            if part.place.lineno > (call.end_lineno or 0)  # type: ignore[attr-defined]
-            and new.id not in {last_word(use) for use in ast.walk(part.value or part.place)}
-        ]
+    parts, end = list[ast.AST](), call.end_lineno or 0
+    is_returned = new is not None or not isinstance(source.parents[call], ast.Expr)
+    if isinstance(old, ast.Name) and old.id != last_word(new) and (new or not is_returned):
+        for use in source.bindings.uses[old.id]:
+            is_same = isinstance(use, ast.Name) and source.bound(use) == source.bound(old)
+            is_later = source.function(use) is not source.function(old) or use.lineno > end
+            parts += [use] if is_same and is_later and _trains(source, use) else []
+    for part in source.bound(new) if isinstance(new, ast.Name) else ():
+        words = map(last_word, ast.walk(part.value or part.place))
+        parts += [part.place] if part.place.lineno > end and new.id not in words else []  # type: ignore[attr-defined]
     return parts
 
 
-def _trains(source: Source, call: ast.Call, use: ast.AST, old: ast.Name) -> bool:
-    """Whether an optimiser makes a step, a loader is walked through, or either is handed on, after
-    it was given to a set-up."""
-    parent, is_here = source.parents[use], source.function(use) is source.function(old)
-    if not isinstance(use, ast.Name) or source.bound(use) != source.bound(old):
-        return False
-    if is_here and use.lineno <= (call.end_lineno or 0):
-        return False
+def _trains(source: Source, use: ast.AST) -> bool:
+    """Whether an optimiser makes a step, a loader is walked through, or either is handed on."""
+    parent = source.parents[use]
     if isinstance(parent, ast.Attribute):
         return parent.attr == "step"
-    is_counted = isinstance(parent, ast.Call) and last_word(parent) in ("len", "print")
-    return isinstance(parent, ast.Call | ast.For) and not is_counted
+    return isinstance(parent, ast.Call | ast.For) and last_word(parent) not in ("len", "print")
 
 
 def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
     """Takes the arguments of a known call into the draft."""
     fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in CALLS[name]["takes"]}
     for keyword, expression in _arguments(call, [*fields][: CALLS[name].get("positional", 0)]):
-        written = f"{draft.source.place(call)}, {name}: {keyword or ast.unparse(expression):.40}"
+        written = f", {name}: {keyword or ast.unparse(expression):.40}"
         field, value = fields.get(keyword, ""), draft.source.value(expression)
         if not keyword:  # it may stand for any other argument
             draft.hidden |= {*fields.values(), "sampler"}
@@ -304,8 +289,9 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
             continue
         elif keyword not in fields:
             draft.hidden |= {"epochs"} if keyword == "steps_per_epoch" else set()
-            draft.told.append(
-                f"{written} is not known here: please see that it changes none of the numbers."
+            draft.tell(
+                call,
+                f"{written} is not known here: please see that it changes none of the numbers.",
             )
         elif not field:
             continue
@@ -318,13 +304,13 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
             draft.hidden |= set() if is_any else {field}
             if "Distributed" in ast.unparse(expression):  # it is one process's part of a batch
                 draft.hidden.add("batch_size")
-            draft.told.append(
+            draft.tell(
+                call,
                 f"{written} = {ast.unparse(expression):.40} is not one number in the text"
-                f"{': any that is finite will do' if is_any else ''}."
+                f"{': any that is finite will do' if is_any else ''}.",
             )
         elif problem := _impossible(field, value, draft.library):
-            draft.hidden |= {field, "noise_multiplier", "epsilon"}
-            draft.told.append(f"{written} cannot be: {problem}.")
+            draft.tell(call, f"{written} cannot be: {problem}.", field, *NOISE)
         else:
             draft.values[field] = value
 
@@ -332,17 +318,13 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
 def _read_share(draft: _Draft, expression: ast.expr, value: Any) -> None:
     """Takes a batch's share of the rows: as batch and rows, where it is written as their
     quotient."""
-    if isinstance(expression, ast.Name):
-        (*_, expression) = [
-            expression,
-            *(part.value for part in draft.source.bound(expression) if part.value),
-        ]
-    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Div):
-        batch, rows = map(draft.source.value, (expression.left, expression.right))
-        if isinstance(batch, int) and batch > 1:
-            draft.values.setdefault("batch_size", batch)
-        if isinstance(rows, int) and isinstance(batch, int) and batch > 1:
-            draft.values.setdefault("n", rows)
+    bindings = draft.source.bound(expression) if isinstance(expression, ast.Name) else ()
+    for part in [expression, *(part.value for part in bindings)]:
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
+            batch, rows = map(draft.source.value, (part.left, part.right))
+            if isinstance(batch, int) and batch > 1:
+                draft.values |= {"batch_size": batch, **draft.values}
+                draft.values |= {"n": rows, **draft.values} if isinstance(rows, int) else {}
     if isinstance(value, float) and 0 < value <= 1:
         draft.values["share"] = value
 
@@ -352,33 +334,25 @@ def _read_length(
 ) -> None:
     """How long training lasts: by loops over passes; asked for where it may be more than is
     said."""
-    source, values, hidden = draft.source, draft.values, draft.hidden
+    source, values = draft.source, draft.values
     is_planned = {"epochs", "steps"} & values.keys()
     loops = [node for node in source.nodes if source.is_epochs(node)]
-    spans = [source.span(loop) for loop in loops]
-    again = [loop for loop in loops if source.is_repeated(loop)]
-    unread = [loop for loop in loops if source.span(loop) is None and not is_planned]
-    if again or unread:
-        hidden |= {"epochs", "steps"}
-        draft.told.append(
-            f"{source.place([*again, *unread][0])}: how often this loop runs is not read."
-        )
-    elif loops and None not in spans:
-        values["passes" if is_planned else "epochs"] = sum(map(len, spans))  # type: ignore[arg-type]
+    spans = [span for loop in loops if (span := source.span(loop)) is not None]
+    unread = [loop for loop in loops if source.is_repeated(loop)]
+    unread += [loop for loop in loops if source.span(loop) is None and not is_planned]
+    for loop in unread[:1]:
+        draft.tell(loop, ": how often this loop runs is not read.", "epochs", "steps")
+    if loops and len(spans) == len(loops) and not unread:
+        values["passes" if is_planned else "epochs"] = sum(map(len, spans))
     if draft.library == "jax_privacy" and not set_ups:
         turns = [span for node in source.nodes if (span := source.steps(node)) is not None]
         values["turns"] = sum(map(len, turns))
-    trainings = [
-        call
-        for name, call in calls
-        if name == "fit" and any(word.arg == "epochs" for word in call.keywords)
-    ]
-    planned = [
-        call
+    trainings = [call for name, call in calls if name == "fit" and _given(call, "epochs")]
+    is_every = all(
+        _given(call, "epochs") or _given(call, "train_steps") or _given(call, "num_steps")
         for call in set_ups
-        if {"epochs", "train_steps", "num_steps"} & {word.arg for word in call.keywords}
-    ]
-    if len(set_ups) > 1 and planned == set_ups and not any(map(source.is_repeated, set_ups)):
+    )
+    if len(set_ups) > 1 and is_every and not any(map(source.is_repeated, set_ups)):
         draft.trainings = len(set_ups)
         draft.told.append(
             f"Privacy is set up {len(set_ups)} times, and the ε of all trainings add up: they were"
@@ -386,13 +360,12 @@ def _read_length(
         )
         set_ups = []
     for begun, what in ((set_ups, "Privacy is set up"), (trainings, "Training starts")):
-        again = [*begun[1:], *filter(source.is_repeated, begun[:1])]
-        if again:
-            hidden |= {"epochs", "steps"}
-            draft.told.append(
-                f"{source.place(again[0])}: {what} more than once, and the ε of all trainings add"
-                " up. Say how long they take together."
+        for call in [*begun[1:], *filter(source.is_repeated, begun[:1])][:1]:
+            words = (
+                f": {what} more than once, and the ε of all trainings add up. Say how long they"
+                " take together."
             )
+            draft.tell(call, words, "epochs", "steps")
 
 
 def _read_constants(draft: _Draft) -> None:
@@ -416,9 +389,9 @@ def _read_constants(draft: _Draft) -> None:
 def _hide_target(draft: _Draft) -> None:
     """Hides a target ε of which it is not known what the noise is solved for."""
     values, hidden = draft.values, draft.hidden
-    is_either = {"noise_multiplier", "epsilon"} <= values.keys() and draft.library == "opacus"
+    is_either = values.keys() >= NOISE and draft.library == "opacus"
     if is_either or "noise_multiplier" in hidden:  # which of both it is hangs on what is run
-        hidden |= {"noise_multiplier", "epsilon"}
+        hidden |= NOISE
     plans = draft.library in ("opacus", "fastdp")  # their set-up says how long training lasts
     is_planned = plans and bool({"epochs", "steps"} & (values.keys() - hidden))
     if is_planned and "epsilon" in values:
@@ -431,25 +404,21 @@ def _hide_target(draft: _Draft) -> None:
 
 def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
     """Tells of the first seed that the noise may be drawn with, and that options have defaults."""
+    calls = draft.source.calls
     given: list[ast.AST] = [
         word
         for call in set_ups
         for word in call.keywords
         if word.arg in ("seed", "noise_generator") and ast.unparse(word.value) != "None"
     ]
-    is_secure = any(
-        word.arg == "secure_mode" and draft.source.value(word.value) is True
-        for call in draft.source.calls
-        for word in call.keywords
-    )
-    if not is_secure:
-        given += [
-            call for call, name in draft.source.calls.items() if name in FILE["seeds"]["calls"]
-        ]
-    if given:
-        draft.told.append(
-            f"{draft.source.place(given[0])}, {ast.unparse(given[0]):.40}: a seed that is known. If"
-            " it draws the noise, the noise is no secret, and no ε holds against who knows it."
+    secure = [_given(call, "secure_mode") for call in calls]
+    if not any(part and draft.source.value(part) is True for part in secure):
+        given += [call for call, name in calls.items() if name in FILE["seeds"]["calls"]]
+    for place in given[:1]:
+        draft.tell(
+            place,
+            f", {ast.unparse(place):.40}: a seed that is known. If it draws the noise, the noise"
+            " is no secret, and no ε holds against who knows it.",
         )
     if draft.source.bindings.options:
         draft.told.append("Options count at their defaults: say what you pass otherwise.")
@@ -457,10 +426,10 @@ def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
 
 def _known_name(source: Source, name: str, call: ast.Call) -> str:
     """The name under which a call is known; "" for a function of the text's own."""
-    bindings: Sequence[Binding] = source.bound(call.func) if isinstance(call.func, ast.Name) else ()
+    bindings = source.bound(call.func) if isinstance(call.func, ast.Name) else ()
     if any(isinstance(part.place, ast.FunctionDef | ast.ClassDef) for part in bindings):
         return ""
-    if name == "PrivacyEngine" and any(argument.arg == "sample_size" for argument in call.keywords):
+    if name == "PrivacyEngine" and _given(call, "sample_size"):
         return "FastPrivacyEngine"
     if _OPTIMISER.fullmatch(name):
         return "DPKerasOptimizer"
