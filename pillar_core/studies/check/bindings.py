@@ -149,13 +149,13 @@ class Bindings:
         names)."""
         match holder:
             case ast.Call(func=ast.Name(id="globals" | "locals" | "vars"), args=[]):
-                self.opened["*"] = holder
+                self.opened["*"] = self._statement(holder)
             case (
                 ast.Name(id=name)
                 | ast.Attribute(value=ast.Name(id=name), attr="__dict__")
                 | ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name)])
             ) if not is_named:
-                self.opened[name] = holder
+                self.opened[name] = self._statement(holder)
 
     def _hide_names(self) -> None:
         """An object that is changed by another name is changed by its own, and `import *` may bind
@@ -172,7 +172,7 @@ class Bindings:
             if isinstance(part.value, ast.Name) and part.value.id != name
         ]
         while more := {
-            other.id: other
+            other.id: self.opened[name]
             for name, other in bound
             if name in self.opened and other.id not in self.opened
         }:
@@ -199,7 +199,7 @@ class Bindings:
                 is_named = None not in dict(words) and all(map(_is_written, call.args))
                 self._open(_owner(call), is_named=is_named)
             elif name == "exec" and isinstance(call.func, ast.Name):
-                self.opened["*"] = call
+                self.opened["*"] = self._statement(call)
             for word, value in words:
                 self._bind_member(word, value, call)
 

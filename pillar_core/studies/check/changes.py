@@ -303,6 +303,9 @@ def _walk(
         and statement in loop.body
         and source.function(outer) is source.function(change.place)
         and not source.is_repeated(outer)
+        and [node for node in source.nodes if source.is_epochs(node)] == [outer]
+        and len(loop.body) > 1
+        and not outer.orelse
         and not any(isinstance(node, ast.Continue | ast.Try) for node in ast.walk(outer))
     )
     span = source.span(outer)
