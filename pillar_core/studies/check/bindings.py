@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SETTERS = ("setattr", "__setattr__", "setitem", "__setitem__", "set_default", "object", "patch")
@@ -45,6 +46,8 @@ class Bindings:
         for node in nodes:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 self.uses[last_word(node)].append(node)
+        functions = [node for node in nodes if isinstance(node, Function)]
+        self._defined = collections.Counter(map(self.called, functions))
         for node in nodes:
             self._take(node)
         self._hide_names()
@@ -90,17 +93,22 @@ class Bindings:
                 return node
         return None
 
+    def called(self, function: Any) -> str:
+        """The name by which a function is called, or for `__init__` its class; “.” begins that of
+        a method."""
+        owner: Any = self._parents.get(function)
+        if isinstance(function, ast.Lambda):
+            return last_word(owner.targets[0]) if isinstance(owner, ast.Assign) else ""
+        if not isinstance(owner, ast.ClassDef):
+            return str(function.name)
+        return str(owner.name) if function.name == "__init__" else f".{function.name}"
+
     def uses_of(self, function: ast.AST) -> list[ast.Name | ast.Attribute]:
         """Where the text takes a function, or for `__init__` its class, by name."""
-        owner = self._parents.get(function)
-        if isinstance(function, ast.Lambda):
-            name = last_word(owner.targets[0]) if isinstance(owner, ast.Assign) else ""
-        else:
-            is_start = function.name == "__init__" and isinstance(owner, ast.ClassDef)  # type: ignore[attr-defined]
-            name = owner.name if is_start else function.name  # type: ignore[union-attr, attr-defined]
-            if isinstance(owner, ast.ClassDef) and not is_start:
-                return [use for use in self.uses[name] if isinstance(use, ast.Attribute)]
-        return [use for use in self.uses[name] if not isinstance(self._parents[use], ast.arg)]
+        name = self.called(function)
+        kind = ast.Attribute if name[:1] == "." else ast.Name | ast.Attribute
+        uses = [use for use in self.uses[name.lstrip(".")] if isinstance(use, kind)]
+        return [use for use in uses if not isinstance(self._parents[use], ast.arg)]
 
     def _statement(self, node: ast.AST) -> ast.AST:
         while not isinstance(node, ast.stmt) and node in self._parents:
@@ -232,6 +240,10 @@ class Bindings:
         wrappers = getattr(function, "decorator_list", [])
         is_bound = is_method and "staticmethod" not in map(last_word, wrappers)
         order = [part.arg for part in places][is_bound:]
+        if self._defined[self.called(function)] > 1:  # which of them a call means is not read
+            for bindings in names.values():
+                bindings.append(Binding(function, None))
+            return
         for use in self.uses_of(function):
             for word, value in self._passed(use, order, fixed):
                 if word in fixed:
