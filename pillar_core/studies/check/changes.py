@@ -131,7 +131,7 @@ def _overridden(source: Source, engines: Container[str]) -> Iterator[_Change]:
                     yield _Change(part, "noise_multiplier", part)
     for call, name in source.calls.items():
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        is_ended = name == "detach" and isinstance(owner, ast.Name) and owner.id in engines
+        is_ended = name == "detach" and "engine" in last_word(owner).lower()
         if is_ended or CHANGED.get(getattr(owner, "attr", "")) == "noise_multiplier":
             yield _Change(call, "noise_multiplier", call)
     for word, bindings in source.bindings.members.items():
