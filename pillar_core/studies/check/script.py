@@ -14,14 +14,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pillar_core.errors import DataError, SettingError
-from pillar_core.studies.check.changes import Schedule, read_changes
-from pillar_core.studies.check.constants import Value, assignments
+from pillar_core.studies.check.bindings import last_word
+from pillar_core.studies.check.changes import NOISE, Schedule, first_line, read_changes
+from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import LIMITS
 from pillar_core.studies.check.source import FILE, Source, read_source
 
 CALLS: Mapping[str, Any] = FILE["calls"]
 _FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
 
+_LIBRARY = re.compile("opacus|privacy|fastdp|private_transformers|dp_accounting")
 _OPTIMISER = re.compile(
     "(Vectorized)?DP(Sparse)?(Keras)?(SGD|Adam|Adagrad|RMSProp|GradientDescent)(Gaussian)?(Optimizer)?"
 )
@@ -56,8 +58,13 @@ class _Draft:
     values: dict[str, Value] = dataclasses.field(default_factory=dict)
     hidden: set[str] = dataclasses.field(default_factory=set)
     told: list[str] = dataclasses.field(default_factory=list)
-    solvers: tuple[str, ...] = ()
+    solvers: Sequence[ast.expr] = ()
     trainings: int = 1
+
+    def tell(self, place: ast.AST, words: str, *hidden: str) -> None:
+        """Notes words about a line, and the numbers that it hides."""
+        self.told.append(f"{self.source.place(place)}{words}")
+        self.hidden |= set(hidden)
 
 
 @functools.lru_cache(maxsize=8)
@@ -83,10 +90,11 @@ def _read(text: str) -> Reading:
     calls = [
         (known, call)
         for call, name in source.calls.items()
-        if (known := _known_name(name, call)) in CALLS
+        if (known := _known_name(source, name, call)) in CALLS
     ]
     set_ups = [call for name, call in calls if "set_up" in CALLS[name]]
-    draft = _Draft(source, _library(calls), solvers=tuple(_solved_names(source, calls)))
+    solvers = [call for name, call in calls if "solves" in CALLS[name]]
+    draft = _Draft(source, _library(source, calls), solvers=solvers)
     loaders = _loaders(source, set_ups)
     calls = [
         (name, call)
@@ -104,7 +112,7 @@ def _read(text: str) -> Reading:
     _read_constants(draft)
     _hide_target(draft)
     _read_seeds(draft, set_ups)
-    changes = read_changes(source, draft.values, CALLS)
+    changes = read_changes(source, draft.values, _read_results(draft, set_ups))
     draft.hidden |= changes.hidden
     draft.told += changes.told
     if changes.least is not None:
@@ -141,7 +149,7 @@ def _refusals(source: Source) -> tuple[str, ...]:
     return ()
 
 
-def _library(calls: Sequence[tuple[str, ast.Call]]) -> str:
+def _library(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> str:
     """Whose set-up a script calls; what only counts ε decides where there is none."""
     for is_last in (False, True):
         libraries = {
@@ -153,37 +161,119 @@ def _library(calls: Sequence[tuple[str, ast.Call]]) -> str:
             return str(*libraries)
         if libraries or is_last:
             break
+    places: list[ast.AST] = [call for name, call in calls if "library" in CALLS[name]]
+    places += [
+        node
+        for node in source.nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and _LIBRARY.search(ast.unparse(node).lower())
+    ]
+    words = (
+        f"{source.place(places[0])}, {first_line(places[0]):.40}: privacy" if places else "Privacy"
+    )
     raise DataError(
-        f"Privacy is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
+        f"{words} is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
         " Please give all numbers."
     )
 
 
-def _solved_names(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> list[str]:
-    """Names for the noise that a call in the text solves for a target."""
-    solvers = [call for name, call in calls if "solves" in CALLS[name]]
-    names = [name for name, value in assignments(source.nodes) if value in solvers]
-    parameters = [node.arg for node in source.nodes if isinstance(node, ast.arg)]
-    return [*names, *parameters] if solvers else []
+def _is_solved(draft: _Draft, expression: ast.AST | None, *, is_last: bool) -> bool:
+    """Whether a name stands for the noise that a call in the text solves for a target; also the
+    parameter of a plan that it is solved for (`is_last`)."""
+    if not isinstance(expression, ast.Name):
+        return expression in draft.solvers
+    bindings = draft.source.bound(expression)
+    if not bindings:
+        return is_last and bindings == [] and bool(draft.solvers)
+    return all(
+        _is_solved(draft, part.value, is_last=is_last)
+        or (is_last and isinstance(part.place, ast.Name) and part.value is None)
+        for part in bindings
+    )
 
 
-def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> list[ast.expr]:
+def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> Sequence[Any]:
     """What the set-ups take as loaders, and all that is assigned to the names of those or of what
-    they return."""
-    taken = [word.value for call in set_ups for word in call.keywords if word.arg == "data_loader"]
-    names = {loader.id for loader in taken if isinstance(loader, ast.Name)}
+    they return; every loader of the text, where that is none."""
+    taken: list[Any] = [_given(call, "data_loader") for call in set_ups]
+    names = {*map(last_word, taken), *(last_word(_returned(source, call, -1)) for call in set_ups)}
+    taken += [part.value for name in names for part in source.everywhere(name)]
+    every = [call for call, name in source.calls.items() if name == "DataLoader"]
+    return every if any(taken) and not set(every) & set(taken) else taken
+
+
+def _given(call: ast.Call, keyword: str) -> ast.expr | None:
+    return next((word.value for word in call.keywords if word.arg == keyword), None)
+
+
+def _returned(source: Source, call: ast.Call, place: int) -> ast.expr | None:
+    """The target that takes one of the things that a set-up returns."""
+    statement = source.parents[call]
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+        return statement.targets[0].elts[place]
+    return None
+
+
+def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> set[str]:
+    """Tells where another optimiser or loader trains than a set-up returned, and where batches are
+    added up before a step; the names of what draws noise."""
+    source = draft.source
+    engines = {
+        name
+        for names in source.bindings.names.values()
+        for name, bindings in names.items()
+        if any("Engine" in last_word(part.value) for part in bindings)
+    }
     for call in set_ups:
-        statement = source.parents.get(call)
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
-            names.add(ast.unparse(statement.targets[0].elts[-1]))
-    return [*taken, *(value for name, value in assignments(source.nodes) if name in names)]
+        for keyword, place, why, hidden in (
+            ("optimizer", 1, "It draws no noise", NOISE),
+            ("data_loader", -1, "It draws no Poisson samples", {"sampler"}),
+        ):
+            old, new = _given(call, keyword), _returned(source, call, place)
+            engines |= {last_word(old), last_word(new)} if place == 1 else set()
+            later = {last_word(_given(other, keyword)) for other in set_ups if other is not call}
+            stale = [] if last_word(new) in later else _stale(source, call, old, new)
+            for part in stale[:1]:
+                words = f", {first_line(part):.40}: this is not what the set-up returned. {why}."
+                draft.tell(part, words, *hidden)
+    for call, name in source.calls.items():
+        tests = [part.test for part in source.around(call) if isinstance(part, ast.If)]
+        is_rest = any(isinstance(part, ast.Mod) for test in tests for part in ast.walk(test))
+        is_step = name == "step" and ast.unparse(call.func).rpartition(".")[0] in engines
+        if draft.library == "opacus" and (name == "signal_skip_step" or (is_rest and is_step)):
+            words = ": several batches may make one step."
+            draft.tell(call, words, "gradient_accumulation_steps")
+    return engines - {""}
+
+
+def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
+    """Where what was given to a set-up trains, or what it returned is bound anew."""
+    parts, end = list[ast.AST](), call.end_lineno or 0
+    is_returned = new is not None or not isinstance(source.parents[call], ast.Expr)
+    if isinstance(old, ast.Name) and old.id != last_word(new) and (new or not is_returned):
+        for use in source.bindings.uses[old.id]:
+            is_same = isinstance(use, ast.Name) and source.bound(use) == source.bound(old)
+            is_later = source.function(use) is not source.function(old) or use.lineno > end
+            parts += [use] if is_same and is_later and _trains(source, use) else []
+    for part in source.bound(new) if isinstance(new, ast.Name) else ():
+        words = map(last_word, ast.walk(part.value or part.place))
+        parts += [part.place] if part.place.lineno > end and new.id not in words else []  # type: ignore[attr-defined]
+    return parts
+
+
+def _trains(source: Source, use: ast.AST) -> bool:
+    """Whether an optimiser makes a step, a loader is walked through, or either is handed on."""
+    parent = source.parents[use]
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "step"
+    return isinstance(parent, ast.Call | ast.For) and last_word(parent) not in ("len", "print")
 
 
 def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
     """Takes the arguments of a known call into the draft."""
     fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in CALLS[name]["takes"]}
     for keyword, expression in _arguments(call, [*fields][: CALLS[name].get("positional", 0)]):
-        written = f"{draft.source.place(call)}, {name}: {keyword or ast.unparse(expression):.40}"
+        written = f", {name}: {keyword or ast.unparse(expression):.40}"
         field, value = fields.get(keyword, ""), draft.source.value(expression)
         if not keyword:  # it may stand for any other argument
             draft.hidden |= {*fields.values(), "sampler"}
@@ -191,15 +281,17 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
         is_said |= field == "steps" and "epochs" in draft.values
         if is_last and is_said and (value is None or field == "delta"):
             continue
-        if field == "noise_multiplier" and ast.unparse(expression) in draft.solvers:
+        if field == "noise_multiplier" and _is_solved(draft, expression, is_last=is_last):
             continue
         if field == "share":
             _read_share(draft, expression, value)
         elif keyword not in fields and "open" in CALLS[name]:
             continue
         elif keyword not in fields:
-            draft.told.append(
-                f"{written} is not known here: please see that it changes none of the numbers."
+            draft.hidden |= {"epochs"} if keyword == "steps_per_epoch" else set()
+            draft.tell(
+                call,
+                f"{written} is not known here: please see that it changes none of the numbers.",
             )
         elif not field:
             continue
@@ -210,13 +302,15 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
         ):
             is_any = field == "l2_clip_norm"  # σ is in units of it
             draft.hidden |= set() if is_any else {field}
-            draft.told.append(
+            if "Distributed" in ast.unparse(expression):  # it is one process's part of a batch
+                draft.hidden.add("batch_size")
+            draft.tell(
+                call,
                 f"{written} = {ast.unparse(expression):.40} is not one number in the text"
-                f"{': any that is finite will do' if is_any else ''}."
+                f"{': any that is finite will do' if is_any else ''}.",
             )
         elif problem := _impossible(field, value, draft.library):
-            draft.hidden |= {field, "noise_multiplier", "epsilon"}
-            draft.told.append(f"{written} cannot be: {problem}.")
+            draft.tell(call, f"{written} cannot be: {problem}.", field, *NOISE)
         else:
             draft.values[field] = value
 
@@ -224,15 +318,13 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
 def _read_share(draft: _Draft, expression: ast.expr, value: Any) -> None:
     """Takes a batch's share of the rows: as batch and rows, where it is written as their
     quotient."""
-    others = dict(assignments(draft.source.nodes))
-    if isinstance(expression, ast.Name):
-        expression = others.get(expression.id, expression)
-    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Div):
-        batch, rows = map(draft.source.value, (expression.left, expression.right))
-        if isinstance(batch, int) and batch > 1:
-            draft.values.setdefault("batch_size", batch)
-        if isinstance(rows, int) and isinstance(batch, int) and batch > 1:
-            draft.values.setdefault("n", rows)
+    bindings = draft.source.bound(expression) if isinstance(expression, ast.Name) else ()
+    for part in [expression, *(part.value for part in bindings)]:
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
+            batch, rows = map(draft.source.value, (part.left, part.right))
+            if isinstance(batch, int) and batch > 1:
+                draft.values |= {"batch_size": batch, **draft.values}
+                draft.values |= {"n": rows, **draft.values} if isinstance(rows, int) else {}
     if isinstance(value, float) and 0 < value <= 1:
         draft.values["share"] = value
 
@@ -242,27 +334,25 @@ def _read_length(
 ) -> None:
     """How long training lasts: by loops over passes; asked for where it may be more than is
     said."""
-    source, values, hidden = draft.source, draft.values, draft.hidden
+    source, values = draft.source, draft.values
     is_planned = {"epochs", "steps"} & values.keys()
     loops = [node for node in source.nodes if source.is_epochs(node)]
-    spans = [source.span(loop) for loop in loops]
-    passes = sum(len(span) for span in spans if span is not None)
-    if spans and not any(map(source.is_repeated, loops)) and None not in spans:
-        if not is_planned:
-            values["epochs"] = passes
-        elif len(loops) == 1:
-            values["passes"] = passes
-    trainings = [
-        call
-        for name, call in calls
-        if name == "fit" and any(word.arg == "epochs" for word in call.keywords)
-    ]
-    planned = [
-        call
+    spans = [span for loop in loops if (span := source.span(loop)) is not None]
+    unread = [loop for loop in loops if source.is_repeated(loop)]
+    unread += [loop for loop in loops if source.span(loop) is None and not is_planned]
+    for loop in unread[:1]:
+        draft.tell(loop, ": how often this loop runs is not read.", "epochs", "steps")
+    if loops and len(spans) == len(loops) and not unread:
+        values["passes" if is_planned else "epochs"] = sum(map(len, spans))
+    if draft.library == "jax_privacy" and not set_ups:
+        turns = [span for node in source.nodes if (span := source.steps(node)) is not None]
+        values["turns"] = sum(map(len, turns))
+    trainings = [call for name, call in calls if name == "fit" and _given(call, "epochs")]
+    is_every = all(
+        _given(call, "epochs") or _given(call, "train_steps") or _given(call, "num_steps")
         for call in set_ups
-        if {"epochs", "train_steps", "num_steps"} & {word.arg for word in call.keywords}
-    ]
-    if len(set_ups) > 1 and planned == set_ups and not any(map(source.is_repeated, set_ups)):
+    )
+    if len(set_ups) > 1 and is_every and not any(map(source.is_repeated, set_ups)):
         draft.trainings = len(set_ups)
         draft.told.append(
             f"Privacy is set up {len(set_ups)} times, and the ε of all trainings add up: they were"
@@ -270,34 +360,38 @@ def _read_length(
         )
         set_ups = []
     for begun, what in ((set_ups, "Privacy is set up"), (trainings, "Training starts")):
-        again = [*begun[1:], *filter(source.is_repeated, begun[:1])]
-        if again:
-            hidden |= {"epochs", "steps"}
-            draft.told.append(
-                f"{source.place(again[0])}: {what} more than once, and the ε of all trainings add"
-                " up. Say how long they take together."
+        for call in [*begun[1:], *filter(source.is_repeated, begun[:1])][:1]:
+            words = (
+                f": {what} more than once, and the ε of all trainings add up. Say how long they"
+                " take together."
             )
+            draft.tell(call, words, "epochs", "steps")
 
 
 def _read_constants(draft: _Draft) -> None:
     """Numbers that no call says, from a constant or option of that name."""
     for field, names in FILE["constants"].items():
         found = {
-            value
-            for known in draft.source.known.values()
-            for name, value in known.items()
-            if name.lower().rpartition(".")[2] in names and isinstance(value, int | float)
+            draft.source.agree(word, bindings)
+            for known in (*draft.source.bindings.names.values(), draft.source.bindings.members)
+            for word, bindings in known.items()
+            if word.lower() in names and bindings
         }
         is_needed = field not in draft.values and field not in draft.hidden
-        if is_needed and len(found) == 1 and not (field == "epochs" and "steps" in draft.values):
-            draft.values[field] = found.pop()
+        is_elsewhere = (field == "epochs" and "steps" in draft.values) or (
+            field == "batch_size" and "DataLoader" in draft.source.calls.values()
+        )
+        if is_needed and len(found) == 1 and not is_elsewhere:
+            value = found.pop()
+            draft.values |= {field: value} if isinstance(value, int | float) else {}
 
 
 def _hide_target(draft: _Draft) -> None:
     """Hides a target ε of which it is not known what the noise is solved for."""
     values, hidden = draft.values, draft.hidden
-    if {"noise_multiplier", "epsilon"} <= values.keys() and draft.library == "opacus":
-        hidden |= {"noise_multiplier", "epsilon"}  # which of both it is hangs on what is run
+    is_either = values.keys() >= NOISE and draft.library == "opacus"
+    if is_either or "noise_multiplier" in hidden:  # which of both it is hangs on what is run
+        hidden |= NOISE
     plans = draft.library in ("opacus", "fastdp")  # their set-up says how long training lasts
     is_planned = plans and bool({"epochs", "steps"} & (values.keys() - hidden))
     if is_planned and "epsilon" in values:
@@ -310,33 +404,32 @@ def _hide_target(draft: _Draft) -> None:
 
 def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
     """Tells of the first seed that the noise may be drawn with, and that options have defaults."""
+    calls = draft.source.calls
     given: list[ast.AST] = [
         word
         for call in set_ups
         for word in call.keywords
         if word.arg in ("seed", "noise_generator") and ast.unparse(word.value) != "None"
     ]
-    is_secure = any(
-        word.arg == "secure_mode" and draft.source.value(word.value) is True
-        for call in draft.source.calls
-        for word in call.keywords
-    )
-    if not is_secure:
-        given += [
-            call for call, name in draft.source.calls.items() if name in FILE["seeds"]["calls"]
-        ]
-    if given:
-        draft.told.append(
-            f"{draft.source.place(given[0])}, {ast.unparse(given[0]):.40}: a seed that is known. If"
-            " it draws the noise, the noise is no secret, and no ε holds against who knows it."
+    secure = [_given(call, "secure_mode") for call in calls]
+    if not any(part and draft.source.value(part) is True for part in secure):
+        given += [call for call, name in calls.items() if name in FILE["seeds"]["calls"]]
+    for place in given[:1]:
+        draft.tell(
+            place,
+            f", {ast.unparse(place):.40}: a seed that is known. If it draws the noise, the noise"
+            " is no secret, and no ε holds against who knows it.",
         )
-    if any("." in name and name[:5] != "self." for name in draft.source.known[None]):
+    if draft.source.bindings.options:
         draft.told.append("Options count at their defaults: say what you pass otherwise.")
 
 
-def _known_name(name: str, call: ast.Call) -> str:
-    """The name under which a call is known."""
-    if name == "PrivacyEngine" and any(argument.arg == "sample_size" for argument in call.keywords):
+def _known_name(source: Source, name: str, call: ast.Call) -> str:
+    """The name under which a call is known; "" for a function of the text's own."""
+    bindings = source.bound(call.func) if isinstance(call.func, ast.Name) else ()
+    if any(isinstance(part.place, ast.FunctionDef | ast.ClassDef) for part in bindings):
+        return ""
+    if name == "PrivacyEngine" and _given(call, "sample_size"):
         return "FastPrivacyEngine"
     if _OPTIMISER.fullmatch(name):
         return "DPKerasOptimizer"

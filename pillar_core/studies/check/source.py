@@ -6,13 +6,14 @@ import collections
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pillar_core.errors import DataError
 from pillar_core.registry import toml_tables
 from pillar_core.studies.check import constants
+from pillar_core.studies.check.bindings import Binding, Bindings, Function, last_word
 
 FILE: Mapping[str, Any] = toml_tables(Path(__file__).with_name("calls.toml"))
 LONGEST = 50_000
@@ -21,42 +22,129 @@ dotted name."""
 _COMMAND = re.compile(r"^([ \t]*(?:\w+ ?= ?)?)[!%](?:[^\n\\]|\\[\s\S])*", re.MULTILINE)
 _CELL_OF_PYTHON = re.compile(r"\s*%%(time|timeit|capture|prun|writefile .*\.py)")
 _WRITTEN = re.compile(r"\s*%%writefile\s+(?:-a\s+)?(\S+\.py)")
-Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp
+Loop = (
+    ast.For
+    | ast.AsyncFor
+    | ast.While
+    | ast.ListComp
+    | ast.SetComp
+    | ast.DictComp
+    | ast.GeneratorExp
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """The parts of a text's tree, each part's parent, the calls by name, values by name, and what
-    each line is called."""
+    """The parts of a text's tree, each part's parent, the calls by name, what binds its words, and
+    what each line is called."""
 
     nodes: tuple[ast.AST, ...]
     parents: Mapping[ast.AST, ast.AST]
     calls: Mapping[ast.Call, str]
-    known: Mapping[ast.AST | None, constants.Known]
+    bindings: Bindings
     lines: tuple[str, ...]
+    agreed: dict[tuple[Binding, ...], Any] = dataclasses.field(default_factory=dict)
+    """Values that were worked out, by what binds them."""
 
     def place(self, node: ast.AST) -> str:
         """What the line of a part is called, such as “Line 3”."""
         return self.lines[getattr(node, "lineno", 1) - 1]
 
-    def value(self, expression: ast.AST) -> Any:
-        """What an expression stands for; None where the text does not fix it."""
-        return constants.value_of(expression, self.values(expression))
+    def value(self, expression: ast.AST, changing: Mapping[str, Any] | None = None) -> Any:
+        """What an expression stands for, where names stand for other values while they are
+        `changing`; None where the text does not fix it."""
 
-    def values(self, node: ast.AST) -> constants.Known:
-        """Values by the names that stand for them where `node` is."""
-        return self.known[self.function(node)]
+        def look_up(node: ast.expr) -> Any:
+            written = ast.unparse(node)
+            if changing and written in changing:
+                return changing[written]
+            if isinstance(node, ast.Name):
+                return self.agree(node.id, self.bound(node))
+            word = last_word(node)
+            is_read = isinstance(node, ast.Attribute | ast.Subscript) and self._is_read(node.value)
+            found = self.agree(word, self.bindings.members[word]) if is_read and word else None
+            return None if isinstance(found, tuple) else found
+
+        return constants.value_of(expression, look_up)
+
+    def bound(self, name: ast.Name) -> Sequence[Binding]:
+        """What binds a name where it is taken."""
+        bindings, scope = self.bindings, self.bindings.scope(name)
+        if name.id in bindings.shared:
+            return self.everywhere(name.id)
+        while scope is not None and name.id not in bindings.names[scope]:
+            scope = bindings.scope(scope)
+        return bindings.names[scope].get(name.id, ())
+
+    def everywhere(self, word: str) -> list[Binding]:
+        """What binds a name in any function."""
+        return [part for names in self.bindings.names.values() for part in names.get(word, ())]
+
+    def agree(self, word: str, bindings: Sequence[Binding]) -> Any:
+        """The one value that all bindings of a word give it; None where they do not agree."""
+        if (key := tuple(bindings)) not in self.agreed:
+            self.agreed[key] = None  # a word that stands for itself stands for nothing
+            read = [part for part in bindings if not self.is_unfilled(part.value, word)]
+            found = {None if part.value is None else self.value(part.value) for part in read}
+            is_one = len(found) == 1 and "*" not in self.bindings.opened
+            is_list = any(isinstance(part.value, ast.List) for part in read)
+            if is_one and not (is_list and self._is_changed(word)):
+                self.agreed[key] = found.pop()
+        return self.agreed[key]
+
+    def is_unfilled(self, value: ast.AST | None, word: str) -> bool:
+        """Whether a word is bound to the parameter of its name that nothing in the text fills."""
+        return isinstance(value, ast.Name) and value.id == word and self.bound(value) == []
+
+    def _is_changed(self, word: str) -> bool:
+        """Whether a list may be changed: it is not just counted, walked through or taken from."""
+        parents = [self.parents[use] for use in self.bindings.uses[word]]
+        return word in self.bindings.opened or not all(
+            isinstance(part, ast.Subscript | ast.For)
+            or (isinstance(part, ast.Call) and call_name(part) in ("len", "enumerate", "zip"))
+            for part in parents
+        )
+
+    def _is_read(self, holder: ast.AST, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether an object is one whose attributes or entries the text fixes: a dictionary,
+        options, an object of the text's own class."""
+        word = last_word(holder)
+        if not isinstance(holder, ast.Name) or {word, "*"} & self.bindings.opened.keys():
+            return False
+        if word in seen or word == "self":
+            return True
+        idle = (ast.Name, ast.alias) if word == "FLAGS" else ast.Name
+        bindings = [part for part in self.everywhere(word) if not isinstance(part.place, idle)]
+        return bool(bindings or word == "FLAGS") and all(
+            isinstance(part.place, ast.ClassDef)
+            or (isinstance(part.value, ast.Name) and self._is_read(part.value, seen | {word}))
+            or self._fixes(part.value)
+            for part in bindings
+        )
+
+    def _fixes(self, value: ast.AST | None) -> bool:
+        match value:
+            case ast.Dict():
+                return None not in value.keys
+            case ast.Call(args=given, keywords=[]) if call_name(value).startswith("parse_"):
+                command_line = ("[]", "argv", "args", "sys.argv[1:]")
+                return all(ast.unparse(part) in command_line for part in given)
+            case ast.Call(func=ast.Name() as kind):
+                return [type(part.place) for part in self.bound(kind)] == [ast.ClassDef]
+            case ast.Attribute(attr=word) | ast.Name(id=word):
+                return word == "FLAGS"
+        return False
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The parts around `node`, from the inside, to the end of its function."""
         while (node := self.parents.get(node, node)) in self.parents:
             yield node
-            if isinstance(node, constants.Function):
+            if isinstance(node, Function):
                 return
 
     def function(self, node: ast.AST) -> ast.AST | None:
         """The function that a part stands in; None outside of all."""
-        return function_of(node, self.parents)
+        return next((part for part in self.around(node) if isinstance(part, Function)), None)
 
     def loops(self, node: ast.AST) -> list[ast.AST]:
         """The loops around `node` in its function, from the inside, but those that run once."""
@@ -64,31 +152,55 @@ class Source:
         return [loop for loop in loops if (span := self.span(loop)) is None or len(span) != 1]
 
     def is_epochs(self, loop: ast.AST) -> bool:
-        """Whether a loop counts passes over the data: over a range, with “epoch” in its words."""
-        words = ast.unparse(loop).partition("\n")[0].lower()
-        return isinstance(loop, ast.For) and _ends(loop) is not None and "epoch" in words
+        """Whether a loop counts passes over the data: with “epoch” in its words, or over a range
+        and around a loop over a loader."""
+        match loop:
+            case ast.While(test=words) | ast.For(target=words) if "epoch" in _lower(words):
+                return True
+            case ast.For(iter=words, body=body) if ends(loop) is not None:
+                walks = [
+                    part.iter for row in body for part in ast.walk(row) if isinstance(part, ast.For)
+                ]
+                walked = {last_word(part) for walk in walks for part in ast.walk(walk)}
+                return "epoch" in _lower(words) or any(map(self._is_loader, walked))
+        return False
+
+    def _is_loader(self, word: str) -> bool:
+        values = [part.value for part in self.everywhere(word)]
+        return "loader" in word.lower() or "DataLoader" in map(last_word, values)
+
+    def steps(self, loop: ast.AST) -> range | None:
+        """What a loop over steps walks through."""
+        words = f"{_lower(loop.target)} {_lower(loop.iter)}" if isinstance(loop, ast.For) else ""
+        return self.span(loop) if "step" in words or "iter" in words else None
 
     def span(self, loop: ast.AST) -> range | None:
         """The whole numbers that a loop walks through; None where they are not read."""
-        ends = [self.value(end) for end in _ends(loop) or ()]
-        is_whole = 0 < len(ends) <= 3 and all(isinstance(end, int) for end in ends)
-        return range(*ends) if is_whole and 0 not in ends[2:] else None
+        found = [self.value(end) for end in ends(loop) or ()]
+        is_whole = 0 < len(found) <= 3 and all(isinstance(end, int) for end in found)
+        return range(*found) if is_whole and 0 not in found[2:] else None
 
-    def is_repeated(self, node: ast.AST) -> bool:
-        """Whether the text may run `node` more than once: a loop, or a function that is called
-        twice or in a loop."""
-        return self._is_repeated(node, frozenset())
-
-    def _is_repeated(self, node: ast.AST, seen: frozenset[str]) -> bool:
-        if self.loops(node):
+    def is_repeated(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether the text may run `node` more than once: in a loop, or in a function that is taken
+        twice, handed to a map, or decorated by the text's own."""
+        function = self.function(node)
+        if self.loops(node) or function in seen:
             return True
-        names = [part.name for part in self.around(node) if isinstance(part, ast.FunctionDef)]
-        if not names or names[0] in seen:
-            return bool(names)
-        callers = [call for call, name in self.calls.items() if name == names[0]]
-        return len(callers) > 1 or any(
-            self._is_repeated(call, seen | {names[0]}) for call in callers
+        if function is None:
+            return False
+        uses = self.bindings.uses_of(function)
+        wrappers = getattr(function, "decorator_list", [])
+        return (
+            len(uses) > 1
+            or any(isinstance(part, ast.Name) and self.bound(part) for part in wrappers)
+            or any(self._is_handed(use) or self.is_repeated(use, seen | {function}) for use in uses)
         )
+
+    def _is_handed(self, use: ast.AST) -> bool:
+        """Whether a function goes to a map, or by another name."""
+        parent = self.parents[use]
+        is_mapped = isinstance(parent, ast.Call) and "map" in call_name(parent)
+        return isinstance(parent, ast.Assign) or (is_mapped and parent.func is not use)  # type: ignore[attr-defined]
 
 
 def read_source(text: str) -> Source:
@@ -120,20 +232,16 @@ def read_source(text: str) -> Source:
         if alias.asname
     }
     parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
-    return Source(
-        nodes,
-        parents,
-        {
-            node: others.get(name := call_name(node), name)
-            for node in nodes
-            if isinstance(node, ast.Call)
-        },
-        constants.known_values(nodes, lambda node: function_of(node, parents)),
-        places,
-    )
+    calls = {
+        node: others.get(name := call_name(node), name)
+        for node in nodes
+        if isinstance(node, ast.Call)
+    }
+    known = {*FILE["calls"], *FILE["schedulers"]}
+    return Source(nodes, parents, calls, Bindings(nodes, parents, calls, known), places)
 
 
-def _ends(loop: ast.AST) -> list[ast.expr] | None:
+def ends(loop: ast.AST) -> list[ast.expr] | None:
     """The ends of the range that a loop walks through, a progress bar around it or not; None for
     another walk."""
     walk = loop.iter if isinstance(loop, ast.For) else None
@@ -144,26 +252,18 @@ def _ends(loop: ast.AST) -> list[ast.expr] | None:
     return None
 
 
-def function_of(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
-    """The function that a part stands in; None outside of all."""
-    while (parent := parents.get(node)) is not None:
-        if isinstance(parent, constants.Function):
-            return parent
-        node = parent
-    return None
+def _lower(part: ast.AST) -> str:
+    return ast.unparse(part).lower()
 
 
 def call_name(call: ast.Call) -> str:
     """The last name of what is called."""
-    match call.func:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-    return ""
+    return last_word(call) if isinstance(call.func, ast.Attribute | ast.Name) else ""
 
 
 def _cells(text: str) -> Iterator[tuple[str, str]]:
     """What a piece of code is called before its lines, and the code: the whole text, or a
-    notebook's code cells. Of files that these write, the first that sets up privacy is read."""
+    notebook's code cells. Of files that these write, those that set up privacy are read."""
     if not text.lstrip().startswith("{"):
         yield "", _without_commands(text)
         return
@@ -181,7 +281,8 @@ def _cells(text: str) -> Iterator[tuple[str, str]]:
         for cells in files.values()
         if any(f"{name}(" in code for name in set_ups for _, code in cells)
     ]
-    yield from begun[0] if begun else files[""]
+    for cells in begun or [files[""]]:
+        yield from cells
 
 
 def _without_commands(code: str) -> str:

@@ -9,6 +9,7 @@ from dp_accounting.pld import PLDAccountant
 
 import pillar_core as pc
 from costs import checked, said, upper
+from pillar_core.studies.check import read_script
 
 ADD_REMOVE = "add_or_remove_one"
 RUN = {"n": 1_000, "epochs": 6, "delta": 1e-5}
@@ -186,6 +187,72 @@ def test_a_change_that_is_not_read_is_asked_for_by_name_and_line(change):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        loop("setattr(optimizer, KEY, 0.3)", before="KEY = 'noise_multiplier'"),
+        loop("for key, value in saved: setattr(optimizer, key, value)"),
+        loop("optimizer.noise_multiplier.data = 0.3"),
+        loop("exec(text)"),
+        loop("with patch.object(optimizer, 'noise_multiplier', 0.3): train()"),
+        loop("patch('opacus.optimizers.DPOptimizer.add_noise', other)"),
+        loop("opacus.optimizers.optimizer._generate_noise = other"),
+        loop("optimizer.original_optimizer.step()"),
+        loop("optimizer.step = other"),
+        loop("optimizer.level = 3.0"),
+        loop("optimizer._adjusted_noise_multiplier = 2.0"),
+        loop("optimizer.__class__ = Own"),
+        loop("engine.detach()", before="engine = PrivacyEngine()"),
+        loop("epoch = epoch + 10", "optimizer.noise_multiplier = 2.0 * 0.8 ** epoch"),
+        loop(
+            "optimizer.noise_multiplier = 2.0 * 0.8 ** epoch",
+            head="for epoch in range(first(), 9):",
+        ),
+        loop("optimizer.noise_multiplier = SIGMAS[epoch]", before="SIGMAS = [2.0] + other"),
+        READ["after each pass"][0] + "\nfor epoch in range(6): train()",
+        loop("law.step()", before="law = ExponentialNoise(optimizer, gamma=0.8)") + "\ntrain()",
+        "class Own(DPOptimizer):\n    def add_noise(self): pass\n" + SET_UP,
+        "class Own(DPOptimizer):\n    def step(self): pass\n" + SET_UP,
+        "class Own(PrivacyEngine):\n    def _prepare_optimizer(self): pass\n" + SET_UP,
+        "class Own(DPOptimizer):\n    @property\n    def noise_multiplier(self): return 0.3\n"
+        + SET_UP,
+        SET_UP + SET_UP.replace("model, optimizer", "other, second").replace("2.0", "0.3"),
+        SET_UP.replace("optimizer, rows =", "second, rows =") + "optimizer.step()",
+        SET_UP.replace("model, optimizer, rows = ", "") + "optimizer.step()",
+        SET_UP + "optimizer = SGD(model.parameters())",
+    ],
+)
+def test_what_may_draw_other_noise_is_asked_for_by_line(text):
+    read = read_script(text)
+    assert "noise_multiplier" not in read.values
+    assert "Line " in " ".join(read.unread)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SET_UP.replace("optimizer, rows =", "optimizer, _ =") + "for row in rows: step()",
+        SET_UP.replace("optimizer, rows =", "optimizer, drawn =") + "train(model, rows)",
+        SET_UP + "rows = DataLoader(train_set, batch_size=100, shuffle=True)",
+    ],
+)
+def test_batches_of_another_loader_than_the_set_up_returned_are_asked_for(text):
+    read = read_script(text)
+    assert "sampler" in read.hidden
+    assert "Line " in " ".join(read.unread)
+    shared = "\nwith BatchMemoryManager(data_loader=rows, optimizer=optimizer) as rows: train()"
+    assert "sampler" not in read_script(SET_UP + shared).hidden
+
+
+@pytest.mark.parametrize(
+    "step", ["if (turn + 1) % 4 == 0: optimizer.step()", "optimizer.signal_skip_step(turn % 4)"]
+)
+def test_batches_that_are_added_up_before_a_step_have_no_epsilon(step):
+    check = checked(**RUN, script=loop("for turn, row in enumerate(rows):", f"    {step}"))
+    assert check.epsilon[ADD_REMOVE] is None
+    assert "several batches" in said(check)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         ("optimizer.noise_multiplier = 2.0 * float(train_loss)",),
@@ -260,13 +327,22 @@ def test_a_clip_norm_that_follows_the_gradients_has_no_epsilon(text):
 
 
 FIT = "model.fit(x, y, batch_size=100, epochs=3)"
+START = "def start(seed=0):" + SET_UP.replace("\n", "\n  ") + "\n"
 
 
 @pytest.mark.parametrize(
     "text",
     [
         SET_UP.replace("\nmodel,", "\nfor seed in range(3):\n  model,"),
-        "def start():\n" + SET_UP.replace("\n", "\n  ") + "\nstart()\nstart()",
+        START + "start()\nstart()",
+        START + "list(map(start, seeds))",
+        START + "{seed: start(seed) for seed in seeds}",
+        START + "for seed in seeds: Process(target=start).start()",
+        START + "other = start\nother()\nother()",
+        "def twice(run): return lambda: (run(), run())\n@twice\n" + START + "start()",
+        "async " + START + "await start()\nawait start()",
+        SET_UP.replace("model, optimizer, rows =", "start = lambda:") + "start()\nstart()",
+        "class Own:\n  def __init__(self):" + SET_UP.replace("\n", "\n    ") + "\nOwn()\nOwn()",
         f"DPKerasSGDOptimizer(1.0, 2.0, 100)\n{FIT}\n{FIT}",
         f"DPKerasSGDOptimizer(1.0, 2.0, 100)\nfor turn in range(4): {FIT}",
     ],
@@ -277,6 +353,45 @@ def test_a_set_up_or_training_that_runs_again_asks_how_long_all_take(text):
     assert check.epsilon[ADD_REMOVE] is None
     assert "more than once" in said(check)
     assert checked(**given, epochs=18, script=text).counted["steps"] == 180
+
+
+TRAIN = "\ndef train():\n    for epoch in range(EPOCHS): step()\ntrain()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        (TRAIN, 6),
+        (TRAIN + "train()", None),
+        ("\nwhile epoch < 10 * EPOCHS: step()", None),
+        ("\nfor epoch in count(): step()", None),
+        ("\nfor epoch in range(first(), 10 * EPOCHS): step()", None),
+        ("\nfor turn in range(10):\n    for row in rows: step()", 10),
+        (
+            "\nfor turn in range(6):\n    for again in range(9):\n        for row in rows: step()",
+            None,
+        ),
+        (
+            "\ndef train(epochs):\n    for epoch in range(epochs): step()\nspawn(train, args=(3, 9))",
+            None,
+        ),
+        (
+            "\ndef train(rank, epochs):\n    for epoch in range(epochs): step()\nspawn(train, args=(9,))",
+            9,
+        ),
+    ],
+)
+def test_how_long_loops_last_is_read_or_asked_for_by_line(text, length):
+    read = read_script("EPOCHS = 6\n" + SET_UP + text)
+    assert read.values.get("epochs") == length
+    assert length or "Line " in " ".join(read.unread)
+
+
+def test_steps_that_an_epoch_of_keras_is_said_to_have_are_asked_for():
+    text = (
+        f"DPKerasSGDOptimizer(1.0, 2.0, 100)\n{FIT.replace('epochs', 'steps_per_epoch=9, epochs')}"
+    )
+    assert "epochs" not in read_script(text).values
 
 
 def test_two_set_ups_of_which_one_says_the_noise_and_one_a_target_say_neither():

@@ -155,6 +155,7 @@ def test_hostile_scripts_are_refused_or_read_and_never_run(tmp_path, monkeypatch
         ),
         *(
             "import " + "a." * 30_000 + "b",
+            "def f(a): f(a)\n" * 2_500 + OPACUS.format("", "a", ""),
             "noise = noise\nDPKerasConfig(noise, noise)",
             "DPKerasConfig(1 / 0, 1e308 * 1e308, 9 // 0)",
         ),

@@ -56,13 +56,15 @@ def test_a_notebooks_fault_is_named_by_cell_and_line():
     assert "Cell 2, line 1, optimizer" in said(checked(script=text))
 
 
-def test_of_files_that_a_notebook_writes_the_one_that_sets_up_privacy_is_read():
-    text = notebook(
+def test_of_files_that_a_notebook_writes_those_that_set_up_privacy_are_read():
+    cells = [
         ("code", f"%%writefile train.py\n{PLAIN}"),
         ("code", "%%writefile -a train.py\nEPOCHS = 4"),
         ("code", "%%writefile other.py\nEPOCHS = 9\nSIGMA = 2"),
-    )
-    assert read_script(text).values["epochs"] == 4
+    ]
+    assert read_script(notebook(*cells)).values["epochs"] == 4
+    second = ("code", f"%%writefile again.py\n{PLAIN.replace('1.5', '0.1')}")
+    assert "noise_multiplier" not in read_script(notebook(*cells, second)).values
 
 
 READ = {
@@ -100,25 +102,99 @@ def test_what_the_text_fixes_is_read(name):
     assert {field: values.get(field) for field in wanted} == wanted
 
 
+SIGMA = OPACUS.format(batch=100, sigma="SIGMA")
+ENTRY = READ["a dictionary"]
+OBJECT = READ["an object's defaults"]
+OPTION = READ["argparse"]
+FLAG = READ["absl"]
+GIVEN_TO = "\ndef main({0}):" + OPACUS.format(batch=100, sigma="{1}").replace("\n", "\n    ")
+SOLVED = "SIGMA = get_noise_multiplier(target_epsilon=3.0, target_delta=1e-5)\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "SIGMA = 1.5\nSIGMA = 0.5\n" + OPACUS.format(batch=100, sigma="SIGMA"),
-        "SIGMA = 1.5\nSIGMA -= 1\n" + OPACUS.format(batch=100, sigma="SIGMA"),
-        "SIGMA = 1.5\ndef set():\n    global SIGMA\n    SIGMA = 0.1\n"
-        + OPACUS.format(batch=100, sigma="SIGMA"),
-        READ["argparse"] + "\nargs.sigma = 0.1",
-        READ["argparse"] + "\nparser.set_defaults(sigma=0.1)",
-        READ["argparse"].replace("args = parser", "args = other\nargs = parser"),
-        READ["a dictionary"] + "\nCONFIG['sigma'] = 0.1",
-        READ["an object's defaults"].replace("Net())", "Net(sigma=0.1))"),
-        READ["an object's defaults"].replace("Net())", "Net(0.1))"),
+        "SIGMA = 1.5\nSIGMA = 0.5\n" + SIGMA,
+        "SIGMA = 1.5\nSIGMA -= 1\n" + SIGMA,
+        "SIGMA = 1.5\ndef set():\n    global SIGMA\n    SIGMA = 0.1\n" + SIGMA,
+        "SIGMA = 1.5\nglobals()['SIGMA'] = 0.1\n" + SIGMA,
+        "SIGMA = 1.5\nglobals().update(SIGMA=0.1)\n" + SIGMA,
+        "SIGMA = 1.5\nexec(text)\n" + SIGMA,
+        "SIGMA = 1.5\nfrom settings import *\n" + SIGMA,
+        "class Settings:\n    SIGMA = 1.5\nfrom settings import *\n" + SIGMA,
+        "SIGMAS = [1.5]\nSIGMAS[0] = 0.1\n" + SIGMA.replace("SIGMA", "SIGMAS[0]"),
+        "SIGMAS = [1.5]\nothers = SIGMAS\nothers[0] = 0.1\n" + SIGMA.replace("SIGMA", "SIGMAS[0]"),
+        "SIGMAS = [1.5]\nSIGMAS.insert(0, 0.1)\n" + SIGMA.replace("SIGMA", "SIGMAS[0]"),
+        OPTION + "\nargs.sigma = 0.1",
+        OPTION + "\nparser.set_defaults(sigma=0.1)",
+        OPTION + "\nsetattr(args, 'sigma', 0.1)",
+        OPTION + "\nvars(args)['sigma'] = 0.1",
+        OPTION + "\nargs.__dict__.update(sigma=0.1)",
+        OPTION + "\nfor key, value in saved: setattr(args, key, value)",
+        OPTION.replace("parse_args()", "parse_args(['--sigma', '0.1'])"),
+        OPTION.replace("args = parser", "args = other\nargs = parser"),
+        OPTION + GIVEN_TO.format("args", "args.sigma") + "\nmain(Namespace(sigma=0.1))",
+        FLAG + "\nFLAGS['sigma'].value = 0.1",
+        FLAG + "\nFLAGS.set_default('sigma', 0.1)",
+        ENTRY + "\nCONFIG['sigma'] = 0.1",
+        ENTRY + "\nCONFIG.update(sigma=0.1)",
+        ENTRY + "\nCONFIG.update({'sigma': 0.1})",
+        ENTRY + "\nCONFIG.update(saved)",
+        ENTRY + "\nother = CONFIG\nother['sigma'] = 0.1",
+        ENTRY + "\nfor key in CONFIG: CONFIG[key] = 0.1",
+        ENTRY.replace("'epochs': 20", "'epochs': 20, **saved"),
+        ENTRY + GIVEN_TO.format("CONFIG", "CONFIG['sigma']") + "\nmain({'sigma': 0.1})",
+        OBJECT.replace("Net())", "Net(sigma=0.1))"),
+        OBJECT.replace("Net())", "Net(0.1))"),
+        OBJECT + "\nclass Own(Net):\n    def __init__(self): super().__init__(sigma=0.1)",
+        OBJECT + "\nclass Own(Net): pass\nOwn(sigma=0.1)",
+        OBJECT + "\nKind = partial(Net, sigma=0.1)",
+        OBJECT + "\nsetattr(net, 'sigma', 0.1)",
+        GIVEN_TO.format("sigma=1.5", "sigma") + "\nmain(0.1)",
+        GIVEN_TO.format("sigma=1.5", "sigma") + "\nThread(target=main, args=(0.1,))",
+        GIVEN_TO.format("sigma=1.5", "sigma") + "\nThread(target=main, kwargs={'sigma': 0.1})",
+        GIVEN_TO.format("sigma=1.5", "sigma") + "\nmain(*values)",
         OPACUS.format(batch=100, sigma="9 ** 9 ** 9 ** 9"),
-        OPACUS.format(batch=100, sigma="SIGMA") + "SIGMA = SIGMA",
+        SIGMA + "SIGMA = SIGMA",
+        SOLVED + "SIGMA = 0.1" + SIGMA,
+        SOLVED + "SIGMA *= 0.1" + SIGMA,
+        SOLVED + GIVEN_TO.format("sigma", "sigma") + "\nmain(SIGMA / 10)",
     ],
 )
 def test_a_value_that_may_be_another_is_asked_for(text):
-    assert "noise_multiplier" not in read_script(text).values
+    assert not {"noise_multiplier", "epsilon"} & read_script(text).values.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OPTION + "\nrun.config.update(vars(args))\nlog(sigma=args.sigma)",
+        ENTRY + "\nprint(CONFIG)\nresults = {'sigma': CONFIG['sigma']}",
+        OBJECT + "\nNet(sigma=1.5)",
+        GIVEN_TO.format("sigma=1.5", "sigma") + "\nspawn(main, args=(1.5,))",
+        OPTION + GIVEN_TO.format("args", "args.sigma") + "\nmain(args)",
+        "SIGMAS = [1.5]\nfor sigma in SIGMAS: print(sigma)\n" + SIGMA.replace("SIGMA", "SIGMAS[0]"),
+        "from settings import *\nSIGMA = 1.5\n" + SIGMA,
+    ],
+)
+def test_a_value_that_is_only_shown_or_passed_on_is_read(text):
+    assert read_script(text).values["noise_multiplier"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("BATCH_SIZE = 10\nself.rows = DataLoader(rows, batch_size=BATCH_SIZE * 10)\n", 100),
+        ("batch_size = 10\nrows, test = loaders()\n" + "a = DataLoader(b, batch_size=7)\n" * 2, 7),
+        ("a = DataLoader(b, batch_size=7)\nc = DataLoader(d, batch_size=9)\n", None),
+        ("loader = DataLoader(b, batch_size=7, sampler=DistributedSampler(b))\n", None),
+    ],
+)
+def test_a_batch_is_that_of_the_loaders_and_of_all_processes(text, size):
+    set_up = PLAIN.replace("loader = DataLoader(rows, batch_size=100)\n", "").replace(
+        "=loader", "=loader" if "loader =" in text else "=self.rows"
+    )
+    assert read_script(text + set_up).values.get("batch_size") == size
 
 
 def test_a_longer_loop_than_the_noise_is_planned_for_counts():
