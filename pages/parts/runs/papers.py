@@ -113,8 +113,13 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         place=right,
         label="Run it on",
     )
+    tuned = local.toggle(
+        "papers-tuned",
+        label="Tuned as the papers do",
+        help="k and step size are chosen on validation rows, and no ε covers the choice.",
+    )
     try:
-        grids = papers.grids(name, dataset=dataset, data=data or None)
+        grids = papers.grids(name, dataset=dataset, data=data or None, tuned=tuned)
     except DataError as refusal:  # no source has the paper's weights
         st.caption(plain.text(str(refusal)))
         return
@@ -124,6 +129,8 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
             "papers-backbone", list(grids), backbone, of=f"{name}-{dataset}", label="Through"
         )
     grid = grids[backbone]
+    if price := papers.price_words(grid):
+        st.warning(price)
     if not data:
         substitution = (
             f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for"
@@ -139,7 +146,11 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
             " of the learners, not their numbers."
         )
     first = sweep.group_specs(grid | {"seed": grid["seed"][:1]})
-    if data in _OPENING and records.estimate(grid, runs)["cached"] < sum(map(len, first)):
+    if (
+        data in _OPENING
+        and not tuned
+        and records.estimate(grid, runs)["cached"] < sum(map(len, first))
+    ):
         jobs.train_first(
             group[start : start + _AT_ONCE]
             for group in first[::-1]
@@ -205,7 +216,7 @@ def _compare(
     if not records_:
         _show_published(papers.published(name, dataset=dataset))
         return
-    runs = sweep.table(records_)
+    runs = papers.best_on_validation(name, sweep.table(records_))
     table = papers.beside(name, runs, dataset=dataset, backbone=backbone)
     words = papers.order_words(table, rows=rows)
     if words:

@@ -60,6 +60,13 @@ BUDGETS = [0.1, 0.3, 0.7, math.inf]
 MNIST_BUDGETS = [0.1, 0.3, 0.7, 1.0, 2.0]
 SHOTS = {"Oxford Flowers": 2, "CUB-200": 2}
 """Labelled public rows a class in AdaMix's figures, where they are not 5 (its A.6)."""
+TUNED: Values = {
+    "validation_fraction": 0.1,
+    "k": [None, 10, 40, 120],
+    "learning_rate": [None, 10.0, 100.0, 1000.0],
+}
+"""What is tried where runs are tuned as the papers' are: None is our rule. Step sizes are a decade
+apart, as PILLAR's, for full batches of unit rows."""
 ADAMIX_BUDGETS = [0.5, 1.0, 2.0, 3.0, 5.0]
 
 

@@ -160,6 +160,22 @@ def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features
     assert math.isnan(table["measured"][2048])
 
 
+def test_tuned_runs_are_those_that_are_best_on_validation_rows(features, capsys):
+    name, asked = "pillar-table-4", {"dataset": "CIFAR-10", "data": features, "seeds": 1}
+    (grid,) = papers.grids(name, **asked, tuned=True).values()
+    runs = sweep.sweep(grid)
+    best = papers.best_on_validation(name, runs)
+    highest = runs.groupby(["epsilon", "public_fraction"])["validation_accuracy"].max()
+    chosen = best.set_index(["epsilon", "public_fraction"])
+    assert chosen["validation_accuracy"].sort_index().tolist() == highest.tolist()
+    assert len(runs) > 8 * len(best)
+    table = papers.run(name, **asked, tuned=True)
+    assert sorted(table["measured"]) == pytest.approx(sorted(best["accuracy"]))
+    assert run_command(f"papers run {name} --data CIFAR-10={features} --seeds 1 --tuned") == 0
+    assert "not differentially private" in capsys.readouterr().err
+    assert not papers.price_words(papers.grid(name, **asked))
+
+
 @pytest.mark.parametrize("name", ["cifar10.npz", "cifar10_resnet50.npz", "digits_resnet50_sl.npz"])
 def test_numbers_of_other_features_are_not_subtracted(features, tmp_path, name):
     """A table of two backbones compared one file with both, and generated rows with a paper's."""
