@@ -418,15 +418,20 @@ def sole_text(kinds: Mapping[str, str]) -> str | None:
 
 
 def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
-    """The table, whose one column, or one that looks like texts, takes this name where no column
-    has it."""
+    """The table, whose one column, or one that is of texts or looks like them, takes this name
+    where no column has it."""
     if name is None or name in frame.columns:
         return frame
-    columns = [
-        column
-        for column in frame.columns
-        if len(frame.columns) == 1 or _kind(column, frame[column]) == TEXT
-    ]
+    stated = frame.attrs.get("text")
+    columns = (
+        [stated]
+        if stated in list(frame.columns)
+        else [
+            column
+            for column in frame.columns
+            if len(frame.columns) == 1 or _kind(column, frame[column]) == TEXT
+        ]
+    )
     return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 
