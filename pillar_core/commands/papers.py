@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 import pandas as pd
 
@@ -100,7 +99,8 @@ def _print_numbers(options: argparse.Namespace) -> int:
 def _run_table(options: argparse.Namespace) -> int:
     table, files = papers.named(options.table), _file_places(options.data)
     frames = []
-    for dataset in [options.dataset] if options.dataset else _parts(table, files, options):
+    parts = table.datasets if options.get else list(files) or table.datasets[:1]
+    for dataset in [options.dataset] if options.dataset else parts:
         try:
             data = papers.source(dataset) if options.get else files.get(dataset)
             shared = {"data": data, "seeds": options.seeds, "tuned": options.tuned}
@@ -129,13 +129,6 @@ def _run_table(options: argparse.Namespace) -> int:
                 raise
             print(f"{dataset}: left out. {error}", file=sys.stderr)
     return _print_tables(frames, options)
-
-
-def _parts(
-    table: papers.PaperTable, files: dict[str, str], options: argparse.Namespace
-) -> Sequence[str]:
-    """The private sets to run where none was named."""
-    return table.datasets if options.get else list(files) or table.datasets[:1]
 
 
 def _print_tables(frames: list[pd.DataFrame], options: argparse.Namespace) -> int:

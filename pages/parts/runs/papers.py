@@ -99,12 +99,12 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         label="Its private data",
     )
     own = SOURCES[dataset]
-    brought = (
-        runs.loc[runs["dataset"].str.startswith(uploads.PREFIX), "dataset"] if len(runs) else ()
-    )
+    named = dict(zip(runs["dataset"], runs["data"], strict=True)) if len(runs) else {}
+    brought = (name for name in named if name.startswith(uploads.PREFIX))
     is_here = pc.DATASETS[own].is_here()
     sets = dict.fromkeys((*_OPENING[1:], settings.data, *brought, *((own,) if is_here else ())))
-    rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
+    rows = {data: named.get(data) or records.data_words(data) for data in sets}
+    rows[""] = "generated rows (stand-in)"
     data = local.select(
         "papers-rows",
         rows,

@@ -98,14 +98,6 @@ def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
     return rows[rows["dataset"] == dataset].reset_index(drop=True)
 
 
-def published_for(features: str, backbone: str | None) -> pd.DataFrame:
-    """One published accuracy for each method and ε, the first table's, of those `matching`: columns
-    of `facts`."""
-    return (
-        matching(features, backbone).drop_duplicates(["method", "epsilon"]).reset_index(drop=True)
-    )
-
-
 def matching(features: str, backbone: str | None) -> pd.DataFrame:
     """Published accuracies on features whose name and backbone say that they are a paper's: columns
     of `facts`.
@@ -346,9 +338,7 @@ def _with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
             for key, rows in runs.groupby(["method", "epsilon"])
         }
         for _, group in both.groupby(["backbone", "epsilon"]):
-            keys = dict(
-                zip(group.index, zip(group["method"], group["epsilon"], strict=True), strict=True)
-            )
+            keys = {place: (row["method"], row["epsilon"]) for place, row in group.iterrows()}
             best = group["published"].idxmax()
             words |= {
                 place: compare_order(seeds[keys[best]] - seeds[key]) for place, key in keys.items()
@@ -394,13 +384,9 @@ def _facts() -> pd.DataFrame:
         na_values=empty,
         dtype={"epsilon": float, "percent": float, "table": str},
     )
-    shares, counts = rows["public_fraction"].dropna(), rows["public_per_class"].dropna()
-    rows["public"] = rows["public"].where(
-        ~rows.index.isin(shares.index), (100 * shares).map("{:g} %".format)
-    )
-    rows["public"] = rows["public"].where(
-        ~rows.index.isin(counts.index), counts.map("{:g} per class".format)
-    )
+    shares = (100 * rows["public_fraction"]).map("{:g} %".format, na_action="ignore")
+    counts = rows["public_per_class"].map("{:g} per class".format, na_action="ignore")
+    rows["public"] = shares.fillna(counts).fillna(rows["public"])
     value = rows.pop("percent")
     share = (value / 100).where(~rows["metric"].isin(DISTANCES), value)
     is_error = rows["metric"] == "error"
