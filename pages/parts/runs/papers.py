@@ -165,14 +165,9 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         work = jobs.Work(papers.TABLES[name].title, time, len(records_), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
     trained = [record for record in records_ if record.get("error") is None]
-    if len(trained) < len(records_):
-        reasons = sorted(
-            {str(record["error"]) for record in records_ if record.get("error") is not None}
-        )
-        st.caption(
-            f"{len(records_) - len(trained)} runs were refused, for instance:"
-            f" {plain.text(reasons[0])}"
-        )
+    errors = (record["error"] for record in records_ if record.get("error") is not None)
+    if reasons := sorted(map(str, errors)):
+        st.caption(f"{len(reasons)} runs were refused, for instance: {plain.text(reasons[0])}")
     _compare(
         grid,
         name,
