@@ -166,8 +166,8 @@ def choose(
             " of other columns are no comparable numbers. Leave these backbones out."
         )
     private, of_columns = _columns_as_given(private)
-    asked: Sequence[str | None] = names or [None]
-    backbone, rehearsal = asked[0], list[str]()
+    ways: Sequence[str | None] = names or [None]
+    backbone, rehearsal = ways[0], list[str]()
     splits_of = private if names and isinstance(private, Mapping) and {*names} <= {*private} else {}
     if len(names) > 1:
         for each in names:
@@ -181,7 +181,7 @@ def choose(
             )
     through = {
         name: _sides(splits_of.get(name, private), candidates, None if splits_of else name)
-        for name in asked
+        for name in ways
     }
     if len(names) > 1:
         backbone, reason = _rehearsed(through, after, methods, seed or 0)
