@@ -4,17 +4,10 @@ The key is what decides the features: the images, the backbone with its version 
 weights' content, the kind of device. Every batch has the same number of rows (the last one is
 filled up), so equal inputs give equal bytes on the same device at the same batch size. Memory holds
 one batch of images besides the data set and the features themselves.
-
-A killed process loses at most one batch: each is a file of its own, whole or not there, named by
-the row that it begins with; those after a gap are made again.
+`store.journal` keeps each batch at once.
 """
 
-import contextlib
 import dataclasses
-import os
-import shutil
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,98 +23,9 @@ from pillar_core.backbones.weights import content_hash
 from pillar_core.deferred import torch
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.store.codec import UNREADABLE
-from pillar_core.store.entry import make_private
-from pillar_core.store.files import try_lock, waiting_for, writable, write_whole
+from pillar_core.store.journal import Journal, remove, resuming
 from pillar_core.threads import using
 from pillar_core.types import Dataset, Progress, StopRequested, ignore_progress
-
-ABANDONED_SECONDS = 14 * 86_400.0
-_BATCH = "{:012}.npy"
-
-
-class Journal:
-    """The rows of one extraction below `folder`; only the holder of its lock may use it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._paths = folder, list[Path]()
-        self.done = 0
-        with contextlib.suppress(*UNREADABLE):
-            while True:
-                self._count(folder / _BATCH.format(self.done))
-
-    def append(self, rows: Array) -> None:
-        """Keep the next rows, (b, width), on the disk. Raises StoreError: the disk is full or
-        refuses; what was kept before stays good."""
-        path = self._folder / _BATCH.format(self.done)
-        with writable(path, f"{self.done} rows are kept, and asking again goes on from there. "):
-            write_whole(
-                path,
-                lambda file: np.save(file, rows),
-                claim=lambda written: os.replace(written, path),
-            )
-            self._count(path)
-
-    def rows(self) -> Array:
-        """(done, width) of all that was kept."""
-        first, stop = np.load(self._paths[0], mmap_mode="r"), 0
-        rows = np.empty((self.done, *first.shape[1:]), first.dtype)
-        for path in self._paths:
-            batch = np.load(path)
-            rows[stop : stop + len(batch)] = batch
-            stop += len(batch)
-        return rows
-
-    def _count(self, path: Path) -> None:
-        self.done += len(np.load(path, mmap_mode="r"))
-        self._paths.append(path)
-
-
-@contextlib.contextmanager
-def lock_folder(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
-    """The folder for the extraction `key` below `root`, held by this caller alone; the lock goes
-    with its process.
-
-    wait: called now and then while another process holds it, with the rows that this one has kept;
-    it may raise to give up.
-
-    Raises StoreError: a disk that refuses.
-    """
-    folder = root / "extraction" / key
-
-    def tell() -> None:  # the row that the last batch begins with: those before it are there
-        wait(max((int(path.stem) for path in folder.glob("[0-9]*.npy")), default=0))
-
-    with waiting_for(lambda: _lock(folder, root), told=tell):
-        yield folder
-
-
-def remove(root: Path, prefix: str) -> None:
-    """Delete what unfinished extractions kept whose key starts with `prefix`."""
-    for folder in (root / "extraction").glob(f"{prefix}*"):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def sweep(root: Path) -> None:
-    """Delete what nobody went on with for two weeks."""
-    for folder in (root / "extraction").glob("*"):
-        with contextlib.suppress(OSError):
-            if (
-                time.time() - max(item.stat().st_mtime for item in (folder, *folder.iterdir()))
-                > ABANDONED_SECONDS
-            ):
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _lock(folder: Path, root: Path) -> int | None:
-    with (
-        writable(folder),
-        contextlib.suppress(FileNotFoundError),
-    ):  # whoever held it has finished and removes the folder
-        make_private(folder, parents_of=root)
-        return try_lock(folder / "lock")
-    return None
-
 
 VERSION = 1
 
@@ -204,15 +108,14 @@ def extract(
     if stored is not None:
         return stored
     root, key = store.default().root, plan.key(plan.work.device)
-    sweep(root)
 
     def wait(n_done: int) -> None:
         if plan.cancelled():
             raise Cancelled("stopped while another process extracts the same features.")
         plan.progress(n_done, plan.total, "another process extracts these features")
 
-    with lock_folder(root, key, wait=wait) as folder:
-        return _load_stored(plan) or _extract_missing(plan, key, Journal(folder))
+    with resuming(root, key, wait=wait) as log:
+        return _load_stored(plan) or _extract_missing(plan, key, log)
 
 
 def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
@@ -243,8 +146,8 @@ def to_ship(
     plan = _plan_of(dataset, backbone, None, "cpu", 64, network=False)
     plan.progress = progress or plan.progress
     key = plan.key(plan.work.device)
-    with lock_folder(store.default().root, key, wait=lambda done: None) as folder:
-        features = _load_stored(plan, ships=False) or _extract_missing(plan, key, Journal(folder))
+    with resuming(store.default().root, key) as log:
+        features = _load_stored(plan, ships=False) or _extract_missing(plan, key, log)
     return plan.key(shipped.DEVICE), shipped.pack_features(
         np.concatenate([part for part in features[:2] if part is not None])
     )
@@ -307,7 +210,7 @@ def _load_stored(
 def _extract_missing(
     plan: _Plan, key: str, log: Journal
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
-    """Extract what is missing, move all of it into the store and delete the journal's rows."""
+    """Extract what is missing and move all of it into the store."""
     kind = np.dtype(address(plan.backbone.name).storage)
     # Networks are large steps: they get the cores that this process may use.
     with using(n_threads()):
@@ -328,7 +231,6 @@ def _extract_missing(
         arrays["x_test"] = rows[n_train:]
     train, test = (np.asarray(part, dtype=np.float32) for part in (rows[:n_train], rows[n_train:]))
     store.default().put_arrays(key, **arrays)
-    remove(store.default().root, key)
     return train, None if plan.dataset.x_test is None else test, tuple(plan.notes)
 
 

@@ -8,9 +8,8 @@ import pandas as pd
 from pillar_core.arrays import Json
 from pillar_core.backbones import BACKBONES
 from pillar_core.commands.options import Commands, printer
-from pillar_core.data import DATASETS, DatasetCard, downloading, load_dataset
+from pillar_core.data import DATASETS, downloading, load_dataset
 from pillar_core.errors import DataError, SettingError
-from pillar_core.jobs.sweep import sweep
 from pillar_core.runs.loading import through_backbone
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.sweep import cached_records, specs_of
@@ -54,6 +53,11 @@ def add_to(commands: Commands) -> None:
         help="with --get: say what it would fetch and train, and stop",
     )
     parser.add_argument(
+        "--tuned",
+        action="store_true",
+        help="choose k and step size on validation rows, as the papers do: no ε covers the choice",
+    )
+    parser.add_argument(
         "--seeds", type=int, help="runs per cell (default: the paper's number; 2 on stand-in rows)"
     )
     parser.add_argument(
@@ -94,29 +98,36 @@ def _print_numbers(options: argparse.Namespace) -> int:
 
 def _run_table(options: argparse.Namespace) -> int:
     table, files = papers.named(options.table), _file_places(options.data)
-    if options.get:
-        return _print_tables(_run_fetched(table, options), options)
     frames = []
-    for dataset in [options.dataset] if options.dataset else list(files) or [table.datasets[0]]:
-        data = files.get(dataset)
-        if data is None:
-            print(
-                f"{dataset} is not at hand: {papers.STAND_IN_ROWS:,} generated rows with as many"
-                " classes (to 100) stand in. Compare the order of the methods, not their numbers;"
-                f" --data '{dataset}=features.npz' runs the real thing.",
-                file=sys.stderr,
-            )
-        shared = {
-            "data": data,
-            "seeds": options.seeds,
-            "scheduler": options.scheduler,
-            "progress": printer(unit="runs"),
-        }
-        frames.append(
-            papers.run(table.name, dataset=dataset, **shared).assign(
-                rows="generated" if data is None else dataset
-            )
-        )
+    parts = table.datasets if options.get else list(files) or table.datasets[:1]
+    for dataset in [options.dataset] if options.dataset else parts:
+        try:
+            data = papers.source(dataset) if options.get else files.get(dataset)
+            shared = {"data": data, "seeds": options.seeds, "tuned": options.tuned}
+            for words, grid in papers.grids(table.name, dataset=dataset, **shared).items():
+                if options.get:
+                    print(f"{dataset}, {words}: {_cost(grid)}", file=sys.stderr)
+                if price := papers.price_words(grid):
+                    print(price, file=sys.stderr)
+                if options.get and not options.dry_run:
+                    _fetch(grid)
+            if options.dry_run:
+                continue
+            if data is None:
+                print(
+                    f"{dataset} is not at hand: {papers.STAND_IN_ROWS:,} generated rows with as"
+                    " many classes (to 100) stand in. Compare the order of the methods, not their"
+                    f" numbers; --data '{dataset}=features.npz' runs the real thing.",
+                    file=sys.stderr,
+                )
+            progress = printer(unit="runs")
+            shared |= {"scheduler": options.scheduler, "progress": progress}
+            frame = papers.run(table.name, dataset=dataset, **shared)
+            frames.append(frame.assign(rows="generated" if data is None else dataset))
+        except DataError as error:
+            if not options.get:
+                raise
+            print(f"{dataset}: left out. {error}", file=sys.stderr)
     return _print_tables(frames, options)
 
 
@@ -134,34 +145,19 @@ def _print_tables(frames: list[pd.DataFrame], options: argparse.Namespace) -> in
     return 0
 
 
-def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[pd.DataFrame]:
-    """Each part of the table on its own data set, which is fetched with the weights; what cannot be
-    had is said and left out."""
-    frames = []
-    for dataset in [options.dataset] if options.dataset else table.datasets:
-        try:
-            data = papers.source(dataset)
-            grids = papers.grids(table.name, dataset=dataset, data=data, seeds=options.seeds)
-            for words, grid in grids.items():
-                card, backbone = DATASETS[grid["dataset"]], grid.get("backbone")
-                print(f"{dataset}, {words}: {_cost(card, backbone, grid)}", file=sys.stderr)
-                if options.dry_run:
-                    continue
-                with downloading.report_progress(printer(unit="bytes")), downloading.for_hub():
-                    rows = load_dataset(card.name, download=True)
-                    if backbone is not None:
-                        BACKBONES[backbone].weights_file(network=True)
-                through_backbone(rows, backbone, progress=printer())
-                runs = sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))
-                comparison = papers.beside(table.name, runs, dataset=dataset, backbone=words)
-                frames.append(comparison.assign(rows=dataset))
-        except DataError as error:
-            print(f"{dataset}: left out. {error}", file=sys.stderr)
-    return frames
+def _fetch(grid: dict[str, Json]) -> None:
+    """Fetches a grid's data set and weights, and extracts its features."""
+    backbone = grid.get("backbone")
+    with downloading.report_progress(printer(unit="bytes")), downloading.for_hub():
+        rows = load_dataset(grid["dataset"], download=True)
+        if backbone is not None:
+            BACKBONES[backbone].weights_file(network=True)
+    through_backbone(rows, backbone, progress=printer())
 
 
-def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Json]) -> str:
+def _cost(grid: dict[str, Json]) -> str:
     """What a part of a table takes, before anything starts."""
+    card, backbone = DATASETS[grid["dataset"]], grid.get("backbone")
     specs = specs_of(grid)
     parts = [
         (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import texts
+from pillar_core import store, texts
 from pillar_core.arrays import Array
 from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
@@ -31,6 +31,8 @@ from pillar_core.data.tables import (
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.store.journal import resuming
 from pillar_core.texts import token_vectors
 from pillar_core.types import BY_COIN, Dataset, Progress
 
@@ -246,7 +248,7 @@ def encode_columns(
             parts.append(
                 scratch.in_room(
                     _report_progress(
-                        texts.blocks(cell_values, recipe.encoder),
+                        _numbers_of_texts(cell_values, recipe.encoder),
                         len(frame),
                         soon_done=SOON_DONE if recipe.encoder == texts.IDENTITY else 0,
                     ),
@@ -301,6 +303,21 @@ def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
         yield
     finally:
         _PROGRESS.reset(token)
+
+
+def _numbers_of_texts(cell_values: pd.Series, encoder: Mapping[str, Any]) -> Iterator[Array]:
+    """`texts.blocks`; what takes long is kept until the last text, and gone on with after a
+    kill."""
+    if encoder == texts.IDENTITY or len(cell_values) <= texts.SENTENCES_AT_ONCE:
+        yield from texts.blocks(cell_values, encoder)
+        return
+    said = cell_values.tolist()
+    key = fingerprint("texts", list(map(token_vectors.clean, said)), dict(encoder))
+    with resuming(store.default().root, key) as log:
+        yield from log.batches()
+        for block in texts.blocks(said[log.done :], encoder):
+            log.append(block)
+            yield block
 
 
 def _report_progress(blocks: Iterable[Array], n_rows: int, *, soon_done: int) -> Iterator[Array]:
@@ -418,15 +435,20 @@ def sole_text(kinds: Mapping[str, str]) -> str | None:
 
 
 def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
-    """The table, whose one column, or one that looks like texts, takes this name where no column
-    has it."""
+    """The table, whose one column, or one that is of texts or looks like them, takes this name
+    where no column has it."""
     if name is None or name in frame.columns:
         return frame
-    columns = [
-        column
-        for column in frame.columns
-        if len(frame.columns) == 1 or _kind(column, frame[column]) == TEXT
-    ]
+    stated = frame.attrs.get("text")
+    columns = (
+        [stated]
+        if stated in list(frame.columns)
+        else [
+            column
+            for column in frame.columns
+            if len(frame.columns) == 1 or _kind(column, frame[column]) == TEXT
+        ]
+    )
     return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 

@@ -549,7 +549,8 @@ def table_of(source: Any, *names: str | None, filename: str = "") -> tuple[pd.Da
         is_plain = pd.api.types.is_integer_dtype(source.index) and source.index.name is None
         notes = [] if is_plain else [frames.INDEX_LEFT_OUT]
         frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
-        frame.attrs = {"notes": notes} if notes else {}
+        kept = {"notes": notes, "text": source.attrs.get("text")}
+        frame.attrs = {name: value for name, value in kept.items() if value}
         return frame, "table"
     if not is_table(source, filename):
         raise DataError(

@@ -20,6 +20,7 @@ from typing import Any
 from pillar_core import mode, store, texts
 from pillar_core.data import places, raw, reports, visitors
 from pillar_core.data.cards import DATASETS, load_dataset
+from pillar_core.data.matching import encoder_of
 from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
@@ -40,8 +41,9 @@ class Upload:
 
     `rows_per_person`: no person has more of its train rows; None where a row is an example of its
     own. `apart_from`: see `FeatureSet`. `kept_at` counts seconds since 1970. `understood`: see
-    `reports.understood`. `is_text`: texts alone made the features. `is_made_up`: rows were drawn
-    from what a recipe declares. `names`: of the columns, where they have some.
+    `reports.understood`. `is_text`: the token vectors of texts alone made the features.
+    `is_made_up`: rows were drawn from what a recipe declares. `names`: of the columns, where they
+    have some.
     """
 
     name: str
@@ -265,7 +267,7 @@ def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         rows_per_person=data.persons.most if data.persons else None,
         apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
         understood=reports.understood(data),
-        is_text=bool(data.texts) and data.x_train.shape[1] == texts.WIDTH,
+        is_text=encoder_of(data) == texts.IDENTITY and data.x_train.shape[1] == texts.WIDTH,
         is_made_up=data.name == raw.MADE_UP_NAME,
         names=(data.names or ()) if isinstance(data, FeatureSet) else (),
     )

@@ -115,14 +115,15 @@ def through_backbone(
     """`load_features` of a dataset, telling how far it is and stopping when asked. Raises as
     `load_features`; and Cancelled."""
     chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
-    how: Values = {
-        "weights": weights,
-        "device": device,
-        "batch_size": batch_size,
-        "progress": progress,
-        "cancelled": cancelled,
-    }
-    x_train, x_test, notes = extract(dataset, backbone=chosen, **how)
+    x_train, x_test, notes = extract(
+        dataset,
+        backbone=chosen,
+        weights=weights,
+        device=device,
+        batch_size=batch_size,
+        progress=progress,
+        cancelled=cancelled,
+    )
     checked = data.features(
         x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None
     )

@@ -256,7 +256,7 @@ def _grid(spec: Values) -> Form:
     } | {"seed": []}
 
 
-MEASURED = ("epsilon_upper", "accuracy", *METRICS, "seconds")
+MEASURED = ("epsilon_upper", "accuracy", *METRICS, "validation_accuracy", "seconds")
 """What MLflow files as metrics of a run; all else are its parameters."""
 
 

@@ -617,8 +617,12 @@ def _below_largest(scores: Form, features: FeatureSet) -> str:
 
 
 def _test_metrics(result: TrainResult, split: SemiPrivateSplit) -> Form:
-    features = split.features
+    features, aside = split.features, split.validation
     if features.x_test is None or features.y_test is None or not len(features.x_test):
         return {}
     scores = result.classifier.scores(features.x_test)
-    return dict(metrics.evaluate(scores, features.y_test, n_classes=features.n_classes))
+    evaluated = dict(metrics.evaluate(scores, features.y_test, n_classes=features.n_classes))
+    if len(aside) and features.y_train is not None:
+        predicted = result.classifier.predict(features.x_train[aside])
+        evaluated["validation_accuracy"] = float((predicted == features.y_train[aside]).mean())
+    return evaluated

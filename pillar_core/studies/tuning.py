@@ -10,6 +10,7 @@ found that way is not differentially private.
 
 import dataclasses
 import enum
+import functools
 import math
 from collections.abc import Sequence
 
@@ -74,6 +75,7 @@ def trial_noise(epsilon: float, *, delta: float, mean_trials: float) -> float:
     return float(accounting.calibrate(cost, PrivacyBudget(epsilon, delta)))
 
 
+@functools.cache
 def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float) -> float:
     """The ε that a single trial may spend when the best of a random number of trials must stay
     within `epsilon`."""

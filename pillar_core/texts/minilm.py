@@ -111,9 +111,8 @@ def mean_state(tensors: "dict[str, torch.Tensor]", n_heads: int, tokens: list[in
                 .transpose(0, 1)
                 for part in ("query", "key", "value")
             )
-            scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5
-            heads = (scores.softmax(dim=-1) @ value).transpose(0, 1).flatten(1)
-            attended = linear(heads, f"{layer}.attention.output.dense")
+            heads = functional.scaled_dot_product_attention(query, key, value)
+            attended = linear(heads.transpose(0, 1).flatten(1), f"{layer}.attention.output.dense")
             states = norm(states + attended, f"{layer}.attention.output.LayerNorm")
             inner = functional.gelu(linear(states, f"{layer}.intermediate.dense"))
             states = norm(

@@ -2,6 +2,7 @@
 own."""
 
 import dataclasses
+import functools
 import math
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
@@ -213,15 +214,22 @@ def test_a_table_run_by_command_stands_on_the_page_with_the_same_numbers(
     np.savez(
         path, x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test
     )
-    measured = papers.run("pillar-table-4", dataset="CIFAR-10", data=str(path), seeds=1)
+    measure = functools.partial(
+        papers.run, "pillar-table-4", dataset="CIFAR-10", data=str(path), seeds=1
+    )
+    measured = {tuned: measure(tuned=tuned) for tuned in (False, True)}
     app = start("runs", runs="view:papers")
     fill(app, "selectbox", "local-widget.papers-item-pillar", "Table IV")
     (stored,) = set(records.all_runs()["dataset"])
     fill(app, "selectbox", "local-widget.papers-rows-CIFAR-10", stored)
-    table = next(frame.value for frame in app.dataframe if "ε = 0.1: ours, %" in frame.value)
-    ours = {round(value, 3) for name in table if "ours" in name for value in table[name].dropna()}
-    assert ours == {round(100 * value, 3) for value in measured["measured"]}
-    assert any("difference" in name for name in table)
+    for tuned in measured:
+        fill(app, "toggle", "local-widget.papers-tuned", tuned)
+        assert ("Random stopping after 16 runs" in words(app)) == tuned
+        table = next(frame.value for frame in app.dataframe if "ε = 0.1: ours, %" in frame.value)
+        columns = [name for name in table if "ours" in name]
+        ours = {round(value, 3) for name in columns for value in table[name].dropna()}
+        assert ours == {round(100 * value, 3) for value in measured[tuned]["measured"]}
+        assert any("difference" in name for name in table)
 
 
 def test_the_view_is_part_of_the_link(start, runs):

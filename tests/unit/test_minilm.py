@@ -1,6 +1,7 @@
 """Sentences through a small transformer: as the library transformers computes it, each by itself, from
 the files of a package that a stand-in brings here."""
 
+import functools
 import hashlib
 import json
 import sys
@@ -14,10 +15,11 @@ from safetensors.torch import save
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 import pillar_core as pc
-from pillar_core import texts
-from pillar_core.errors import MissingDependencyError
+from pillar_core import store, texts
+from pillar_core.data import encoding
+from pillar_core.errors import Cancelled, MissingDependencyError
 from pillar_core.texts import minilm
-from users import refuses
+from users import refuses, run_command
 
 WORDS = [
     "printer",
@@ -102,6 +104,29 @@ def test_a_sentence_has_the_same_bits_beside_any_others(package):
     np.testing.assert_allclose(np.linalg.norm(together[:40], axis=1), 1, atol=1e-6)
 
 
+def test_a_reading_that_was_stopped_goes_on(package, monkeypatch):
+    """Of 100 texts 64 had become numbers when it was stopped: 36 were left, and nothing stays."""
+    sentences, how = [], {"label": "queue", "text": "message"}
+    read = functools.partial(pc.load_features, tickets(100, 0), minilm.NAME, **how)
+    whole = read()
+
+    def stop(done, total):
+        if done == 64:
+            raise Cancelled("stopped")
+
+    with encoding.report_progress(lambda: stop), pytest.raises(Cancelled):
+        read()
+    encode = minilm.opened()
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            minilm, "opened", lambda: lambda text: sentences.append(text) or encode(text)
+        )
+        again = read()
+    assert len(sentences) == 36
+    assert again.fingerprint == whole.fingerprint
+    assert not list((store.default().root / "extraction").iterdir())
+
+
 def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, tmp_path):
     how = {"label": "queue", "text": "message"}
     features = pc.load_features(tickets(200, 0), minilm.NAME, **how)
@@ -119,6 +144,20 @@ def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, t
     refuses("SHA-256", model.predict, new)
     (package / "model.zip").write_bytes(b"no zip")
     refuses("install the package again", model.predict, new)
+
+
+def test_a_choice_weighs_both_encoders_on_public_rows(package, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tickets(300, 0).to_csv("tickets.csv", index=False)
+    tickets(200, 1, 6).to_csv("open.csv", index=False)
+    encoders = [texts.NAME, minilm.NAME]
+    choice = pc.choose("tickets.csv", {"open": "open.csv"}, epsilon=2.0, backbones=encoders)
+    assert choice.split.features.d == texts.width_of(texts.OWN[choice.backbone])
+    (reason,) = (line for line in choice.reasons if "learners played" in line)
+    assert all(f"{name} " in reason for name in encoders)
+    command = "choose --dataset tickets.csv --public-fraction 0.2 --epsilon 2"
+    assert run_command(f"{command} --allow-overlap --backbones {' '.join(encoders)}") == 0
+    assert "learners played on labelled public rows (own)" in capsys.readouterr().out
 
 
 def test_without_its_package_the_extra_is_named():

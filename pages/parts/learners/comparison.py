@@ -238,7 +238,7 @@ def seeds_of(lines: pd.DataFrame) -> tuple[int, int]:
 def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The runs with a paper's number beside each learner, where data set and backbone bear a
     paper's names."""
-    known = papers.published_for(core.features(settings).name, core.backbone(settings))
+    known = papers.matching(core.features(settings).name, core.backbone(settings))
     known = known[known["epsilon"].isin([settings.epsilon, 0.0, float("inf")])].drop_duplicates(
         "method"
     )

@@ -99,12 +99,12 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         label="Its private data",
     )
     own = SOURCES[dataset]
-    brought = (
-        runs.loc[runs["dataset"].str.startswith(uploads.PREFIX), "dataset"] if len(runs) else ()
-    )
+    named = dict(zip(runs["dataset"], runs["data"], strict=True)) if len(runs) else {}
+    brought = (name for name in named if name.startswith(uploads.PREFIX))
     is_here = pc.DATASETS[own].is_here()
     sets = dict.fromkeys((*_OPENING[1:], settings.data, *brought, *((own,) if is_here else ())))
-    rows = {data: records.data_words(data) for data in sets} | {"": "generated rows (stand-in)"}
+    rows = {data: named.get(data) or records.data_words(data) for data in sets}
+    rows[""] = "generated rows (stand-in)"
     data = local.select(
         "papers-rows",
         rows,
@@ -113,8 +113,13 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         place=right,
         label="Run it on",
     )
+    tuned = local.toggle(
+        "papers-tuned",
+        label="Tuned as the papers do",
+        help="k and step size are chosen on validation rows, and no ε covers the choice.",
+    )
     try:
-        grids = papers.grids(name, dataset=dataset, data=data or None)
+        grids = papers.grids(name, dataset=dataset, data=data or None, tuned=tuned)
     except DataError as refusal:  # no source has the paper's weights
         st.caption(plain.text(str(refusal)))
         return
@@ -124,6 +129,8 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
             "papers-backbone", list(grids), backbone, of=f"{name}-{dataset}", label="Through"
         )
     grid = grids[backbone]
+    if price := papers.price_words(grid):
+        st.warning(price)
     if not data:
         substitution = (
             f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for"
@@ -139,7 +146,11 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
             " of the learners, not their numbers."
         )
     first = sweep.group_specs(grid | {"seed": grid["seed"][:1]})
-    if data in _OPENING and records.estimate(grid, runs)["cached"] < sum(map(len, first)):
+    if (
+        data in _OPENING
+        and not tuned
+        and records.estimate(grid, runs)["cached"] < sum(map(len, first))
+    ):
         jobs.train_first(
             group[start : start + _AT_ONCE]
             for group in first[::-1]
@@ -154,14 +165,9 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         work = jobs.Work(papers.TABLES[name].title, time, len(records_), int(estimate["cells"]))
         jobs.panel([{"kind": "sweep", "grid": grid}], work)
     trained = [record for record in records_ if record.get("error") is None]
-    if len(trained) < len(records_):
-        reasons = sorted(
-            {str(record["error"]) for record in records_ if record.get("error") is not None}
-        )
-        st.caption(
-            f"{len(records_) - len(trained)} runs were refused, for instance:"
-            f" {plain.text(reasons[0])}"
-        )
+    errors = (record["error"] for record in records_ if record.get("error") is not None)
+    if reasons := sorted(map(str, errors)):
+        st.caption(f"{len(reasons)} runs were refused, for instance: {plain.text(reasons[0])}")
     _compare(
         grid,
         name,
@@ -205,7 +211,7 @@ def _compare(
     if not records_:
         _show_published(papers.published(name, dataset=dataset))
         return
-    runs = sweep.table(records_)
+    runs = papers.best_on_validation(name, sweep.table(records_))
     table = papers.beside(name, runs, dataset=dataset, backbone=backbone)
     words = papers.order_words(table, rows=rows)
     if words:

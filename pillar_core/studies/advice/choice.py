@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import accounting, splits
+from pillar_core import accounting, splits, texts
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import fit_of, identity_of
@@ -135,16 +135,17 @@ def choose(
     was trained with it.
 
     private: what `load_features` takes, or a split, whose public rows are then a candidate by the
-    name "own". candidates: public sets by name, or a list of sets (their names say which), of
-    registered names or of files. No public rows, "none", are always one. backbones: what all images
-    may go through; of several, the one is taken whose learners do best when they are played on
-    labelled public rows, which costs no ε; the first unless it is clear. methods: learners to take
-    from, by default those that free advice prefers. seed: as in `run`; None draws secret noise.
+    name "own"; of texts, that split by backbone. candidates: public sets by name, or a list of sets
+    (their names say which), of registered names or of files. No public rows, "none", are always
+    one. backbones: what all images may go through, or all texts of tables; of several, the one is
+    taken whose learners do best when they are played on labelled public rows, which costs no ε; the
+    first unless it is clear. methods: learners to take from, by default those that free advice
+    prefers. seed: as in `run`; None draws secret noise.
 
     Guarantee: see the module; `Choice.guarantee`.
     Raises DataError: private rows without labels, or candidates none of which fits. BudgetError,
     SettingError: a budget, relation or name that cannot be, or weights that are not here.
-    UnsupportedError: ε = ∞, backbones for rows that are no images, or a learner that is no full
+    UnsupportedError: ε = ∞, backbones for other rows than they take, or a learner that is no full
     Gaussian run.
 
     >>> digits = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
@@ -165,19 +166,27 @@ def choose(
             " of other columns are no comparable numbers. Leave these backbones out."
         )
     private, of_columns = _columns_as_given(private)
-    backbone, rehearsal = names[0] if names else None, list[str]()
+    ways: Sequence[str | None] = names or [None]
+    backbone, rehearsal = ways[0], list[str]()
+    splits_of = private if names and isinstance(private, Mapping) and {*names} <= {*private} else {}
     if len(names) > 1:
         for each in names:
             identity_of(each)
-        candidates = {name: _images(data, name) for name, data in _named(candidates).items()}
-        private = (
-            private
-            if isinstance(private, SemiPrivateSplit)
-            else _images(private, "the private rows")
-        )
-        backbone, reason = _rehearsed(private, candidates, names, after, methods, seed or 0)
+        if not all(map(texts.is_encoder, names)):
+            candidates = {name: _images(data, name) for name, data in _named(candidates).items()}
+            private = (
+                private
+                if isinstance(private, SemiPrivateSplit)
+                else _images(private, "the private rows")
+            )
+    through = {
+        name: _sides(splits_of.get(name, private), candidates, None if splits_of else name)
+        for name in ways
+    }
+    if len(names) > 1:
+        backbone, reason = _rehearsed(through, after, methods, seed or 0)
         rehearsal.append(reason)
-    sides, refused = _sides(private, candidates, backbone)
+    sides, refused = through[backbone]
     alone = sides[NONE]
     metric = metric_of(*sides.values())
     firsts = {
@@ -338,22 +347,19 @@ def _sides(
 
 
 def _rehearsed(
-    private: SemiPrivateSplit | Dataset,
-    candidates: Mapping[str, Dataset],
-    backbones: Sequence[str],
+    through: Mapping[Any, tuple[Mapping[str, SemiPrivateSplit], Any]],
     budget: PrivacyBudget,
     methods: Sequence[str] | None,
     seed: int,
 ) -> tuple[str, str]:
-    """The backbone through which learners do best on labelled public rows, and why: rows drawn from
-    the private set where there are any, else each candidate in its classes, where the first
-    backbone stays unless another is above it by `MARGIN`. Guarantee: as `blind`.
+    """The backbone of those that rows went `through` by which learners do best on labelled public
+    rows, and why: rows drawn from the private set where there are any, else each candidate in its
+    classes, where the first backbone stays unless another is above it by `MARGIN`. Guarantee: as
+    `blind`.
     """
     reached = dict[str, dict[str, float]]()
-    for backbone in backbones:
-        sides = {
-            name: blind(rows) for name, rows in _sides(private, candidates, backbone)[0].items()
-        }
+    for backbone, (rows_of, _) in through.items():
+        sides = {name: blind(rows) for name, rows in rows_of.items()}
         plays = {name: with_own_classes(rows) for name, rows in sides.items()}
         named = (
             [OWN]
@@ -366,15 +372,14 @@ def _rehearsed(
         reached[backbone] = {
             name: mean_play(learners[name], plays[name], budget, seed) for name in named
         }
-    common = [
-        name for name in reached[backbones[0]] if all(name in of_set for of_set in reached.values())
-    ]
+    first = next(iter(through))
+    common = [name for name in reached[first] if all(name in of_set for of_set in reached.values())]
     if not common:
         return (
-            backbones[0],
+            first,
             (
                 "no candidate has labels enough to rehearse on, so the first backbone was taken:"
-                f" {backbones[0]}"
+                f" {first}"
             ),
         )
     means = {
@@ -389,7 +394,7 @@ def _rehearsed(
         max(means, key=lambda name: means[name]),
         (0.0 if common == [OWN] else prediction.MARGIN),
     )
-    best = best if means[best] > means[backbones[0]] + needed else backbones[0]
+    best = best if means[best] > means[first] + needed else first
     return (
         best,
         (

@@ -16,6 +16,7 @@ and every result says so.
 import dataclasses
 import functools
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,8 +37,10 @@ from pillar_core.studies.papers.tables import (
     SHOTS,
     SOURCES,
     TABLES,
+    TUNED,
     PaperTable,
 )
+from pillar_core.studies.tuning import trial_epsilon
 from pillar_core.types import Form, Progress, Values
 
 DISTANCES = ("gsd", "task2vec", "otdd")
@@ -93,14 +96,6 @@ def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
             f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}."
         )
     return rows[rows["dataset"] == dataset].reset_index(drop=True)
-
-
-def published_for(features: str, backbone: str | None) -> pd.DataFrame:
-    """One published accuracy for each method and ε, the first table's, of those `matching`: columns
-    of `facts`."""
-    return (
-        matching(features, backbone).drop_duplicates(["method", "epsilon"]).reset_index(drop=True)
-    )
 
 
 def matching(features: str, backbone: str | None) -> pd.DataFrame:
@@ -164,8 +159,8 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str, backbone: str = "") -
     seeds (0: refused), difference (measured − published), and order, as `_with_order`.
     Raises UnknownNameError, SettingError: as `grid`.
     """
-    share = "public_fraction" if "public_fraction" in runs else "public_per_class"
-    by = ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in runs)]
+    by = _line(name, runs)
+    share = by[2]
     ours = (
         runs.assign(accuracy=pd.to_numeric(runs["accuracy"]))
         .groupby(by, dropna=False)["accuracy"]
@@ -189,12 +184,50 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str, backbone: str = "") -
     return _with_order(joined, runs)
 
 
+def _line(name: str, runs: pd.DataFrame) -> list[str]:
+    """The columns that tell one measured line of a table from another."""
+    share = "public_fraction" if "public_fraction" in runs else "public_per_class"
+    return ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in runs)]
+
+
+def best_on_validation(name: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of those of each line's `TUNED` settings that are best on validation rows, over
+    seeds; all runs of a grid that was not tuned."""
+    by = _line(name, runs)
+    settings = [axis for axis in TUNED if axis in runs and axis not in by]
+    if "validation_accuracy" not in runs:
+        return runs
+    scores = runs.groupby([*by, *settings], dropna=False)["validation_accuracy"].transform("mean")
+    ordered = runs.assign(score=scores).sort_values("score", ascending=False, kind="stable")
+    best = ordered.drop_duplicates(by)[[*by, *settings]]
+    return runs.merge(best)
+
+
+def price_words(grid: Form) -> str:
+    """What it costs to choose among a grid's `TUNED` settings, and what ε would be left to each run
+    if that were paid for; "" where nothing is tuned."""
+    if "learning_rate" not in grid:
+        return ""
+    tried = math.prod(len(grid[axis]) for axis in ("k", "learning_rate"))
+    left = ", ".join(
+        f"{trial_epsilon(epsilon, delta=grid['delta'], mean_trials=tried):.2g} of {epsilon:g}"
+        for epsilon in grid["epsilon"]
+        if math.isfinite(epsilon)
+    )
+    return (
+        f"Up to {tried} settings a learner, the best on validation rows, as the papers do: ε covers"
+        " each run and not the choice, so the numbers are not differentially private. Random"
+        f" stopping after {tried} runs on average would leave each run ε = {left}."
+    )
+
+
 def run(
     name: str,
     *,
     dataset: str,
     data: str | None = None,
     seeds: int | None = None,
+    tuned: bool = False,
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
@@ -204,11 +237,13 @@ def run(
     Raises UnknownNameError, SettingError, DataError: as `grid`.
     """
     tables = []
-    for backbone, axes in grids(name, dataset=dataset, data=data, seeds=seeds).items():
+    asked = grids(name, dataset=dataset, data=data, seeds=seeds, tuned=tuned)
+    for backbone, axes in asked.items():
         runs = sweep(axes, scheduler=scheduler, progress=progress)
         failed = runs["error_message"].dropna()
         if len(failed) == len(runs):
             raise DataError(f"no run of {name} could be trained: {failed.iloc[0]}")
+        runs = best_on_validation(name, runs)
         tables.append(beside(name, runs, dataset=dataset, backbone=backbone))
     return pd.concat(tables, ignore_index=True)
 
@@ -236,17 +271,25 @@ def source(dataset: str) -> str:
 
 
 def grids(
-    name: str, *, dataset: str, data: str | None = None, seeds: int | None = None
+    name: str,
+    *,
+    dataset: str,
+    data: str | None = None,
+    seeds: int | None = None,
+    tuned: bool = False,
 ) -> dict[str, Form]:
     """Grids as of `grid`, for command and page alike, by the paper's words for the backbone that
     the rows went through; "" where they are not the paper's features.
 
     data: as of `grid`. `SOURCES[dataset]`, the paper's own rows, goes through each backbone of the
-    table that a hub offers; other features are the paper's where name and backbone say so.
+    table that a hub offers; other features are the paper's where name and backbone say so. tuned:
+    with `TUNED` settings, of which `best_on_validation` takes one, as the papers do.
     Raises UnknownNameError, SettingError, DataError: as `grid`. DataError: the paper's backbones
     are on no hub.
     """
     axes = grid(name, dataset=dataset, data=data, seeds=seeds)
+    if tuned:
+        axes = {**TUNED, **axes}
     words = list(dict.fromkeys(published(name, dataset=dataset)["backbone"])) or list(BACKBONES)[:1]
     if data is None or data != SOURCES.get(dataset):
         return {"" if data is None else _backbone_in(_title(data), dataset, words): axes}
@@ -295,9 +338,7 @@ def _with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
             for key, rows in runs.groupby(["method", "epsilon"])
         }
         for _, group in both.groupby(["backbone", "epsilon"]):
-            keys = dict(
-                zip(group.index, zip(group["method"], group["epsilon"], strict=True), strict=True)
-            )
+            keys = {place: (row["method"], row["epsilon"]) for place, row in group.iterrows()}
             best = group["published"].idxmax()
             words |= {
                 place: compare_order(seeds[keys[best]] - seeds[key]) for place, key in keys.items()
@@ -343,13 +384,9 @@ def _facts() -> pd.DataFrame:
         na_values=empty,
         dtype={"epsilon": float, "percent": float, "table": str},
     )
-    shares, counts = rows["public_fraction"].dropna(), rows["public_per_class"].dropna()
-    rows["public"] = rows["public"].where(
-        ~rows.index.isin(shares.index), (100 * shares).map("{:g} %".format)
-    )
-    rows["public"] = rows["public"].where(
-        ~rows.index.isin(counts.index), counts.map("{:g} per class".format)
-    )
+    shares = (100 * rows["public_fraction"]).map("{:g} %".format, na_action="ignore")
+    counts = rows["public_per_class"].map("{:g} per class".format, na_action="ignore")
+    rows["public"] = shares.fillna(counts).fillna(rows["public"])
     value = rows.pop("percent")
     share = (value / 100).where(~rows["metric"].isin(DISTANCES), value)
     is_error = rows["metric"] == "error"

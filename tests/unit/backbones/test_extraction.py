@@ -13,10 +13,10 @@ import torch
 
 from pillar_core import store
 from pillar_core.backbones import BACKBONES, Backbone, extract, forget, is_ready
-from pillar_core.backbones import extraction as journals
 from pillar_core.backbones.cards import Encoder, Work
 from pillar_core.backbones.devices import n_threads
 from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
+from pillar_core.store import journal
 from pillar_core.types import Dataset
 from processes import forked
 from users import is_noted
@@ -249,7 +249,7 @@ def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path):
         (folder / "rows.bin").write_bytes(b"x")
         for path in (folder / "rows.bin", folder):
             os.utime(path, (time.time() - age * 86_400,) * 2)
-    journals.sweep(tmp_path)
+    journal.sweep(tmp_path)
     assert [path.name for path in (tmp_path / "extraction").iterdir()] == ["young"]
 
 

@@ -151,6 +151,8 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files, monk
     assert (model.predict("lines.txt") == expected).all()
     assert (model.predict("open.csv") == expected).all()
     assert (model.predict(pd.DataFrame({"message": lines, "other": 1})) == expected).all()
+    assert model.predict(["one sentence"]).shape == (1,)  # its column has another name
+    assert len(pc.split(split.features, public=["too short", "to look like a text"]).public_x) == 2
     assert not model.is_large("tickets.csv")
     with monkeypatch.context() as patched:
         patched.setattr(loaded, "LARGE_TEXTS", 0)

@@ -6,6 +6,7 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -448,6 +449,13 @@ def _cut(data, n):
     )
 
 
+def _rehearse(
+    private: Any, candidates: Any, backbones: list[str], epsilon: float
+) -> tuple[str, str]:
+    through = {name: choice_module._sides(private, candidates, name) for name in backbones}
+    return choice_module._rehearsed(through, choice_module.PrivacyBudget(epsilon), None, 0)
+
+
 def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images, monkeypatch):
     split, candidates = images
     names, own = ["raw_pixels", "scattering"], split.features.images
@@ -457,11 +465,7 @@ def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images
     changed = dataclasses.replace(
         own, x_train=noise, y_train=labels, x_test=noise[:60], y_test=labels[:60]
     )
-    budget = choice_module.PrivacyBudget(1.0)
-    first, second = (
-        choice_module._rehearsed(rows, candidates, names, budget, None, 0)
-        for rows in (own, changed)
-    )
+    first, second = (_rehearse(rows, candidates, names, 1.0) for rows in (own, changed))
     assert first == second
     assert "played on labelled public rows (clothes)" in first[1]
     widths = {name: pc.load_features(own, name).d for name in names}
@@ -485,9 +489,7 @@ def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images
 def test_the_first_backbone_is_taken_without_labels_and_a_rehearsal_keeps_its_rows(images):
     _, candidates = images
     split = pc.split(images[0].features, public_fraction=0.3, seed=1)
-    backbone, reason = choice_module._rehearsed(
-        split, candidates, ["scattering", "raw_pixels"], choice_module.PrivacyBudget(3.0), None, 0
-    )
+    backbone, reason = _rehearse(split, candidates, ["scattering", "raw_pixels"], 3.0)
     assert "rows (own)" in reason
     other = choice_module._through(split, backbone)
     there = pc.split(pc.load_features(split.features.images, backbone), public_fraction=0.3, seed=1)

@@ -66,7 +66,6 @@ def test_the_catalogue_has_every_table_under_names_that_we_have():
     assert set(items.loc[items["how"] == "run", "where"]) == set(papers.TABLES)
     assert (items.loc[items["how"] == "no", "words"] != "").all()
     assert set(items.loc[items["how"] == "page", "where"]) <= {title for _, title, _ in PAGES}
-    facts = papers.facts()
     printed = {
         (paper, f"Table {table}")
         for paper, table in zip(facts["paper"], facts["table"], strict=True)
@@ -158,6 +157,20 @@ def test_our_runs_stand_beside_published_ones_alone_or_without_a_number(features
     table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
     assert table["seeds"].to_dict() == {5: 1, 2048: 0}
     assert math.isnan(table["measured"][2048])
+
+
+def test_tuned_runs_are_those_that_are_best_on_validation_rows(features, capsys):
+    name, asked = "pillar-table-4", {"dataset": "CIFAR-10", "data": features, "seeds": 1}
+    (grid,) = papers.grids(name, **asked, tuned=True).values()
+    runs = sweep.sweep(grid)
+    best = papers.best_on_validation(name, runs)
+    highest = runs.groupby("public_fraction")["validation_accuracy"].max()
+    assert best.groupby("public_fraction")["validation_accuracy"].min().equals(highest)
+    table = papers.run(name, **asked, tuned=True)
+    assert sorted(table["measured"]) == pytest.approx(sorted(best["accuracy"]))
+    assert run_command(f"papers run {name} --data CIFAR-10={features} --seeds 1 --tuned") == 0
+    assert "not differentially private" in capsys.readouterr().err
+    assert not papers.price_words(papers.grid(name, **asked))
 
 
 @pytest.mark.parametrize("name", ["cifar10.npz", "cifar10_resnet50.npz", "digits_resnet50_sl.npz"])
@@ -275,16 +288,14 @@ def test_getting_a_table_says_what_it_costs_and_then_runs_its_parts(tmp_path, mo
     ],
 )
 def test_published_values_are_found_by_data_set_and_backbone(features_name, backbone, dataset):
-    table = papers.published_for(features_name, backbone)
-    assert set(table["dataset"]) == {dataset}
-    assert not table.duplicated(["method", "epsilon"]).any()
+    assert set(papers.matching(features_name, backbone)["dataset"]) == {dataset}
 
 
 @pytest.mark.parametrize(
     ("features_name", "backbone"), [("cifar10", "inception"), ("digits", "resnet50"), ("", None)]
 )
 def test_other_features_have_no_published_values(features_name, backbone):
-    assert papers.published_for(features_name, backbone).empty
+    assert papers.matching(features_name, backbone).empty
 
 
 def test_the_commands(features, tmp_path, capsys):
