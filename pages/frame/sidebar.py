@@ -38,7 +38,7 @@ def draw(*, are_near: bool, are_rows: bool = True) -> None:
         with st.sidebar:
             _epsilon(session.current(), "")
             number("seed", step=1)
-            _draw_footer(session.current())
+            _draw_footer(session.current(), has_pins=False)
         return
     settings = session.current()
     with st.sidebar:
@@ -257,9 +257,8 @@ def _slide(
     )
 
 
-def _draw_footer(settings: Settings) -> None:
-    """Odds, pins, copy link, jobs and cache."""
-    st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
+def _draw_pins(settings: Settings) -> None:
+    """A button that pins the present settings, and those that are pinned."""
     pins = codec.pins(settings)
     free = next((letter for letter in codec.PINS if letter not in pins), codec.PINS[-1])
     label = f"Pin {free} anew" if free in pins else f"Pin as {free}"
@@ -297,6 +296,13 @@ def _draw_footer(settings: Settings) -> None:
                 kwargs={"a": codec.with_pin(settings, letter, None)},
             )
         st.caption(f"Changed since {letter}: {plain.text('; '.join(changed) or 'nothing yet')}")
+
+
+def _draw_footer(settings: Settings, *, has_pins: bool = True) -> None:
+    """Odds, pins where a figure shows them, copy link, jobs and cache."""
+    st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
+    if has_pins:
+        _draw_pins(settings)
     hint = (
         "It shows the same view on any machine that has the data, and holds the seed: runs that it"
         " shows are experiments, not releases."

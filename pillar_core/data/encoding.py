@@ -30,7 +30,7 @@ from pillar_core.data.tables import (
 )
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store.journal import resuming
 from pillar_core.texts import token_vectors
@@ -306,18 +306,22 @@ def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
 
 
 def _numbers_of_texts(cell_values: pd.Series, encoder: Mapping[str, Any]) -> Iterator[Array]:
-    """`texts.blocks`; what takes long is kept until the last text, and gone on with after a
-    kill."""
+    """`texts.blocks`; what takes long is kept until the last text, and gone on with after a kill,
+    as far as the cache can be written."""
     if encoder == texts.IDENTITY or len(cell_values) <= texts.SENTENCES_AT_ONCE:
         yield from texts.blocks(cell_values, encoder)
         return
-    said = cell_values.tolist()
+    said, n_done = cell_values.tolist(), 0
     key = fingerprint("texts", list(map(token_vectors.clean, said)), dict(encoder))
-    with resuming(store.default().root, key) as log:
+    with contextlib.suppress(StoreError), resuming(store.default().root, key) as log:
         yield from log.batches()
-        for block in texts.blocks(said[log.done :], encoder):
+        n_done = log.done
+        for block in texts.blocks(said[n_done:], encoder):
             log.append(block)
             yield block
+            n_done = log.done
+    if n_done < len(said):
+        yield from texts.blocks(said[n_done:], encoder)
 
 
 def _report_progress(blocks: Iterable[Array], n_rows: int, *, soon_done: int) -> Iterator[Array]:

@@ -1,9 +1,9 @@
 "use strict";
-// Accuracy over k as a picture with handles: pull the dot sideways for k, the dot or a curve up or down for ε. The one-file explorer and
+// Accuracy over k as a picture with handles: pull the dot anywhere for k and ε, a curve up or down for ε. The one-file explorer and
 // Start draw with it. A value between two measured ones is drawn while you pull, and never read out.
 
 const HIT = 22;
-const STARTS = 6, STEEP = 3; // units after which a pull has a direction, and its slope from which it means ε: curves are less steep
+const LEVEL = 30; // units that a hand may rise or fall while it pulls the dot sideways
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 function element(name, attributes, text) {
@@ -42,7 +42,7 @@ function heightAt(line, x) {
 
 /**
  * Draws `shown` into `place`: steps (k that were measured), curves ({epsilon, colour, points: {k: {mean, low, high}}}, by rising ε), levels
- * ({mean, words, colour}), epsilon, here ({k, mean, low, high}) and label. Where the dot or a curve is pulled, `moved` gets {k} or {epsilon}.
+ * ({mean, words, colour}), epsilon, here ({k, mean, low, high}) and label. Where the dot or a curve is pulled, `moved` gets what changed of {k, epsilon}.
  */
 function drawPicture(place, shown, moved) {
   Object.assign(place, { shown, moved });
@@ -131,27 +131,29 @@ function listen(place) {
   const nearest = (all, wanted) => all.reduce((best, one) => (Math.abs(one[0] - wanted) < Math.abs(best[0] - wanted) ? one : best))[1];
   const under = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(place.querySelector("svg").getScreenCTM().inverse());
   const pull = (event) => {
-    const { shown, lines, x, from } = place, { x: right, y: down } = under(event);
-    if (place.pulls === "dot") {
-      if (Math.hypot(right - from.x, down - from.y) < STARTS) return;
-      place.pulls = Math.abs(down - from.y) > STEEP * Math.abs(right - from.x) ? "epsilon" : "k";
-    }
-    if (place.pulls === "k") {
+    const { shown, lines, x, from, pulls } = place, { x: right, y: down } = under(event), isDot = pulls === "dot", held = {}, values = {};
+    const within = (at) => clamp(at, x(shown.steps[0]), x(shown.steps.at(-1)));
+    if (isDot) {
       const measured = shown.steps.filter((k) => shown.curves.find(({ epsilon }) => epsilon === shown.epsilon)?.points[k]);
-      place.held = { k: clamp(right, x(measured[0]), x(measured.at(-1))) };
-      change({ k: nearest(measured.map((k) => [x(k), k]), right) });
-    } else {
-      const at = clamp(shown.here?.k ? x(shown.here.k) : right, x(shown.steps[0]), x(shown.steps.at(-1)));
-      const heights = shown.curves.map(({ epsilon }, turn) => [lines[turn].length ? heightAt(lines[turn], at) : Infinity, epsilon]).filter(([up]) => up < Infinity);
-      const ends = heights.map(([up]) => up);
-      place.held = { epsilon: clamp(down, Math.min(...ends), Math.max(...ends)) };
-      change({ epsilon: nearest(heights, down) });
+      held.k = clamp(right, x(measured[0]), x(measured.at(-1)));
+      values.k = nearest(measured.map((k) => [x(k), k]), right);
     }
+    if (!isDot || Math.abs(down - from.y) > LEVEL) {
+      const at = within(held.k ?? (shown.here?.k ? x(shown.here.k) : right));
+      const heights = shown.curves.map(({ epsilon }, turn) => [lines[turn].length ? heightAt(lines[turn], at) : Infinity, epsilon]).filter(([up]) => up < Infinity);
+      const ends = heights.map(([up]) => up), far = (wanted) => Math.abs(heights.find(([, epsilon]) => epsilon === wanted)[0] - held.epsilon);
+      held.epsilon = clamp(down, Math.min(...ends), Math.max(...ends));
+      values.epsilon = nearest(heights, held.epsilon);
+      // along its own curve the hand is never exact, and others come near
+      if (isDot && 2 * far(values.epsilon) > far(shown.epsilon)) values.epsilon = shown.epsilon;
+    }
+    place.held = held;
+    change(values);
   };
   const change = (values) => {
-    const { shown, moved } = place, [[name, value]] = Object.entries(values);
+    const { shown, moved } = place, changed = Object.entries(values).filter(([name, value]) => value !== (name === "k" ? shown.here?.k : shown.epsilon));
     place.isKnown = true;
-    if (value !== (name === "k" ? shown.here?.k : shown.epsilon)) moved(values);
+    if (changed.length) moved(Object.fromEntries(changed));
     else drawPicture(place, shown, moved);
   };
   const drop = () => {

@@ -58,12 +58,15 @@ def test_the_dot_and_a_curve_are_pulled_and_images_and_guesses_follow(page, addr
     assert said_of(page) == (40, 0.3)
     pull(page, 260, 0)
     expect(dot).not_to_have_attribute("aria-valuetext", re.compile("^k = 40,"))
-    expect_in_link(page, f"home-k:{said_of(page)[0]}")
+    expect_in_link(page, f"home-k:{(most := said_of(page)[0])}")
+    assert said_of(page)[1] == 0.3
     promise = page.locator(".promise").text_content()
-    pull(page, 0, -300)
+    pull(page, -150, -300)
     expect(page.locator(".promise")).not_to_have_text(promise)
     expect_in_link(page, "home-epsilon:3", "epsilon=3")
-    assert said_of(page)[1] == 3
+    k, epsilon = said_of(page)
+    assert k < most
+    assert epsilon == 3
     dot.focus()
     press_to_the_end(page, "ArrowRight")
     assert said_of(page) == (starter.HERO_K[-1], 3)

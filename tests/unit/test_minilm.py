@@ -17,7 +17,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 import pillar_core as pc
 from pillar_core import store, texts
 from pillar_core.data import encoding
-from pillar_core.errors import Cancelled, MissingDependencyError
+from pillar_core.errors import Cancelled, MissingDependencyError, StoreError
+from pillar_core.store import journal
 from pillar_core.texts import minilm
 from users import refuses, run_command
 
@@ -125,6 +126,21 @@ def test_a_reading_that_was_stopped_goes_on(package, monkeypatch):
     assert len(sentences) == 36
     assert again.fingerprint == whole.fingerprint
     assert not list((store.default().root / "extraction").iterdir())
+
+
+def test_a_cache_that_cannot_be_written_keeps_nothing_and_reads_all(package, monkeypatch):
+    read = functools.partial(
+        pc.load_features, tickets(100, 0), minilm.NAME, label="queue", text="message"
+    )
+    whole = read()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreError("read-only")
+
+    monkeypatch.setattr(journal.Journal, "append", refuse)
+    assert read().fingerprint == whole.fingerprint
+    monkeypatch.setattr(journal, "make_private", refuse)
+    assert read().fingerprint == whole.fingerprint
 
 
 def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, tmp_path):

@@ -53,7 +53,7 @@ function drawCurves() {
 
 function move({ k, epsilon }) {
   if (epsilon !== undefined) find("epsilon").value = data.budgets.findIndex(([value]) => value === epsilon);
-  else [find("k").value, find("rule").checked] = [ks().indexOf(k), false];
+  if (k !== undefined) [find("k").value, find("rule").checked] = [ks().indexOf(k), false];
   draw();
 }
 
