@@ -16,10 +16,10 @@ export default function ({ data, parentElement, setStateValue }) {
   function show() {
     const here = { k: chosen.k, ...present().points[chosen.k] }, { guesses, truths, classes, tile } = data.tests ?? {};
     const levels = data.levels.map(({ words, colour = present().colour, means }) => ({ words, colour, mean: means[data.curves.indexOf(present())] }));
-    const floor = levels[0].mean, gain = here.mean - floor;
+    const floor = levels[0].mean, gain = here.mean - floor, points = Math.abs(gain).toFixed(Math.abs(gain) < 1 ? 1 : 0);
     const [said, ...more] = [
       `At ε = ${chosen.epsilon} with k = ${chosen.k}: ${here.mean.toFixed(0)} % of test digits are read right,`,
-      ` ${Math.abs(gain).toFixed(Math.abs(gain) < 1 ? 1 : 0)} points ${gain < 0 ? "below" : "above"} training without projection.`,
+      ` ${points} point${points === "1" ? "" : "s"} ${gain < 0 ? "below" : "above"} training without projection.`,
     ];
     find("said").replaceChildren(Object.assign(document.createElement("b"), { textContent: said }), ...more);
     for (const name of ["hint", "legend"]) find(name).textContent = data[name];

@@ -55,7 +55,7 @@ def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(st
     shown, aside = (
         [item for kind in KINDS for item in getattr(part, kind)] for part in (app.main, app.sidebar)
     )
-    assert name in ("start", "runs") or len(shown) + len(aside) >= 8
+    assert name in ("start", "runs") or len(shown) + len(aside) >= 7
     assert not [
         item.label
         for item in shown + aside
