@@ -44,7 +44,6 @@ from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clip_factors, cross_entropy_residuals
 from pillar_core.errors import PillarError
 from pillar_core.ledger import Ledger
-from pillar_core.memo import Memo
 from pillar_core.runs.run import RunPlan
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import RunSpec, SemiPrivateSplit
@@ -226,8 +225,7 @@ def _needed(inside: Array, outside: Array, claimed: accounting.TradeOff) -> str:
 def _scores(plan: RunPlan, has_canary: bool) -> dict[str, Array]:
     """The canary's scores of all trainings of one world, by attack."""
     view, canary = evidence.audit_rows(plan.view)
-    x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True))
-    world = dataclasses.replace(view, x=x, y=y, memo=Memo()) if has_canary else view
+    world = evidence.add_rows(view, *canary) if has_canary else view
     head_plan = evidence.head_plan_of(plan)
     seeds = range(10**6 * has_canary, 10**6 * has_canary + PILOT + TRIALS)
     tapes = [ReleaseTape() for _ in seeds]

@@ -132,14 +132,13 @@ function listen(place) {
   const under = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(place.querySelector("svg").getScreenCTM().inverse());
   const pull = (event) => {
     const { shown, lines, x, from, pulls } = place, { x: right, y: down } = under(event), isDot = pulls === "dot", held = {}, values = {};
-    const within = (at) => clamp(at, x(shown.steps[0]), x(shown.steps.at(-1)));
     if (isDot) {
       const measured = shown.steps.filter((k) => shown.curves.find(({ epsilon }) => epsilon === shown.epsilon)?.points[k]);
       held.k = clamp(right, x(measured[0]), x(measured.at(-1)));
       values.k = nearest(measured.map((k) => [x(k), k]), right);
     }
     if (!isDot || Math.abs(down - from.y) > LEVEL) {
-      const at = within(held.k ?? (shown.here?.k ? x(shown.here.k) : right));
+      const at = clamp(held.k ?? (shown.here?.k ? x(shown.here.k) : right), x(shown.steps[0]), x(shown.steps.at(-1)));
       const heights = shown.curves.map(({ epsilon }, turn) => [lines[turn].length ? heightAt(lines[turn], at) : Infinity, epsilon]).filter(([up]) => up < Infinity);
       const ends = heights.map(([up]) => up), far = (wanted) => Math.abs(heights.find(([, epsilon]) => epsilon === wanted)[0] - held.epsilon);
       held.epsilon = clamp(down, Math.min(...ends), Math.max(...ends));

@@ -193,10 +193,10 @@ def _line(name: str, runs: pd.DataFrame) -> list[str]:
 def best_on_validation(name: str, runs: pd.DataFrame) -> pd.DataFrame:
     """The runs of those of each line's `TUNED` settings that are best on validation rows, over
     seeds; all runs of a grid that was not tuned."""
-    by = _line(name, runs)
-    settings = [axis for axis in TUNED if axis in runs and axis not in by]
     if "validation_accuracy" not in runs:
         return runs
+    by = _line(name, runs)
+    settings = [axis for axis in TUNED if axis in runs and axis not in by]
     scores = runs.groupby([*by, *settings], dropna=False)["validation_accuracy"].transform("mean")
     ordered = runs.assign(score=scores).sort_values("score", ascending=False, kind="stable")
     best = ordered.drop_duplicates(by)[[*by, *settings]]
