@@ -118,7 +118,7 @@ class Settings:
         0,
         (
             "How many public directions the private model may use. Auto, 0 in a link, lets a rule"
-            " choose from n, ε and the number of classes."
+            " choose from n and ε."
         ),
         label="k, directions kept",
         low=0,

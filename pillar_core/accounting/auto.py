@@ -74,7 +74,7 @@ def _refusal(events: ElementaryEvents) -> str:
 AUTO = Accountant(
     name="auto",
     title="Tightest sound bound",
-    source="analytic Gaussian, else ours, else PLD, else RDP",
+    source="analytic Gaussian, else ours, else PLD, else selection, else RDP, else basic",
     is_bound=True,
     version=1 + sum(accountant.version - 1 for accountant in CHOICES),  # rises with any of them
     bounds=lambda events, delta: _choice(events).epsilon_of(events, delta=delta),

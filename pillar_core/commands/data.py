@@ -92,7 +92,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.set_defaults(command=_extract)
     parser = commands.add_parser("recipe")
-    parser.add_argument("file", help="the table: csv or parquet")
+    parser.add_argument("file", help="the table")
     add_column_options(parser, for_recipe=True)
     parser.add_argument(
         "--rows-per-person", type=int, default=1, help="rows of a person that count, the first ones"

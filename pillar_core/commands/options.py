@@ -40,7 +40,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dataset",
         default="digits",
-        help="a registered data set, or a file: npz, csv, parquet, folder or zip of images",
+        help="a registered data set, or a file: npz or table; folder or zip of images",
     )
     add_assignments(group, "--dataset-setting", "a setting of a generated data set")
     group.add_argument(
@@ -278,8 +278,8 @@ def private_of(
         return rows if fit_of(backbone) is None else load_features(rows, backbone)
     if roles:
         raise SettingError(
-            "--label, --person, --leave-out, --text, --range and --recipe go with a table (csv,"
-            f" parquet); got {name!r}."
+            "--label, --person, --leave-out, --text, --range and --recipe go with a table; got"
+            f" {name!r}."
         )
     return features_of(name, backbone, settings or {})
 

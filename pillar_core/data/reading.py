@@ -69,8 +69,8 @@ def load(
         return raw.read_private(source, roles, public, filename=filename)
     if roles or public:
         raise SettingError(
-            "label, person, leave_out, recipe, public, text and ranges go with tables: a csv or"
-            " parquet file, or a DataFrame."
+            "label, person, leave_out, recipe, public, text and ranges go with tables: a DataFrame,"
+            f" or a file that ends in {join(frames.READERS)}."
         )
     if isinstance(source, Rows):
         return source

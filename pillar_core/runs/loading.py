@@ -40,8 +40,8 @@ def load_features(
     such, the same every time.
 
     Args:
-        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz,
-        folder or zip of images; a DataFrame;
+        source: npz (x_train, y_train, x_test, y_test, classes) or table of features; npz, folder or
+        zip of images; a DataFrame;
             a pair (rows, labels) of arrays, texts or .npy files; a list of texts; a Bunch,
             TensorDataset or data set of the library datasets; or a dataset.
             A feature set comes back as it is.

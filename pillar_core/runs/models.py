@@ -440,7 +440,7 @@ def _rows_in_words(form: Form) -> str:
         )
     if form["kind"] == "table":
         return (
-            "a csv, parquet or DataFrame with the columns"
+            "a table or DataFrame with the columns"
             f" {json.dumps([column['name'] for column in form['recipe']['columns']])}"
         )
     if form["kind"] == "pixels" or "backbone" in form:

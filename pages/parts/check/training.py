@@ -76,7 +76,6 @@ def _private_test(file: Any) -> None:
                 "As what the model was trained on was brought: a table, npz or zip of images. All"
                 " rows count, or those named as test rows."
             ),
-            type=["csv", "parquet", "npz", "zip"],
         )
         epsilon, metric = model.controls(len(load_model(file).classes), of="check")
         person = st.text_input(

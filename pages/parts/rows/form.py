@@ -75,12 +75,12 @@ def panel(settings: Settings) -> bool:
         private = _files(
             PRIVATE,
             "Private rows: features, a table or images",
-            "npz (x_train, y_train, x_test, y_test, classes, persons), csv or parquet (one row per"
+            "npz (x_train, y_train, x_test, y_test, classes, persons), a table (one row per"
             " example, a label column), zip of images. Reading may take half of the memory that is"
             " free.",
             "Or a path on the machine that runs this app",
             "A folder of images (one subfolder per class, train/ and test/ where there are both),"
-            " or a zip, npz, csv or parquet file.",
+            " or a table, npz or zip.",
             "/data/my-images",
         )
         public = _files(
