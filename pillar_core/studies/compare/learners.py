@@ -86,9 +86,11 @@ def verdict(table: pd.DataFrame) -> str:
     titles = {name: METHODS[name].title for name in ranked}
     lead = 100 * float(behind[ranked[1]].mean())
     if min(map(len, behind.values())) < 2:
+        first, second = (titles[name] for name in ranked[:2])
+        order = f"{first} is ahead of {second} by {lead:.1f} points"
         return (
-            f"{titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {lead:.1f} points in one run:"
-            " no interval, so no order is certain."
+            f"{order if lead >= 0.05 else f'{first} and {second} are level'} in one run: no"
+            " interval, so no order is certain."
         )
     lows = {name: metrics.interval(gaps.to_list())[1] for name, gaps in behind.items()}
     ties = 1 + sum(low <= 0 for low in lows.values())

@@ -138,6 +138,7 @@ def test_the_badge_of_public_data_follows_the_settings(method, settings, words):
             "2 of 3 tie within intervals; PILLAR is ahead of DP-SGD by 0.3 ± ",
         ),
         ({"pillar": [0.9], "dp_sgd": [0.8]}, "PILLAR is ahead of DP-SGD by 10.0 points in one run"),
+        ({"pillar": [0.9004], "dp_sgd": [0.9]}, "PILLAR and DP-SGD are level in one run"),
         ({"pillar": [0.9, 0.9], "only_public": [0.8, 0.8]}, ""),
     ],
 )
