@@ -81,19 +81,24 @@ def half_width(deviation: float, count: int) -> float:
     )
 
 
+def reach_of_normal() -> float:
+    """How many standard deviations to either side hold 95 % of a normal law."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + LEVEL / 2))
+
+
 def wilson(share: float, count: int) -> tuple[float, float]:
     """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no
     trials.
 
     Raises SettingError for a share outside [0, 1].
     """
-    from scipy.special import ndtri
-
     if not 0 <= share <= 1:
         raise SettingError(f"share must be in [0, 1]; got {share!r}.")
     if not count > 0:
         return 0.0, 1.0
-    z = float(ndtri(0.5 + LEVEL / 2))
+    z = reach_of_normal()
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = (
         z

@@ -18,6 +18,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import exact
+from pillar_core.engine.classifier import noise_left
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import SUM_FLOATS, clipped_sum, squared_lengths
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
@@ -78,6 +79,12 @@ class HeadPlan:
     def expected_rows(self) -> float:
         """q · n_private: what a noisy sum is divided by, whatever the batch's real size."""
         return self.sampling_probability * self.n_private
+
+    @property
+    def noise_std(self) -> float:
+        """Of a weight after `heavy_ball`, as `noise_left` means it."""
+        of_step = self.learning_rate * self.noise_multiplier * self.l2_clip_norm
+        return noise_left(np.full(self.steps, of_step / self.expected_rows), self.momentum)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pillar_core.plots.accuracy import Here, accuracy_against_k, accuracy_heatma
 from pillar_core.plots.bars import comparison, expected, gains, overlay
 from pillar_core.plots.budgets import error_against_epsilon, mark_pins
 from pillar_core.plots.classes import class_balance, confusion, per_class, possible_answers
+from pillar_core.plots.columns import column_curves
 from pillar_core.plots.effect import accuracy_by, effect, total_budget
 from pillar_core.plots.evidence import (
     audit_power,

@@ -153,6 +153,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         colour: str,
         *,
         opacity: float,
+        **place: Json,
     ) -> None:
         """The area between two lines."""
         xs = list(x)
@@ -165,6 +166,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
             fillcolor=fade(colour, opacity),
             hoverinfo="skip",
             showlegend=False,
+            **place,
         )
 
     def ruled_out(self, x: Iterable[float], y: Iterable[float], *, name: str) -> None:

@@ -1,57 +1,152 @@
 """What a linear model does with each column of a table that went through bins: post-processing of
 its weights, which costs no ε."""
 
+import html
+import itertools
+import math
+import string
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 
 from pillar_core.arrays import Array
 from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.data import encoding, recipes
 from pillar_core.engine import LinearClassifier
+from pillar_core.numerics import reach_of_normal
 from pillar_core.types import Classifier, Form
 
 FORMAT = "pillar-curves-1"
 MEANING = (
-    "In each class, the scores of a row's columns add up to the class's, but for a constant and one"
-    " positive factor of the row. They are exact of this model, whose weights hold noise."
+    "A score above 0 speaks for a class, one below 0 against it. The scores of a row's columns add"
+    " up to the class's, but for a constant and one positive factor of the row. The curves are this"
+    " model's own: they say what it does, not what causes what."
 )
+BAND = (
+    "The band says how far training's noise moves a curve: 95 % of the time no further. It is of"
+    " noise only, not of sampling: other private rows would move the curves, too."
+)
+NO_BAND = (
+    "The curves hold noise. No band shows it, because its law in this learner's weights is not"
+    " known."
+)
+FIRST = "Columns that move the score most come first."
+MOST_DRAWN = 24
+"""Columns of the page, those that move the score most."""
+_TEMPLATE = Path(__file__).with_suffix(".html")
 
 
 def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Form) -> Form | None:
-    """The curves of a linear head behind bins, by column: `scores` (C numbers a line) below the
-    first of the `steps`, then above each; of words, of each of the `categories`. None for any other
-    model.
+    """The curves of a linear head behind bins, by column: `scores` (C numbers a line, of mean 0
+    over the lines and over the classes) below the first of the `steps`, then above each; of words,
+    of each of the `categories`. None for any other model.
 
     form: how rows become numbers, as a model's card says; steps are in the table's own units.
+    `noise_std`: of each line the standard deviation of training's noise in it, at most; left out
+    where its law is not known.
     """
     is_linear = isinstance(classifier, LinearClassifier)
     if not is_linear or columns is None or columns.steps is None or form["kind"] != "table":
         return None
-    weights = _of_columns(classifier)  # type: ignore[arg-type]  # linear, as just seen
-    kept, of_steps = weights[: len(columns.kept)], weights[len(columns.kept) :]
     recipe, stop, curves = recipes.recipe_of(form["recipe"]), 0, list[Form]()
     for column in recipe.columns:
         start = stop
         stop += encoding.width(recipe, of=column)
         if words := recipe.categories.get(column.name):
-            scores = kept[(columns.kept >= start) & (columns.kept < stop)]
-            curves.append(
-                {"name": column.name, "categories": list(words), "scores": scores.tolist()}
-            )
+            is_its = (columns.kept >= start) & (columns.kept < stop)
+            curve = {"name": column.name, "categories": list(words)}
+            levels = np.eye(len(words))
+            made = np.flatnonzero(is_its)
         elif column.kind != encoding.TEXT:
             low, high = recipe.ranges.get(column.name, (0.0, 1.0))
             is_its = columns.cut == start
             steps = low + (high - low) * columns.steps[is_its].astype(np.float64)
             if column.name not in recipe.ranges:
                 steps += recipe.centres.get(column.name, 0.0)
-            above = np.cumsum(of_steps[is_its], axis=0)
-            scores = np.vstack([np.zeros((1, above.shape[1])), above])
-            curves.append({"name": column.name, "steps": steps.tolist(), "scores": scores.tolist()})
-    return {"format": FORMAT, "meaning": MEANING, "columns": curves}
+            curve = {"name": column.name, "steps": steps.tolist()}
+            levels = np.tri(len(steps) + 1, len(steps), -1)
+            made = len(columns.kept) + np.flatnonzero(is_its)
+        else:
+            continue
+        curves.append(curve | _scores(classifier, levels - levels.mean(axis=0), made))  # type: ignore[arg-type]  # linear, as just seen
+    noise = BAND if all("noise_std" in curve for curve in curves) else NO_BAND
+    return {"format": FORMAT, "meaning": MEANING, "noise": noise, "columns": curves}
 
 
-def _of_columns(head: LinearClassifier) -> Array:
-    """(d, C) float64 weights of the columns before they were scaled and projected."""
-    weights = head.weights.astype(np.float64)
+def _scores(head: LinearClassifier, levels: Array, made: Array) -> Form:
+    """What the head makes of `levels` (n, m) of the columns `made` (m,) alone, and the standard
+    deviation of its noise there."""
+    if head.transform.scale is not None:
+        levels = levels / head.transform.scale[made]
     if head.transform.projection is not None:
-        weights = head.transform.projection.astype(np.float64) @ weights
-    return weights if head.transform.scale is None else weights / head.transform.scale[:, None]
+        rows = levels @ head.transform.projection[made].astype(np.float64)
+    else:
+        rows = np.zeros((len(levels), len(head.weights)))
+        rows[:, made] = levels
+    scores = rows @ head.weights.astype(np.float64)
+    said: Form = {"scores": (scores - scores.mean(axis=1, keepdims=True)).tolist()}
+    if head.noise_std is not None:
+        apart = math.sqrt(1 - 1 / scores.shape[1])  # of a class from the mean of all
+        said["noise_std"] = (apart * head.noise_std(rows)).tolist()
+    return said
+
+
+def by_spread(curves: Form) -> list[Form]:
+    """The curves, those that move a score most first."""
+    return sorted(
+        curves["columns"], key=lambda curve: -float(np.ptp(curve["scores"], axis=0).max())
+    )
+
+
+def table_of(curves: Sequence[Form], classes: Sequence[str]) -> pd.DataFrame:
+    """A line for each column, level and class: column, value, start and stop (NaN at the ends and
+    of words), class, score, low and high (NaN without a band). Of two classes the second alone, as
+    the other's curve is its mirror image."""
+    lines, shown = [], range(len(classes) == 2, len(classes))
+    for curve in curves:
+        words, steps = curve.get("categories"), curve.get("steps", [])
+        ends = [math.nan, *steps, math.nan]
+        values = words or [
+            f"up to {steps[0]:.6g}",
+            *(f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(steps)),
+            f"above {steps[-1]:.6g}",
+        ]
+        spread = [
+            reach_of_normal() * std for std in curve.get("noise_std", [math.nan] * len(values))
+        ]
+        for place, (value, reach) in enumerate(zip(values, spread, strict=True)):
+            start, stop = (math.nan, math.nan) if words else ends[place : place + 2]
+            for number in shown:
+                score = curve["scores"][place][number]
+                level = (curve["name"], value, start, stop, classes[number])
+                lines.append((*level, score, score - reach, score + reach))
+    names = ["column", "value", "start", "stop", "class", "score", "low", "high"]
+    return pd.DataFrame(lines, columns=names)
+
+
+def page_of(curves: Form, classes: Sequence[str], predicts: str) -> str:
+    """The curves as one page of HTML, which needs no network. predicts: the label's name."""
+    from pillar_core import plots
+    from pillar_core.plots.theme import script
+
+    columns = by_spread(curves)
+    left = f" {len(columns) - MOST_DRAWN:,} more are in curves.json." * (len(columns) > MOST_DRAWN)
+    figure = plots.column_curves(table_of(columns[:MOST_DRAWN], classes), caption=f"{FIRST}{left}")
+    words = {
+        "predicts": predicts or "a label",
+        "meaning": curves["meaning"],
+        "noise": curves["noise"],
+        "alt": figure.layout.meta["alt"],
+    }
+    return string.Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
+        {name: html.escape(text) for name, text in words.items()},
+        plotly=script(),
+        figure=figure.to_html(
+            include_plotlyjs=False,
+            full_html=False,
+            div_id="curves",
+            config={"displaylogo": False, "responsive": True},
+        ),
+    )

@@ -31,7 +31,7 @@ from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.registry import toml_tables
 from pillar_core.runs import receipts, use
-from pillar_core.runs.curves import curves_of
+from pillar_core.runs.curves import curves_of, page_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.runs.run import split_of
 from pillar_core.runs.statement import IN_SIGHT, NO_RELEASE, Statement, public_words, statement
@@ -45,7 +45,8 @@ from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivat
 FORMAT = "pillar-explorer-model-2"
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"
-READ_ME, USE, ONNX, CURVES = "README.md", "use.py", "model.onnx", "curves.json"
+READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
+CURVES, CURVES_PAGE = "curves.json", "curves.html"
 _TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  # type: ignore[assignment]  # texts, and no tables
 SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
 
@@ -121,6 +122,7 @@ def model_bytes(
         contents[ONNX] = written
     if (curves := curves_of(record.classifier, columns, card["input"])) is not None:
         contents[CURVES] = form(curves | {"classes": card["classes"]}).encode()
+        contents[CURVES_PAGE] = page_of(curves, card["classes"], card["predicts"] or "").encode()
     if "network" not in built:
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
@@ -174,11 +176,11 @@ def check_room(features: FeatureSet, path: str | Path | None = None) -> None:
     """Refuses, before a training on these rows spends anything, a cache or a `path` that its
     receipt and its model cannot be written to.
 
-    A linear head of all directions counts as the model: most are smaller, and only networks and
-    model.onnx are larger. Raises DataError, StoreError: a path that cannot be, or not be written;
-    or the cache.
+    A linear head of all directions with its curves counts as the model: most are smaller, and only
+    networks and model.onnx are larger. Raises DataError, StoreError: a path that cannot be, or not
+    be written; or the cache.
     """
-    n_bytes = 2**20 + 4 * features.d * (min(features.d, len(features.x_train)) + features.n_classes)
+    n_bytes = 2**22 + 4 * features.d * (min(features.d, len(features.x_train)) + features.n_classes)
     n_bytes += sum(path.stat().st_size for path in token_files(features.recipe))
     store.default().check_room(n_bytes)
     if path is not None:

@@ -64,13 +64,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     none of others. classes: the labels that there can be, by default those of the public rows;
     without either they are read off y, as `guarantee_` then says. recipe, ranges: what words, gaps
     and sizes of a DataFrame mean, as in `load_features`; public rows say it else. backbone: a map
-    of columns, by default as advised with auto, else none. random_state: the seed of an experiment;
-    None, a release, draws secret noise.
+    of columns, by default as advised with auto, else none. rows_per_person: how many rows of each
+    of `fit`'s groups are used, the first ones. random_state: the seed of an experiment; None, a
+    release, draws secret noise.
 
     After `fit`: `classes_`; `guarantee_`, of this training; `record_`, which `pc.save_model` takes;
     `advice_` with auto; `account_`, what all fits of this process with secret noise spent
     on rows that they share, as the folds of `cross_val_score` do. What stands before it in a
-    pipeline must be fitted on public rows: no ε covers that.
+    pipeline must be fitted on public rows: no ε covers that. ε is of one row, and of one person
+    only where `fit` itself gets groups: `cross_val_score` passes its own on by
+    `params={"groups": …}`, a pipeline by `fit(X, y, privateclassifier__groups=…)`.
 
     Errors are raised by `fit`: DataError, SettingError, BudgetError, UnknownNameError, as in
     `pc.run`.
@@ -96,6 +99,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         recipe: Any = None,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         backbone: str | None = None,
+        rows_per_person: int = 1,
         settings: Values | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -109,19 +113,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.recipe = recipe
         self.ranges = ranges
         self.backbone = backbone
+        self.rows_per_person = rows_per_person
         self.settings = settings
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> "PrivateClassifier":
-        """Trains on the rows X (n, d), an array or a DataFrame, with labels y (n,)."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> "PrivateClassifier":
+        """Trains on the rows X (n, d), an array or a DataFrame, with labels y (n,).
+
+        groups: (n,) whose each row is, a word or a whole number; ε is then of a person.
+        """
         checks.of(str, method=self.method, relation=self.relation)
         checks.of(float, epsilon=self.epsilon, delta=self.delta)
         checks.of(int | None, random_state=self.random_state)
+        checks.of(int, rows_per_person=self.rows_per_person)
         checks.of(bool, alike=self.alike)
         checks.of(str | None, backbone=self.backbone)
         checks.of(Mapping | None, settings=self.settings, ranges=self.ranges)
         features, public = self._rows(X, y)
-        split = split_of(features, public=public)
+        split = split_of(
+            features, public=public, persons=groups, rows_per_person=self.rows_per_person
+        )
         method, settings = self.method, dict(self.settings or {})
         if method == AUTO:
             split, method, settings = self._advised(split, settings)
@@ -213,7 +224,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if len(rows.x_train) != len(places):
             raise DataError(
                 "X names persons or test rows, which fit does not tell apart: leave these columns"
-                " out, or use pc.split and pc.run."
+                " out, and give persons as fit(X, y, groups=…)."
             )
         return dataclasses.replace(rows, y_train=places, classes=classes), public
 
@@ -241,7 +252,7 @@ def _checked(estimator: PrivateClassifier, X: Any, *y: Any) -> Any:
     is_frame = frames.is_frame(X)
     how: dict[str, Any] = {"ensure_min_samples": 1 + len(y), "accept_sparse": True}
     if is_frame and y:
-        validate_data(estimator, y=y[0], reset=False)
+        validate_data(estimator, y=y[0], reset=True)
     return validate_data(estimator, X, *y, reset=bool(y), skip_check_array=is_frame, **how)
 
 

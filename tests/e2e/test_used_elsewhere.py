@@ -183,7 +183,7 @@ def test_a_model_labels_new_rows_elsewhere(kind, price, door, tmp_path, monkeypa
         more = {
             "images": {"model.onnx"},
             "texts": {f"wordllama_256.{ending}" for ending in TOKENS},
-        }.get(kind, {"curves.json"} & {*archive.namelist()})
+        }.get(kind, {"curves.json", "curves.html"} & {*archive.namelist()})
         assert {*archive.namelist()} == ALWAYS | more
         archive.extractall(tmp_path / "alone")
     model = pc.load_model(path)

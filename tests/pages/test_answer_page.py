@@ -578,4 +578,4 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
         (first, _) = json.loads(archive.read("curves.json"))["columns"]
     assert first["name"] == "age"
     assert "What the model does with a column" in [expander.label for expander in app.expander]
-    assert "the zip has it as `curves.json`" in words(app)
+    assert "of noise only, not of sampling" in handed["answer-curves"]()

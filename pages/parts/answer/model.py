@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
@@ -25,7 +24,7 @@ from pillar_core.metrics import threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, use
-from pillar_core.runs.curves import curves_of
+from pillar_core.runs.curves import by_spread, curves_of, page_of, table_of
 from pillar_core.runs.models import input_of, model_bytes
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import training_on
@@ -348,32 +347,38 @@ def curves_panel(settings: Settings) -> None:
     if (model := receipts.latest_model(settings)) is None:
         return
     record, features = model[0], model[1].features
-    curves = curves_of(record.classifier, features.columns, input_of(record, features))
+    form = input_of(record, features)
+    curves = curves_of(record.classifier, features.columns, form)
     if curves is None:
         return
     with st.expander("What the model does with a column", icon=":material/show_chart:"):
-        columns = {str(place): column["name"] for place, column in enumerate(curves["columns"])}
+        columns = by_spread(curves)
         place = local.choice(
             "answer-column",
-            columns,
+            {str(place): column["name"] for place, column in enumerate(columns)},
             "0",
             label="Column",
-            help="Each column of a model of bins has a curve of its own.",
+            help="Each column of a model of bins has a curve; those that move the score most come"
+            " first.",
             unlinked="It belongs to a model that is here for this visit alone.",
         )
-        column = curves["columns"][int(place)]
-        words = column.get("categories")
-        ends = [f"up to {column['steps'][0]:.6g}"] if not words else []
-        names = words or [*ends, *(f"above {step:.6g}" for step in column["steps"])]
-        scores = pd.DataFrame(column["scores"], columns=list(features.classes))
-        badges.show(Provenance.PRIVATE)
-        st.bar_chart(
-            scores.assign(value=pd.Categorical(names, names, ordered=True)),
-            x="value",
-            y=list(features.classes),
-            stack=False,
+        draw_figure(
+            plots.column_curves,
+            table_of([columns[int(place)]], features.classes),
+            FigureInfo("answer_column", settings, [badges.PRIVATE]),
+            caption=curves["noise"],
         )
-        st.caption(f"{curves['meaning']} It costs no ε; the zip has it as `curves.json`.")
+        st.caption(f"{curves['meaning']} They cost no ε.")
+        st.download_button(
+            label="All curves as a page",
+            key="answer-curves",
+            help="The zip of the model holds it, too, with the numbers as `curves.json`.",
+            icon=":material/download:",
+            file_name="curves.html",
+            mime="text/html",
+            on_click="ignore",
+            data=lambda: page_of(curves, features.classes, form["recipe"]["label"] or ""),
+        )
 
 
 def _spend(settings: Settings, request: dict[str, Any]) -> None:

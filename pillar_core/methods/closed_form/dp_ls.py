@@ -16,6 +16,7 @@ solve.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -87,7 +88,14 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
         released = sums.release(mechanism)
         ridge = settings.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
         weights = np.linalg.solve(moment + ridge * np.eye(len(moment)), released.numpy().T)
-        yield TrainResult(LinearClassifier.without_bias(prepared.transform, weights))
+        law = functools.partial(noise_std, moment=moment, ridge=ridge, noise=noise)
+        yield TrainResult(LinearClassifier.without_bias(prepared.transform, weights, law))
+
+
+def noise_std(rows: Array, moment: Array, ridge: float, noise: float) -> Array:
+    """As `LinearClassifier.noise_std`, and exact: the solve is linear in the release."""
+    solved = np.linalg.solve(moment + ridge * np.eye(len(moment)), rows.T)
+    return np.asarray(noise * np.linalg.norm(solved, axis=0))
 
 
 METHODS.register(

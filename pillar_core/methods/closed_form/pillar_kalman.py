@@ -39,7 +39,13 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import LinearClassifier, cross_entropy_residuals, exact
+from pillar_core.engine import (
+    LinearClassifier,
+    cross_entropy_residuals,
+    exact,
+    independent_noise,
+    noise_left,
+)
 from pillar_core.engine.gradient import (
     bounded_logits,
     clipped_residuals,
@@ -456,7 +462,7 @@ def learn(
         np.zeros((features.public.shape[1], n_classes)),
         np.zeros(k),
     )
-    known: list[Array] = []
+    known, noise = list[Array](), np.zeros(len(head))
     releases = Releases(
         features, torch.from_numpy(view.y), squared_lengths(features.private), stream, ledger
     )
@@ -476,6 +482,7 @@ def learn(
         share = curvature / (curvature + std**2 + curvature**2 / precision)
         precision = precision + curvature * share
         head[:k] += (share / precision)[:, None] * evidence
+        noise[:k] = np.hypot(noise[:k], share / precision * std)
         known.append(1.0 - prior / precision)
     least = least_fit(settings, view.facts, k)
     weights = distil(head, features.public, settings.distillation, least)
@@ -483,7 +490,8 @@ def learn(
         f"Effective dimension {known[-1].sum():.1f} of {k} directions: weights are shares of"
         " precision that are not the prior's."
     )
-    classifier = LinearClassifier.without_bias(features.transform, weights)
+    law = independent_noise(noise)
+    classifier = LinearClassifier.without_bias(features.transform, weights, law)
     return TrainResult(classifier, {KNOWN: ((known[0], known[-1]), Provenance.PRIVATE)}, (note,))
 
 
@@ -514,6 +522,7 @@ def descend(
     if steps > FEWEST_STEPS:
         momentum, shares = MOMENTUM, [1.0 / rules.effective_steps(steps, MOMENTUM)] * steps
     multipliers = noise_multipliers(settings, check_share(settings, facts))
+    moved = list[float]()
     for share, multiplier, clip in zip(
         shares, multipliers, clip_norms(settings, facts.n_classes), strict=True
     ):
@@ -522,7 +531,9 @@ def descend(
         )
         velocity = momentum * velocity + rate * releases.next(head, multiplier, clip)
         head += velocity
-    classifier = LinearClassifier.without_bias(prepared.transform, head)
+        moved.append(rate * multiplier * clip)
+    law = independent_noise(noise_left(np.array(moved), momentum))
+    classifier = LinearClassifier.without_bias(prepared.transform, head, law)
     return TrainResult(classifier, notes=(ELSEWHERE,))
 
 

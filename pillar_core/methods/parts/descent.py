@@ -12,7 +12,14 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
+from pillar_core.engine import (
+    Head,
+    HeadPlan,
+    LinearClassifier,
+    Step,
+    independent_noise,
+    train_heads,
+)
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import FitMany, Run, group_runs
 from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, require
@@ -134,13 +141,15 @@ def fit_many_by(
     start: Start[S] | None = None,
     optimiser: OptimiserOf[S] | None = None,
     finishing: Callable[[Array, S, HeadGroup], Array] | None = None,
+    noise_std: Callable[[S, PublicFacts], float | None] | None = None,
 ) -> FitMany[S]:
     """`fit_many` of a learner of linear heads; heads whose settings agree on `shared` share rows
     and start.
 
     per_seed: rows, start or optimiser draw public randomness, so only heads of one seed share them.
     start, optimiser: zeros and `heavy_ball` unless given. finishing(weights, settings, group) →
-    weights: what public rows do to the released head in the end.
+    weights: what public rows do to the released head in the end. noise_std: of a weight's noise, as
+    `LinearClassifier` means it; that of `heavy_ball` is known.
     """
 
     @group_runs(*shared, per_seed=per_seed)
@@ -166,7 +175,11 @@ def fit_many_by(
         )
         for head, (weights, bias) in zip(settings, trained, strict=True):
             final = weights if finishing is None else finishing(weights, head, group)
-            yield TrainResult(LinearClassifier(group.prepared.transform, final, bias))
+            std = None if noise_std is None else noise_std(head, view.facts)
+            if optimiser is None and finishing is None:
+                std = plan(head, view.facts).noise_std
+            law = None if std is None else independent_noise(std)
+            yield TrainResult(LinearClassifier(group.prepared.transform, final, bias, law))
 
     return fit_many
 

@@ -207,6 +207,15 @@ def path_length(settings: HasBatch, facts: PublicFacts) -> float:
     return min(length, rules.LONGEST_PATH_PER_CLASS * facts.n_classes)
 
 
+def noise_std(settings: HasRate, facts: PublicFacts) -> float | None:
+    """Of a weight, as `noise_left` means it, after steps by the rule of path length, which are as
+    long at any clip norm; None for another rate."""
+    if settings.learning_rate is not None:
+        return None
+    plan, length = plan_of(settings, facts), path_length(settings, facts)
+    return length * plan.noise_multiplier / (plan.expected_rows * math.sqrt(plan.steps))
+
+
 def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
     """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip
     norms (H,)."""

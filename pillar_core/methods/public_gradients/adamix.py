@@ -216,6 +216,7 @@ METHODS.register(
             (*mixed.SHARED, "text_scale"),
             start=start,
             optimiser=both_kinds,
+            noise_std=mixed.noise_std,
         ),
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,

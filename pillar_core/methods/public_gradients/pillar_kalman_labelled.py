@@ -66,6 +66,7 @@ METHODS.register(
             mixed.SHARED,
             start=mixed.public_start,
             optimiser=both_kinds,
+            noise_std=mixed.noise_std,
         ),
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,

@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from pillar_core import rng
+from pillar_core import plots, rng
 from pillar_core.backbones import columns
 from pillar_core.backbones.cards import Layout, fit_of
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import receipts, splitting, sweep
+from pillar_core.runs.curves import table_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.studies.advice import maps
 from pillar_core.studies.advice.free import advise_as_it_is
@@ -264,9 +265,12 @@ def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(tmp_path: Pat
     record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
     with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip")) as archive:
         curves = json.loads(archive.read("curves.json"))
+        page = archive.read("curves.html").decode()
     age, ward, dose = curves["columns"]
     assert (age["name"], ward["categories"], dose["name"]) == ("age", ["north", "south"], "dose")
-    assert len(age["scores"]) == len(age["steps"]) + 1
+    assert len(age["scores"]) == len(age["noise_std"]) == len(age["steps"]) + 1
+    assert min(*age["noise_std"], *ward["noise_std"]) > 0
+    assert "age: most for 1 at" in page
     new = patients(50, 6)
     sums = np.array(
         [
@@ -287,6 +291,23 @@ def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(tmp_path: Pat
     record = pc.run("pillar_kalman", fourier, epsilon=3.0, seed=None)
     with zipfile.ZipFile(pc.save_model(record, tmp_path / "waves.zip")) as archive:
         assert "curves.json" not in archive.namelist()
+
+
+def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band() -> None:
+    curves = [
+        {"name": "dose", "steps": [1.0, 2.0], "scores": [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]},
+        {"name": "ward", "categories": ["north", "south"], "scores": [[3, -2, -1], [-3, 2, 1]]},
+    ]
+    table = table_of(curves, ("a", "b", "c"))
+    assert len(table) == 15
+    assert table["low"].isna().all()
+    assert table["value"][:9:3].tolist() == ["up to 1", "1 to 2", "above 2"]
+    figure = plots.column_curves(table, caption="No band.")
+    assert [trace.mode for trace in figure.data] == ["lines"] * 3 + ["markers"] * 3
+    assert (
+        "ward: most for a at north (+3.0), most against a at south (−3.0)."
+        in (figure.layout.meta["alt"])
+    )
 
 
 def _constant(sums: np.ndarray, margins: np.ndarray) -> float:

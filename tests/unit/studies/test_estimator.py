@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import cross_val_score
+import sklearn
+from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
@@ -119,6 +120,34 @@ def test_folds_add_up_on_the_ledger_of_their_rows_and_scores_say_that_they_are_e
     experiment = pc.PrivateClassifier("dp_raft", random_state=0).fit(x, y)
     assert not any("trained on before" in line for line in experiment.guarantee_.assumptions)
     assert len(both.account_.trainings) == 6
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.filterwarnings("ignore::pillar_core.studies.estimator.ExactScore")
+def test_groups_are_persons_whom_one_model_protects(tmp_path):
+    x, y = table(300)
+    numbers, persons = x[["age", "dose"]], [f"patient {row // 3}" for row in range(300)]
+    model = pc.PrivateClassifier("dp_raft", rows_per_person=2).fit(numbers, y, groups=persons)
+    assert model.record_.facts.n_private == 200
+    assert str(model.guarantee_.unit) == "person with up to 2 rows"
+    same = pc.split(pc.features(numbers.to_numpy(), y), persons=persons, rows_per_person=2)
+    record = pc.run("dp_raft", same, epsilon=1.0, seed=0)
+    experiment = pc.PrivateClassifier("dp_raft", rows_per_person=2, random_state=0)
+    experiment.fit(numbers.to_numpy(dtype=np.float32), y, groups=persons)
+    assert experiment.guarantee_.events == record.guarantee.events
+    assert np.array_equal(experiment.record_.classifier.weights, record.classifier.weights)
+    pipeline = make_pipeline(FunctionTransformer(), pc.PrivateClassifier("dp_raft"))
+    pipeline.fit(numbers, y, privateclassifier__groups=persons)
+    assert pipeline[-1].record_.facts.n_private == 100
+    request = {"groups": np.array(persons), "cv": GroupKFold(2)}
+    cross_val_score(model, numbers, y, params={"groups": request["groups"]}, **request)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = pc.PrivateClassifier("dp_raft").set_fit_request(groups=True)
+        cross_val_score(routed, numbers, y, params={"groups": persons}, cv=request["cv"])
+    units = [training.rows_per_person for training in model.account_.trainings]
+    assert units == [2, 1, 2, 2, 1, 1]
+    with pytest.raises(DataError, match="each of the 300 train rows"):
+        model.fit(numbers, y, groups=persons[:5])
 
 
 def test_classes_are_declared_or_public_or_said_to_be_read():
