@@ -113,7 +113,7 @@ def show(settings: Settings) -> None:
                 where = (
                     ""
                     if place in files
-                    else " Its file is not in this cache, but where a command or a script wrote it."
+                    else " Its file is not in this cache: it is where it was downloaded or written."
                 )
                 st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
             if place in files:
@@ -237,7 +237,8 @@ def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
     )
     if is_asked and not mode.binds():
         st.info(
-            "A private test of these rows was asked for, so no exact figure of them is shown.",
+            "A private test of these rows was asked for, so no page shows an exact figure of them."
+            " Answer tests again within ε.",
             icon=":material/lock:",
         )
     return is_asked and not mode.binds()

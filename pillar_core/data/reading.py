@@ -16,7 +16,7 @@ from pillar_core.data import arrays, frames, raw, tables
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import arrays_of, read_npz, shapes_of
 from pillar_core.data.partition import SET_APART, with_drawn_test
-from pillar_core.data.parts import open_source, place_of
+from pillar_core.data.parts import IMAGE_ENDINGS, open_source, place_of
 from pillar_core.data.raw import NOTHING_SAID, Roles, is_table
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError, SettingError
@@ -241,4 +241,8 @@ def _why_not_read(name: Path) -> str:
             f" {line.format(name.name)}"
         )
     known = (ending for ending in (*FORMATS, *frames.READERS) if ending != FOLDER)
-    return f"a file of rows must end in one of {', '.join(known)}; got {ending or 'no ending'!r}."
+    way_on = " Bring images as a folder or a zip." if ending in IMAGE_ENDINGS else ""
+    return (
+        f"a file of rows must end in one of {', '.join(known)}; got {ending or 'no ending'!r}."
+        f"{way_on}"
+    )

@@ -28,7 +28,7 @@ SUM = (
     " test"
 )
 SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
-BELOW = " Below the largest class: always saying it is right in more of these rows."
+BELOW = " Always saying the largest class is right in more of these rows"
 UNTESTED = (
     "; validation and test rows are not protected, and scores on them are non-private releases"
 )
@@ -75,7 +75,8 @@ class PrivateTest:
         wrong, right = np.array(self.cells).T
         ahead = (wrong + right).max() - right.sum()
         miss = (1 - self.level) / len(right)  # whichever class the noise shows as the largest
-        return BELOW if ahead > reach(self.rate, len(right), miss) else ""
+        is_below = ahead > reach(self.rate, len(right), miss)
+        return f"{BELOW}, and balanced in {100 / len(right):.0f} %." if is_below else ""
 
     @property
     def rare(self) -> str:

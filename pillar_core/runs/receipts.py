@@ -96,17 +96,19 @@ class Account:
     removed to make room.
 
     name: of their data set, of which rankings and looks are; trained: the content of the rows that
-    trainings read, whichever share of them is public; tested: of those that private tests read.
+    trainings read, whichever share of them is public; tested: of those that private tests read;
+    others: trainings on some of these rows beside others.
     """
 
     name: str = ""
     trained: str = ""
     tested: str = ""
+    others: tuple[Training, ...] = ()
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """The trainings with secret noise, the oldest first."""
-        return self._entries(Training)
+        """The trainings with secret noise, the oldest first; then the others."""
+        return (*self._entries(Training), *self.others)
 
     @property
     def tests(self) -> tuple[PrivateTest, ...]:

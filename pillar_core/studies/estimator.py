@@ -28,6 +28,7 @@ from pillar_core.runs.receipts import Account, account_of
 from pillar_core.runs.run import run
 from pillar_core.runs.splitting import mapped, unmapped
 from pillar_core.runs.splitting import split as split_of
+from pillar_core.runs.statement import in_sight
 from pillar_core.studies.advice import advise
 from pillar_core.studies.advice.maps import GIVEN
 from pillar_core.studies.advice.prediction import NONE, OWN
@@ -39,8 +40,10 @@ EXACT = (
     " pc.private_test has one within ε."
 )
 ALONE = "ε is of this training alone, and these rows, or some of them, were trained on before. {}"
-FITTED: list[tuple[set[bytes], Account]] = []
-"""Digests of the rows that each account of this process is of: of folds that share rows, one."""
+FITTED: dict[Account, set[bytes]] = {}
+"""Digests of the rows of each account on which this process trained with secret noise."""
+PREDICTED: set[bytes] = set()
+"""Digests of the rows for which models that this process trained gave answers, as scores take."""
 
 
 class ExactScore(UserWarning):
@@ -69,11 +72,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     release, draws secret noise.
 
     After `fit`: `classes_`; `guarantee_`, of this training; `record_`, which `pc.save_model` takes;
-    `advice_` with auto; `account_`, what all fits of this process with secret noise spent
-    on rows that they share, as the folds of `cross_val_score` do. What stands before it in a
-    pipeline must be fitted on public rows: no ε covers that. ε is of one row, and of one person
-    only where `fit` itself gets groups: `cross_val_score` passes its own on by
-    `params={"groups": …}`, a pipeline by `fit(X, y, privateclassifier__groups=…)`.
+    `advice_` with auto; `account_`, what all fits of this process with secret noise that share a
+    row with it spent, as the folds of `cross_val_score` do. A fit after a score or an answer on
+    some of its rows declares that these were in sight. What stands before it in a pipeline must be
+    fitted on public rows: no ε covers that. ε is of one row, and of one person only where `fit`
+    itself gets groups: `cross_val_score` passes its own on by `params={"groups": …}`, a pipeline by
+    `fit(X, y, privateclassifier__groups=…)`.
 
     Errors are raised by `fit`: DataError, SettingError, BudgetError, UnknownNameError, as in
     `pc.run`.
@@ -146,16 +150,32 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             seed=seed,
             **settings,
         )
-        accounts = _accounts(features) if seed is None else [account_of(features)]
+        self._account = account_of(features)
+        self._digests = set(matching.digests(features.x_train))
         if seed is None:
-            for account in accounts:
-                account.keep_saved(record, split)
-        self.account_ = max(accounts, key=lambda account: len(account.trainings))
-        if seed is None and len(self.account_.trainings) > 1:
-            record = _of_training_alone(record, self.account_)
+            self._account.keep_saved(record, split)
+            FITTED[self._account] = self._digests
+            if self._digests & PREDICTED and record.guarantee.covers_choice is not False:
+                record = in_sight(record)
+            if len(self.account_.trainings) > 1:
+                record = _of_training_alone(record, self.account_)
         self.record_, self.guarantee_, self._split = record, record.guarantee, split
         self._model = _model(record, split)
         return self
+
+    @property
+    def account_(self) -> Account:
+        """What was spent on these rows, or on some of them by other fits of this process: no row of
+        them spent more."""
+        check_is_fitted(self, "_account")
+        mine = getattr(self, "_digests", set())
+        others = (
+            training
+            for account, rows in FITTED.items()
+            if account != self._account and mine & rows
+            for training in account.trainings
+        )
+        return dataclasses.replace(self._account, others=tuple(others))
 
     def predict(self, X: Any) -> Array:
         """(n,) the likeliest of `classes_` for each row."""
@@ -167,7 +187,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         check_is_fitted(self)
         rows = _checked(self, X)
         is_table = frames.is_frame(X) and self._model.card["input"]["kind"] == "table"
-        return self._model.predict_proba(rows if is_table else as_array(rows))
+        x = self._model.features(rows if is_table else as_array(rows))
+        if hasattr(self, "_digests"):
+            PREDICTED.update(matching.digests(x))
+        return self._model.predict_proba(x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy on these rows, an exact figure of them: no ε covers it."""
@@ -182,7 +205,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def __getstate__(self) -> dict[str, Any]:
         """What a file of the estimator holds: no row of the split."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_split"}
+        state = super().__getstate__()
+        return {name: state[name] for name in state if name not in ("_split", "_digests")}
 
     def _rows(self, X: Any, y: Any) -> tuple[FeatureSet, Any]:
         """The private rows, all of them train rows, and the public ones as `split` takes them; sets
@@ -191,6 +215,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         X, y = _checked(self, X, y)
         check_classification_targets(y)
         label = getattr(y, "name", None) or "label"
+        is_boolean = getattr(y, "dtype", None) in (bool,)
         public, y = self.public, plain(y, name="y")
         if isinstance(public, tuple) and len(public) == 2 and frames.is_frame(public[0]):
             public = public[0].assign(**{label: np.asarray(public[1])})
@@ -202,7 +227,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 f"y holds {join(strangers)}, and the classes are {join(names)}: declare all"
                 " (classes=)."
             )
-        self.classes_ = names if declared is None else names.astype(y.values.dtype)
+        self.classes_ = names.astype(bool if is_boolean else y.values.dtype)
         classes = tuple(map(str, names))
         if not is_frame:
             if self.recipe is not None or self.ranges is not None:
@@ -276,18 +301,6 @@ def _model(record: RunRecord, split: SemiPrivateSplit) -> Model:
         raise SettingError("a network behind a map of columns is not applied; leave backbone out.")
     card = {"classes": split.features.classes, "input": input_of(record, split.features)}
     return Model(head, card)
-
-
-def _accounts(features: FeatureSet) -> list[Account]:
-    """The accounts of earlier fits that share a row with these features, else one of their own."""
-    rows = set(matching.digests(features.x_train))
-    shared = [(seen, account) for seen, account in FITTED if seen & rows]
-    if not shared:
-        shared = [(set(), account_of(features))]
-        FITTED.extend(shared)
-    for seen, _ in shared:
-        seen |= rows
-    return [account for _, account in shared]
 
 
 def _of_training_alone(record: RunRecord, account: Account) -> RunRecord:

@@ -44,6 +44,7 @@ LEVEL = 0.95
 BINS = 32
 METRICS = ("accuracy", "balanced_accuracy", "auc")
 GIVEN = "which rows are test rows is taken as given, and the model was trained without them"
+APART = "models were trained on this file here: the rows that were set apart from training count"
 ADDED = "whoever has rows among the training rows, too, loses the sum of both ε"
 UNSEEN = "no exact figure of these rows was shown; where one was, this ε does not cover it"
 MOST = "no person has more than {} of these rows"
@@ -104,7 +105,8 @@ def private_test(
     Args:
         model: a run's record, a loaded model, or the file of one.
         rows: a feature set, of which the test rows count or, where it has none, the train rows; or
-        a file, of which all rows count. epsilon: the budget in (0, ∞), of these rows alone.
+        a file, of which all rows count, or where models were trained on it here, the test rows that
+        were set apart. epsilon: the budget in (0, ∞), of these rows alone.
         relation: add_or_remove_one or replace_one.
         rows_per_person: the most rows of one person; ε is then a person's. Where the rows say whose
         they are, the first so many count. person: the column of a table that says whose the rows
@@ -175,7 +177,9 @@ def private_test(
     event: Any = of_person(ledger.total_event, most)  # a `PureEvent`
     upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
     persons = (MOST.format(most),) if rows_per_person else ()
+    is_apart = not isinstance(rows, FeatureSet) and account.trainings
     assumptions = (
+        *((APART,) if is_apart else ()),
         CLASSES_PUBLIC,
         GIVEN,
         UNSEEN,
@@ -249,7 +253,8 @@ def _rows(
         )
     loaded = as_given(loaded) if isinstance(model, Model) else loaded
     features = loaded
-    if loaded.test_drawn and not isinstance(rows, FeatureSet):
+    is_whole = not (isinstance(rows, FeatureSet) or receipts.account_of(loaded).trainings)
+    if loaded.test_drawn and is_whole:
         if loaded.persons is None or raw.is_table(rows):
             features = without_drawn_test(loaded)
         else:  # nobody says whose the drawn rows are, so that they are left out

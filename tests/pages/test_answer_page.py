@@ -374,7 +374,7 @@ def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
 def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start, handed):
     app = start("answer", data="breast_cancer", epsilon="1")
     fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
-    assert "no exact figure of them is shown" in words(app, "info")
+    assert "no page shows an exact figure of them" in words(app, "info")
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
     press(app, "answer-test-run")
     assert "Train a model of these rows first" in words(app) + " ".join(
@@ -394,7 +394,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     )
     assert "A private test of these rows was asked for" not in words(start("rows", data="iris"))
     again = start("answer", data="breast_cancer", epsilon="1")
-    assert "no exact figure of them is shown" in " ".join(item.value for item in again.info)
+    assert "no page shows an exact figure of them" in " ".join(item.value for item in again.info)
 
 
 def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):

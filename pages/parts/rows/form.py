@@ -536,4 +536,7 @@ def forget(name: str) -> None:
         session.use(Settings().data)
     elif settings.public == name:
         session.change(public=PART)
-    session.note("The rows and their features were deleted from the cache and from memory.")
+    session.note(
+        "The rows and their features were deleted from the cache and from memory. What was spent"
+        " on them stays on their account."
+    )

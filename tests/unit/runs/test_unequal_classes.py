@@ -89,7 +89,7 @@ def test_a_private_test_says_it_from_noisy_cells_alone():
     below = PrivateTest(*about, cells=((300, 600), (10, 90)))  # right in 690, largest 900
     above = PrivateTest(*about, cells=((50, 850), (10, 90)))
     within_noise = PrivateTest(*about, cells=((95, 805), (10, 90)))  # 895 of 900
-    assert below.words.endswith(BELOW)
+    assert below.words.endswith(f"{BELOW}, and balanced in 50 %.")
     assert BELOW not in above.words + within_noise.words
     other = dataclasses.replace(below, metric="accuracy", cells=((300, 700),))
     assert BELOW not in other.words

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
@@ -112,14 +112,49 @@ def test_folds_add_up_on_the_ledger_of_their_rows_and_scores_say_that_they_are_e
     assert "ε = 5, δ = 5 × 10⁻⁵ in 5 trainings" in model.guarantee_.assumptions[-1]
     others = pc.PrivateClassifier("dp_raft").fit(x[120:], y[120:])
     assert len(others.account_.trainings) == 1
+    assert others.guarantee_.covers_choice
     both = pc.PrivateClassifier("dp_raft").fit(x, y)  # counts for either half
-    assert len(both.account_.trainings) == 6
+    assert len(both.account_.trainings) == 7
     assert len(others.account_.trainings) == 2
     pc.save_model(both.record_, tmp_path / "both.zip", split=both._split)
-    assert len(both.account_.trainings) == 6
+    assert len(both.account_.trainings) == 7
     experiment = pc.PrivateClassifier("dp_raft", random_state=0).fit(x, y)
     assert not any("trained on before" in line for line in experiment.guarantee_.assumptions)
-    assert len(both.account_.trainings) == 6
+    assert len(both.account_.trainings) == 7
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_an_account_holds_the_most_that_any_of_its_rows_spent_and_the_next_process_knows_it(
+    monkeypatch,
+):
+    x, y = rng.stream(3, "accounts").standard_normal((160, 4)), np.arange(160) % 2
+    spent = lambda model: sum(training.epsilon for training in model.account_.trainings)  # noqa: E731
+
+    def fit(epsilon, rows):
+        return pc.PrivateClassifier("dp_raft", epsilon=epsilon).fit(x[rows], y[rows])
+
+    for _ in range(2):
+        fit(0.1, slice(0, 80))
+    fit(10.0, slice(80, 160))
+    whole = fit(1.0, slice(0, 160))
+    assert 11 < spent(whole) <= 11.2
+    assert "ε = 11.2" in whole.guarantee_.assumptions[-1]
+    monkeypatch.setattr(estimator, "FITTED", {})  # as another process finds it
+    assert 1.9 < spent(fit(1.0, slice(0, 160))) <= 2
+    assert 1.1 < spent(fit(1.0, slice(0, 80))) <= 3.2
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.filterwarnings("ignore::pillar_core.studies.estimator.ExactScore")
+@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+def test_a_search_by_scores_of_these_rows_is_declared(scoring):
+    x, y = table(200)
+    grid = {"method": ["dp_raft", "dp_sgd"], "epsilon": [0.5, 2.0]}
+    search = GridSearchCV(pc.PrivateClassifier("dp_raft", epsilon=1.0), grid, cv=2, scoring=scoring)
+    best = search.fit(x[["age", "dose"]], y == y.unique()[0]).best_estimator_
+    assert best.classes_.dtype == bool
+    assert best.guarantee_.chosen_in_sight
+    assert "in sight and not paid for" in pc.statement(best.record_).text
 
 
 @pytest.mark.usefixtures("own_cache")
@@ -145,7 +180,7 @@ def test_groups_are_persons_whom_one_model_protects(tmp_path):
         routed = pc.PrivateClassifier("dp_raft").set_fit_request(groups=True)
         cross_val_score(routed, numbers, y, params={"groups": persons}, cv=request["cv"])
     units = [training.rows_per_person for training in model.account_.trainings]
-    assert units == [2, 1, 2, 2, 1, 1]
+    assert sorted(units) == [1, 1, 1, 2, 2, 2]
     with pytest.raises(DataError, match="each of the 300 train rows"):
         model.fit(numbers, y, groups=persons[:5])
 

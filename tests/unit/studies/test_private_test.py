@@ -18,7 +18,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
 from pillar_core.runs import private_tests, receipts
 from pillar_core.splits import Transform
-from pillar_core.studies.private_test import roc
+from pillar_core.studies.private_test import APART, roc
 from pillar_core.types import Persons
 from users import run_command
 
@@ -234,3 +234,17 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
     assert (table.iloc[[0, -1]].to_numpy() == [[1.0] * 6, [0.0] * 6]).all()
     for rate in ("false_positive", "true_positive"):
         assert (table[f"low_{rate}"] <= table[f"high_{rate}"]).all()
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_of_a_file_that_trained_a_model_the_rows_apart_are_tested(tmp_path):
+    x = rng.stream(4, "trained file").standard_normal((300, 3))
+    table = pd.DataFrame(x, columns=list("abc")).assign(label=(x[:, 0] > 0).astype(int))
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    split = pc.split(pc.load_features(tmp_path / "rows.csv"))
+    record = pc.run("dp_raft", split, epsilon=1.0, seed=None)
+    assert pc.private_test(record, tmp_path / "rows.csv", epsilon=50.0, seed=0).cells.sum() == 300
+    pc.save_model(record, tmp_path / "model.zip", split=split)
+    told = pc.private_test(tmp_path / "model.zip", tmp_path / "rows.csv", epsilon=50.0, seed=0)
+    assert told.cells.sum() == len(split.features.x_test) == 60
+    assert APART in told.guarantee.assumptions
