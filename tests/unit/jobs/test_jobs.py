@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import distributed
 import numpy as np
 import psutil
 import pytest
+from dask.utils import parse_timedelta
 
 import pillar_core as pc
 from pillar_core import mode, store
@@ -810,6 +812,8 @@ def test_nobody_else_sends_work_to_an_engine_and_without_workers_it_is_not_alive
         assert address.startswith("tls://127.0.0.1:")
         with pytest.raises((OSError, TypeError)):
             distributed.Client(address.replace("tls", "tcp"), timeout=1)
+        patience = parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout"))
+        assert patience > workers._ALONE_SECONDS, "a worker that returns late is given up for good"
         engine._cluster.scale(0)  # as after a start that a busy machine made fail
         until(lambda: not engine._workers())
         assert engine.meet() == (1, ""), "it starts its own again, and a person starts none"
