@@ -17,8 +17,11 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import REPOSITORY
+from pages.parts.answer import reply
 from pillar_core import rng
 from pillar_core.__main__ import main
+
+pytestmark = pytest.mark.usefixtures("one_play")
 
 ALWAYS = {
     "README.md",
@@ -149,6 +152,7 @@ def by_page(
     patch.setattr(
         st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
     )
+    patch.setattr(reply, "BUDGETS", (0.3,))
     button = {"free": "answer-train", "paid": "answer-paid"}[price]
     app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
     app.query_params["epsilon"] = "3"

@@ -20,7 +20,6 @@ from pillar_core.backbones import extraction, shipped
 from pillar_core.data import reader
 from pillar_core.data.cards import DatasetCard
 from pillar_core.fingerprint import fingerprint
-from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.screening import class_signal
 from pillar_core.splits import view
@@ -29,7 +28,6 @@ from pillar_core.studies.advice import simulation
 from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 
 FOUND: dict[str, Any] = {}
-PLAYED = Memo(256)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -144,13 +142,9 @@ ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def computed_once():
-    """Once a worker: what `ONCE` names, and features that ship, unpacked; predictions from one play
-    instead of up to eight, and kept apart from those of other folders' tests."""
+def computed_once(one_play):
+    """Once a worker: what `ONCE` names, and features that ship, unpacked."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "FEWEST_PLAYS", 1)
-        patch.setattr(simulation, "MOST_PLAYS", 1)
-        patch.setattr(simulation, "PLAYED", PLAYED)
         for owner, name, content in ONCE:
             patch.setattr(owner, name, once(getattr(owner, name), content))
         patch.setattr(shipped, "unpack_features", functools.lru_cache(3)(shipped.unpack_features))
