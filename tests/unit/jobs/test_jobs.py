@@ -875,7 +875,7 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path, 
         "dataset": name,
         "method": ["pillar", "dp_sgd"],
         "public_fraction": 0.1,
-        "seed": list(range(20)),
+        "seed": list(range(12)),
     }
     grid["epsilon"] = [0.5, 4.0]
     with contextlib.ExitStack() as stack:
@@ -926,7 +926,7 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path, 
     alike = {sweep.run_key(RunSpec(**record["cell"])): record for record in there}
     for alone in [
         record
-        for group in sweep.group_specs(grid | {"seed": [0, 19]})
+        for group in sweep.group_specs(grid | {"seed": [0, 11]})
         for record in sweep.run_group(group)
     ]:
         record = alike.pop(sweep.run_key(RunSpec(**alone["cell"])))
