@@ -105,8 +105,8 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start):
     assert kept.shape == (28, 28)
     assert app.session_state["set.public"] == kept.name
     assert table(app, "Kept").equals(taken)  # it did not join the pool unasked
-    labelled(app, "select_slider", "Rows of each set").set_value(100)
-    labelled(app, "select_slider", "Spend ε on the choice").set_value("no").run()
+    slider = labelled(app, "select_slider", "Spend ε on the choice")
+    slider.set_value("no").run()
     assert metric(app, "Privacy spent") == "not private"
     assert "Its own other half" in labelled(app, "button_group", "Candidates").options
     app.switch_page("pages/count.py").run()
