@@ -24,6 +24,8 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.backbones import shipped
 from pillar_core.data.sets import embedded
+from pillar_core.memo import Memo
+from pillar_core.studies.advice import simulation
 from statistical import errors
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -116,6 +118,17 @@ def tiny(tmp_path):
 def split():
     """Digits, of which a tenth is public."""
     return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+
+
+@pytest.fixture(scope="module")
+def one_play():
+    """Predictions from one play each instead of up to eight, kept apart from those of other
+    modules."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FEWEST_PLAYS", "MOST_PLAYS"):
+            patch.setattr(simulation, name, 1)
+        patch.setattr(simulation, "PLAYED", Memo(256))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

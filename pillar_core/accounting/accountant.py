@@ -68,8 +68,6 @@ class Accountant:
                 f"accountant {self.name!r} has no sound bound here: {reason}. Use"
                 " accountant='auto', or another."
             )
-        if events.unsupported:
-            return self.bounds(events, delta)
         key = (self.name, self.version, events, delta)
         return ANSWERS.get(key, lambda: self.bounds(events, delta))
 

@@ -139,9 +139,7 @@ def columns_of(
             ).digest()
             twin = first.setdefault(digest, name)
             kind = COPY if twin != name and column.equals(seen[twin]) else kind
-        columns.append(
-            Column(name, kind, int(column.isna().sum()) if kind != NUMBERS else _n_gaps(column))
-        )
+        columns.append(Column(name, kind, int(column.isna().sum())))
     return tuple(columns)
 
 
@@ -336,10 +334,11 @@ def _report_progress(blocks: Iterable[Array], n_rows: int, *, soon_done: int) ->
 
 
 def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns with how many cells are empty in this table, where it has them."""
+    """The columns with how many cells are empty in this table, where it has them; a word among
+    numbers is no gap."""
     return tuple(
         (
-            dataclasses.replace(column, gaps=_n_gaps(frame[column.name]))
+            dataclasses.replace(column, gaps=int(frame[column.name].isna().sum()))
             if column.kind == NUMBERS and column.name in frame
             else column
         )
@@ -672,13 +671,6 @@ def _readable_numbers(column: pd.Series) -> Array:
             f" gaps ({quoted}): correct them, empty them, or leave the column out."
         )
     return cells.numbers(column)
-
-
-def _n_gaps(column: pd.Series) -> int:
-    """How many cells of a column of numbers are empty; a word among them, and what is infinite, is
-    no gap."""
-    numbers = cells.numbers(column)
-    return int((~(np.abs(numbers) <= cells.LARGEST)).sum()) - len(cells.unreadable(column))
 
 
 def _words(column: pd.Series, categories: Sequence[str] = ()) -> Array:

@@ -467,7 +467,9 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
     words = [
-        name for name in names if pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
+        name
+        for name in frame[names].select_dtypes(exclude="number")
+        if pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
     ]
     of_words = encoding.columns_of(frame[words], "")
     found = [column.name for column in of_words if column.kind == encoding.TEXT]

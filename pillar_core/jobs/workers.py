@@ -172,12 +172,14 @@ not be sent."""
 
 _CONNECT_SECONDS = 10
 _ALONE_SECONDS = 120.0
-"""How long our own processes may take to replace dead ones: a start that fails on a busy machine is
-one that Dask never tries again."""
+"""How long our own processes may take to replace dead ones: a start that fails is one that Dask
+never tries again."""
 _CONFIG = {
     # A task that holds the interpreter's lock for minutes is busy, not dead.
     "distributed.scheduler.worker-ttl": None,
     "distributed.scheduler.allowed-failures": 3,
+    # Dask gives a dead worker up for good after 15 s; on a busy machine it takes longer to return.
+    "distributed.deploy.lost-worker-timeout": "1h",
     "distributed.scheduler.worker-saturation": (
         1.0
     ),  # no task waits at a worker while one that matters more comes

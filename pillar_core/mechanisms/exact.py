@@ -109,8 +109,8 @@ def tail_ends(j: int, bits: int, std: Fraction) -> tuple[int, int]:
     fine = 64 * math.ceil((bits + 3 * s + 32) / 64)
     power = (s.numerator << fine) // s.denominator
     low = high = least = most = 1 << fine
-    i = 0
-    while i < s or high > 1:
+    i, least_terms = 0, math.ceil(s)
+    while i < least_terms or high > 1:
         i += 1
         low, high = low * power // (i << fine), -(-high * (power + 1) // (i << fine))
         smaller, larger = low // (2 * i + 1), -(-high // (2 * i + 1))

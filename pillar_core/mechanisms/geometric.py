@@ -52,25 +52,22 @@ class GeometricMechanism:
         )
 
     def _noise(self, shape: tuple[int, ...]) -> Array:
-        return np.array([self._draw() for _ in range(math.prod(shape))], dtype=np.int64).reshape(
-            shape
-        )
-
-    def _draw(self) -> int:
         words = words_of(self.stream)
-        while True:
-            part = int(uniform_below(DENOMINATOR, 1, words)[0])
-            if not coins(np.array([part * 2**64 // DENOMINATOR], dtype=object), words)[0]:
-                continue
-            wholes = 0
-            while coins(np.array([2**64], dtype=object), words)[0]:
-                wholes += 1
-            size, is_negative = (
-                (part + wholes * DENOMINATOR) // self.numerator,
-                bool(uniform_below(2, 1, words)[0]),
-            )
-            if size or not is_negative:
-                return -size if is_negative else size
+        noise = np.zeros(math.prod(shape), dtype=np.int64)
+        left = np.arange(len(noise))
+        while len(left):
+            part = uniform_below(DENOMINATOR, len(left), words)
+            is_taken = coins(part.astype(object) * 2**64 // DENOMINATOR, words)
+            going = np.flatnonzero(is_taken)
+            while len(going):
+                going = going[coins(np.full(len(going), 2**64, dtype=object), words)]
+                part[going] += DENOMINATOR
+            size = part // self.numerator
+            is_negative = uniform_below(2, len(left), words) == 1
+            is_taken &= (size > 0) | ~is_negative  # else zero would come twice as often
+            noise[left[is_taken]] = np.where(is_negative, -size, size)[is_taken]
+            left = left[~is_taken]
+        return noise.reshape(shape)
 
 
 def reach(rate: float, cells: int, miss: float) -> float:

@@ -142,7 +142,7 @@ ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def computed_once():
+def computed_once(one_play):
     """Once a worker: what `ONCE` names, and features that ship, unpacked."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name, content in ONCE:

@@ -163,6 +163,7 @@ def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, t
     refuses("install the package again", model.predict, new)
 
 
+@pytest.mark.usefixtures("one_play")
 def test_a_choice_weighs_both_encoders_on_public_rows(package, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     tickets(300, 0).to_csv("tickets.csv", index=False)

@@ -102,6 +102,7 @@ def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(se
     server.cut.add(LAST)
     refuses(r"MNIST could not be fetched.*fetched anew.*Without a network", fetch, MNIST)
     refuses("A download was interrupted there", load_dataset, MNIST)
+    assert not list(places.home(MNIST).rglob("*-ubyte")), "what was unpacked does not stay"
     server.cut.clear()
     asked = server.asked.copy()
     np.testing.assert_array_equal(fetch(MNIST).x_test, x[40:])

@@ -62,12 +62,12 @@ def test_masks_and_drawings_are_read():
     assert read_images(out.getvalue(), filename="scans.zip").x_train.shape == (16, 1000, 1400)
 
 
-def test_a_table_of_all_genes_and_one_of_many_species_are_read():
-    genes = pd.DataFrame(stream(0, "genes").random((12, 20_531)).round(2).astype(np.float32))
-    genes.columns = [f"gene_{number}" for number in range(20_531)]
+def test_a_table_of_thousands_of_genes_and_one_of_many_species_are_read():
+    genes = pd.DataFrame(stream(0, "genes").random((12, 6_000)).round(2).astype(np.float32))
+    genes.columns = [f"gene_{number}" for number in range(6_000)]
     table = genes.assign(cls=["BRCA", "LUAD"] * 6).to_csv(index=False).encode()
     features = load(table, filename="genes.csv")
-    assert features.x_train.shape == (10, 20_531)
+    assert features.x_train.shape == (10, 6_000)
     assert "only column of words" not in " ".join(features.notes)
     species = pd.DataFrame(
         {

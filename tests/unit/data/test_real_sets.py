@@ -101,22 +101,6 @@ def test_sets_that_cannot_be_fetched_say_so(tmp_path, monkeypatch):
     )
 
 
-def test_an_interrupted_download_is_not_read_and_keeps_archives_only(tmp_path):
-    place = tmp_path / "torchvision-mnist"
-    with (  # noqa: PT012 - both lines are the download
-        pytest.raises(DataError, match="could not be fetched"),
-        places.fetching("MNIST", place, "By hand."),
-    ):
-        written(place, {"MNIST/raw/a.gz": b"an archive", "MNIST/raw/a": b"half of it unpacked"})
-        raise OSError("the line went dead")
-    assert not places.is_filled(place)
-    assert (place / "MNIST/raw/a.gz").exists()
-    assert not (place / "MNIST/raw/a").exists()
-    with places.fetching("MNIST", place, "By hand."):
-        written(place, {"MNIST/raw/a": b"whole"})
-    assert places.is_filled(place)
-
-
 def test_a_killed_download_is_cleared_when_started_again_and_files_of_the_user_never(tmp_path):
     place = written(
         tmp_path / "set", {places.UNFINISHED: b"", "raw/a": b"half", "raw/a.zip": b"archive"}

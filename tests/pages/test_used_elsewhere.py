@@ -5,18 +5,16 @@ import io
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import REPOSITORY
+from page_reading import Start, fill, press
 from pillar_core import rng
 from pillar_core.__main__ import main
 
@@ -106,9 +104,7 @@ def written(
     return folder / name
 
 
-def by_command(
-    kind: str, price: str, private: Path, public: Path, path: Path, _: pytest.MonkeyPatch
-) -> None:
+def by_command(kind: str, price: str, private: Path, public: Path, path: Path) -> None:
     """The model that `run` or `choose` writes."""
     words = ["--dataset", str(private), "--epsilon", "3", "--release", "--export", str(path)]
     words += ["--onnx"] if kind == "images" else []
@@ -142,43 +138,36 @@ def as_upload(path: Path) -> tuple[str, bytes, str]:
 
 
 def by_page(
-    kind: str, price: str, private: Path, public: Path, path: Path, patch: pytest.MonkeyPatch
-) -> None:
+    kind: str, price: str, private: Path, public: Path, start: Start, handed: dict[str, Any]
+) -> bytes:
     """The model that Answer hands out for files that were brought there."""
-    handed: dict[str, Callable[[], bytes]] = {}
-    patch.setattr(
-        st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data})
-    )
     button = {"free": "answer-train", "paid": "answer-paid"}[price]
-    app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
-    app.query_params["epsilon"] = "3"
-    app.switch_page("pages/answer.py").run()
-    app.file_uploader(key="upload").set_value([as_upload(private)]).run()
-    app.file_uploader(key="upload-candidates").set_value([as_upload(public)]).run()
-    app.button(key="use-upload").click().run()
+    app = start("answer", v="2", epsilon="3")
+    fill(app, "file_uploader", "upload", [as_upload(private)])
+    fill(app, "file_uploader", "upload-candidates", [as_upload(public)])
+    press(app, "use-upload")
     if kind == "images":
-        app.toggle(key=f"local-widget.with-onnx-{button}").set_value(True).run()
-    app.button(key=button).click().run()
-    assert not app.exception
+        fill(app, "toggle", f"local-widget.with-onnx-{button}", True)
+    press(app, button)
     assert not app.error
-    path.write_bytes(handed["model-file"]())
+    return handed["model-file"]()
 
 
-DOORS: dict[str, Callable[..., None]] = {"command": by_command, "page": by_page}
-
-
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.slow
+@pytest.mark.parametrize("door", ["command", "page"])
 @pytest.mark.parametrize("price", ["free", "paid"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_labels_new_rows_elsewhere(kind, price, door, tmp_path, monkeypatch):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+def test_a_model_labels_new_rows_elsewhere(kind, price, door, start, handed, tmp_path):
     private, public = (
         written(kind, tmp_path, name, n, first)
         for name, n, first in (("private", 400, 0), ("public", 80, 1000))
     )
     new = written(kind, tmp_path, "new", 20, 2000, labelled=False)
     path = tmp_path / "model.zip"
-    DOORS[door](kind, price, private, public, path, monkeypatch)
+    if door == "command":
+        by_command(kind, price, private, public, path)
+    else:
+        path.write_bytes(by_page(kind, price, private, public, start, handed))
     with zipfile.ZipFile(path) as archive:
         more = {
             "images": {"model.onnx"},
