@@ -36,9 +36,9 @@ BASIS = {
     "labelled, few": f"rehearsals on fewer than {FEW_A_CLASS} labelled public rows a class",
     "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
     "none": "the sizes alone, by a table fitted on other data sets",
+    "made_up": "the sizes alone, by a table fitted on other tables with rows made up from ranges",
     "foreign": (
-        "the sizes alone, by a table fitted on public rows of other classes: those, and rows that"
-        " were made up, help little"
+        "the sizes alone, by a table fitted on public rows of other classes: those help little"
     ),
     "": "nothing: this learner was not measured on other data sets",
 }
@@ -167,10 +167,12 @@ def held_words(counts: tuple[int, int]) -> str:
 
 
 def kind_of(rows: SemiPrivateSplit) -> str:
-    """Of public rows: "foreign", as those are that were made up, "labelled", "unlabelled" or
+    """Of public rows: "foreign", of other classes, "made_up", "labelled", "unlabelled" or
     "none"."""
-    if rows.other_y is not None or rows.public_name == raw.MADE_UP_NAME:
+    if rows.other_y is not None:
         return "foreign"
+    if rows.public_name == raw.MADE_UP_NAME:
+        return "made_up"
     return (
         "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
     )
@@ -232,7 +234,7 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
     if kind_of(rows) == "none":
         return by_method["dp_raft"]
     if kind_of(rows) == "foreign":
-        return by_method["dp_sgd" if rows.other_y is not None else "pillar_kalman"]
+        return by_method["dp_sgd"]
     if "adamix" not in by_method:
         return by_method.get(
             "pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0]
