@@ -56,10 +56,11 @@ BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 class Advice(Predicted):
     """What to do first: a hypothesis, which a measurement may contradict.
 
-    `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or
-    None where nobody knows which candidate is like the private rows; `expected` is then the
-    prediction without public rows. `predictions` are those of all learners and candidates that were
-    weighed, in the order of the rule: the named set first, in each set the learner to name with it.
+    `public` is a candidate's name, "own" (the split's own public rows), "made_up" (rows drawn from
+    declared ranges, where there are no others), "none" (no public rows), or None where nobody knows
+    which candidate is like the private rows; `expected` is then the prediction without public rows.
+    `predictions` are those of all learners and candidates that were weighed, in the order of the
+    rule: the named set first, in each set the learner to name with it.
     `price`: what asking cost. `backbone`: the map of columns to put a table through, "identity" for
     columns as given.
     """
