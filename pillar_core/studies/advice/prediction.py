@@ -28,6 +28,8 @@ FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
 FEW_A_CLASS = 8
 """Labelled public rows a class below which plays are far off and choose no learner."""
+FEW_OF_TABLE = 20
+"""Labelled public rows a class of a table below which plays still choose, and are far off."""
 WIDEST = 0.5
 """Width of a range beyond which it says nothing; nor does one that reaches down to guessing."""
 BASIS = {
@@ -99,12 +101,15 @@ class Prediction:
     @property
     def narrower(self) -> tuple[str, ...]:
         """What would say more, where the range says nothing."""
-        near = 100 * FITTED["labelled"]["range"]["error"]
+        is_table = self.source in ("labelled, table", "made_up")
+        near, rows = ("table", FEW_OF_TABLE) if is_table else ("range", FEW_A_CLASS)
+        error = 100 * FITTED["labelled"][near]["error"]
         labels = (
-            f"{FEW_A_CLASS} labelled public rows of each class, like yours (± {near:.0f}"
-            " points), or "
+            f"{rows} labelled public rows of each class, like yours (± {error:.0f} points), or "
         )
-        more = "" if self.source in ("labelled", "labelled, table") else labels
+        low, high = self.accuracy
+        has_labels = self.source in ("labelled", "labelled, table") and high - low <= WIDEST
+        more = "" if has_labels else labels
         return (
             ()
             if self.is_useful
@@ -204,8 +209,9 @@ def predict(
             -sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())
         )
     )
-    part = _part_of(rows, kind)
-    measured = FITTED[kind][part]
+    part, facts = _part_of(rows, kind), rows.facts
+    is_far_off = kind == "labelled" and facts.n_public < FEW_OF_TABLE * facts.n_classes
+    measured = FITTED[kind]["few_table" if part == "table" and is_far_off else part]
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
     source = f"labelled, {part}" if kind == "labelled" and part != "range" else kind
     return Prediction(
@@ -216,7 +222,7 @@ def predict(
         metric,
         (measured["inside"], len(measured["sets"])),
         source,
-        rows.facts.n_classes,
+        facts.n_classes,
     )
 
 
