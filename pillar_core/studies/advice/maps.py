@@ -119,7 +119,7 @@ def words_share(layout: Layout, features: FeatureSet) -> float:
 def zero_share(features: FeatureSet) -> float:
     """The share of a table's columns whose declared range starts at 0."""
     columns = (features.recipe or {}).get("columns", ())
-    return sum(column.get("low") == 0 for column in columns) / max(len(columns), 1)
+    return float(np.mean([column.get("low") == 0 for column in columns])) if columns else 0.0
 
 
 def is_mapped(rows: SemiPrivateSplit) -> bool:
