@@ -7,14 +7,14 @@ is public. All learn from the same private rows. `--rival` runs one other librar
 environment that may lack this one: DP-EBM (`interpret-core`), a network of one hidden layer
 (`opacus`), or logistic regression (`diffprivlib`, with δ = 0); bounds are those of the public rows.
 `--ranges` takes no public rows: each column's range and words are those of the whole table, for both.
-Prints mean AUC (two classes, or one against the rest) and accuracy in percent.
+Prints mean AUC (two classes, or one against the rest) and accuracy in percent, each with its
+standard error over seeds.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import time
 import warnings
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 EPSILONS, DELTA = (0.3, 1.0, 3.0), 1e-5
-MOST_ROWS = 6_000
+MOST_ROWS = 4_500
 MAPS = ("identity", "bins", "fourier")
 Scores = dict[str, tuple[float | None, float]]
 
@@ -101,8 +101,8 @@ def of_ours(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int)
 
 
 def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
-    """AUC and accuracy of DP-RAFT through each map that the ranges of the whole table fit, and of
-    what `advise` says without public rows."""
+    """AUC and accuracy through each map that the ranges of the whole table fit, of DP-RAFT and of
+    PILLAR Kalman with rows made up from them, and of what `advise` says without public rows."""
     import pillar_core as pc
 
     names = [name for name in whole.columns if name != "label"]
@@ -115,14 +115,18 @@ def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int
     ]
     given = pc.load_features(rows, recipe={**form, "columns": columns})
 
-    def measure(backbone: str, method: str) -> tuple[float | None, float]:
-        split = pc.split(pc.load_features(given, backbone), seed=seed)
+    def measure(backbone: str, method: str, public: str | None) -> tuple[float | None, float]:
+        split = pc.split(pc.load_features(given, backbone), public=public, seed=seed)
         record = pc.run(method, split, epsilon=epsilon, delta=DELTA, seed=seed)
         return record.metrics["auc"], float(record.accuracy or 0)
 
-    scores = {name: measure(name, "dp_raft") for name in MAPS[: 3 if bounds else 1]}
+    scores = {}
+    for name in MAPS[: 3 if bounds else 1]:
+        scores[name] = measure(name, "dp_raft", None)
+        scores[f"{name}, made up"] = measure(name, "pillar_kalman", "made_up")
     advice = pc.advise(pc.split(given, seed=seed), epsilon=epsilon, delta=DELTA)
-    return scores | {"advised": measure(advice.backbone, advice.method)}
+    public = None if advice.public == "none" else advice.public
+    return scores | {"advised": measure(advice.backbone, advice.method, public)}
 
 
 def of_dp_ebm(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:
@@ -235,10 +239,18 @@ def numeric_bounds(public: pd.DataFrame, names: list[str]) -> Iterator[tuple[int
 
 
 def in_words(runs: list[tuple[float | None, float]]) -> str:
-    """Mean AUC and accuracy over seeds."""
+    """Mean AUC and accuracy over seeds, with their standard errors."""
     curves = [auc for auc, _ in runs if auc is not None]
-    auc = f"{100 * statistics.fmean(curves):.1f}" if curves else "none"
-    return f"AUC {auc} accuracy {100 * statistics.fmean(share for _, share in runs):.1f}"
+    accuracy = mean_in_words([share for _, share in runs])
+    return f"AUC {mean_in_words(curves) if curves else 'none'} accuracy {accuracy}"
+
+
+def mean_in_words(shares: list[float]) -> str:
+    """The mean in percent, ± its standard error where there are several."""
+    mean = f"{100 * np.mean(shares):.1f}"
+    if len(shares) == 1:
+        return mean
+    return f"{mean} ± {100 * np.std(shares, ddof=1) / len(shares) ** 0.5:.1f}"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pillar_core import checks, data, splits
 from pillar_core.arrays import Array
-from pillar_core.data import frames, matching, recipes
+from pillar_core.data import frames, matching, raw, recipes
 from pillar_core.data.arrays import MISSING, as_array, codes, plain
 from pillar_core.data.wording import join
 from pillar_core.engine import LinearClassifier
@@ -26,7 +26,7 @@ from pillar_core.runs.loading import load_features
 from pillar_core.runs.models import input_of
 from pillar_core.runs.receipts import Account, account_of
 from pillar_core.runs.run import run
-from pillar_core.runs.splitting import mapped, unmapped
+from pillar_core.runs.splitting import beside, mapped, unmapped
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.runs.statement import in_sight
 from pillar_core.studies.advice import advise
@@ -266,6 +266,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         )
         if advice.expected.public == NONE:
             split = splits.beside(unmapped(split), None)
+        elif advice.expected.public == raw.MADE_UP:
+            split = beside(split, raw.made_up(unmapped(split).features))
         if self.backbone is None and advice.backbone != GIVEN:
             split = mapped(split, advice.backbone)
         return split, advice.method, {**advice.settings, **settings}

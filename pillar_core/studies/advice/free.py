@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import checks
+from pillar_core.data import raw
 from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
@@ -45,6 +46,8 @@ UNKNOWN = (
     " them within ε, or state it"
 )
 FREE = "free: ε = 0, for no private and no test row was read"
+IN_SENTENCES = {OWN: "the public rows at hand", raw.MADE_UP: "rows made up from the ranges"}
+"""What a sentence calls public sets that have no title."""
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
 
@@ -53,10 +56,11 @@ BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 class Advice(Predicted):
     """What to do first: a hypothesis, which a measurement may contradict.
 
-    `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or
-    None where nobody knows which candidate is like the private rows; `expected` is then the
-    prediction without public rows. `predictions` are those of all learners and candidates that were
-    weighed, in the order of the rule: the named set first, in each set the learner to name with it.
+    `public` is a candidate's name, "own" (the split's own public rows), "made_up" (rows drawn from
+    declared ranges, where there are no others), "none" (no public rows), or None where nobody knows
+    which candidate is like the private rows; `expected` is then the prediction without public rows.
+    `predictions` are those of all learners and candidates that were weighed, in the order of the
+    rule: the named set first, in each set the learner to name with it.
     `price`: what asking cost. `backbone`: the map of columns to put a table through, "identity" for
     columns as given.
     """
@@ -112,8 +116,17 @@ def advise(
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
-    at = _weigh(split, budget, candidates, alike, seed or 0)
+    at = _weigh(split, budget, candidates or _from_ranges(split), alike, seed or 0)
     return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
+
+
+def _from_ranges(split: SemiPrivateSplit) -> dict[str, FeatureSet] | None:
+    """Rows made up from what a table declares, where there are no public rows and it declares every
+    column."""
+    given = unmapped(split).features
+    if len(split.public_x) or raw.why_not_made_up(given):
+        return None
+    return {raw.MADE_UP: raw.made_up(given)}
 
 
 def advise_as_it_is(split: SemiPrivateSplit, budget: PrivacyBudget, *, seed: int = 0) -> Advice:
@@ -140,6 +153,11 @@ def _weigh(
             f" {', '.join({*sides} - {NONE})}."
         )
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
+    drawn = {name for name, rows in sides.items() if rows.public_name == raw.MADE_UP_NAME}
+    if drawn and drawn == {*sides} - {NONE}:
+        known |= drawn  # from what is declared: nobody needs to say what they are like
+        if maps.zero_share(split.features) >= maps.AT_ZERO:
+            sides, said = {NONE: sides[NONE]}, (*said, maps.UNLIKE)
     of_sets = (
         *said,
         *_transfers(sides, seed),
@@ -202,7 +220,7 @@ def _advise(
         *_grounds(best, rows, ranked[best.public], alone),
         *of_sets,
     )
-    public = {OWN: "the public rows at hand"}.get(best.public, f"*{best.public}*")
+    public = IN_SENTENCES.get(best.public, f"*{best.public}*")
     every = tuple(prediction for name in names for prediction in ranked[name])
     advice = Advice(best, named, budget.epsilon, "", reasons, FREE, every)
     return dataclasses.replace(
@@ -243,6 +261,8 @@ def level(advice: Advice) -> float | None:
 
 def _why(advice: Advice) -> str:
     points = f"{100 * MARGIN:.0f} points ahead"
+    if advice.expected.source == "made_up":
+        return "such rows put it ahead of learners without public rows on other tables"
     if advice.expected.source == "labelled, table":
         return "rehearsals put it first of the learners for tables"
     if advice.method != "adamix" and level(advice) is not None:
@@ -328,9 +348,13 @@ def _grounds(
         f"{_title(prediction)}: {100 * prediction.middle:.0f} %" for prediction in of_set[1:3]
     )
     like_public = (
-        "" if best.public == NONE else ". It holds if private rows look like the public ones"
+        ""
+        if best.source in ("none", "made_up")
+        else ". It holds if private rows look like the public ones"
     )
-    words = [f"predicted from {BASIS[best.source]}{like_public}", f"others predicted: {next_words}"]
+    words = [f"predicted from {BASIS[best.source]}{like_public}"]
+    if next_words:
+        words.append(f"others predicted: {next_words}")
     if (of_public := _of_public_rows(best, of_set)) is not None and best is not of_public:
         gain, unread = (
             100 * (best.middle - of_public.middle),
@@ -344,7 +368,7 @@ def _grounds(
                 f" {_title(best)} then ended about 1 point ahead"
             )
         )
-    if best.public != NONE and alone.middle > best.middle:
+    if best.source not in ("none", "made_up") and alone.middle > best.middle:
         words.append(
             f"no public rows ({_title(alone)}, predicted: {100 * alone.middle:.0f} %) come before a"
             " set like yours only where their whole range lies above it"

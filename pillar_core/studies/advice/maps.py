@@ -19,12 +19,21 @@ from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 GIVEN, BINS, FOURIER = "identity", "bins", "fourier"
 LEARNER = "pillar_kalman"
 """Plays the maps: it reads no public label, so that all labelled rows play, whatever the map."""
-MANY, AGAIN = 200, 3
-"""Labelled rows from which there are few plays, and how often these are repeated on other draws."""
+AGAIN = 3
+"""How often plays are repeated on other draws."""
+CLEAR = 0.5
+"""Standard errors of the plays by which another map must be ahead (research/tables.md)."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
-SIGNAL, WORDS = 20.0, 0.5
+SIGNAL, WORDS = 40.0, 0.5
 """Without labels: a class's signal over the noise from which bins pay, and the share of columns of
 words from which they do not."""
+AT_ZERO = 0.9
+"""The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far
+from the middle of what was drawn."""
+UNLIKE = (
+    "rows made up from the ranges are left unused: nearly all of these start at 0, where counts"
+    " crowd"
+)
 
 Sides = dict[str, SemiPrivateSplit]
 
@@ -68,7 +77,7 @@ def choose_map(
         }
         n_rows = sum(len(given[side].public_x) for side in played)
         first = next(iter(means))  # as given, where that is weighed
-        error = math.sqrt(means[first] * (1 - means[first]) / n_rows)
+        error = CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows)
         error = error if played == [OWN] else max(error, MARGIN)
         best = max(means, key=lambda name: means[name] + error * (name == first))
         told = ", ".join(f"{title_of(name)} {100 * mean:.0f}" for name, mean in means.items())
@@ -107,6 +116,12 @@ def words_share(layout: Layout, features: FeatureSet) -> float:
     return words / len(columns) if columns else float(np.mean(layout.is_kept))
 
 
+def zero_share(features: FeatureSet) -> float:
+    """The share of a table's columns whose declared range starts at 0."""
+    columns = (features.recipe or {}).get("columns", ())
+    return float(np.mean([column.get("low") == 0 for column in columns])) if columns else 0.0
+
+
 def is_mapped(rows: SemiPrivateSplit) -> bool:
     """Whether a map of columns could be fitted for these rows."""
     return rows.features.given is not None
@@ -114,8 +129,7 @@ def is_mapped(rows: SemiPrivateSplit) -> bool:
 
 def _reached(rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
     """The mean of accuracy and AUC that the plays of labelled public rows reach."""
-    again = AGAIN if len(rows.public_x) >= MANY else 1
-    reached = [plays(LEARNER, rows, budget, seed + MOST_PLAYS * time) for time in range(again)]
+    reached = [plays(LEARNER, rows, budget, seed + MOST_PLAYS * time) for time in range(AGAIN)]
     measures = (metric_of(rows), "auc")
     return float(np.mean([each[measure] for each in reached for measure in measures]))
 

@@ -28,6 +28,8 @@ FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
 FEW_A_CLASS = 8
 """Labelled public rows a class below which plays are far off and choose no learner."""
+FEW_OF_TABLE = 20
+"""Labelled public rows a class of a table below which plays still choose, and are far off."""
 WIDEST = 0.5
 """Width of a range beyond which it says nothing; nor does one that reaches down to guessing."""
 BASIS = {
@@ -36,9 +38,9 @@ BASIS = {
     "labelled, few": f"rehearsals on fewer than {FEW_A_CLASS} labelled public rows a class",
     "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
     "none": "the sizes alone, by a table fitted on other data sets",
+    "made_up": "the sizes alone, by a table fitted on other tables with rows made up from ranges",
     "foreign": (
-        "the sizes alone, by a table fitted on public rows of other classes: those, and rows that"
-        " were made up, help little"
+        "the sizes alone, by a table fitted on public rows of other classes: those help little"
     ),
     "": "nothing: this learner was not measured on other data sets",
 }
@@ -99,12 +101,15 @@ class Prediction:
     @property
     def narrower(self) -> tuple[str, ...]:
         """What would say more, where the range says nothing."""
-        near = 100 * FITTED["labelled"]["range"]["error"]
+        is_table = self.source in ("labelled, table", "made_up")
+        near, rows = ("table", FEW_OF_TABLE) if is_table else ("range", FEW_A_CLASS)
+        error = 100 * FITTED["labelled"][near]["error"]
         labels = (
-            f"{FEW_A_CLASS} labelled public rows of each class, like yours (± {near:.0f}"
-            " points), or "
+            f"{rows} labelled public rows of each class, like yours (± {error:.0f} points), or "
         )
-        more = "" if self.source in ("labelled", "labelled, table") else labels
+        low, high = self.accuracy
+        has_labels = self.source in ("labelled", "labelled, table") and high - low <= WIDEST
+        more = "" if has_labels else labels
         return (
             ()
             if self.is_useful
@@ -167,10 +172,12 @@ def held_words(counts: tuple[int, int]) -> str:
 
 
 def kind_of(rows: SemiPrivateSplit) -> str:
-    """Of public rows: "foreign", as those are that were made up, "labelled", "unlabelled" or
+    """Of public rows: "foreign", of other classes, "made_up", "labelled", "unlabelled" or
     "none"."""
-    if rows.other_y is not None or rows.public_name == raw.MADE_UP_NAME:
+    if rows.other_y is not None:
         return "foreign"
+    if rows.public_name == raw.MADE_UP_NAME:
+        return "made_up"
     return (
         "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
     )
@@ -202,8 +209,9 @@ def predict(
             -sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())
         )
     )
-    part = _part_of(rows, kind)
-    measured = FITTED[kind][part]
+    part, facts = _part_of(rows, kind), rows.facts
+    is_far_off = kind == "labelled" and facts.n_public < FEW_OF_TABLE * facts.n_classes
+    measured = FITTED[kind]["few_table" if part == "table" and is_far_off else part]
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
     source = f"labelled, {part}" if kind == "labelled" and part != "range" else kind
     return Prediction(
@@ -214,7 +222,7 @@ def predict(
         metric,
         (measured["inside"], len(measured["sets"])),
         source,
-        rows.facts.n_classes,
+        facts.n_classes,
     )
 
 
@@ -229,10 +237,8 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
     """Of one public set's predictions the learner that did best on other data sets, of a table the
     best of three in plays, unless plays put another clearly above it."""
     by_method = {prediction.method: prediction for prediction in predictions}
-    if kind_of(rows) == "none":
-        return by_method["dp_raft"]
-    if kind_of(rows) == "foreign":
-        return by_method["dp_sgd" if rows.other_y is not None else "pillar_kalman"]
+    if kind_of(rows) in ("none", "made_up", "foreign"):
+        return predictions[0]  # the fitted table has the one to name first
     if "adamix" not in by_method:
         return by_method.get(
             "pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0]

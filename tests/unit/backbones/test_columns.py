@@ -15,6 +15,7 @@ import pillar_core as pc
 from pillar_core import plots, rng
 from pillar_core.backbones import columns
 from pillar_core.backbones.cards import Layout, fit_of
+from pillar_core.data import raw
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import receipts, splitting, sweep
 from pillar_core.runs.curves import table_of
@@ -249,6 +250,29 @@ def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_larg
     assert pc.advise(split, epsilon=0.05).backbone == maps.GIVEN
     bins = pc.split(pc.load_features(patients(900, 1), "bins", recipe=recipe))
     assert "declared ranges, without public rows" in bins.notes[-1]
+
+
+@pytest.mark.parametrize(("low", "public"), [(10.0, "made_up"), (0.0, "none")])
+def test_rows_are_made_up_from_ranges_unless_nearly_all_start_at_zero(
+    low: float, public: str
+) -> None:
+    table = patients(900, 1).drop(columns="ward")
+    ranges = {"age": (low, 100.0), "dose": (0.0, 50.0)}
+    rows = pc.load_features(table, public=patients(300, 2).drop(columns="ward"), ranges=ranges)
+    advice = pc.advise(pc.split(rows), epsilon=3.0)
+    assert advice.public == public
+    assert advice.method == ("dp_raft" if public == "none" else "pillar_kalman")
+    assert (maps.UNLIKE in advice.reasons) == (public == "none")
+    candidate = {"drawn": raw.made_up(rows)}
+    assert pc.advise(pc.split(rows), candidates=candidate).public == public.replace(
+        "made_up", "drawn"
+    )
+    beside_others = candidate | {"other": dataclasses.replace(raw.made_up(rows), name="other")}
+    assert pc.advise(pc.split(rows), candidates=beside_others).public is None
+    model = pc.PrivateClassifier(ranges=ranges, epsilon=3.0, random_state=0, classes=[0, 1])
+    model.fit(table.drop(columns="label"), table["label"])
+    assert model.advice_.public == public
+    assert any("made up" in line for line in model.guarantee_.assumptions) == (public != "none")
 
 
 def test_a_paid_choice_takes_columns_as_given_and_says_so() -> None:
