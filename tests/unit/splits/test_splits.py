@@ -178,7 +178,9 @@ def test_folded_and_cached_transforms_equal_the_direct_ones():
         )
 
 
-def test_private_rows_are_projected_on_more_directions_only_as_k_grows_and_to_the_same_bits(monkeypatch):
+def test_private_rows_are_projected_on_more_directions_only_as_k_grows_and_to_the_same_bits(
+    monkeypatch,
+):
     split = split_features(blobs(), public_fraction=0.4)
     alone = {}
     for k in (1, 3, 2, 5):
