@@ -44,12 +44,12 @@ def duplicates(x_a: Array, x_b: Array, *, rows: Array | None = None) -> Array:
     sums_a, sums_b = _bit_sums(x_a, rows), _bit_sums(x_b, np.arange(len(x_b)))
     first: dict[bytes, int] = {}
     candidates = np.flatnonzero(np.isin(sums_b, sums_a))
-    for number, digest in zip(candidates, digests(x_b, candidates), strict=True):
+    for number, digest in zip(candidates.tolist(), digests(x_b, candidates), strict=True):
         first.setdefault(digest, number)
     rows = rows[np.isin(sums_a, sums_b)]
     pairs = [
         (number, first[digest])
-        for number, digest in zip(rows, digests(x_a, rows), strict=True)
+        for number, digest in zip(rows.tolist(), digests(x_a, rows), strict=True)
         if digest in first
     ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
