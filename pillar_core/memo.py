@@ -11,7 +11,7 @@ T = TypeVar("T")
 class Memo:
     """At most `slots` computed values by key; the least recently used leaves first."""
 
-    def __init__(self, slots: int = 8) -> None:
+    def __init__(self, slots: int = 16) -> None:
         self._slots = slots
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._lock = threading.Lock()

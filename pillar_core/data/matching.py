@@ -22,7 +22,7 @@ FEW_NUMBERS, FEW_PAIRS, BY_CHANCE = 32, 2, 0.05
 share of either matrix."""
 
 
-def duplicates(x_a: Array, x_b: Array) -> Array:
+def duplicates(x_a: Array, x_b: Array, *, rows: Array | None = None) -> Array:
     """(m, 2) int64: each row number of `x_a` that occurs in `x_b`, with the first equal row of
     `x_b`; ascending.
 
@@ -31,6 +31,7 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
     Args:
         x_a: (n, d) numbers.
         x_b: (m, d) numbers.
+        rows: (r,) int64, ascending: the rows of `x_a` that are looked for; all by default.
 
     Raises DataError: the widths differ, or an array is not a matrix.
     """
@@ -39,21 +40,25 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
             f"duplicates needs two matrices of equal width; got shapes {np.shape(x_a)} and"
             f" {np.shape(x_b)}."
         )
+    rows = np.arange(len(x_a)) if rows is None else rows
+    sums_a, sums_b = _bit_sums(x_a, rows), _bit_sums(x_b, np.arange(len(x_b)))
     first: dict[bytes, int] = {}
-    for number, digest in enumerate(digests(x_b)):
+    candidates = np.flatnonzero(np.isin(sums_b, sums_a))
+    for number, digest in zip(candidates.tolist(), digests(x_b, candidates), strict=True):
         first.setdefault(digest, number)
+    rows = rows[np.isin(sums_a, sums_b)]
     pairs = [
-        (number, first[digest]) for number, digest in enumerate(digests(x_a)) if digest in first
+        (number, first[digest])
+        for number, digest in zip(rows.tolist(), digests(x_a, rows), strict=True)
+        if digest in first
     ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def are_by_chance(pairs: Array, x_a: Array, x_b: Array, *, are_texts: bool = False) -> bool:
-    """Whether the `duplicates` of two matrices may be rows of different people who share a few
-    numbers, or a phrase."""
-    return (are_texts or x_a[0].size <= FEW_NUMBERS) and len(pairs) <= max(
-        FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b))
-    )
+def are_by_chance(count: int, *, width: int, n_rows: int, are_texts: bool = False) -> bool:
+    """Whether so many `duplicates`, of rows of `width` numbers, may be of different people who
+    share a few numbers, or a phrase. n_rows: of the smaller matrix."""
+    return (are_texts or width <= FEW_NUMBERS) and count <= max(FEW_PAIRS, BY_CHANCE * n_rows)
 
 
 def encoder_of(rows: FeatureSet | Dataset) -> Values | None:
@@ -116,9 +121,22 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
     ), tuple(notes)
 
 
-def digests(x: Array) -> Iterator[bytes]:
-    """The digest of each row."""
-    for start in range(0, len(x), CHUNK):
-        # Adding zero turns −0 into 0, whose bits differ though the numbers are equal.
-        for row in np.asarray(x[start : start + CHUNK], dtype=np.float32) + np.float32(0):
+def digests(x: Array, rows: Array | None = None) -> Iterator[bytes]:
+    """The digest of each row, or of those with the numbers `rows`."""
+    for part in _float32_parts(x, np.arange(len(x)) if rows is None else rows):
+        for row in part:
             yield hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+
+
+def _bit_sums(x: Array, rows: Array) -> Array:
+    """(r,) uint64 sums of the bits of these rows' numbers: equal rows have equal ones, and others
+    seldom, so that few rows need a digest."""
+    sums = [part.view(np.uint32).sum(axis=1, dtype=np.uint64) for part in _float32_parts(x, rows)]
+    return np.concatenate([np.empty(0, dtype=np.uint64), *sums])
+
+
+def _float32_parts(x: Array, rows: Array) -> Iterator[Array]:
+    """These rows in float32, some at a time, numbers that are equal with equal bits."""
+    for start in range(0, len(rows), CHUNK):
+        # Adding zero turns −0 into 0, whose bits differ though the numbers are equal.
+        yield x[rows[start : start + CHUNK]].astype(np.float32, copy=False) + np.float32(0)

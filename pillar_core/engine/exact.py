@@ -52,7 +52,7 @@ SUM_UNITS = 1 << 24
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class IntegerRows:
-    """Rows (n, k) as scale · units: units (n, k) float32, whole numbers of norm at most `most`;
+    """Rows (n, k) as scale · units: units (n, k) int16, whole numbers of norm at most `most`;
     scale (n,) float64."""
 
     units: torch.Tensor
@@ -75,7 +75,7 @@ def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
     most = WIDE_ROW_UNITS if width >= WIDE else ROW_UNITS
     reach = most - math.sqrt(width) / 2 - 1  # rounding lengthens a row by at most √width / 2
     refuse(n, width, most * RESIDUAL_UNITS)
-    units, scale = np.ones((n, width), dtype=np.float32), np.empty(n)
+    units, scale = np.empty((n, width), dtype=np.int16), np.empty(n)
     for start in range(0, n, CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
         rows = np.ones((len(z[part]), width))

@@ -83,9 +83,13 @@ def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tenso
 @np.errstate(all="ignore")  # rows that are not finite are taken out later
 def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """left @ right; a small one by numpy, whose library takes half the time there."""
-    if left.device.type != "cpu" or left.numel() * right.shape[1] > SMALL_PRODUCT:
+    if not _is_small(left, right):
         return left @ right
     return torch.from_numpy(left.numpy() @ right.numpy())
+
+
+def _is_small(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return left.device.type == "cpu" and left.numel() * right.shape[1] <= SMALL_PRODUCT
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -183,7 +187,11 @@ def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
         return _product(residuals.double(), z.double())
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
     for part, rows in wide_parts(z, len(residuals)):
-        total += _product(residuals[:, part].double(), rows)
+        scaled = residuals[:, part].double()
+        if _is_small(scaled, rows):
+            total += _product(scaled, rows)
+        else:
+            total.addmm_(scaled, rows)  # a product of its own would be written and read once more
     return total
 
 

@@ -19,7 +19,6 @@ from pillar_core.data import (
     matching,
     raw,
     recipes,
-    scratch,
     uploads,
 )
 from pillar_core.data.encoding import misfits
@@ -350,21 +349,21 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
         or np.isin(parts.public_x, (0, 1)).all()
     ):
         return ()  # boolean rows repeat by nature
-    private = parts.features.x_train
-    if len(parts.private) < len(private):
-        private = scratch.take_rows(private, parts.private)
-    pairs = duplicates(private, parts.public_x)
+    pairs = duplicates(parts.features.x_train, parts.public_x, rows=parts.private)
     if not len(pairs):
         return ()
     are_texts = bool(parts.features.texts)
-    if matching.are_by_chance(pairs, private, parts.public_x, are_texts=are_texts):
+    n_rows = min(len(parts.private), len(parts.public_x))
+    if matching.are_by_chance(
+        len(pairs), width=parts.features.d, n_rows=n_rows, are_texts=are_texts
+    ):
         what = "texts of the same words" if are_texts else "rows of few numbers"
         reason = (
             f"as {what} do by chance. If they are the same people, ε is not theirs: remove them"
             " from the public set."
         )
         return (f"{len(pairs)} private rows equal public ones, {reason}",)
-    rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
+    rows = ", ".join(map(str, pairs[:5, 0]))
     raise DataError(
         f"{len(pairs)} public rows are, bit by bit, private rows (train rows"
         f" {rows}{' …' if len(pairs) > 5 else ''}). Remove them from the public set, or copies from"

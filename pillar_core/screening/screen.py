@@ -159,12 +159,15 @@ def refuse_overlap(
     for name, data in public.items():
         if data.x_train.shape[1:] != private.x_train.shape[1:]:
             continue
-        pairs = duplicates(
-            private.x_train.reshape(len(private.x_train), -1),
-            data.x_train.reshape(len(data.x_train), -1),
+        x_private, x_public = (
+            side.x_train.reshape(len(side.x_train), -1) for side in (private, data)
         )
+        pairs = duplicates(x_private, x_public)
         if len(pairs) and not are_by_chance(
-            pairs, private.x_train, data.x_train, are_texts=bool(private.texts)
+            len(pairs),
+            width=x_private.shape[1],
+            n_rows=min(len(x_private), len(x_public)),
+            are_texts=bool(private.texts),
         ):
             rows = ", ".join(map(str, pairs[:5, 0]))
             raise DataError(

@@ -21,6 +21,8 @@ digits."""
 UNEQUAL = 4.0
 """Times as many labelled public rows as the smallest class has, from which the largest moves the
 centre too far: measured in docs/decisions/0012."""
+ROWS_AT_ONCE = 8192
+"""Public rows that are widened to float64 at a time."""
 LARGEST_SHARE = 0.1
 """A column with more of the variance than this has a unit of its own: of deep features and of
 pixels it is below 0.05."""
@@ -148,9 +150,8 @@ def public_basis(
             " public."
         )
     mean, scale = moments(x, standardise=standardise, centre=centre, block=block, weights=weights)
-    rows = torch.from_numpy(Transform(mean, scale)(x)).double()
-    m, d = rows.shape
-    work = 10 * min(m, d) ** 3
+    rows = Transform(mean, scale)(x)
+    work = 10 * min(rows.shape) ** 3
     # A small decomposition on several threads waits for them; a large one gets what torch was
     # given, whatever the load is now.
     with threads_for(work) if work < LARGE_WORK else contextlib.nullcontext():
@@ -165,17 +166,30 @@ def public_basis(
     )
 
 
-def _directions(rows: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
-    """(r,) positive eigenvalues of the second moment of rows (m, d), falling, and their (d, r)
-    eigenvectors."""
+def _directions(rows: Array) -> "tuple[torch.Tensor, torch.Tensor]":
+    """(r,) positive eigenvalues of the second moment of rows (m, d) float32, falling, and their
+    (d, r) eigenvectors."""
     m, d = rows.shape
     if m < d:
-        values, left = torch.linalg.eigh(rows @ rows.T / m)
+        wide = rows.astype(np.float64)
+        values, left = torch.linalg.eigh(torch.from_numpy(wide @ wide.T / m))
         values, keep = _positive(values)
-        return values, rows.T @ left[:, keep] / torch.sqrt(values * m)
-    values, vectors = torch.linalg.eigh(rows.T @ rows / m)
+        return values, torch.from_numpy(wide).T @ left[:, keep] / torch.sqrt(values * m)
+    values, vectors = torch.linalg.eigh(torch.from_numpy(second_moment(rows)))
     values, keep = _positive(values)
     return values, vectors[:, keep]
+
+
+def second_moment(rows: Array) -> Array:
+    """(d, d) float64 mean of u uᵀ over rows u (m, d) float32, widened some at a time.
+
+    By numpy, which fills one half of a matrix times itself and copies it: torch computes both.
+    """
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        wide = rows[start : start + ROWS_AT_ONCE].astype(np.float64)
+        total += wide.T @ wide
+    return total / len(rows)
 
 
 def _positive(values: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":

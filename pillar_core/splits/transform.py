@@ -66,54 +66,48 @@ class Transform:
             if self.scale is None
             else 1.0 / np.maximum(self.scale, SMALLEST_SCALE).astype(np.float64)
         )
-        integers = (
+        bits = bits_of(x.shape[1])
+        directions = (
             None
             if self.projection is None
-            else in_whole_numbers(self.projection.T, bits_of(len(self.projection)))
+            else rounded_rows(self.projection.T.astype(np.float64), bits).T
         )
+        wide = np.empty((min(n, CHUNK_ROWS), x.shape[1]))
         for start in range(0, n, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, n)
-            rows = np.clip(
-                x[start:stop] if indices is None else x[indices[start:stop]],
-                -LARGEST,
-                LARGEST,
-                dtype=np.float64,
-            )
-            rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
+            rows = wide[: stop - start]
+            given = x[start:stop] if indices is None else x[indices[start:stop]]
+            np.clip(given, -LARGEST, LARGEST, out=rows, dtype=np.float64)
+            if np.isnan(rows.min()):
+                rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
             if self.mean is not None:
                 rows -= self.mean
             if factor is not None:
                 rows *= factor
-            if integers is not None:
-                rows = _exact_product(rows, *integers)
+            if directions is not None:
+                rows = rounded_rows(rows, bits) @ directions
             np.clip(rows, -LARGEST, LARGEST, out=out[start:stop], casting="same_kind")
         return unit_rows(out) if self.normalise else out
 
 
 def bits_of(terms: int) -> int:
-    """How long whole numbers may be so that float64 holds any sum of so many products of two of
+    """How many bits numbers may have so that float64 holds any sum of so many products of two of
     them."""
     return (MANTISSA_BITS - math.ceil(math.log2(max(terms, 2)))) // 2
 
 
-def in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
-    """((n, d) float64 whole numbers of at most 2^bits, (n, 1) the power of two that each row was
-    divided by)."""
-    wide = rows.astype(np.float64, copy=False)
-    largest = np.maximum(wide.max(axis=1, keepdims=True), -wide.min(axis=1, keepdims=True))
-    unit = np.ldexp(1.0, np.frexp(largest)[1] - bits)
-    integers = wide * (1.0 / unit)
-    return np.rint(integers, out=integers), unit
+def rounded_rows(rows: Array, bits: int) -> Array:
+    """Rows (n, d) float64, each rounded in place to multiples of a power of two, at most 2^bits of
+    them, which its largest number decides.
 
-
-def _exact_product(rows: Array, integers: Array, unit: Array) -> Array:
-    """(n, k) float64 products of rows (n, d) with the k columns that `whole` (k, d) times `unit`
-    (k, 1) holds."""
-    whole_rows, own_unit = in_whole_numbers(rows, bits_of(rows.shape[1]))
-    product: Array = whole_rows @ integers.T
-    product *= own_unit
-    product *= unit.T
-    return product
+    A float64 number between 2⁵² and 2⁵³ such powers is a multiple of it: adding 1.5 · 2⁵² of them
+    rounds, and taking them away again changes nothing more.
+    """
+    largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
+    shift = np.ldexp(1.5, np.frexp(largest)[1] - bits + MANTISSA_BITS - 1)
+    rows += shift
+    rows -= shift
+    return rows
 
 
 def unit_rows(z: Array, scale: Array | None = None) -> Array:

@@ -2,6 +2,8 @@
 that it declared."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,22 +20,27 @@ from pillar_core.splits.basis import (
 from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
 
-PROJECTED_WIDTHS = 64, 512
-"""Private rows are projected once onto the first of these many directions that holds k (or onto the
-rank); smaller k are prefixes."""
-MOST_KEPT = 2**26
-"""Numbers of such a projection, a quarter of a gigabyte: of more rows each k is projected for
+FIRST_WIDTH = 64
+"""Private rows are projected onto so many directions at first, and onto twice as many once k is
+above them: the first ones are kept, and only the others are added."""
+MOST_KEPT = 2**25
+"""Numbers of the kept coordinates, an eighth of a gigabyte: of more rows each k is projected for
 itself, to the same bits."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Prepared:
-    """Rows ready for a linear head. z: (n, k) float32 private rows; z_public: (m, k) float32;
-    transform: for new rows."""
+    """Rows ready for a linear head. z: (n, k) float32 private rows; transform: for new rows;
+    make_public: gives `z_public`."""
 
     z: Array
-    z_public: Array
     transform: Transform
+    make_public: Callable[[], Array]
+
+    @functools.cached_property
+    def z_public(self) -> Array:
+        """(m, k) float32 public rows, made for the learners that ask for them."""
+        return self.make_public()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -118,31 +125,34 @@ class View:
             k, normalise=normalise
         )
         z = self._projection(settings, k)
-        z_public = Transform(transform.mean, transform.scale, transform.projection)(self.x_public)
-        if normalise:
-            z, z_public = unit_rows(z), unit_rows(z_public)
-        return Prepared(z, z_public, transform)
+        return Prepared(
+            unit_rows(z) if normalise else z, transform, lambda: transform(self.x_public)
+        )
 
     def apply(self, transform: Transform) -> Prepared:
         """Private and public rows through any row-wise transform that public data (or public
         randomness) decides."""
-        return Prepared(transform.rows(self.x, self.rows), transform(self.x_public), transform)
+        return Prepared(
+            transform.rows(self.x, self.rows), transform, lambda: transform(self.x_public)
+        )
 
     def _projection(self, settings: tuple[bool, bool], k: int) -> Array:
         """A fresh (n, k) copy of the first k coordinates of the projected private rows."""
         basis = self.basis(standardise=settings[0], centre=settings[1])
-        widths = [min(basis.rank, width) for width in PROJECTED_WIDTHS if width >= k] or [k]
-        kept = [
-            width for width in widths if self.memo.peek(("projected", *settings, width)) is not None
-        ]
-        width = (kept or widths)[0]
-        if self.facts.n_private * width > MOST_KEPT:
+        stops = [FIRST_WIDTH]
+        while stops[-1] < k:
+            stops.append(2 * stops[-1])
+        if self.facts.n_private * min(stops[-1], basis.rank) > MOST_KEPT:
             return basis.transform(k, normalise=False).rows(self.x, self.rows)
-        wide = self.memo.get(
-            ("projected", *settings, width),
-            lambda: basis.transform(width, normalise=False).rows(self.x, self.rows),
-        )
-        return np.array(wide[:, :k], order="C")
+        z = np.empty((self.n_rows, k), dtype=np.float32)
+        for start, stop in zip([0, *stops], stops, strict=False):
+            directions = Transform(basis.mean, basis.scale, basis.vectors[:, start:stop])
+            part = self.memo.get(
+                ("projected", *settings, start),
+                functools.partial(directions.rows, self.x, self.rows),
+            )
+            z[:, start:stop] = part[:, : k - start]
+        return z
 
     def resolve(self, standardise: bool | None, centre: bool | None) -> tuple[bool, bool]:
         """(standardise, centre) with None settled: standardised where public columns have units of

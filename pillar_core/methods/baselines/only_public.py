@@ -29,7 +29,9 @@ def fit(
         settings.normalise,
     )
     z_public = transform(view.x_public)
-    weights = mixed.public_head_of(settings, view, Prepared(z_public[:0], z_public, transform))
+    weights = mixed.public_head_of(
+        settings, view, Prepared(z_public[:0], transform, lambda: z_public)
+    )
     return TrainResult(LinearClassifier.without_bias(transform, weights))
 
 

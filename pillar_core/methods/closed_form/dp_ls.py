@@ -23,7 +23,6 @@ import numpy as np
 
 from pillar_core import ledger as events
 from pillar_core import params
-from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import GaussianMechanism
@@ -31,6 +30,7 @@ from pillar_core.methods.closed_form.pillar_one_shot import Sums
 from pillar_core.methods.method import METHODS, Method, Run, group_runs
 from pillar_core.params import Param
 from pillar_core.splits import View
+from pillar_core.splits.basis import second_moment
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 RIDGE_PER_NOISE = 10.0
@@ -66,12 +66,6 @@ def cost(settings: DpLsSettings, facts: PublicFacts) -> DpEvent:
     return events.gaussian(settings.noise_multiplier or 0.0)
 
 
-def second_moment(z_public: Array, n_private: int) -> Array:
-    """(d, d) float64 N times the mean of u uᵀ over public rows z_public (m, d)."""
-    rows = z_public.astype(np.float64)
-    return np.asarray(rows.T @ rows * (n_private / len(rows)))
-
-
 @group_runs("standardise", "centre")
 def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on preprocessing share the sums and S; each has its own noise."""
@@ -79,7 +73,7 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
     first = runs[0][0]
     prepared = view.prepare(standardise=first.standardise, centre=first.centre, normalise=True)
     sums = Sums(prepared.z, view.y, facts.n_classes)
-    moment = second_moment(prepared.z_public, facts.n_private)
+    moment = facts.n_private * second_moment(prepared.z_public)
     for settings, streams, ledger in runs:
         noise = settings.noise_multiplier or 0.0
         mechanism = GaussianMechanism(

@@ -100,7 +100,9 @@ def project(settings: OneShotSettings, view: View) -> Prepared:
     transform = Transform(
         prepared.transform.mean, prepared.transform.scale, projection, normalise=True
     )
-    return Prepared(unit_rows(prepared.z, scale), unit_rows(prepared.z_public, scale), transform)
+    return Prepared(
+        unit_rows(prepared.z, scale), transform, lambda: unit_rows(prepared.z_public, scale)
+    )
 
 
 def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> "torch.Tensor":

@@ -168,7 +168,9 @@ def exact_rows(
     prepared = view.apply(transform)
     largest = 1.0 if normalise else float(np.abs(prepared.z_public).max(initial=0.0)) or 1.0
     limit = 2.0 ** math.ceil(math.log2(largest))
-    return Prepared(_on_grid(prepared.z, limit), _on_grid(prepared.z_public, limit), transform)
+    return Prepared(
+        _on_grid(prepared.z, limit), transform, lambda: _on_grid(prepared.z_public, limit)
+    )
 
 
 def _on_grid(z: Array, limit: float) -> Array:

@@ -32,6 +32,7 @@ from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
+from pillar_core.splits.basis import second_moment
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 STEP_PER_CLASS = 0.25
@@ -112,7 +113,7 @@ def _moment(
     """(d, d) float64 positive semidefinite: of public rows at the size of the private set, or of
     private rows under noise."""
     if settings.covariance == "public":
-        return dp_ls.second_moment(prepared.z_public, view.facts.n_private)
+        return view.facts.n_private * second_moment(prepared.z_public)
     mechanism = GaussianMechanism(
         settings.noise_multiplier or 0.0,
         1.0,

@@ -36,7 +36,7 @@ from pillar_core.methods.parts import rules, voting
 from pillar_core.numerics import number_words
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.splits.transform import bits_of, in_whole_numbers
+from pillar_core.splits.transform import bits_of, rounded_rows
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 MOST_K = 16
@@ -127,10 +127,10 @@ def teacher_of(ids: Array, teachers: int) -> Array:
 def teacher_votes(
     z_queries: Array, z: Array, y: Array, teacher: Array, *, teachers: int, n_classes: int
 ) -> Array:
-    """(m, C) float64 counts of the teachers' answers on z_queries (m, k). Weights and queries
-    become whole numbers: products are exact."""
+    """(m, C) float64 counts of the teachers' answers on z_queries (m, k). Weights and queries are
+    rounded so that products are exact."""
     counts, rows, k = np.zeros((len(z_queries), n_classes)), np.arange(len(z_queries)), z.shape[1]
-    block, (queries, query_units) = max(1, BLOCK // k**2), in_whole_numbers(z_queries, bits_of(k))
+    block, queries = max(1, BLOCK // k**2), rounded_rows(z_queries.astype(np.float64), bits_of(k))
     for start in range(0, teachers, block):
         mine, n_groups = (
             np.flatnonzero((teacher >= start) & (teacher < start + block)),
@@ -145,10 +145,8 @@ def teacher_votes(
             penalty=PENALTY,
         )
         for g in range(n_groups):
-            integers, unit = in_whole_numbers(weights[g].T, bits_of(k))
-            counts[
-                rows, np.argmax((queries @ integers.T) * query_units * unit.T + bias[g], axis=1)
-            ] += 1.0
+            answers = queries @ rounded_rows(weights[g].T, bits_of(k)).T + bias[g]
+            counts[rows, np.argmax(answers, axis=1)] += 1.0
     return counts
 
 

@@ -49,6 +49,10 @@ def test_agrees_with_brute_force(x_a, x_b):
     assert found.dtype == np.int64
     assert found.shape == (len(found), 2)
     assert found.tolist() == _brute(x_a, x_b)
+    odd = np.arange(1, len(x_a), 2)
+    assert duplicates(x_a, x_b, rows=odd).tolist() == [
+        pair for pair in _brute(x_a, x_b) if pair[0] % 2
+    ]
 
 
 def test_finds_planted_rows_among_many_and_no_nearly_equal_ones():

@@ -178,13 +178,15 @@ def test_folded_and_cached_transforms_equal_the_direct_ones():
         )
 
 
-def test_private_rows_are_projected_no_wider_than_was_asked_and_to_the_same_bits(monkeypatch):
+def test_private_rows_are_projected_on_more_directions_only_as_k_grows_and_to_the_same_bits(
+    monkeypatch,
+):
     split = split_features(blobs(), public_fraction=0.4)
     alone = {}
     for k in (1, 3, 2, 5):
         fresh = dataclasses.replace(view_of(split, PublicUse.UNLABELLED), memo=Memo())
         alone[k] = fresh.prepare(standardise=None, centre=None, normalise=False, k=k).z
-    monkeypatch.setattr(view_module, "PROJECTED_WIDTHS", (2, 4))
+    monkeypatch.setattr(view_module, "FIRST_WIDTH", 2)
     view, made = view_of(split, PublicUse.UNLABELLED), []
     project = Transform.rows
     monkeypatch.setattr(
@@ -198,7 +200,7 @@ def test_private_rows_are_projected_no_wider_than_was_asked_and_to_the_same_bits
     for k in (1, 3, 2, 5):
         prepared = view.prepare(standardise=None, centre=None, normalise=False, k=k)
         np.testing.assert_array_equal(prepared.z, alone[k])
-    assert made == [2, 4, 5]
+    assert made == [2, 2, 2]  # of the rank, 6: directions 1 and 2, 3 and 4, 5 and 6
 
 
 def test_rows_are_standardised_only_where_public_columns_have_units_of_their_own():
