@@ -30,6 +30,7 @@ HOMES = {
     "pneumonia_mnist": "https://medmnist.com",
     "python_docs": "https://docs.python.org",
     "scipy_docs": "https://scipy.org",
+    "union_sentences": "https://stdlib.io",
 }
 """Where the sets of `pillar_core/data/embedded` come from."""
 SHARED = 4

@@ -220,8 +220,8 @@ class Dataset:
     int64 or None.
 
     `caveats`: what the rows themselves decided of their form, each after "decided"; every guarantee
-    on them as private rows names it. `texts`: how each train row and then each test row begins,
-    where a text became its numbers. `recipe`: see `FeatureSet`.
+    on them as private rows names it. `texts`: what counts of the text of each train row and then
+    each test row, where texts became numbers. `recipe`: see `FeatureSet`.
     """
 
     how: ClassVar[str] = "pc.load_dataset and pc.load_images give one"
@@ -280,7 +280,10 @@ class Dataset:
     @cached_property
     def rows_fingerprint(self) -> str:
         """Content hash of the rows alone, whatever their labels."""
-        return fingerprint(self.x_train, self.x_test)
+        sides = (self.x_train, self.x_test)
+        return fingerprint(
+            *(x.tolist() if x is not None and x.dtype.hasobject else x for x in sides)
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,12 +15,12 @@ import pandas as pd
 import pillar_core as pc
 from pages.frame import memory, session, shares
 from pages.frame.settings import AUTO, NONE, PART, PUBLIC_TITLES, RULE, Settings
-from pillar_core import store
+from pillar_core import mode, store, texts
 from pillar_core.arrays import Array
 from pillar_core.backbones import is_ready
 from pillar_core.backbones.names import address
 from pillar_core.backbones.text import OPEN_CLIP, text_embeddings, zero_shot_accuracy
-from pillar_core.data import uploads
+from pillar_core.data import encoding, uploads
 from pillar_core.data.cards import number_of
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
@@ -30,6 +30,7 @@ from pillar_core.params import K, params_of
 from pillar_core.runs import records, splitting, starter, sweep
 from pillar_core.runs.run import run_spec, solve_spec
 from pillar_core.studies.advice.simulation import UNBALANCED
+from pillar_core.texts import minilm
 from pillar_core.types import (
     Dataset,
     FeatureSet,
@@ -266,8 +267,9 @@ def public_map(settings: Settings) -> pd.DataFrame:
         if parts.public_y is None
         else [names[label] for label in parts.public_y[:_MAPPED]]
     )
-    texts = {"text": parts.public_texts[:_MAPPED]} if parts.public_texts else {}
-    return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels, **texts})
+    table = pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
+    said = [text[: encoding.BEGINNING] for text in parts.public_texts[:_MAPPED]]
+    return table.assign(text=said) if said else table
 
 
 def public_images(settings: Settings) -> Array | None:
@@ -319,6 +321,21 @@ def holds_images(settings: Settings) -> bool:
     if card is not None:
         return card.kind == uploads.IMAGES
     return settings.data in pc.DATASETS and pc.DATASETS[settings.data].kind == "images"
+
+
+def holds_texts(settings: Settings) -> bool:
+    """Whether the private rows were texts, alone or beside other columns; reads none of them."""
+    card = uploads.card(settings.data)
+    if card is not None:
+        return card.is_text or any(name.startswith("text[") for name in card.names)
+    return settings.data in pc.DATASETS and pc.DATASETS[settings.data].kind == "texts"
+
+
+def encoders(settings: Settings) -> list[str]:
+    """What can make numbers of the private rows' texts here; none where they were none."""
+    if not holds_texts(settings):
+        return []
+    return [texts.NAME, *([minilm.NAME] if minilm.is_installed() and not mode.is_demo() else [])]
 
 
 def is_synthetic(name: str) -> bool:
@@ -458,9 +475,10 @@ def _raw(name: str, state: str) -> Dataset | FeatureSet:
 @memory.cache(max_entries=3, show_spinner="Reading features …", is_free=True)
 def _features(data: str, name: str | None, state: str) -> FeatureSet:
     source = _raw(data, state)
-    if name is not None and isinstance(source, Dataset) and not is_ready(source, backbone=name):
+    is_extracted = isinstance(source, Dataset) or texts.is_encoder(name)
+    if name is not None and is_extracted and not is_ready(source, backbone=name):
         raise DataError(
-            f"The features of {source.title or source.name} through {pc.BACKBONES[name].title}"
+            f"The features of {uploads.title_of(data)} through {pc.BACKBONES[name].title}"
             f" {NOT_EXTRACTED}"
         )
     return splitting.remember_features(source, data, name, state_=state)

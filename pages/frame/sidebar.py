@@ -23,7 +23,7 @@ from pages.frame.settings import (
     Settings,
     choices,
 )
-from pillar_core import plots
+from pillar_core import plots, texts
 from pillar_core.arrays import Json
 from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
@@ -147,17 +147,28 @@ def _data(settings: Settings) -> None:
 
 
 def _backbone(settings: Settings) -> None:
-    """A backbone for images, or a map of columns for numbers; a map that another set left behind
-    goes."""
-    is_images = core.holds_images(settings)
+    """A backbone for images, an encoder for texts, or a map of columns for numbers; one that
+    another set left behind goes."""
+    is_images, of_texts = core.holds_images(settings), core.encoders(settings)
+    left_behind = ""
     if is_images and fit_of(settings.backbone) is not None:
-        session.note(f"The backbone {settings.backbone} maps columns of a table; images take none.")
+        left_behind = "maps columns of a table; images take none"
+    elif texts.is_encoder(settings.backbone) and not of_texts:
+        left_behind = "reads texts; these rows are none"
+    if left_behind:
+        session.note(f"The backbone {settings.backbone} {left_behind}.")
         session.put(dataclasses.replace(session.current(), backbone=AUTO))
     usual = "Automatic" if is_images else "As given"
+
+    def fits(name: str) -> bool:
+        if texts.is_encoder(name):
+            return name in of_texts
+        return name == AUTO or (fit_of(name) is None) == is_images
+
     select(
         "backbone",
         lambda name: pc.BACKBONES[name].label if name in pc.BACKBONES else usual,
-        fits=lambda name: name == AUTO or (fit_of(name) is None) == is_images,
+        fits=fits,
     )
 
 

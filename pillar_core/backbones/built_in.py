@@ -30,7 +30,12 @@ def _of_texts(name: str, sha256: str = "") -> Backbone:
     def encode(rows: Array) -> Array:
         return texts.encode(rows, texts.identity_of(name, network=True))
 
-    return card_of(name, sha256=sha256, open=lambda name, work: Encoder(encode))
+    return card_of(
+        name,
+        sha256=sha256,
+        open=lambda name, work: Encoder(encode),
+        is_kept=name != texts.NAME,  # whose means are sooner made than read
+    )
 
 
 for _name, _identity in texts.OWN.items():

@@ -1,19 +1,22 @@
-"""Images through a backbone, batch by batch, once: resumable, kept by content, never half-read.
+"""Images or texts through a backbone, batch by batch, once: resumable, kept by content, never
+half-read.
 
-The key is what decides the features: the images, the backbone with its version and options, the
-weights' content, the kind of device. Every batch has the same number of rows (the last one is
-filled up), so equal inputs give equal bytes on the same device at the same batch size. Memory holds
-one batch of images besides the data set and the features themselves.
+The key is what decides the features: the images or texts, the backbone with its version and
+options, the weights' content, the kind of device. Every batch of images has the same number of rows
+(the last one is filled up), so equal inputs give equal bytes on the same device at the same batch
+size; a text depends on itself alone. Memory holds one batch besides the data set and the features
+themselves.
 `store.journal` keeps each batch at once.
 """
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pillar_core import store
+from pillar_core import store, texts
 from pillar_core.arrays import Array
 from pillar_core.backbones import shipped
 from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Work
@@ -25,7 +28,7 @@ from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store.journal import Journal, remove, resuming
 from pillar_core.threads import using
-from pillar_core.types import Dataset, Progress, StopRequested, ignore_progress
+from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested, ignore_progress
 
 VERSION = 1
 
@@ -72,14 +75,19 @@ class _Plan:
         images."""
         spot = address(self.backbone.name)
         weights = None if self.work.weights is None else content_hash(self.work.weights)
-        identity = (spot.family if self.backbone.is_own_file else spot.base, dict(spot.options))
+        identity: tuple[Any, ...] = (
+            spot.family if self.backbone.is_own_file else spot.base,
+            dict(spot.options),
+        )
+        if self.backbone.takes == "texts":
+            identity = (dict(texts.identity_of(self.backbone.name)),)
         version = self.backbone.version
         made_by = fingerprint("features", VERSION, identity, version, weights, device)
         return f"{self.dataset.rows_fingerprint}-{made_by}"
 
 
 def extract(
-    dataset: Dataset,
+    dataset: Dataset | FeatureSet,
     *,
     backbone: str,
     weights: str | Path | None = None,
@@ -89,7 +97,7 @@ def extract(
     cancelled: StopRequested | None = None,
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
     """(train features, test features, notes); features are (n, width) float32 C-contiguous, test is
-    None without test rows.
+    None without test rows. An encoder of texts reads the texts that the rows were.
 
     From the cache where they are there; else extracted, going on where a killed extraction of the
     same stopped.
@@ -102,8 +110,8 @@ def extract(
     plan = _plan_of(dataset, backbone, weights, device, batch_size, network=True)
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
     if not plan.backbone.is_kept:
-        encode, x_test = plan.backbone.open(plan.backbone.name, plan.work).encode, dataset.x_test
-        return encode(dataset.x_train), None if x_test is None else encode(x_test), ()
+        encode, rows = plan.backbone.open(plan.backbone.name, plan.work).encode, plan.dataset
+        return encode(rows.x_train), None if rows.x_test is None else encode(rows.x_test), ()
     stored = _load_stored(plan)
     if stored is not None:
         return stored
@@ -118,7 +126,7 @@ def extract(
         return _load_stored(plan) or _extract_missing(plan, key, log)
 
 
-def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
+def is_ready(dataset: Dataset | FeatureSet, *, backbone: str, device: str = "auto") -> bool:
     """Whether `extract` would return without running a network: features in the cache, or too cheap
     to be kept.
 
@@ -126,6 +134,10 @@ def is_ready(dataset: Dataset, *, backbone: str, device: str = "auto") -> bool:
     """
     if BACKBONES[backbone].needs_fetching:
         return False
+    if texts.is_encoder(backbone) and texts.encoder_of(dataset.recipe) == texts.identity_of(
+        backbone
+    ):
+        return True
     plan, cache = _plan_of(dataset, backbone, None, device, 1, network=False), store.default()
     ships = cache.has("blob", plan.key(shipped.DEVICE))
     return (
@@ -153,16 +165,26 @@ def to_ship(
     )
 
 
-def forget(dataset: Dataset) -> int:
-    """How many sets of features of these images were deleted from the cache; unfinished ones go
-    too."""
-    cache, prefix = store.default(), f"{dataset.rows_fingerprint}-"
+def forget(dataset: Dataset | FeatureSet) -> int:
+    """How many sets of features of these images or texts were deleted from the cache; unfinished
+    ones go too."""
+    rows = _with_texts(dataset) or dataset
+    if not isinstance(rows, Dataset):
+        return 0
+    cache, prefix = store.default(), f"{rows.rows_fingerprint}-"
     remove(cache.root, prefix)
     return sum(cache.delete("arrays", key) for key in cache.keys("arrays", prefix=prefix))
 
 
+def _with_texts(rows: Dataset | FeatureSet) -> Dataset | None:
+    """The texts that rows were, as rows (n,) of a data set; None where they were none."""
+    said, n_train = np.array(rows.texts, dtype=object), len(rows.x_train)
+    test = None if rows.x_test is None else said[n_train:]
+    return Dataset(rows.name, said[:n_train], None, test) if len(said) else None
+
+
 def _plan_of(
-    dataset: Dataset,
+    dataset: Dataset | FeatureSet,
     backbone: str,
     weights: str | Path | None,
     device: str,
@@ -175,10 +197,12 @@ def _plan_of(
     file = chosen.weights_file(weights, network=network)
     content, advice = (
         ("images", "raw_pixels, scattering or a network")
-        if dataset.is_images
+        if isinstance(dataset, Dataset) and dataset.is_images
         else ("numbers", "identity")
     )
-    if chosen.takes != content:
+    if chosen.takes == "texts" and (with_texts := _with_texts(dataset)) is not None:
+        dataset, content = with_texts, "texts"
+    if chosen.takes != content or not isinstance(dataset, Dataset):
         raise DataError(
             f"the backbone {backbone} takes {chosen.takes}; {dataset.name!r} holds {content}."
             f" Choose {advice}."
@@ -212,8 +236,9 @@ def _extract_missing(
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Extract what is missing and move all of it into the store."""
     kind = np.dtype(address(plan.backbone.name).storage)
-    # Networks are large steps: they get the cores that this process may use.
-    with using(n_threads()):
+    # Networks of images are large steps: they get the cores that this process may use. A sentence
+    # is a small one, and a model reads it alone on as many as here.
+    with using(n_threads()) if plan.backbone.takes == "images" else contextlib.nullcontext():
         encoder = plan.backbone.open(plan.backbone.name, plan.work)
         plan.notes.extend(encoder.notes)
         plan.batch_size = min(plan.batch_size, plan.total)
@@ -241,7 +266,7 @@ def _encode_batch(plan: _Plan, encoder: Encoder, start: int) -> Array:
         n = len(block)
         filled = (
             np.concatenate([block, np.repeat(block[-1:], plan.batch_size - n, axis=0)])
-            if n < plan.batch_size
+            if n < plan.batch_size and plan.backbone.takes == "images"
             else block
         )
         try:

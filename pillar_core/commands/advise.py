@@ -6,9 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
-from typing import Any
 
-from pillar_core import texts
 from pillar_core.arrays import Json
 from pillar_core.commands import export
 from pillar_core.commands import options as shared
@@ -120,15 +118,7 @@ def _choose(options: argparse.Namespace) -> int:
                 print(f"note: {name}: {note}", file=sys.stderr)
     export.begin(options, split, "A choice and a training", lambda: options.epsilon)
     seed = None if options.release else options.seed
-    private: Any = split
-    if options.backbones and all(map(texts.is_encoder, options.backbones)):
-        private = {
-            name: shared.load_split(
-                argparse.Namespace(**vars(options) | {"backbone": name}), seed=options.seed
-            )
-            for name in options.backbones
-        }
-    choice = choose(private, _candidates(options), **request, seed=seed)
+    choice = choose(split, _candidates(options), **request, seed=seed)
     record = export.count(options, choice.record, choice.split)
     choice = dataclasses.replace(choice, record=record)
     if options.json:

@@ -275,7 +275,8 @@ def private_of(
     )
     if is_table_file(name):
         rows = raw.read_private(name, roles, list(filter(is_table_file, public)))
-        return rows if fit_of(backbone) is None else load_features(rows, backbone)
+        is_mapped = fit_of(backbone) is not None or roles.encoder is not None
+        return load_features(rows, backbone) if is_mapped else rows
     if roles:
         raise SettingError(
             "--label, --person, --leave-out, --text, --range and --recipe go with a table; got"

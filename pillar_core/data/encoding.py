@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import store, texts
+from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
@@ -30,9 +30,7 @@ from pillar_core.data.tables import (
 )
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import DataError, StoreError
-from pillar_core.fingerprint import fingerprint
-from pillar_core.store.journal import resuming
+from pillar_core.errors import DataError
 from pillar_core.texts import token_vectors
 from pillar_core.types import BY_COIN, Dataset, Progress
 
@@ -55,7 +53,7 @@ ADVICE = {
     COPY: "repeats another column: leave one of them out",
 }
 BEGINNING = 300
-"""Signs of a text that pages show."""
+"""Signs of a text that pages show, and that earlier versions kept."""
 OTHER_SIGNS = 2 / 3
 """Of a text: with a larger share of signs that are no Latin, Greek or Cyrillic letters, blanks
 among them, it is counted."""
@@ -246,7 +244,7 @@ def encode_columns(
             parts.append(
                 scratch.in_room(
                     _report_progress(
-                        _numbers_of_texts(cell_values, recipe.encoder),
+                        texts.blocks(cell_values, recipe.encoder),
                         len(frame),
                         soon_done=SOON_DONE if recipe.encoder == texts.IDENTITY else 0,
                     ),
@@ -303,29 +301,15 @@ def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
         _PROGRESS.reset(token)
 
 
-def _numbers_of_texts(cell_values: pd.Series, encoder: Mapping[str, Any]) -> Iterator[Array]:
-    """`texts.blocks`; what takes long is kept until the last text, and gone on with after a kill,
-    as far as the cache can be written."""
-    if encoder == texts.IDENTITY or len(cell_values) <= texts.SENTENCES_AT_ONCE:
-        yield from texts.blocks(cell_values, encoder)
-        return
-    said, n_done = cell_values.tolist(), 0
-    key = fingerprint("texts", list(map(token_vectors.clean, said)), dict(encoder))
-    with contextlib.suppress(StoreError), resuming(store.default().root, key) as log:
-        yield from log.batches()
-        n_done = log.done
-        for block in texts.blocks(said[n_done:], encoder):
-            log.append(block)
-            yield block
-            n_done = log.done
-    if n_done < len(said):
-        yield from texts.blocks(said[n_done:], encoder)
+def progress_of_texts() -> Progress | None:
+    """What `report_progress` makes for a further column of texts; None where nobody watches."""
+    make = _PROGRESS.get()
+    return None if make is None else make()
 
 
 def _report_progress(blocks: Iterable[Array], n_rows: int, *, soon_done: int) -> Iterator[Array]:
     """The blocks of so many rows; after each, whoever watches is told how far it is."""
-    make, n_done = _PROGRESS.get(), 0
-    progress = make() if make is not None and n_rows > soon_done else None
+    progress, n_done = progress_of_texts() if n_rows > soon_done else None, 0
     for block in blocks:
         yield block
         n_done += len(block)
@@ -366,8 +350,8 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
         if centred
         else []
     )
-    beginnings = text_beginnings(frame, recipe)
-    notes += text_notes(frame, recipe, beginnings)
+    said = texts_of(frame, recipe)
+    notes += text_notes(frame, recipe, said)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
     notes += [f"Column {recipe.label!r} is empty: the rows are unlabelled."] if y is None else []
     classes = None if y is None else _classes(y, recipe)
@@ -385,9 +369,7 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
     )
     x_test = scratch.take_rows(x, test) if len(test) else None
     y_train, y_test = (None if y is None else y[rows] for rows in (train, test))
-    beginnings = (
-        tuple(beginnings[row] for row in np.concatenate([train, test])) if beginnings else ()
-    )
+    said = tuple(said[row] for row in np.concatenate([train, test])) if said else ()
     return Dataset(
         "table",
         scratch.take_rows(x, train),
@@ -398,7 +380,7 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
         notes=tuple(notes),
         persons=persons,
         names=names,
-        texts=beginnings,
+        texts=said,
         test_drawn=is_drawn and len(test) > 0 and (BY_COIN if by_coin else True),
     )
 
@@ -410,11 +392,11 @@ def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Dataset:
     """
     x, names = encode_columns(frame, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    beginnings, outside = text_beginnings(frame, recipe), columns_outside(frame, recipe)
+    said, outside = texts_of(frame, recipe), columns_outside(frame, recipe)
     notes = (
         *([f"{MISFITS}: {join(outside.values())}."] if outside else []),
         *unknown_word_notes(frame, recipe),
-        *text_notes(frame, recipe, beginnings),
+        *text_notes(frame, recipe, said),
     )
     return Dataset(
         "table",
@@ -422,7 +404,7 @@ def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Dataset:
         labels_of(frame[recipe.label]) if has_labels else None,
         notes=notes,
         names=names,
-        texts=beginnings,
+        texts=said,
     )
 
 
@@ -455,13 +437,12 @@ def with_text_column(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
     return frame.rename(columns={columns[0]: name}) if len(columns) == 1 else frame
 
 
-def text_beginnings(frame: pd.DataFrame, recipe: Recipe) -> tuple[str, ...]:
-    """How the text of each row begins; () without texts."""
-    column = () if recipe.text is None else frame[recipe.text]
-    return tuple(token_vectors.clean(text)[:BEGINNING] for text in column)
+def texts_of(frame: pd.DataFrame, recipe: Recipe) -> tuple[str, ...]:
+    """What counts of the text of each row; () without texts."""
+    return () if recipe.text is None else tuple(map(token_vectors.clean, frame[recipe.text]))
 
 
-def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -> list[str]:
+def text_notes(frame: pd.DataFrame, recipe: Recipe, said: Sequence[str]) -> list[str]:
     """How a text became numbers, and how many texts are empty or too long to be read whole."""
     if (name := recipe.text) is None:
         return []
@@ -473,16 +454,19 @@ def text_notes(frame: pd.DataFrame, recipe: Recipe, beginnings: Sequence[str]) -
             " columns."
         )
     n_empty, n_long = (
-        beginnings.count(""),
+        said.count(""),
         int((frame[name].astype(str).str.len() > token_vectors.LONGEST).sum()),
     )
-    if n_empty == len(beginnings):
+    if n_empty == len(said):
         raise DataError(
             f"column {name!r} holds no text: its {n_empty:,} cells are empty, blank or tags. Name"
             " another column, or fill it."
         )
     notes += [f"{n_empty:,} texts are empty: their numbers are 0."] if n_empty else []
-    n_other = sum(len(_LETTER.sub("", text)) > OTHER_SIGNS * len(text) for text in beginnings)
+    n_other = sum(
+        len(_LETTER.sub("", text)) > OTHER_SIGNS * len(text)
+        for text in (each[:BEGINNING] for each in said)
+    )
     little = (
         f"of such signs the vocabulary of {recipe.encoder['name']} has few, and their numbers say"
         " little."

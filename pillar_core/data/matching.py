@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset, FeatureSet, Values
+from pillar_core.types import FeatureSet
 
 CHUNK = 2_048
 REORDERED = "The public columns came in another order: they were matched by name."
@@ -61,18 +62,6 @@ def are_by_chance(count: int, *, width: int, n_rows: int, are_texts: bool = Fals
     return (are_texts or width <= FEW_NUMBERS) and count <= max(FEW_PAIRS, BY_CHANCE * n_rows)
 
 
-def encoder_of(rows: FeatureSet | Dataset) -> Values | None:
-    """What made the numbers of a column of texts, where there is one."""
-    return next(
-        (
-            column["encoder"]
-            for column in (rows.recipe or {}).get("columns", ())
-            if "encoder" in column
-        ),
-        None,
-    )
-
-
 def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
     """The public features with the private ones' columns in their order, where both have names; and
     a note where that changed them.
@@ -80,7 +69,7 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
     Raises DataError: columns that the public rows lack, or that have one name; texts through
     different encoders.
     """
-    theirs, ours = encoder_of(public), encoder_of(private)
+    theirs, ours = texts.encoder_of(public.recipe), texts.encoder_of(private.recipe)
     if theirs and ours and theirs != ours:
         raise DataError(
             f"the public texts became numbers through {theirs['name']}, the private ones through"

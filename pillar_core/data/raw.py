@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import rng, texts
+from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.data import (
     arrays,
@@ -49,8 +49,9 @@ class Roles:
     """What somebody says of a table's columns; None and () where nothing is said.
     `rows_per_person`: how many of a person's count.
 
-    `text`: the column whose texts become numbers; `encoder`: the name of what makes them,
-    `texts.NAME` where nobody names one. `ranges`: (low, high) of columns of numbers, in their unit.
+    `text`: the column whose texts become numbers; `encoder`: the name of what they are to go
+    through, so that there is such a column. `ranges`: (low, high) of columns of numbers, in their
+    unit.
     `keys`: of no table, but the names of rows and labels in a npz (None: no labels).
     """
 
@@ -107,7 +108,7 @@ def read_private(
         if name is not None and name not in frame.columns:
             raise DataError(f"{title} has no column {name!r}; it has {join(frame.columns)}.")
     if len(frame.columns) == 1 and not roles and not public_tables:
-        return plain_features(frame, name=Path(title).stem, encoder=roles.encoder or texts.NAME)
+        return plain_features(frame, name=Path(title).stem)
     notes = [*found]
     if written is None:
         recipe, more = learnt_recipe(frame, roles, public_tables[0] if public_tables else None)
@@ -128,18 +129,10 @@ def read_private(
         recipe = dataclasses.replace(
             written, person=person, columns=columns, left_out=tuple(left_out)
         )
-    encoder = (
-        recipe.encoder
-        if roles.encoder in (None, texts.NAME)
-        else texts.identity_of(roles.encoder, network=True)
-    )
     recipe, misfits = recipes.with_ranges(recipe, roles.ranges, next(iter(public_tables), None))
     notes += misfits
-    recipe = dataclasses.replace(
-        recipe,
-        rows_per_person=roles.rows_per_person or recipe.rows_per_person,
-        encoder=encoder,
-    )
+    most = roles.rows_per_person or recipe.rows_per_person
+    recipe = dataclasses.replace(recipe, rows_per_person=most)
     if (
         recipe.person is not None and recipe.person not in frame.columns
     ):  # a recipe's, which the table lacks
@@ -161,13 +154,16 @@ def read_private(
     return dataclasses.replace(features, notes=tuple(notes))
 
 
-def read_public(source: Any, private: FeatureSet) -> FeatureSet:
+def read_public(
+    source: Any, private: FeatureSet, *, encoder: Mapping[str, Any] | None = None
+) -> FeatureSet:
     """The public table `source` through the recipe of private features: all its rows, labelled
-    where it has their labels.
+    where it has their labels. encoder: of texts, in place of the recipe's.
 
     Raises DataError: a table that cannot be read, or lacks a column.
     """
     recipe = recipes.recipe_of(private.recipe or {})
+    recipe = dataclasses.replace(recipe, encoder=encoder or recipe.encoder)
     frame, title = table_of(source, recipe.person, recipe.text)
     frame = encoding.with_text_column(frame, recipe.text)
     names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
@@ -441,7 +437,7 @@ def public_features(
     )
 
 
-def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME) -> FeatureSet:
+def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
     """The features of a table of which nobody says anything: numbers as they are, or unlabelled
     texts alone.
 
@@ -449,8 +445,7 @@ def plain_features(frame: pd.DataFrame, *, name: str, encoder: str = texts.NAME)
     """
     if len(frame.columns) == 1:  # such a table holds texts
         columns = (Column(frame.columns[0], encoding.TEXT, 0),)
-        identity = texts.identity_of(encoder, network=True)
-        return public_features(frame, Recipe("label", columns=columns, encoder=identity), name=name)
+        return public_features(frame, Recipe("label", columns=columns), name=name)
     recipe, notes = learnt_recipe(frame, NOTHING_SAID)
     features = private_features(frame, recipe, name=name)
     return dataclasses.replace(features, notes=(*features.notes, *frames.notes_of(frame), *notes))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data.encoding import BEGINNING
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset, FeatureSet
@@ -154,7 +155,7 @@ def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:
     names = (data.names if isinstance(data, FeatureSet) else None) or [
         f"x{column}" for column in range(len(row))
     ]
-    text = {"text": data.texts[number]} if data.texts else {}
+    text = {"text": data.texts[number][:BEGINNING]} if data.texts else {}
     numbers = {
         name: float(value)
         for name, value in zip(names, row, strict=True)

@@ -20,7 +20,6 @@ from typing import Any
 from pillar_core import mode, store, texts
 from pillar_core.data import places, raw, reports, visitors
 from pillar_core.data.cards import DATASETS, load_dataset
-from pillar_core.data.matching import encoder_of
 from pillar_core.data.parts import pack, unpack
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
@@ -267,7 +266,8 @@ def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         rows_per_person=data.persons.most if data.persons else None,
         apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
         understood=reports.understood(data),
-        is_text=encoder_of(data) == texts.IDENTITY and data.x_train.shape[1] == texts.WIDTH,
+        is_text=texts.encoder_of(data.recipe) == texts.IDENTITY
+        and data.x_train.shape[1] == texts.WIDTH,
         is_made_up=data.name == raw.MADE_UP_NAME,
         names=(data.names or ()) if isinstance(data, FeatureSet) else (),
     )

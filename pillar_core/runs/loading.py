@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pillar_core import checks, data, texts
 from pillar_core.arrays import Array
 from pillar_core.backbones import extract
 from pillar_core.backbones.cards import fit_of, identity_of
 from pillar_core.backbones.names import address
-from pillar_core.data import matching
+from pillar_core.data import encoding, recipes
 from pillar_core.data.raw import Roles
-from pillar_core.errors import SettingError
+from pillar_core.errors import DataError, SettingError, StoreError
 from pillar_core.params import COUNT
 from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested, Values
 
@@ -85,25 +87,11 @@ def load_features(
     encoder = str(backbone) if texts.is_encoder(backbone) else None
     roles = Roles(label, person, tuple(leave_out), recipe, None, text, encoder, ranges or {}, keys)
     rows = data.load(source, roles, () if public is None else (public,))
-    if isinstance(rows, FeatureSet):
-        if fit_of(backbone) is not None and weights is None:
-            return dataclasses.replace(
-                rows.given or rows, backbone=address(str(backbone)).canonical
-            )
-        is_its_encoder = encoder is not None and texts.identity_of(encoder) == matching.encoder_of(
-            rows
-        )
-        if (backbone not in (None, "identity") and not is_its_encoder) or weights is not None:
-            raise SettingError(
-                f"backbone must be none or identity for what is features already; got {backbone!r},"
-                f" weights {weights!r}."
-            )
-        return rows
     return through_backbone(rows, backbone, weights=weights, device=device, batch_size=batch_size)
 
 
 def through_backbone(
-    dataset: Dataset,
+    rows: Dataset | FeatureSet,
     backbone: str | None = None,
     *,
     weights: str | Path | None = None,
@@ -112,11 +100,26 @@ def through_backbone(
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> FeatureSet:
-    """`load_features` of a dataset, telling how far it is and stopping when asked. Raises as
-    `load_features`; and Cancelled."""
-    chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
+    """`load_features` of a dataset, or of features for whose texts another encoder is named,
+    telling how far it is and stopping when asked. Raises as `load_features`; and Cancelled."""
+    if texts.is_encoder(backbone) and weights is None:
+        as_read = rows if isinstance(rows, FeatureSet) else through_backbone(rows)
+        as_given = as_read.given or as_read
+        return _through_encoder(as_given, str(backbone), progress, cancelled)
+    if isinstance(rows, FeatureSet):
+        if fit_of(backbone) is not None and weights is None:
+            return dataclasses.replace(
+                rows.given or rows, backbone=address(str(backbone)).canonical
+            )
+        if backbone not in (None, "identity") or weights is not None:
+            raise SettingError(
+                f"backbone must be none or identity for what is features already; got {backbone!r},"
+                f" weights {weights!r}."
+            )
+        return rows
+    chosen = backbone or ("raw_pixels" if rows.is_images else "identity")
     x_train, x_test, notes = extract(
-        dataset,
+        rows,
         backbone=chosen,
         weights=weights,
         device=device,
@@ -124,16 +127,72 @@ def through_backbone(
         progress=progress,
         cancelled=cancelled,
     )
-    checked = data.features(
-        x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None
-    )
+    checked = data.features(x_train, rows.y_train, x_test, rows.y_test, rows.classes or None)
     same = ("name", "synthetic", "known", "persons", "caveats", "test_drawn", "texts", "recipe")
     return dataclasses.replace(
         checked,
-        **{field: getattr(dataset, field) for field in same},
+        **{field: getattr(rows, field) for field in same},
         backbone=address(chosen).canonical,
-        notes=dataset.notes + checked.notes + notes,
-        images=dataset if dataset.is_images else None,
-        made_by=identity_of(chosen, weights) if dataset.is_images else None,
-        names=None if dataset.is_images else dataset.names,
+        notes=rows.notes + checked.notes + notes,
+        images=rows if rows.is_images else None,
+        made_by=identity_of(chosen, weights) if rows.is_images else None,
+        names=None if rows.is_images else rows.names,
     )
+
+
+def _through_encoder(
+    rows: FeatureSet, encoder: str, progress: Progress | None, cancelled: StopRequested | None
+) -> FeatureSet:
+    """Rows that were texts, their numbers by the encoder of this name in the place of those that
+    another one made; other columns stay.
+
+    Raises DataError: rows that were no texts, or of whose texts an earlier version kept the
+    beginnings alone.
+    """
+    identity, own = texts.identity_of(encoder, network=True), texts.encoder_of(rows.recipe)
+    if own == identity:
+        return rows
+    if own is None or not rows.texts:
+        raise DataError(f"{rows.name!r} holds no texts, which the backbone {encoder} takes.")
+    places = [place for place, name in enumerate(rows.names or ()) if name.startswith("text[")]
+    start, stop = places[0], places[-1] + 1
+    _refuse_beginnings(rows, own, slice(start, stop))
+    watch, n_train = progress or encoding.progress_of_texts(), len(rows.x_train)
+    try:
+        train, test, _ = extract(rows, backbone=encoder, progress=watch, cancelled=cancelled)
+    except StoreError:  # nothing can be kept here
+        made = texts.encode(rows.texts, identity)
+        train, test = made[:n_train], made[n_train:]
+
+    def in_place(x: Array, block: Array) -> Array:
+        return np.hstack([x[:, :start], block, x[:, stop:]])
+
+    width, names = texts.width_of(identity), rows.names or ()
+    block_names = tuple(f"text[{place}]" for place in range(width))
+    recipe = dataclasses.replace(recipes.recipe_of(rows.recipe or {}), encoder=identity)
+    before, after = (f"{texts.width_of(of)} numbers through {of['name']}" for of in (own, identity))
+    return dataclasses.replace(
+        rows,
+        x_train=in_place(rows.x_train, train),
+        x_test=None if rows.x_test is None or test is None else in_place(rows.x_test, test),
+        names=(*names[:start], *block_names, *names[stop:]),
+        recipe=recipes.form_of(recipe),
+        backbone=encoder,
+        notes=tuple(note.replace(before, after) for note in rows.notes),
+        given=None,
+        columns=None,
+    )
+
+
+def _refuse_beginnings(rows: FeatureSet, own: Values, block: slice) -> None:
+    """Raises DataError: the longest text did not make the numbers of its row."""
+    row = max(range(len(rows.texts)), key=lambda row: len(rows.texts[row]))
+    if len(rows.texts[row]) != encoding.BEGINNING:
+        return
+    n_train = len(rows.x_train)
+    x = rows.x_train[row] if row < n_train else np.asarray(rows.x_test)[row - n_train]
+    if not np.array_equal(texts.encode([rows.texts[row]], own)[0], x[block]):
+        raise DataError(
+            f"of the texts of {rows.name!r} an earlier version kept the beginnings alone: bring"
+            " them again to take another encoder."
+        )

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from pillar_core import checks, splits
+from pillar_core import checks, splits, texts
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.backbones.cards import BACKBONES, Layout, fit_of
@@ -272,7 +272,8 @@ def remember_features(
 ) -> FeatureSet:
     """The features of the data, whose content is remembered as what `name` stood for when its files
     had this state."""
-    if isinstance(data, FeatureSet) and fit_of(backbone) is None:
+    is_mapped = fit_of(backbone) is not None or texts.is_encoder(backbone)
+    if isinstance(data, FeatureSet) and not is_mapped:
         features = data
     else:
         features = load_features(data, backbone)
@@ -298,10 +299,10 @@ def is_known(name: str) -> bool:
 
 def forget_data(name: str) -> int:
     """Removes rows that were brought from this machine's cache, with every backbone's features of
-    its images and all else that was made from them; records of runs hold no rows and stay. How many
-    entries went, features aside."""
+    their images or texts and all else that was made from them; records of runs hold no rows and
+    stay. How many entries went, features aside."""
     data = uploads.load(name) if is_known(name) else None
-    if isinstance(data, Dataset):
+    if data is not None:
         extraction.forget(data)
     return uploads.forget(name)
 
@@ -315,7 +316,10 @@ def public_features(source: Any, private: FeatureSet, backbone: str | None = Non
     if isinstance(source, str) and source == raw.MADE_UP:
         return raw.made_up(private)
     if raw.is_table(source) and private.recipe is not None:
-        return raw.read_public(source, private)
+        if not texts.is_encoder(private.backbone):
+            return raw.read_public(source, private)
+        as_read = raw.read_public(source, private, encoder=texts.IDENTITY)
+        return load_features(as_read, private.backbone)
     return load_features(source, backbone)
 
 

@@ -64,6 +64,12 @@ def is_encoder(name: str | None) -> bool:
     return name is not None and (name in OWN or name.startswith(f"{FAMILY}:"))
 
 
+def encoder_of(recipe: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """What made the numbers of a column of texts by the form of a recipe, where there is one."""
+    columns = (recipe or {}).get("columns", ())
+    return next((column["encoder"] for column in columns if "encoder" in column), None)
+
+
 def identity_of(name: str, *, network: bool = False) -> Mapping[str, Any]:
     """What decides the numbers that an encoder makes: see `IDENTITY`. The name of a folder stands
     without its path.

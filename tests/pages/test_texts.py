@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 
 import pillar_core as pc
-from page_reading import fill, linked, press, say, understood, words
+from page_reading import fill, labelled, linked, metric, press, say, understood, words
+from pillar_core import texts
 from pillar_core.data import uploads
+from pillar_core.jobs.kinds.extraction import specification
 from pillar_core.texts import minilm
 from tickets import BILLING, FOREIGN, HARDWARE
 
@@ -132,28 +134,53 @@ def test_a_column_that_does_not_look_like_texts_may_hold_them(start):
     assert not app.button(key="use-upload").disabled
 
 
-def test_whole_sentences_are_offered_where_their_encoder_is_installed(start, monkeypatch):
-    lines = "\n".join(said(90, 1, BILLING)[0]).encode()
-
-    def app_with_tickets():
-        app = start("rows")
-        fill(app, "file_uploader", "upload", [("tickets.csv", tickets(200), "text/csv")])
-        fill(app, "file_uploader", "upload-candidates", [("near.txt", lines, "text/plain")])
-        for name, role in {"id": "leave out", "message": "text", "queue": "label"}.items():
-            say(app, name, Role=role)
-        return app
-
+def test_an_encoder_of_sentences_is_offered_where_it_is_installed_and_weighed(
+    start, monkeypatch, handed, tmp_path
+):
     def numbers(text: str) -> np.ndarray:
         return np.resize(np.frombuffer(text.encode(), np.uint8), minilm.WIDTH) / np.float32(255)
 
-    switch = "local-widget.upload-sentences"
-    assert switch not in {toggle.key for toggle in app_with_tickets().toggle}
+    app = start("rows", data="scipy_docs")
+    choice = next(each for each in app.selectbox if each.label == "Backbone of the texts")
+    assert "all-MiniLM-L6-v2 (texts)" not in choice.options
     monkeypatch.setattr(minilm, "is_installed", lambda: True)
     monkeypatch.setattr(minilm, "opened", lambda: numbers)
-    app = app_with_tickets()
-    assert "10 seconds for these 200 texts" in app.toggle(key=switch).help
-    app.toggle(key=switch).set_value(True).run()
-    assert "each became 384 numbers through all_minilm_l6_v2" in words(app)
+    fill(app, "file_uploader", "upload", [("tickets.csv", tickets(300), "text/csv")])
+    near, of = said(200, 1, HARDWARE, BILLING)
+    public = pd.DataFrame({"message": near, "queue": np.array(["hardware", "billing"])[of]})
+    content = public.to_csv(index=False).encode()
+    fill(app, "file_uploader", "upload-candidates", [("near.csv", content, "text/csv")])
+    say(app, "id", Role="leave out")
+    say(app, "queue", Role="label")
+    say(app, "message", Role="text")
     press(app, "use-upload")
+    fill(app, "selectbox", "extract-backbone", minilm.NAME)
+    press(app, "use-backbone")
+    assert linked(app)["backbone"] == minilm.NAME
+    assert "500 texts" in words(app)
+    assert "One core takes about 20 s" in words(app)
+    for name in (linked(app)["data"], linked(app)["public"]):
+        task = specification(name, minilm.NAME)
+        pc.jobs.JOB_KINDS[task.pop("kind")].run(task, lambda *_: None, lambda: False)
+    app.run()
     assert not app.error
-    assert uploads.card(linked(app)["data"]).shape == (384,)
+    assert "**Ready:**" in words(app, "success")
+    assert metric(app, "Features") == "384"
+    app.session_state["set.epsilon"] = 3.0
+    app.session_state["set.backbone"] = "auto"
+    app.switch_page("pages/answer.py").run()
+    choice = labelled(app, "multiselect", "Backbones to choose among")
+    choice.set_value([texts.NAME, minilm.NAME]).run()
+    press(app, "answer-paid")
+    assert not app.error
+    assert "learners played on labelled public rows" in words(app)
+    (tmp_path / "model.zip").write_bytes(handed["model-file"]())
+    model = pc.load_model(tmp_path / "model.zip")
+    (column,) = model.card["input"]["recipe"]["columns"]
+    assert pc.BACKBONES[column["encoder"]["name"]].title in words(app)
+    assert len(model.predict(public.head())) == 5
+    app = start("rows", data="scipy_docs", backbone=minilm.NAME)
+    assert "1,318 texts" in words(app)
+    assert app.button(key="job-run")
+    app = start("curves", data="digits", backbone=minilm.NAME)
+    assert linked(app)["backbone"] == "auto"

@@ -1,7 +1,7 @@
 """Sentences through a small transformer: as the library transformers computes it, each by itself, from
 the files of a package that a stand-in brings here."""
 
-import functools
+import dataclasses
 import hashlib
 import json
 import sys
@@ -16,9 +16,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 import pillar_core as pc
 from pillar_core import store, texts
+from pillar_core.backbones import forget, is_ready
 from pillar_core.data import encoding
 from pillar_core.errors import Cancelled, MissingDependencyError, StoreError
-from pillar_core.store import journal
+from pillar_core.runs import splitting
 from pillar_core.texts import minilm
 from users import refuses, run_command
 
@@ -105,43 +106,78 @@ def test_a_sentence_has_the_same_bits_beside_any_others(package):
     np.testing.assert_allclose(np.linalg.norm(together[:40], axis=1), 1, atol=1e-6)
 
 
-def test_a_reading_that_was_stopped_goes_on(package, monkeypatch):
-    """Of 100 texts 64 had become numbers when it was stopped: 36 were left, and nothing stays."""
+def test_a_reading_that_was_stopped_goes_on_and_is_kept(package, monkeypatch):
+    """Of 100 texts 64 had become numbers when it was stopped: 36 were left, and then none."""
     sentences, how = [], {"label": "queue", "text": "message"}
-    read = functools.partial(pc.load_features, tickets(100, 0), minilm.NAME, **how)
-    whole, begun = read(), store.default().root / "extraction"
-    others = {*begun.iterdir()}
+    rows, begun = pc.load_features(tickets(100, 0), **how), store.default().root / "extraction"
 
-    def stop(done, total):
+    def stop(done, total, message=""):
         if done == 64:
             raise Cancelled("stopped")
 
     with encoding.report_progress(lambda: stop), pytest.raises(Cancelled):
-        read()
+        pc.load_features(tickets(100, 0), minilm.NAME, **how)
     encode = minilm.opened()
+    assert not is_ready(rows, backbone=minilm.NAME)
     with monkeypatch.context() as patched:
         patched.setattr(
             minilm, "opened", lambda: lambda text: sentences.append(text) or encode(text)
         )
-        again = read()
+        first, second = (
+            pc.load_features(tickets(100, 0), minilm.NAME, **how).x_train for _ in range(2)
+        )
     assert len(sentences) == 36
-    assert again.fingerprint == whole.fingerprint
-    assert {*begun.iterdir()} <= others
+    assert (first == second).all()
+    assert (first == texts.encode(rows.texts[:80], minilm.IDENTITY)).all()
+    assert is_ready(rows, backbone=minilm.NAME)
+    assert not any(begun.iterdir())
+    assert forget(rows) == 1
+    assert not is_ready(rows, backbone=minilm.NAME)
 
 
 def test_a_cache_that_cannot_be_written_keeps_nothing_and_reads_all(package, monkeypatch):
-    read = functools.partial(
-        pc.load_features, tickets(100, 0), minilm.NAME, label="queue", text="message"
-    )
-    whole = read()
-
     def refuse(*_: object, **__: object) -> None:
         raise StoreError("read-only")
 
-    monkeypatch.setattr(journal.Journal, "append", refuse)
-    assert read().fingerprint == whole.fingerprint
-    monkeypatch.setattr(journal, "make_private", refuse)
-    assert read().fingerprint == whole.fingerprint
+    for name in ("Journal.append", "make_private"):
+        monkeypatch.setattr(f"pillar_core.store.journal.{name}", refuse)
+        rows = pc.load_features(tickets(100, 0), minilm.NAME, label="queue", text="message")
+        assert (rows.x_test == texts.encode(rows.texts[80:], minilm.IDENTITY)).all()
+
+
+def test_the_numbers_of_texts_change_hands_and_all_else_stays(package):
+    table = tickets(100, 0).assign(age=np.arange(100) % 40 + 20.0, again=np.arange(100) % 7)
+    rows = pc.load_features(
+        table[["age", "message", "again", "queue"]], label="queue", text="message"
+    )
+    other = pc.load_features(rows, minilm.NAME)
+    assert other.names == ("age", *(f"text[{place}]" for place in range(384)), "again")
+    assert (other.x_train[:, [0, -1]] == rows.x_train[:, [0, -1]]).all()
+    assert (other.x_train[:, 1:-1] == texts.encode(rows.texts[:80], minilm.IDENTITY)).all()
+    assert any("became 384 numbers through all_minilm_l6_v2" in note for note in other.notes)
+    assert pc.load_features(other, minilm.NAME) is other
+    back = pc.load_features(other, texts.NAME)
+    assert (back.fingerprint, back.recipe, back.names, back.notes) == (
+        rows.fingerprint,
+        rows.recipe,
+        rows.names,
+        rows.notes,
+    )
+    numbers = pc.load_features(pc.load_dataset("breast_cancer"))
+    refuses("holds no texts", pc.load_features, numbers, minilm.NAME)
+
+
+def test_beginnings_that_an_earlier_version_kept_take_no_other_encoder(package):
+    long = tickets(20, 0, 80)
+    rows = pc.load_features(long, label="queue", text="message")
+    kept = dataclasses.replace(rows, texts=tuple(text[: encoding.BEGINNING] for text in rows.texts))
+    refuses("bring them again", pc.load_features, kept, minilm.NAME)
+    whole = pc.load_features(
+        long.assign(message=long["message"].str[: encoding.BEGINNING]),
+        label="queue",
+        text="message",
+    )
+    assert pc.load_features(whole, minilm.NAME).d == minilm.WIDTH
 
 
 def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, tmp_path):
@@ -169,13 +205,38 @@ def test_a_choice_weighs_both_encoders_on_public_rows(package, tmp_path, monkeyp
     tickets(300, 0).to_csv("tickets.csv", index=False)
     tickets(200, 1, 6).to_csv("open.csv", index=False)
     encoders = [texts.NAME, minilm.NAME]
-    choice = pc.choose("tickets.csv", {"open": "open.csv"}, epsilon=2.0, backbones=encoders)
-    assert choice.split.features.d == texts.width_of(texts.OWN[choice.backbone])
-    (reason,) = (line for line in choice.reasons if "learners played" in line)
-    assert all(f"{name} " in reason for name in encoders)
+    whole = pc.load_features("tickets.csv", label="queue", text="message")
+    part = pc.split(whole, public_fraction=0.2, allow_overlap=True)
+    near = {"open": pc.load_features("open.csv", label="queue", text="message")}
+    for private, public in (("tickets.csv", {"open": "open.csv"}), (whole, near), (part, near)):
+        choice = pc.choose(private, public, epsilon=2.0, backbones=encoders)
+        assert choice.split.features.d == texts.width_of(texts.OWN[choice.backbone])
+        (reason,) = (line for line in choice.reasons if "learners played" in line)
+        assert all(f"{name} " in reason for name in encoders)
     command = "choose --dataset tickets.csv --public-fraction 0.2 --epsilon 2"
     assert run_command(f"{command} --allow-overlap --backbones {' '.join(encoders)}") == 0
     assert "learners played on labelled public rows (own)" in capsys.readouterr().out
+
+
+def test_a_set_that_ships_goes_through_it_by_name(monkeypatch, capsys):
+    """The command, `choose` and every page name it so."""
+    read = []
+
+    def numbers(text: str) -> np.ndarray:
+        read.append(text)
+        return np.resize(np.frombuffer(text.encode(), np.uint8), minilm.WIDTH) / np.float32(255)
+
+    monkeypatch.setattr(minilm, "opened", lambda: numbers)
+    rows = splitting.load_named_features("scipy_docs", minilm.NAME)
+    assert (rows.d, len(read)) == (minilm.WIDTH, 1_318)
+    assert rows.backbone == minilm.NAME
+    assert set(read) == set(pc.load_dataset("scipy_docs").texts)
+    command = (
+        "choose --dataset scipy_docs --public-fraction 0.1 --epsilon 1 --candidates python_docs"
+    )
+    assert run_command(f"{command} --backbones {texts.NAME} {minilm.NAME}") == 0
+    assert "learners played on labelled public rows (own)" in capsys.readouterr().out
+    assert len(read) == 1_318 + 1_729
 
 
 def test_without_its_package_the_extra_is_named():

@@ -97,7 +97,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
         backbone = choice.backbone or choice.split.features.backbone
         through = (
             f", {plain.text(pc.BACKBONES[backbone].title)}"
-            if pc.BACKBONES[backbone or "identity"].takes == "images"
+            if pc.BACKBONES[backbone or "identity"].takes != "numbers"
             else ""
         )
         spent = (

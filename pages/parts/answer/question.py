@@ -12,7 +12,7 @@ from pages.frame import core, local, memory, receipts, session, sidebar
 from pages.frame.settings import NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pages.parts.public_data import sets as screening_sets
 from pages.parts.rows import columns, extraction
-from pillar_core import mode
+from pillar_core import mode, texts
 from pillar_core.backbones import is_ready
 from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads, visitors
@@ -20,7 +20,6 @@ from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import OWN
-from pillar_core.types import Dataset
 
 _NUMBER = re.compile(r" \(\d+\)$")
 """What `uploads.keep` adds to a title that another set has."""
@@ -172,28 +171,33 @@ def following(settings: Settings, answer: Advice, names: list[str]) -> Settings:
 
 
 def are_numbers(settings: Settings, names: list[str]) -> bool:
-    """Whether private rows and candidates are numbers; of images the choice of what makes them so,
-    and the work that it takes."""
-    if not core.holds_images(settings):
+    """Whether private rows and candidates are numbers; of images and texts the choice of what makes
+    them so, and the work that it takes."""
+    encoders = core.encoders(settings)
+    if not core.holds_images(settings) and len(encoders) < 2:
         return True
     with st.expander(
-        "What turns the images into numbers",
+        f"What turns the {'texts' if encoders else 'images'} into numbers",
         icon=":material/photo_filter:",
         expanded=core.backbone(settings) is not None,
     ):
         st.caption(
-            "Pixels need nothing else; a network trained on other images usually lets far more be"
-            " learnt within one ε."
+            "The mean of token vectors is fast; all-MiniLM-L6-v2 knows the order of words."
+            if encoders
+            else "Pixels need nothing else; a network trained on other images usually lets far more"
+            " be learnt within one ε."
         )
         return extraction.panel(settings, public_sets=names)
 
 
 def backbones(settings: Settings, names: list[str]) -> list[str]:
-    """The backbones that the paid choice is among, of those through which private images and
-    candidates went before; none of numbers."""
-    if mode.binds() or not core.holds_images(settings):
+    """The backbones that the paid choice is among, of those through which private images or texts
+    and candidates went before; none of numbers."""
+    encoders = core.encoders(settings)
+    if mode.binds() or not (encoders or core.holds_images(settings)):
         return []
-    usual = core.backbone(settings) or "raw_pixels"
+    read_by = texts.encoder_of(core.raw(settings).recipe) if encoders else None
+    usual = core.backbone(settings) or (read_by or {"name": "raw_pixels"})["name"]
     sets = [
         core.raw(dataclasses.replace(settings, data=name))
         for name in dict.fromkeys([settings.data, *names])
@@ -202,8 +206,8 @@ def backbones(settings: Settings, names: list[str]) -> list[str]:
     ready = [usual]
     for card in pc.BACKBONES.values():
         with contextlib.suppress(PillarError):
-            if card.takes == "images" and all(
-                isinstance(data, Dataset) and is_ready(data, backbone=card.name) for data in sets
+            if card.takes == ("texts" if encoders else "images") and all(
+                is_ready(data, backbone=card.name) for data in sets
             ):
                 ready.append(card.name)
     titles = {name: pc.BACKBONES[name].title for name in ready}

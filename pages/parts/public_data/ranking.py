@@ -18,7 +18,7 @@ from pages.parts.public_data import sets as screening_sets
 from pages.parts.public_data.question import SEEN, Choice
 from pillar_core import mode, plots
 from pillar_core.arrays import Array
-from pillar_core.data import uploads
+from pillar_core.data import encoding, uploads
 from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words, round_up
 from pillar_core.registry import toml_tables
@@ -453,7 +453,8 @@ def trim(choice: Choice, settings: Settings) -> None:
             shown = trimming.rows_of(pool, sample)
             st.markdown(f"**{kind}**")
             if shown.texts:
-                frame = pd.DataFrame({"Set": sources, "Text": shown.texts})
+                said = [text[: encoding.BEGINNING] for text in shown.texts]
+                frame = pd.DataFrame({"Set": sources, "Text": said})
                 st.dataframe(frame, hide_index=True, key=f"screen-trim-{kind.lower()}")
             else:
                 alts = [

@@ -15,7 +15,6 @@ import streamlit as st
 
 from pages.frame import local, memory, plain
 from pages.parts.rows.files import FILE, File, wait_for
-from pillar_core import mode, texts
 from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, persons, raw, recipes, room
 from pillar_core.data.arrays import MOST_CLASSES_OF_NUMBERS
@@ -36,7 +35,6 @@ from pillar_core.data.tables import (
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.texts import minilm
 from pillar_core.types import Dataset, FeatureSet
 
 Maker = tuple[Callable[[], FeatureSet | Dataset], str]
@@ -190,7 +188,6 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
                 columns=(Column(text, encoding.TEXT, 0),) if text else (),
                 person=person,
                 rows_per_person=_most() if person else 1,
-                encoder=_ask_for_encoder(len(frame)) if text else texts.IDENTITY,
             )
             edges = _edges(frame[label], said[label].get(HOLDS) or "")
             is_joined = _ask_to_join(frame[label])
@@ -302,21 +299,6 @@ def _edit(key: str, table: Mapping[str, Any], roles: Sequence[str]) -> None:
 
 def _beginning(value: object) -> str:
     return str(value)[:_SIGNS]
-
-
-def _ask_for_encoder(n_texts: int) -> Mapping[str, Any]:
-    """What makes numbers of texts: the mean of token vectors, or the encoder of whole sentences,
-    where that is here and somebody wants it."""
-    if not minilm.is_installed() or mode.is_demo():
-        return texts.IDENTITY
-    reads_sentences = local.toggle(
-        "upload-sentences",
-        label="Read whole sentences",
-        help="all-MiniLM-L6-v2 knows the order of words, and takes about"
-        f" {n_texts * minilm.SECONDS:,.0f} seconds for these {n_texts:,} texts.",
-        unlinked=FILE,
-    )
-    return minilm.IDENTITY if reads_sentences else texts.IDENTITY
 
 
 def _sole(roles: Mapping[str, str], role: str) -> str | None:
@@ -462,7 +444,6 @@ def _recipe_of(
         fills=fills,
         person=recipe.person,
         rows_per_person=recipe.rows_per_person,
-        encoder=recipe.encoder,
     )
     learnt, notes = recipes.with_ranges(learnt, ranges, known)
     if problems := encoding.problems_of(used, learnt, is_scaled=known is not None):

@@ -9,13 +9,13 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, jobs, local, plain, session
 from pages.frame.settings import AUTO, PUBLIC_TITLES, Settings
-from pillar_core import mode
+from pillar_core import mode, texts
 from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
-from pillar_core.data import matching
 from pillar_core.errors import PillarError
 from pillar_core.jobs.kinds import fetch
 from pillar_core.jobs.kinds.extraction import specification
+from pillar_core.texts import minilm
 from pillar_core.types import FeatureSet
 
 _OWN = "by name"
@@ -23,31 +23,31 @@ _PENDING = "In the link as `backbone` from the press of its button on."
 
 
 def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
-    """Whether there are features to work on: the choice of a backbone for images, and the
-    extraction that it asks for.
+    """Whether there are features to work on: the choice of a backbone for images or of an encoder
+    for texts, and the extraction that it asks for.
 
     public_sets: those that are to pass it, too, besides the settings' own.
     """
     with failures.show_refusal("This data set could not be opened."):
-        data = core.raw(settings)
-        if isinstance(data, FeatureSet) or not data.is_images:
-            if encoder := matching.encoder_of(data):
-                card = pc.BACKBONES[encoder["name"]]
-                st.caption(
-                    f"These rows were texts: {plain.text(card.title)} made their numbers when they"
-                    " were brought."
-                )
-                _facts(card)
-            else:
-                st.caption(
-                    "These rows are numbers already: no backbone is needed. *Backbone* in the"
-                    " sidebar can map their columns, at no ε."
-                )
+        data, are_texts = core.raw(settings), bool(core.encoders(settings))
+        if not are_texts and (isinstance(data, FeatureSet) or not data.is_images):
+            st.caption(
+                "These rows are numbers already: no backbone is needed. *Backbone* in the sidebar"
+                " can map their columns, at no ε."
+            )
             return True
+        if encoder := texts.encoder_of(data.recipe if are_texts else None):
+            card = pc.BACKBONES[encoder["name"]]
+            st.caption(
+                f"These rows were texts: {plain.text(card.title)} made their numbers when they"
+                " were brought."
+            )
+            if not texts.is_encoder(settings.backbone):
+                _facts(card)
         if mode.binds():
             st.caption("On this public server every set has the backbone of its card.")
             return _state(settings, public_sets)
-        is_allowed = _choice(settings)
+        is_allowed = _choice(settings, core.encoders(settings))
         try:
             return _state(settings, public_sets)
         except PillarError:
@@ -56,21 +56,22 @@ def panel(settings: Settings, *, public_sets: Sequence[str] = ()) -> bool:
     return False
 
 
-def _choice(settings: Settings) -> bool:
-    """The form of a backbone; False where it says why what it holds cannot be used."""
+def _choice(settings: Settings, encoders: Sequence[str]) -> bool:
+    """The form of a backbone, or of an encoder of texts; False where it says why what it holds
+    cannot be used."""
     now = names.address(settings.backbone)
     cards = sorted(
         (card for card in pc.BACKBONES.values() if card.takes == "images"),
         key=lambda card: card.needs[:6],
     )
-    listed = [AUTO, *(card.name for card in cards), _OWN]
-    base = now.base if now.base in listed else _OWN
+    listed = [AUTO, *(encoders or [*(card.name for card in cards), _OWN])]
+    base = now.base if now.base in listed else AUTO if encoders else _OWN
     chosen = st.selectbox(
-        label="Backbone of the images",
+        label=f"Backbone of the {'texts' if encoders else 'images'}",
         key=local.unlinked_key("extract-backbone", _PENDING),
         help=(
-            "What turns images into features. Networks need their weights and an extraction; pixels"
-            " need neither."
+            "What turns them into features. Networks need their weights and an extraction; pixels"
+            " and the mean of token vectors need neither."
         ),
         options=listed,
         index=listed.index(base),
@@ -130,7 +131,7 @@ def _title(name: str) -> str:
     if name == AUTO:
         return (
             "Automatic: as the data set's card says; of yours, the network for large images and"
-            " pixels for small ones"
+            " pixels for small ones, and for texts what read them"
         )
     return pc.BACKBONES[name].label
 
@@ -208,7 +209,8 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
         ]
     ):
         data = core.raw(dataclasses.replace(settings, data=name))
-        if not isinstance(data, FeatureSet) and data.is_images:
+        are_texts = texts.is_encoder(backbone) and bool(data.texts)
+        if are_texts or (not isinstance(data, FeatureSet) and data.is_images):
             counts[name] = len(data.x_train) + (0 if data.x_test is None else len(data.x_test))
             missing += [] if is_ready(data, backbone=backbone) else [name]
     title = pc.BACKBONES[names.address(backbone).base].title
@@ -232,12 +234,14 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
         work = jobs.Work(f"Weights of {title}", cost=cost, unit="download", button="Get it")
         jobs.panel([fetch.specification(name, backbone=backbone) for name in missing], work)
         return False
-    ready = sum(count for name, count in counts.items() if name not in missing)
+    n_missing = sum(counts[name] for name in missing)
+    reads = texts.is_encoder(backbone)
     work = jobs.Work(
         f"Features through {title}",
-        cached=ready,
+        f"One core takes {jobs.duration(n_missing * minilm.SECONDS)}." if reads else "",
+        cached=sum(counts.values()) - n_missing,
         total=sum(counts.values()),
-        unit="image",
+        unit="text" if reads else "image",
         button="Extract",
     )
     jobs.panel(

@@ -13,7 +13,7 @@ from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.arrays import Array
-from pillar_core.data import uploads
+from pillar_core.data import encoding, uploads
 from pillar_core.errors import DataError
 from pillar_core.plots.theme import Figure
 from pillar_core.types import Provenance
@@ -156,7 +156,9 @@ def show_rows(x: Array, numbers: list[int], names: list[str], texts: tuple[str, 
         )
     else:
         numbers_or_texts = (
-            {"text": [texts[row] for row in numbers]} if texts else x[numbers, :_COLUMNS]
+            {"text": [texts[row][: encoding.BEGINNING] for row in numbers]}
+            if texts
+            else x[numbers, :_COLUMNS]
         )
         frame = pd.DataFrame(numbers_or_texts).rename(
             columns=lambda name: name if texts else f"x{name}"

@@ -1,11 +1,12 @@
 """Real sets that come with the library, and two that come with scikit-learn.
 
 Parts of Fashion-MNIST, PneumoniaMNIST and MNIST are read by the reader of a user's own npz,
-docstrings as a table of texts; rows, sources and licences: `data/embedded/README.md`. Those of
-scikit-learn have no test rows: a stratified fifth is set apart, by the seed. digits: 1,797 real 8 ×
-8 scans of 17 grey levels, 0 … 16; here they are uint8 images with level g stored as round(g · 255 /
-16), which is one-to-one. breast_cancer: 569 real patients, 30 measurements of cell nuclei in their
-own units, which differ by four orders of magnitude: standardise.
+docstrings and sentences as a table of texts; rows, sources and licences:
+`data/embedded/README.md`. Those of scikit-learn have no test rows: a stratified fifth is set apart,
+by the seed. digits: 1,797 real 8 × 8 scans of 17 grey levels, 0 … 16; here they are uint8 images
+with level g stored as round(g · 255 / 16), which is one-to-one.
+breast_cancer: 569 real patients, 30 measurements of cell nuclei in their own units, which differ by
+four orders of magnitude: standardise.
 """
 
 import dataclasses
@@ -30,7 +31,7 @@ PARTS = {"fashion_mnist_2k": ("fashion_mnist", 2000)}
 """Sets that are the first train rows of another one, with all its test rows: what a smaller data
 holder has."""
 NAMES = (*PARTS, "fashion_mnist", "pneumonia_mnist", "mnist")
-TEXTS = ("scipy_docs", "library_docs", "python_docs")
+TEXTS = ("scipy_docs", "library_docs", "python_docs", "union_sentences")
 
 
 def _images(name: str, _: NoSettings, seed: int, download: bool) -> Dataset:

@@ -1,13 +1,14 @@
-"""Extraction as a job: a data set's images through a backbone, into the store, where every page and
-run finds the features."""
+"""Extraction as a job: a data set's images or texts through a backbone, into the store, where every
+page and run finds the features."""
 
+from pillar_core import texts
 from pillar_core.arrays import Json
 from pillar_core.backbones import is_ready, revision
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.runs.loading import through_backbone
-from pillar_core.types import Dataset, Progress, StopRequested
+from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested
 
 KIND = "extract"
 
@@ -30,14 +31,13 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, J
     Raises Cancelled: asked to stop; the batches before are kept, and the job goes on from there.
     DataError: what was named holds features already.
     """
-    progress(0, 1, "reading the images")
-    dataset = uploads.load_rows(str(task["dataset"]), task["dataset_settings"])
-    if not isinstance(dataset, Dataset):
+    progress(0, 1, "reading the rows")
+    rows = uploads.load_rows(str(task["dataset"]), task["dataset_settings"])
+    backbone = str(task["backbone"])
+    if isinstance(rows, FeatureSet) and not texts.is_encoder(backbone):
         raise DataError(f"{task['dataset']} holds features already: there is nothing to extract.")
     how: Task = {"device": str(task["device"]), "batch_size": int(task["batch_size"])}
-    features = through_backbone(
-        dataset, str(task["backbone"]), progress=progress, cancelled=cancelled, **how
-    )
+    features = through_backbone(rows, backbone, progress=progress, cancelled=cancelled, **how)
     n_test = 0 if features.x_test is None else len(features.x_test)
     return {
         "n_train": len(features.x_train),
@@ -51,7 +51,8 @@ def cached(payload: Task) -> dict[str, Json] | None:
     """The answer without any work, where the features are in the store."""
     dataset = uploads.load_rows(str(payload["dataset"]), payload["dataset_settings"])
     name, device = str(payload["backbone"]), str(payload["device"])
-    if isinstance(dataset, Dataset) and is_ready(dataset, backbone=name, device=device):
+    is_extracted = isinstance(dataset, Dataset) or texts.is_encoder(name)
+    if is_extracted and is_ready(dataset, backbone=name, device=device):
         return run(payload, lambda done, total, message="": None, lambda: False)
     return None
 

@@ -135,7 +135,7 @@ def choose(
     was trained with it.
 
     private: what `load_features` takes, or a split, whose public rows are then a candidate by the
-    name "own"; of texts, that split by backbone. candidates: public sets by name, or a list of sets
+    name "own". candidates: public sets by name, or a list of sets
     (their names say which), of registered names or of files. No public rows, "none", are always
     one. backbones: what all images may go through, or all texts of tables; of several, the one is
     taken whose learners do best when they are played on labelled public rows, which costs no ε; the
@@ -166,9 +166,9 @@ def choose(
             " of other columns are no comparable numbers. Leave these backbones out."
         )
     private, of_columns = _columns_as_given(private)
-    ways: Sequence[str | None] = names or [None]
-    backbone, rehearsal = ways[0], list[str]()
-    splits_of = private if names and isinstance(private, Mapping) and {*names} <= {*private} else {}
+    backbone, rehearsal = (names[0] if names else None), list[str]()
+    if names and isinstance(private, Mapping) and {*names} <= {*private}:
+        private = private[names[0]]  # earlier versions took a split of texts for each encoder
     if len(names) > 1:
         for each in names:
             identity_of(each)
@@ -179,14 +179,13 @@ def choose(
                 if isinstance(private, SemiPrivateSplit)
                 else _images(private, "the private rows")
             )
-    through = {
-        name: _sides(splits_of.get(name, private), candidates, None if splits_of else name)
-        for name in ways
-    }
-    if len(names) > 1:
-        backbone, reason = _rehearsed(through, after, methods, seed or 0)
+        reached = {
+            name: _played(_sides(private, candidates, name)[0], after, methods, seed or 0)
+            for name in names
+        }
+        backbone, reason = _best_backbone(reached)
         rehearsal.append(reason)
-    sides, refused = through[backbone]
+    sides, refused = _sides(private, candidates, backbone)
     alone = sides[NONE]
     metric = metric_of(*sides.values())
     firsts = {
@@ -328,7 +327,8 @@ def _sides(
         # by what is public alone: a set that private rows rule out, because they are in it, ends
         # the choice
         try:
-            public = data if isinstance(data, FeatureSet) else _features(data, backbone, rows)
+            is_ready = isinstance(data, FeatureSet) and not texts.is_encoder(backbone)
+            public = data if is_ready else _features(data, backbone, rows)
             refuse_misfits(public.notes)
             blind(alone, match_private(public, rows)[0])
         except DataError as problem:
@@ -346,33 +346,31 @@ def _sides(
     return sides, refused
 
 
-def _rehearsed(
-    through: Mapping[Any, tuple[Mapping[str, SemiPrivateSplit], Any]],
+def _played(
+    rows_of: Mapping[str, SemiPrivateSplit],
     budget: PrivacyBudget,
     methods: Sequence[str] | None,
     seed: int,
-) -> tuple[str, str]:
-    """The backbone of those that rows went `through` by which learners do best on labelled public
-    rows, and why: rows drawn from the private set where there are any, else each candidate in its
-    classes, where the first backbone stays unless another is above it by `MARGIN`. Guarantee: as
-    `blind`.
-    """
-    reached = dict[str, dict[str, float]]()
-    for backbone, (rows_of, _) in through.items():
-        sides = {name: blind(rows) for name, rows in rows_of.items()}
-        plays = {name: with_own_classes(rows) for name, rows in sides.items()}
-        named = (
-            [OWN]
-            if OWN in plays and can_play(plays[OWN])
-            else [name for name, rows in plays.items() if can_play(rows)]
-        )
-        learners = {
-            name: _learner(name, sides[name], budget, methods, seed, "").method for name in named
-        }
-        reached[backbone] = {
-            name: mean_play(learners[name], plays[name], budget, seed) for name in named
-        }
-    first = next(iter(through))
+) -> dict[str, float]:
+    """What learners reach on labelled public rows, by set: on rows drawn from the private set where
+    there are any, else on each candidate in its classes. Guarantee: as `blind`."""
+    sides = {name: blind(rows) for name, rows in rows_of.items()}
+    plays = {name: with_own_classes(rows) for name, rows in sides.items()}
+    named = (
+        [OWN]
+        if OWN in plays and can_play(plays[OWN])
+        else [name for name, rows in plays.items() if can_play(rows)]
+    )
+    learners = {
+        name: _learner(name, sides[name], budget, methods, seed, "").method for name in named
+    }
+    return {name: mean_play(learners[name], plays[name], budget, seed) for name in named}
+
+
+def _best_backbone(reached: Mapping[str, Mapping[str, float]]) -> tuple[str, str]:
+    """The backbone through which learners `_played` best, and why; the first stays unless another
+    is above it by `MARGIN`, where no rows were drawn from the private set."""
+    first = next(iter(reached))
     common = [name for name in reached[first] if all(name in of_set for of_set in reached.values())]
     if not common:
         return (
@@ -421,15 +419,16 @@ def _images(source: Any, name: str) -> Dataset:
 
 
 def _through(split: SemiPrivateSplit, backbone: str) -> SemiPrivateSplit:
-    """The split with the same rows in each role, its images through another backbone."""
-    features = load_features(_images(split.features, "the split"), backbone)
+    """The split with the same rows in each role, its images or texts through another backbone."""
+    rows = split.features if texts.is_encoder(backbone) else _images(split.features, "the split")
+    features = load_features(rows, backbone)
     public = np.setdiff1d(
         np.arange(len(features.x_train)), np.concatenate([split.private, split.validation])
     )
     if len(split.public_x) and not np.array_equal(split.features.x_train[public], split.public_x):
         raise UnsupportedError(
-            "several backbones need to know which rows are public: split the images without persons"
-            " or imbalance."
+            "several backbones need to know which rows are public: split them without persons or"
+            " imbalance."
         )
     public = public[: len(split.public_x)]
     return dataclasses.replace(

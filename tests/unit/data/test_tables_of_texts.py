@@ -20,7 +20,7 @@ import torch
 
 import pillar_core as pc
 from pillar_core import texts
-from pillar_core.data import encoding, frames, matching, reader, recipes, scratch, uploads
+from pillar_core.data import encoding, frames, reader, recipes, scratch, uploads
 from pillar_core.data.parts import pack, unpack
 from pillar_core.data.sets import embedded
 from pillar_core.errors import Cancelled, DataError, MissingDependencyError
@@ -363,7 +363,7 @@ def test_another_encoder_goes_by_its_name_into_the_model(files, monkeypatch, cap
     assert (texts.encode(features.texts) != 0).any()
     split = pc.split(features, public="open.csv")
     assert (
-        np.concatenate(list(texts.blocks(split.public_texts, matching.encoder_of(features))))
+        np.concatenate(list(texts.blocks(split.public_texts, texts.encoder_of(features.recipe))))
         == split.public_x
     ).all()
     with pytest.raises(DataError, match="use one encoder"):
@@ -414,7 +414,7 @@ def test_odd_cells_are_read_and_counted(tmp_path):
     assert is_noted(features.notes, "4 texts are empty")
     assert is_noted(features.notes, "31 texts are mostly figures, emoji")
     assert is_noted(features.notes, "Of 1 texts")
-    assert max(map(len, features.texts)) <= encoding.BEGINNING
+    assert max(map(len, features.texts)) == token_vectors.LONGEST
     with pytest.raises(DataError, match="holds no text: its 60 cells"):
         pc.load_features(frame.assign(message="<br>"), label="queue", text="message")
 

@@ -2,8 +2,10 @@
 paying for a choice costs."""
 
 import dataclasses
+import gc
 import json
 import re
+import weakref
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -452,8 +454,30 @@ def _cut(data, n):
 def _rehearse(
     private: Any, candidates: Any, backbones: list[str], epsilon: float
 ) -> tuple[str, str]:
-    through = {name: choice_module._sides(private, candidates, name) for name in backbones}
-    return choice_module._rehearsed(through, choice_module.PrivacyBudget(epsilon), None, 0)
+    budget = choice_module.PrivacyBudget(epsilon)
+    reached = {
+        name: choice_module._played(
+            choice_module._sides(private, candidates, name)[0], budget, None, 0
+        )
+        for name in backbones
+    }
+    return choice_module._best_backbone(reached)
+
+
+def test_rows_through_one_backbone_are_gone_before_those_through_the_next(images, monkeypatch):
+    split, candidates = images
+    make, prepared, alive = choice_module._sides, list[Any](), list[int]()
+
+    def sides(*asked: Any) -> Any:
+        gc.collect()
+        alive.append(sum(rows() is not None for rows in prepared))
+        made = make(*asked)
+        prepared.append(weakref.ref(made[0]["clothes"]))
+        return made
+
+    monkeypatch.setattr(choice_module, "_sides", sides)
+    pc.choose(split, candidates, epsilon=1.0, backbones=["raw_pixels", "scattering"])
+    assert alive == [0, 0, 0]
 
 
 def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images, monkeypatch):
