@@ -16,6 +16,7 @@ from pillar_core.studies.check.command import Command, Option, spelled
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FILE: Mapping[str, Any] = toml_tables(Path(__file__).with_name("calls.toml"))
 _KINDS = {name: kind for kind, names in FILE["options"].items() for name in names}
+_TAKEN = {keyword for call in FILE["calls"].values() for keyword in call["takes"]}
 _FILLS = re.compile(r"(\w+\.)*\w*(CLI|cli)|(fire\.)?Fire|typer\.run")
 _SETTERS = ("setattr", "__setattr__", "setitem", "__setitem__", "set_default", "object", "patch")
 
@@ -54,6 +55,7 @@ class Bindings:
         self.given = dict[Binding, str]()
         self.doubtful = set[str]()
         self.parsers = [call for call, name in calls.items() if name == "HfArgumentParser"]
+        self._parsed = {last_word(part) for call in self.parsers for part in ast.walk(call)}
         self._parents, self._calls = parents, calls
         self._paired = set[ast.AST]()
         for node in nodes:
@@ -63,7 +65,6 @@ class Bindings:
         self._defined = collections.Counter(map(self.called, functions))
         for node in nodes:
             self._take(node)
-        self._take_fields()
         self.known_options = {
             name for option in self.options.values() for name in option.given_by + option.off_by
         }
@@ -166,6 +167,8 @@ class Bindings:
             if isinstance(value, ast.Call) and last_word(value) == "field":
                 value = next((part.value for part in value.keywords if part.arg == "default"), None)
             self.members[word].append(Binding(place, value))
+            if scope.name in self._parsed and isinstance(place, ast.AnnAssign):
+                self.options[place] = Option((f"--{word}",))
         else:
             self.names[scope].setdefault(word, []).append(Binding(place, value))
 
@@ -230,9 +233,8 @@ class Bindings:
             self._open(_owner(call), is_named=is_named)
         elif name == "exec" and isinstance(call.func, ast.Name):
             self.opened["*"] = self._statement(call)
-        takes = FILE["calls"].get(name, {"takes": ()})["takes"]
         for keyword, value in words:
-            if keyword not in takes:
+            if not (name in FILE["calls"] and keyword in _TAKEN):
                 self._bind_member(keyword, value, call)
 
     def _option(self, call: ast.Call) -> tuple[str, Binding]:
@@ -268,18 +270,6 @@ class Bindings:
         dest = getattr(given.get("dest"), "value", None)
         name = str(dest or [*bare, *long, *dashed, ""][0])
         return name.lstrip("-").replace("-", "_"), Binding(call, value)
-
-    def _take_fields(self) -> None:
-        """The fields of the text's classes that a parser fills as options."""
-        kinds = {last_word(part) for call in self.parsers for part in ast.walk(call)}
-        for part in itertools.chain(*self.members.values()):
-            kind, field = self._parents.get(part.place), part.place
-            if (
-                isinstance(kind, ast.ClassDef)
-                and isinstance(field, ast.AnnAssign)
-                and kind.name in kinds
-            ):
-                self.options[field] = Option((f"--{last_word(field.target)}",))
 
     def _fill_options(self, command: Command) -> None:
         """Binds options to what a command gives them; those of classes that stand elsewhere to

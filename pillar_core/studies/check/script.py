@@ -266,19 +266,18 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
         for use in source.bindings.uses[old.id]:
             is_same = isinstance(use, ast.Name) and source.bound(use) == source.bound(old)
             is_later = source.function(use) is not source.function(old) or use.lineno > end
-            parts += [use] if is_same and is_later and _trains(source, use) else []
+            match source.parents[use]:  # it makes a step, is walked through, or is handed on
+                case ast.Attribute(attr=word):
+                    trains = word == "step"
+                case ast.Call() | ast.For() as part:
+                    trains = last_word(part) not in ("len", "print")
+                case _:
+                    trains = False
+            parts += [use] if is_same and is_later and trains else []
     for part in source.bound(new) if isinstance(new, ast.Name) else ():
         words = map(last_word, ast.walk(part.value or part.place))
         parts += [part.place] if part.place.lineno > end and new.id not in words else []  # type: ignore[attr-defined]
     return parts
-
-
-def _trains(source: Source, use: ast.AST) -> bool:
-    """Whether an optimiser makes a step, a loader is walked through, or either is handed on."""
-    parent = source.parents[use]
-    if isinstance(parent, ast.Attribute):
-        return parent.attr == "step"
-    return isinstance(parent, ast.Call | ast.For) and last_word(parent) not in ("len", "print")
 
 
 def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
@@ -317,7 +316,7 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
             or not isinstance(value, bool | int | float | str)
             or draft.values.get(field, value) != value
         ):
-            if not draft.source.command and draft.source.options_in(expression):
+            if not draft.source.command and draft.source.is_optional(expression):
                 draft.options.add(field)
             is_any = field == "l2_clip_norm"  # σ is in units of it
             draft.hidden |= set() if is_any else {field}
@@ -454,7 +453,7 @@ def _read_branches(draft: _Draft, set_ups: Sequence[ast.Call]) -> list[str]:
             if truth is (not holds):
                 draft.tell(call, f"{words}, and by the defaults it is not.")
                 draft.options.add("command")
-            elif truth is None and source.options_in(part.test):
+            elif truth is None and source.is_optional(part.test):
                 draft.tell(call, f"{words}. Please see that it is.")
     return []
 
@@ -462,6 +461,10 @@ def _read_branches(draft: _Draft, set_ups: Sequence[ast.Call]) -> list[str]:
 def _read_options(draft: _Draft) -> None:
     """Tells what was read of the command, and what it gives that is not read."""
     source = draft.source
+    for node in source.nodes:
+        for name, why in FILE["elsewhere"].items():
+            if isinstance(node, ast.Import | ast.ImportFrom) and name in ast.unparse(node):
+                draft.tell(node, f", {name}: {why} Give the numbers.")
     if source.command is None:
         if source.bindings.options:
             draft.told.append("Options count at their defaults: give the command otherwise.")
@@ -473,10 +476,6 @@ def _read_options(draft: _Draft) -> None:
     if unknown:
         words = ", ".join(sorted(unknown))
         draft.told.append(f"{words}: no option in the script's text. Nothing was read of it.")
-    for node in source.nodes:
-        for name, why in FILE["elsewhere"].items():
-            if isinstance(node, ast.Import | ast.ImportFrom) and name in ast.unparse(node):
-                draft.tell(node, f", {name}: {why} Give the numbers.")
 
 
 def _known_name(source: Source, name: str, call: ast.Call) -> str:

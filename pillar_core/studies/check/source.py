@@ -207,19 +207,19 @@ class Source:
         )
         return is_called and self._runs_once(uses[0], seen | {function})
 
-    def options_in(self, expression: ast.AST) -> set[str]:
-        """The options of a command line that a value hangs on."""
-        options, waiting, seen = set[str](), [expression], set[Binding]()
+    def is_optional(self, expression: ast.AST) -> bool:
+        """Whether a value hangs on options of a command line."""
+        waiting, seen = [expression], set[Binding]()
         while waiting:
             for node in constants.parts_of(waiting.pop()):
+                if isinstance(node, ast.Attribute) and self.is_parsed(node.value):
+                    return True
                 bound = {*self.bindings_of(node)} - seen
-                if any(part.place in self.bindings.options for part in bound) or (
-                    isinstance(node, ast.Attribute) and self.is_parsed(node.value)
-                ):
-                    options.add(last_word(node))
+                if any(part.place in self.bindings.options for part in bound):
+                    return True
                 waiting += [part.value for part in bound if part.value is not None]
                 seen |= bound
-        return options
+        return False
 
     def is_parsed(self, holder: ast.AST) -> bool:
         """Whether an object is the options that a command line gives."""

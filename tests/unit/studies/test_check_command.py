@@ -269,7 +269,8 @@ def main():
     else:
         engine = PrivacyEngine(
             model, batch_size=train_args.whole_batch, sample_size=len(rows),
-            epochs=train_args.num_train_epochs, noise_multiplier=private_args.noise_multiplier,
+            epochs=train_args.num_train_epochs, max_grad_norm=private_args.clip,
+            noise_multiplier=private_args.noise_multiplier,
             target_epsilon=private_args.target_epsilon, target_delta=private_args.target_delta)
         private_args.noise_multiplier = engine.noise_multiplier
 main()
