@@ -55,6 +55,10 @@ class Bindings:
         self.given = dict[Binding, str]()
         self.doubtful = set[str]()
         self.parsers = [call for call, name in calls.items() if name == "HfArgumentParser"]
+        given = command.options if command else ()
+        self._is_written_out = bool(given) and not any(
+            name == "" or str(value).endswith((".json", ".yaml", ".yml")) for name, value in given
+        )
         self._parsed = {last_word(part) for call in self.parsers for part in ast.walk(call)}
         self._parents, self._calls = parents, calls
         self._paired = set[ast.AST]()
@@ -140,6 +144,8 @@ class Bindings:
         if isinstance(target, ast.Tuple | ast.List):
             parts = getattr(value, "elts", ())
             name = self._calls[value] if isinstance(value, ast.Call) else ""
+            if name in ("parse_json_file", "parse_yaml_file") and self._is_written_out:
+                self._paired |= set(target.elts)  # it is for a command that gives a file alone
             if name in ("parse_known_args", "parse_args_into_dataclasses"):
                 for part in target.elts[: 1 if name == "parse_known_args" else None]:
                     self._bind(part, value, place)
@@ -226,6 +232,8 @@ class Bindings:
             ]
             for key, value in pairs:
                 self.members[key].append(Binding(call, value))
+                if name == "DEFINE_alias":  # it fills another
+                    self.members[str(getattr(value, "value", ""))].append(Binding(call, None))
             if not pairs and call.args:
                 self._open(call.args[0] if len(call.args) > 2 else _owner(call))
         elif name == "update":

@@ -469,6 +469,8 @@ def _read_options(draft: _Draft) -> None:
         if source.bindings.options:
             draft.told.append("Options count at their defaults: give the command otherwise.")
         return
+    if (processes := source.command.processes) and processes > 1:
+        draft.told.append(f"{processes} processes: a batch is to be that of all together.")
     if source.read:
         draft.told.append(f"From the command: {', '.join(sorted(source.read))}.")
     unknown = {name for name, _ in source.command.options} - {"", *source.bindings.known_options}

@@ -67,6 +67,12 @@ OPTIONS = {
     + BY_NAME
     + "for epoch in range(more.epochs): train()\n",
 }
+OPTIONS["dataclasses or a file"] = (
+    "parser = HfArgumentParser((Options, More))\nif len(sys.argv) == 2:\n"
+    "    args, more = parser.parse_json_file(sys.argv[1])\nelse:\n"
+    "    args, more = parser.parse_args_into_dataclasses()\n"
+    + OPTIONS["dataclasses elsewhere"].partition("dataclasses()\n")[2]
+)
 COMMAND = "python train.py --batch-size 100 --sigma=1.5 --epochs 20 --lr 1e-3"
 WANTED = {"batch_size": 100, "noise_multiplier": 1.5, "epochs": 20}
 
@@ -148,6 +154,8 @@ def test_a_command_is_read_as_the_shell_and_the_parser_read_it(command):
             .replace("\nfor epoch", "\n  args.sigma = 0.1\nfor epoch"),
             COMMAND,
         ),
+        (OPTIONS["absl"] + "flags.DEFINE_alias('noise', 'sigma')", "python train.py --noise 0.1"),
+        (OPTIONS["dataclasses or a file"], "python train.py options.json --sigma 1.5"),
         (OPTIONS["argparse as a dictionary"] + "config['sigma'] = 0.1", ""),
         (PARSER + "config = vars(args)\nconfig[KEY] = 0.1\n" + BY_NAME, COMMAND),
         (OPTIONS["argparse in an object"] + "work.args.sigma = 0.1", COMMAND),
@@ -295,4 +303,6 @@ def test_a_fine_tuning_script_asks_for_its_command_and_its_rows():
         solved
     )
     several = f"torchrun --nproc_per_node 4{start.removeprefix('python')} --noise_multiplier 0.8"
-    assert "batch_size" not in checked(n=42_000, script=TUNE, command=several).counted
+    check = checked(n=42_000, script=TUNE, command=several)
+    assert "batch_size" not in check.counted
+    assert "4 processes" in said(check)
