@@ -3,6 +3,7 @@
 import pytest
 
 from costs import checked, said, upper
+from pillar_core.commands import parser
 from pillar_core.studies.check import read_script
 
 PRIVATE = """
@@ -306,3 +307,13 @@ def test_a_fine_tuning_script_asks_for_its_command_and_its_rows():
     check = checked(n=42_000, script=TUNE, command=several)
     assert "batch_size" not in check.counted
     assert "4 processes" in said(check)
+
+
+def test_the_command_line_takes_the_command_of_the_script(tmp_path, capsys):
+    (tmp_path / "train.py").write_text(ARGPARSE)
+    told = ["check", str(tmp_path / "train.py"), "--n", "60000", "--delta", "1e-6"]
+    options = parser().parse_args([*told, "--command", COMMAND])
+    assert options.command(options) == 1
+    shown = capsys.readouterr().out
+    assert "noise_multiplier = 1.5" in shown
+    assert "! From the command: --batch_size 100, --epochs 20, --sigma 1.5." in shown
