@@ -269,8 +269,8 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
             match source.parents[use]:  # it makes a step, is walked through, or is handed on
                 case ast.Attribute(attr=word):
                     trains = word == "step"
-                case ast.Call() | ast.For() as part:
-                    trains = last_word(part) not in ("len", "print")
+                case ast.Call() | ast.For() as taker:
+                    trains = last_word(taker) not in ("len", "print")
                 case _:
                     trains = False
             parts += [use] if is_same and is_later and trains else []
