@@ -14,7 +14,7 @@ start = local.choice(
 if start == "model":
     training.model_panel()
 else:
-    script = training.script() if start == "script" else ""
-    numbers = training.inputs(training.read(script), has_script=start == "script")
+    script, command = training.script() if start == "script" else ("", "")
+    numbers = training.inputs(training.read(script, command), has_script=start == "script")
     sampler = training.sampler(has_script=start == "script")
-    training.answer(training.check_numbers(script, sampler, **numbers), script)
+    training.answer(training.check_numbers(script, command, sampler, **numbers), script)

@@ -35,6 +35,11 @@ def add_to(commands: Commands) -> None:
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.kind, help=field.help)
     parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")
     parser.add_argument(
+        "--command",
+        dest="start",
+        help="the command line that starts the script, in quotes; its options count",
+    )
+    parser.add_argument(
         "--sampler",
         choices=tuple(SAMPLERS),
         help="how batches are drawn (default: the script's, else poisson)",
@@ -77,7 +82,8 @@ def check(options: argparse.Namespace) -> int:
         )
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{options.script} cannot be read as text: {error}.") from error
-    result = check_run(**fields_of(options, *FIELDS, "sampler"), script=script)
+    given = fields_of(options, *FIELDS, "sampler")
+    result = check_run(**given, script=script, command=options.start)
     print("counted: " + ", ".join(f"{name} = {value}" for name, value in result.counted.items()))
     for line in result.problems:
         print(f"! {line}")

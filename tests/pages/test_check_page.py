@@ -39,7 +39,7 @@ def test_a_scripts_epsilon_waits_for_the_persons_word_and_numbers_alone_do_not(s
     assert not app.metric
     assert "Is this your run?" in words(app)
     assert [box.placeholder for box in app.number_input if box.label == "Noise multiplier σ"] == [
-        "1.0 in the script"
+        "1.0, as read"
     ]
     app.checkbox[0].check().run()
     assert metric(app, "Proven ε, ").startswith("≤ 1.8")

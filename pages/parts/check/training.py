@@ -151,8 +151,9 @@ _EITHER = (
 `check-` and the second."""
 
 
-def script() -> str:
-    """The text that you paste, or of the file that you drop in its place."""
+def script() -> tuple[str, str]:
+    """The text that you paste, or of the file that you drop in its place, and the command that
+    starts it."""
     pasted = st.text_area(
         label="Script",
         key=local.unlinked_key(
@@ -172,7 +173,15 @@ def script() -> str:
             type=["py", "ipynb", "txt"],
         )
     text = pasted if file is None else file.getvalue().decode("utf-8", errors="replace")
-    return text.strip()
+    command = st.text_area(
+        label="How you start it",
+        key=local.unlinked_key("check-command", "It belongs to a script, which no link has."),
+        help="The command line, if it gives options. It is read and never run.",
+        placeholder="python train.py --noise_multiplier 1.1 --epochs 20",
+        height=68,
+        persist_state="session",
+    )
+    return text.strip(), command.strip()
 
 
 def inputs(read: check.Reading, *, has_script: bool) -> Form:
@@ -199,7 +208,7 @@ def inputs(read: check.Reading, *, has_script: bool) -> Form:
         value = read.values.get(field.name)
         with columns[place % 3]:
             parameter = dataclasses.replace(field, none_means="missing") if has_script else field
-            words = f"{value:,} in the script" if isinstance(value, int | float) else "missing"
+            words = f"{value:,}, as read" if isinstance(value, int | float) else "missing"
             values[field.name] = local.field(
                 parameter,
                 name=f"check.script.{field.name}" if has_script else f"check.{field.name}",
@@ -227,16 +236,16 @@ def sampler(*, has_script: bool) -> str | None:
 
 
 @memory.cache(max_entries=32)
-def read(script: str) -> check.Reading:
-    """The numbers that a script has, cached."""
-    return check.read_script(script) if script else check.Reading()
+def read(script: str, command: str) -> check.Reading:
+    """The numbers that a script has as a command starts it, cached."""
+    return check.read_script(script, command) if script else check.Reading()
 
 
 @memory.cache(max_entries=128, show_spinner="Counting …")
-def check_numbers(script: str, sampler: str | None, **numbers: Any) -> check.RunCheck:
+def check_numbers(script: str, command: str, sampler: str | None, **numbers: Any) -> check.RunCheck:
     """The checked run, cached."""
     every = dict.fromkeys(check.FIELDS) | numbers
-    return check.check_run(**every, sampler=sampler, script=script or None)
+    return check.check_run(**every, sampler=sampler, script=script or None, command=command)
 
 
 def answer(result: check.RunCheck, script: str) -> None:

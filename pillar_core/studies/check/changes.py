@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
-from pillar_core.studies.check.bindings import last_word
-from pillar_core.studies.check.source import FILE, Source, ends
+from pillar_core.studies.check.bindings import FILE, last_word
+from pillar_core.studies.check.source import Source, ends
 
 LONGEST = 20_000
 """Passes or steps of a schedule that are counted one by one."""
@@ -106,6 +106,8 @@ def _bound(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
             place, value = binding.place, binding.value
             holder = source.parents.get(place)
             is_idle = isinstance(holder, ast.ClassDef) and not _is_engine(holder)
+            targets = place.targets if isinstance(place, ast.Assign) else []
+            is_idle |= any(source.is_parsed(getattr(part, "value", part)) for part in targets)
             if is_idle or place in source.bindings.options or source.is_unfilled(value, word):
                 continue
             is_number = value is not None and (field != "noise_multiplier" or word in SIGMA)

@@ -3,7 +3,7 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Value = bool | int | float | str | None
@@ -29,6 +29,16 @@ _OPERATIONS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: _power,
+}
+_COMPARISONS: Mapping[type, Callable[..., Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda part, whole: part in whole,
+    ast.NotIn: lambda part, whole: part not in whole,
 }
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "int": int,
@@ -73,12 +83,32 @@ def value_of(expression: ast.AST, look_up: LookUp) -> Any:
         case ast.Call(func=function, args=arguments, keywords=[]):
             if (name := ast.unparse(function)) in _FUNCTIONS:
                 return _computed(_FUNCTIONS[name], arguments, look_up)
+            return look_up(expression)
+        case ast.Compare(left=left, ops=[sign], comparators=[right]):
+            return _compared(sign, value_of(left, look_up), value_of(right, look_up))
     return None
+
+
+def parts_of(expression: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression that its value is worked out of; of a call, if that is known."""
+    yield expression
+    if not isinstance(expression, ast.Call) or ast.unparse(expression.func) in _FUNCTIONS:
+        for part in ast.iter_child_nodes(expression):
+            yield from parts_of(part)
+
+
+def _compared(sign: ast.cmpop, left: Any, right: Any) -> bool | None:
+    """Whether two numbers, or two words, compare as said; None for all else."""
+    is_text = isinstance(left, str) and isinstance(right, str)
+    is_number = all(isinstance(part, int | float) for part in (left, right))
+    is_read = is_text or (is_number and not isinstance(sign, ast.In | ast.NotIn))
+    compare = _COMPARISONS.get(type(sign))
+    return bool(compare(left, right)) if compare and is_read else None
 
 
 def _computed(function: Callable[..., Any], parts: list[ast.expr], look_up: LookUp) -> Any:
     values = [value_of(part, look_up) for part in parts]
-    others = {float: str, operator.getitem: tuple, min: tuple, max: tuple}
+    others = {float: str, int: str, operator.getitem: tuple, min: tuple, max: tuple}
     allowed = (int, float, others.get(function, int))
     if not all(isinstance(value, allowed) for value in values):
         return None

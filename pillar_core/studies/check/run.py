@@ -94,13 +94,14 @@ def check_run(
     l2_clip_norm: float | None = None,
     sampler: str | None = None,
     script: str | None = None,
+    command: str | None = None,
 ) -> RunCheck:
     """What is certified of a training run with clipped, noised sums, what libraries say of it, and
     what to change.
 
-    Numbers that are None come from `script`, the text of a Python script or configuration, which is
-    read and never run; without either, batches are Poisson samples. What neither says is asked for
-    in `problems`.
+    Numbers that are None come from `script`, the text of a Python script or notebook, and from
+    `command`, the line that starts it: both are read and never run. Without them, batches are
+    Poisson samples. What none of them says is asked for in `problems`.
 
     Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in
     `counted` that meets the `conditions`. A script is a source of numbers and no evidence: that it
@@ -119,7 +120,7 @@ def check_run(
         checks.one_of(SAMPLERS, sampler=sampler)
     numbers_given = dict(zip(FIELDS, numbers, strict=True))
     checks.within(**{name: (value, LIMITS[name]) for name, value in numbers_given.items()})
-    reading = read_script(script) if script and script.strip() else Reading()
+    reading = read_script(script, command or "") if script and script.strip() else Reading()
     values, problems = _merge_numbers(numbers_given, reading)
     if reading.schedule and noise_multiplier is not None:
         problems.append(f"{reading.schedule.words}: your σ was counted in every step instead.")
@@ -223,11 +224,14 @@ def sampler_of(reading: Reading, sampler: str | None = None) -> str:
 
 def _missing(values: Values, reading: Reading) -> list[str]:
     implied = {"delta"} if reading.library == "fastdp" and "delta" not in reading.hidden else set()
-    missing = [
-        f"Say {words}."
-        for name, words in _ASKED.items()
-        if not _is_answered(name, values) and name not in implied
-    ]
+    names = [name for name in _ASKED if not _is_answered(name, values) and name not in implied]
+    options = {name for name in names if {name, ALTERNATIVES.get(name)} & reading.options}
+    missing = list[str]()
+    if len(options) > 1 or "command" in reading.options:
+        given = f": its options say {', '.join(sorted(options))}" if options else ""
+        missing.append(f"Say how you start it (command){given}.")
+        names = [name for name in names if name not in options]
+    missing += [f"Say {_ASKED[name]}." for name in names]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
         missing.append("Give the clip norm (l2_clip_norm), or say that there is one.")
     if "gradient_accumulation_steps" in reading.hidden:

@@ -14,15 +14,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pillar_core.errors import DataError, SettingError
-from pillar_core.studies.check.bindings import last_word
+from pillar_core.studies.check.bindings import FILE, last_word
 from pillar_core.studies.check.changes import NOISE, Schedule, first_line, read_changes
+from pillar_core.studies.check.command import Command, read_command
 from pillar_core.studies.check.constants import Value
-from pillar_core.studies.check.fields import LIMITS
-from pillar_core.studies.check.source import FILE, Source, read_source
+from pillar_core.studies.check.fields import ALTERNATIVES, LIMITS
+from pillar_core.studies.check.source import Source, read_source
 
 CALLS: Mapping[str, Any] = FILE["calls"]
 _FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
 
+_LEFT_OUT = {"noise_multiplier", "epsilon", "delta", "epochs", "steps"}
+"""Numbers that a library works out from others where they are None."""
 _LIBRARY = re.compile("opacus|privacy|fastdp|private_transformers|dp_accounting")
 _OPTIMISER = re.compile(
     "(Vectorized)?DP(Sparse)?(Keras)?(SGD|Adam|Adagrad|RMSProp|GradientDescent)(Gaussian)?(Optimizer)?"
@@ -47,6 +50,7 @@ class Reading:
     refused: tuple[str, ...] = ()
     schedule: Schedule | None = None
     trainings: int = 1
+    options: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass
@@ -60,6 +64,7 @@ class _Draft:
     told: list[str] = dataclasses.field(default_factory=list)
     solvers: Sequence[ast.expr] = ()
     trainings: int = 1
+    options: set[str] = dataclasses.field(default_factory=set)
 
     def tell(self, place: ast.AST, words: str, *hidden: str) -> None:
         """Notes words about a line, and the numbers that it hides."""
@@ -68,11 +73,11 @@ class _Draft:
 
 
 @functools.lru_cache(maxsize=8)
-def read_script(text: str) -> Reading:
-    """The privacy settings that a Python script or notebook names. Nothing of it is run, imported
-    or looked up."""
+def read_script(text: str, command: str = "") -> Reading:
+    """The privacy settings that a Python script or notebook names, started by a command line.
+    Nothing of it is run, imported or looked up."""
     try:
-        return _read(text)
+        return _read(text, read_command(command) if command.strip() else None)
     except DataError as refusal:
         why = str(refusal)
     except (SyntaxError, ValueError, TypeError, LookupError, RecursionError, MemoryError):
@@ -83,16 +88,20 @@ def read_script(text: str) -> Reading:
     return Reading(unread=(why,), hidden=frozenset({"sampler"}))
 
 
-def _read(text: str) -> Reading:
-    source = read_source(text)
-    if refused := _refusals(source):
-        return Reading(refused=refused)
+def _read(text: str, command: Command | None) -> Reading:
+    source = read_source(text, command)
+    if words := _refusals(source):
+        return Reading(refused=words)
     calls = [
         (known, call)
         for call, name in source.calls.items()
         if (known := _known_name(source, name, call)) in CALLS
     ]
     set_ups = [call for name, call in calls if "set_up" in CALLS[name]]
+    idle = [call for call in set_ups if source.is_idle(call)]
+    if command and len(idle) < len(set_ups):
+        calls = [(name, call) for name, call in calls if call not in idle]
+        set_ups = [call for call in set_ups if call not in idle]
     solvers = [call for name, call in calls if "solves" in CALLS[name]]
     draft = _Draft(source, _library(source, calls), solvers=solvers)
     loaders = _loaders(source, set_ups)
@@ -110,6 +119,8 @@ def _read(text: str) -> Reading:
         if "last" in CALLS[name]:
             _read_call(draft, name, call)
     _read_constants(draft)
+    _read_options(draft)
+    not_run = _read_branches(draft, set_ups)
     _hide_target(draft)
     _read_seeds(draft, set_ups)
     changes = read_changes(source, draft.values, _read_results(draft, set_ups))
@@ -132,9 +143,10 @@ def _read(text: str) -> Reading:
         {field: values[field] for field in values if field not in hidden},
         tuple(draft.told),
         frozenset(hidden),
-        tuple(changes.refused),
+        (*not_run, *changes.refused),
         changes.schedule,
         draft.trainings,
+        frozenset(draft.options),
     )
 
 
@@ -254,19 +266,18 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
         for use in source.bindings.uses[old.id]:
             is_same = isinstance(use, ast.Name) and source.bound(use) == source.bound(old)
             is_later = source.function(use) is not source.function(old) or use.lineno > end
-            parts += [use] if is_same and is_later and _trains(source, use) else []
+            match source.parents[use]:  # it makes a step, is walked through, or is handed on
+                case ast.Attribute(attr=word):
+                    trains = word == "step"
+                case ast.Call() | ast.For() as taker:
+                    trains = last_word(taker) not in ("len", "print")
+                case _:
+                    trains = False
+            parts += [use] if is_same and is_later and trains else []
     for part in source.bound(new) if isinstance(new, ast.Name) else ():
         words = map(last_word, ast.walk(part.value or part.place))
         parts += [part.place] if part.place.lineno > end and new.id not in words else []  # type: ignore[attr-defined]
     return parts
-
-
-def _trains(source: Source, use: ast.AST) -> bool:
-    """Whether an optimiser makes a step, a loader is walked through, or either is handed on."""
-    parent = source.parents[use]
-    if isinstance(parent, ast.Attribute):
-        return parent.attr == "step"
-    return isinstance(parent, ast.Call | ast.For) and last_word(parent) not in ("len", "print")
 
 
 def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
@@ -282,6 +293,11 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
         if is_last and is_said and (value is None or field == "delta"):
             continue
         if field == "noise_multiplier" and _is_solved(draft, expression, is_last=is_last):
+            continue
+        if draft.source.command and field in _LEFT_OUT and draft.source.is_none(expression):
+            if ALTERNATIVES.get(field) not in draft.values:
+                words = "the command says nothing of it, and it is taken for None"
+                draft.tell(call, f"{written}: {words}.")
             continue
         if field == "share":
             _read_share(draft, expression, value)
@@ -300,6 +316,8 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
             or not isinstance(value, bool | int | float | str)
             or draft.values.get(field, value) != value
         ):
+            if not draft.source.command and draft.source.is_optional(expression):
+                draft.options.add(field)
             is_any = field == "l2_clip_norm"  # σ is in units of it
             draft.hidden |= set() if is_any else {field}
             if "Distributed" in ast.unparse(expression):  # it is one process's part of a batch
@@ -420,8 +438,46 @@ def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
             f", {ast.unparse(place):.40}: a seed that is known. If it draws the noise, the noise"
             " is no secret, and no ε holds against who knows it.",
         )
-    if draft.source.bindings.options:
-        draft.told.append("Options count at their defaults: say what you pass otherwise.")
+
+
+def _read_branches(draft: _Draft, set_ups: Sequence[ast.Call]) -> list[str]:
+    """Why a command has no ε that trains without the set-ups; tells of options that decide
+    whether privacy is set up."""
+    source = draft.source
+    for call in set_ups:
+        for part, holds in source.branches(call):
+            truth = source.truth(part.test)
+            words = f": privacy is set up only where {ast.unparse(part.test):.60} is {holds}"
+            if truth is (not holds) and source.command:
+                return [f"{source.place(call)}{words}, and by the command it is not."]
+            if truth is (not holds):
+                draft.tell(call, f"{words}, and by the defaults it is not.")
+                draft.options.add("command")
+            elif truth is None and source.is_optional(part.test):
+                draft.tell(call, f"{words}. Please see that it is.")
+    return []
+
+
+def _read_options(draft: _Draft) -> None:
+    """Tells what was read of the command, and what it gives that is not read."""
+    source = draft.source
+    for node in source.nodes:
+        for name, why in FILE["elsewhere"].items():
+            if isinstance(node, ast.Import | ast.ImportFrom) and name in ast.unparse(node):
+                draft.tell(node, f", {name}: {why} Give the numbers.")
+    if source.command is None:
+        if source.bindings.options:
+            draft.told.append("Options count at their defaults: give the command otherwise.")
+        return
+    if (processes := source.command.processes) and processes > 1:
+        draft.told.append(f"{processes} processes: a batch is to be that of all together.")
+    if source.read:
+        draft.told.append(f"From the command: {', '.join(sorted(source.read))}.")
+    unknown = {name for name, _ in source.command.options} - {"", *source.bindings.known_options}
+    unknown = source.bindings.doubtful if source.bindings.parsers else unknown
+    if unknown:
+        words = ", ".join(sorted(unknown))
+        draft.told.append(f"{words}: no option in the script's text. Nothing was read of it.")
 
 
 def _known_name(source: Source, name: str, call: ast.Call) -> str:
