@@ -169,7 +169,8 @@ def by_class(metrics: Values, rows: Sequence[int], classes: Sequence[str]) -> di
 
     Of a mean of recalls each class's Wilson interval is brought together by the square-and-add rule
     (Zou & Donner 2008), of an AUC the variance is at most A(1 − A)/min(n₀, n₁) (Birnbaum & Klose
-    1957): no end passes 0 or 1.
+    1957): no end passes 0 or 1. The mean of several AUCs, however they hang together, deviates by
+    no more than the mean of their deviations, so the rarest class bounds its interval.
     """
     recalls = [
         math.nan if recall is None else float(recall) for recall in metrics.get("per_class") or []
@@ -182,8 +183,7 @@ def by_class(metrics: Values, rows: Sequence[int], classes: Sequence[str]) -> di
         "Balanced accuracy": _mean(recalls, rows, range(len(recalls))),
     }
     if metrics.get("auc") is not None:
-        ends = wilson(metrics["auc"], min(rows)) if len(rows) == 2 else (math.nan, math.nan)
-        measures["AUC"] = (float(metrics["auc"]), *ends)
+        measures["AUC"] = (float(metrics["auc"]), *wilson(metrics["auc"], min(rows)))
     if len(recalls) == 2:
         for name, opposite, recall, count in zip(
             classes, reversed(classes), recalls, rows, strict=True
