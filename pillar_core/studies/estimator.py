@@ -168,7 +168,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """What was spent on these rows, or on some of them by other fits of this process: no row of
         them spent more."""
         check_is_fitted(self, "_account")
-        mine = getattr(self, "_digests", set())
+        mine: set[bytes] = getattr(self, "_digests", set())
         others = (
             training
             for account, rows in FITTED.items()

@@ -23,6 +23,7 @@ import numpy as np
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import GaussianMechanism
