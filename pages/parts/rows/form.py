@@ -60,7 +60,13 @@ def panel(settings: Settings) -> bool:
         " Nothing is sent elsewhere. Rows without test labels can be trained on but not scored."
     )
     if codec.is_stored("data", settings.data):
-        st.success("**Your rows are the private data** of every page now.", icon=":material/lock:")
+        told = "**Your rows are the private data** of every page now."
+        if settings.public == PART:
+            told += (
+                f" {100 * settings.public_fraction:g} % of them count as public, which ε does not"
+                " protect: the sidebar has other choices."
+            )
+        st.success(told, icon=":material/lock:")
         navigation.link("curves", f"Train on them on {navigation.title('curves')}")
     for upload in uploads.list_uploads():
         with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
