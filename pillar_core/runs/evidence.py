@@ -4,7 +4,7 @@ statement or its card."""
 import html
 import math
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +214,14 @@ def _paragraph(words: str) -> str:
 
 
 def _table(head: tuple[str, str], rows: Iterable[Sequence[Any]]) -> str:
-    words = [
-        ["; ".join(map(str, cell)) if isinstance(cell, list) else str(cell) for cell in row]
-        for row in rows
-    ]
     cells = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in words
+        f"<tr>{''.join(f'<td>{html.escape(_cell(cell))}</td>' for cell in row)}</tr>"
+        for row in rows
     )
     return f"<table><tr><th>{head[0]}</th><th>{head[1]}</th></tr>{cells}</table>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_cell(part)}" for name, part in value.items())
+    return "; ".join(map(_cell, value)) if isinstance(value, list) else str(value)

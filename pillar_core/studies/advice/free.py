@@ -264,7 +264,7 @@ def _why(advice: Advice) -> str:
     if advice.expected.source == "made_up":
         return "such rows put it ahead of learners without public rows on other tables"
     if advice.expected.source == "labelled, table":
-        return "rehearsals put it first of the learners for tables"
+        return "rehearsals put it first of the learners for tables that spend ε"
     if advice.method != "adamix" and level(advice) is not None:
         return f"rehearsals put it more than {points} of AdaMix"
     return "it did best on other data sets" + (
