@@ -695,6 +695,9 @@ def _assert_same(one: Any, other: Any, name: str) -> None:
             _assert_same(a, b, name)
     elif isinstance(one, np.ndarray):
         assert np.array_equal(one, other), f"{name} differs"
+    elif isinstance(one, functools.partial):
+        assert one.func is other.func, name
+        _assert_same([*one.keywords.items()], [*other.keywords.items()], name)
     else:
         assert one == other, f"{name} differs"
 
