@@ -214,7 +214,7 @@ DELTA = Param(
     "delta",
     float,
     1e-05,
-    "Probability that the ε guarantee may fail; below 1/n.",
+    "Slack of the ε guarantee, added to the chance of any outcome; far below 1/n.",
     low=0,
     low_open=True,
     high=1,

@@ -405,7 +405,7 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):
     fill(app, "toggle", f"local-widget.answer-test-{name}", True)
     assert "No person may have more than 2 of the test rows" in words(app)
     fill(app, "toggle", "local-widget.answer-test-coin", True)
-    assert "Training and this test: ε = 1 together, the larger of the two" in words(app)
+    assert "training and this test: ε = 1 together, the larger of the two" in words(app)
     press(app, "answer-train")
     press(app, "answer-test-run")
     with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
@@ -415,7 +415,7 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):
         " test rows" in said
     )
     assert (
-        "Training and ε = 2 of this test and earlier ones: ε = 2 together, the larger of the two,"
+        "training and ε = 2 of this test and earlier ones: ε = 2 together, the larger of the two,"
         " as you state" in words(app)
     )
     assert "Training and tests together: ε ≤ 1 at δ = 10⁻⁵, the larger of the two" in said

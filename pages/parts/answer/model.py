@@ -440,7 +440,7 @@ def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn:
     """What training, earlier tests and this one cost together."""
     spent = sum(test.epsilon for test in _tests(settings))
     start = (
-        "Training and"
+        "If you spend it, training and"
         f" {f'ε = {spent + epsilon:.3g} of this test and earlier ones' if spent else 'this test'}"
     )
     if has_coin and settings.relation == "add_or_remove_one":
