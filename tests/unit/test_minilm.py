@@ -48,7 +48,7 @@ def bert():
 
 
 @pytest.fixture
-def package(bert, tmp_path, monkeypatch):
+def package(bert, own_cache, tmp_path, monkeypatch):
     """A package with the same files as the real one, of that BERT; the folder it lies in."""
     places = {
         word: place for place, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])

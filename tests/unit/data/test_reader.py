@@ -2,10 +2,8 @@
 and never to the app's end."""
 
 import io
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,7 +32,7 @@ ROWS = npz(
 @pytest.mark.parametrize(
     ("content", "name"), [(ROWS, "rows.npz"), (zipped(PICTURES), "pictures.zip")]
 )
-def test_what_is_read_is_what_the_library_reads(content, name, tmp_path):
+def test_what_is_read_is_what_the_library_reads(content, name, own_cache, tmp_path):
     (tmp_path / name).write_bytes(content)
     expected = read(content, filename=name)
     brought = (
@@ -48,9 +46,7 @@ def test_what_is_read_is_what_the_library_reads(content, name, tmp_path):
         expected.notes,
     )
     assert brought.share == name.endswith(".zip"), "the images that are decoded are counted"
-    assert not list(Path(os.environ["PILLAR_CACHE"]).glob("arrays/00/.*")), (
-        "the file has no name any more"
-    )
+    assert not list(own_cache.glob("arrays/00/.*")), "the file has no name any more"
     with pytest.raises(DataError, match="is no table"):
         _ = brought.table
 
