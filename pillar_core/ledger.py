@@ -196,7 +196,7 @@ def subsample(event: DpEvent, probability: float) -> DpEvent:
     """`event` on a Poisson sample of the rows."""
     if not 0 < probability <= 1:
         raise SettingError(f"sampling_probability must be in (0, 1]; got {probability!r}.")
-    if probability == 1 or isinstance(event, NonPrivateDpEvent | NoOpDpEvent):
+    if probability == 1 or isinstance(event, NoOpDpEvent):
         return event
     return PoissonSampledDpEvent(float(probability), event)
 
@@ -310,6 +310,8 @@ def _of_group(event: DpEvent, rows: int) -> DpEvent:
             )
         case PoissonSampledDpEvent():
             parts = event_counts(event.event)
+            if NonPrivateDpEvent() in parts:
+                return event
             gaussians = (
                 (part, times)
                 for part, times in parts.items()

@@ -61,7 +61,8 @@ class Accountant:
         if events.is_empty:
             return EpsilonBounds(0.0, 0.0, 0.0, is_bound=self.is_bound)
         if events.is_non_private:
-            return EpsilonBounds(math.inf, math.inf, math.inf, is_bound=self.is_bound)
+            least = math.inf if delta < events.exposure else 0.0
+            return EpsilonBounds(least, math.inf, math.inf, is_bound=self.is_bound)
         reason = self.refusal(events)
         if reason:
             raise UnsupportedError(

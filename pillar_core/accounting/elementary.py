@@ -76,12 +76,28 @@ class ElementaryEvents:
     relation: NeighboringRelation
     releases: tuple[ElementaryRelease, ...]
     unsupported: tuple[tuple[Any, int], ...] = ()
-    is_non_private: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was spent."""
-        return not (self.releases or self.unsupported or self.is_non_private)
+        return not (self.releases or self.unsupported)
+
+    @property
+    def is_non_private(self) -> bool:
+        """Whether a release has no noise, or may fail always."""
+        return any(math.isinf(release.loss) or release.delta >= 1 for release in self.releases)
+
+    @property
+    def exposure(self) -> float:
+        """The probability that a release without noise reads a row: below it no δ has a finite
+        ε."""
+        return -math.expm1(
+            math.fsum(
+                release.count * math.log1p(-min(release.sampling_probability, 1 - 2**-53))
+                for release in self.releases
+                if math.isinf(release.loss)
+            )
+        )
 
     @property
     def gaussian_mu(self) -> float:
@@ -106,7 +122,6 @@ class ElementaryEvents:
             self.relation,
             parts,
             [(repr(event), count) for event, count in self.unsupported],
-            self.is_non_private,
         )
 
 
@@ -116,21 +131,18 @@ def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
     relation = NeighboringRelation.of(relation)
     counts: dict[ElementaryRelease, int] = {}
     unsupported: dict[str, tuple[DpEvent, int]] = {}
-    is_non_private = False
     for elementary, times in _elementary_events(event, 1):
         release = _release(elementary, relation)
         if release is None:
             _, before = unsupported.get(repr(elementary), (elementary, 0))
             unsupported[repr(elementary)] = (elementary, before + times)
             continue
-        is_non_private = is_non_private or math.isinf(release.loss) or release.delta >= 1
         if release.loss > 0 or release.delta > 0:
             counts[release] = counts.get(release, 0) + times
     return ElementaryEvents(
         relation,
         _canonical_releases(counts),
         tuple(unsupported[name] for name in sorted(unsupported)),
-        is_non_private,
     )
 
 
@@ -140,7 +152,7 @@ def gaussian_events(
     """What `read` finds in the event of so many Gaussian releases, each on its own Poisson sample,
     without making the event."""
     if noise_multiplier == 0:
-        release = ElementaryRelease(Kind.PURE, math.inf)
+        release = ElementaryRelease(Kind.PURE, math.inf, sampling_probability=sampling_probability)
     elif sampling_probability == 1:
         release = ElementaryRelease(
             Kind.GAUSSIAN, _ratio(2.0 if relation is REPLACE_ONE else 1.0, noise_multiplier)
@@ -148,9 +160,7 @@ def gaussian_events(
     else:
         release = _joint_release([(_ratio(1.0, noise_multiplier), 1)], sampling_probability)
     counts = {release: steps} if steps and release.loss > 0 else {}
-    return ElementaryEvents(
-        relation, _canonical_releases(counts), is_non_private=math.isinf(release.loss) and steps > 0
-    )
+    return ElementaryEvents(relation, _canonical_releases(counts))
 
 
 def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:

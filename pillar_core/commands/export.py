@@ -3,15 +3,17 @@
 import argparse
 from collections.abc import Callable
 
-from pillar_core.errors import SettingError
+from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.runs import receipts
-from pillar_core.runs.models import check_room, model_bytes, write_model
+from pillar_core.runs.models import SEEDED, check_room, model_bytes, write_model
 from pillar_core.types import RunRecord, SemiPrivateSplit
 
 
 def add_options(parser: argparse.ArgumentParser, result: str) -> None:
     """Options that say where the noise comes from, and write the result and its model down."""
-    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the split and of an experiment"
+    )
     parser.add_argument(
         "--release",
         action="store_true",
@@ -31,14 +33,17 @@ def begin(
 ) -> None:
     """Writes down, before a private row is read, the training whose model is to leave.
 
-    Raises SettingError: model.onnx of rows that are no images, or δ = 0 after a ranking. DataError,
-    StoreError: a model or receipt that could not be written.
+    Raises SettingError: model.onnx of rows that are no images, or δ = 0 after a ranking.
+    UnsupportedError: a model of a seeded run that is to leave. DataError, StoreError: a model or
+    receipt that could not be written.
     """
     if options.onnx and split.features.images is None:
         raise SettingError(
             "--onnx writes a model of images, and these rows are none: leave it out; use.py reads"
             " them with numpy alone."
         )
+    if options.export and not options.release and epsilon():
+        raise UnsupportedError(SEEDED)
     if options.release and options.export:
         check_room(split.features, options.export)
         account = receipts.account_of(split.features, options.dataset)

@@ -130,7 +130,9 @@ def pieces_of(path: Path, ending: str, *, as_written: Sequence[str] = ()) -> Ite
         with (
             _lines_of(path, how) if how["sep"] == "" else pd.read_csv(path, **how, chunksize=PIECE)
         ) as pieces:
-            for frame in pieces:
+            are_empty = False  # cells beyond the header
+            for frame, is_cut in _watched(pieces):
+                are_empty = are_empty or (is_cut and bool(_wider(path, how)))
                 frame.columns = [str(name).strip() for name in frame.columns]
                 yield cells.with_numbers(
                     _without_empty(frame, []).reset_index(drop=True), [], as_written=as_written
@@ -140,6 +142,17 @@ def pieces_of(path: Path, ending: str, *, as_written: Sequence[str] = ()) -> Ite
             f"{path} cannot be read piece by piece ({error}): write it as UTF-8, with as many cells"
             " in each row."
         ) from error
+
+
+def _watched(pieces: Iterator[pd.DataFrame]) -> Iterator[tuple[pd.DataFrame, bool]]:
+    """Each piece, and whether pandas left out cells beyond the header."""
+    while True:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always", pd.errors.ParserWarning)
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece, any(issubclass(one.category, pd.errors.ParserWarning) for one in seen)
 
 
 def is_frame(rows: object) -> bool:
@@ -235,24 +248,25 @@ def _reading_of(
 
 def _read_text(content: io.BytesIO | Path, ending: str, as_written: Sequence[str]) -> pd.DataFrame:
     how, notes = _reading_of(content, ending, as_written)
-    separator, encoding = how["sep"], how["encoding"]
+    separator, is_wider = how["sep"], False
     if separator == "":
         with _lines_of(content, how) as pieces:
             frame: pd.DataFrame = pd.concat(pieces, ignore_index=True)
         frame.attrs["notes"] = notes
         return frame
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(_rewound(content), **how)
-    except UnicodeDecodeError:
-        encoding = how["encoding"] = "cp1252"
-        frame = pd.read_csv(_rewound(content), **how, encoding_errors="replace")
-    except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
-        if "out of memory" in str(error):
-            raise
-        how |= _wider(content, how)
-        frame = pd.read_csv(_rewound(content), **how)
+    while True:
+        try:
+            with warnings.catch_warnings():  # without it, cells beyond the header are lost
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                frame = pd.read_csv(_rewound(content), **how)
+            break
+        except UnicodeDecodeError:
+            how |= {"encoding": "cp1252", "encoding_errors": "replace"}
+        except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
+            if is_wider or "out of memory" in str(error):
+                raise ValueError(str(error)) from error
+            how, is_wider = how | _wider(content, how), True
+    encoding = how["encoding"]
     ways = (
         [SEPARATORS.get(separator, repr(separator)) + " between cells"] if separator != "," else []
     )

@@ -43,6 +43,10 @@ from pillar_core.texts import IDENTITY, LICENCE, TOKENIZER, VECTORS, token_vecto
 from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
+SEEDED = (
+    "this run has a known seed, so its noise is no secret; export a release run (seed=None,"
+    " --release) instead."
+)
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"
 READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
@@ -79,10 +83,7 @@ def model_bytes(
         )
     names = split.features.classes if classes is None and split is not None else classes or ()
     if record.seed is not None and record.guarantee.has_releases:
-        raise UnsupportedError(
-            "this run has a known seed, so its noise is no secret; export a release run (seed=None,"
-            " --release) instead."
-        )
+        raise UnsupportedError(SEEDED)
     if not record.guarantee.epsilon.is_bound:
         raise UnsupportedError(
             f"accountant {record.guarantee.accountant!r} is an approximation: this ε is no upper"

@@ -175,7 +175,10 @@ def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
     """The cache key of a spec: its content, the version of each part that makes its result, and
     `rows`, what `rows_of` said of it."""
     rows = rows_of(spec.data, spec.split) if rows is None else rows
-    dataset = DATASETS.find(spec.data["dataset"])
+    dataset, public = (
+        DATASETS.find(spec.data["dataset"]),
+        DATASETS.find(spec.split.get("public") or ""),
+    )
     versions = {
         "engine": ENGINE_VERSION,
         "method": METHODS[spec.method].version,
@@ -185,6 +188,8 @@ def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
     }
     if rows or (dataset is not None and dataset.kind == "texts"):  # others that ship are even
         versions["centre"] = CENTRE_VERSION
+    if public is not None and public.version > 1:
+        versions["public"] = public.version
     return fingerprint("record", spec.form, versions, *([rows] if rows else []))
 
 

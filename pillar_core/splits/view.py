@@ -167,7 +167,10 @@ def what_lacks(split: SemiPrivateSplit, use: PublicUse) -> tuple[str, str]:
     where it has all."""
     needs_labels = use in (PublicUse.LABELLED, PublicUse.OTHER_LABELS)
     if (needs_labels or use is PublicUse.UNLABELLED) and not len(split.public_x):
-        return "needs public rows", "split with public_fraction, public_per_class or public"
+        return (
+            "needs public rows",
+            "split with public_fraction (--public-fraction), public_per_class or public",
+        )
     if use is PublicUse.LABELLED and split.public_y is None:
         return "needs labelled public rows of the same classes", "choose an unlabelled method"
     if needs_labels and split.public_y is None and split.other_y is None:

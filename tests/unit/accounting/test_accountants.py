@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pillar_core as pc
 from costs import cost_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting import ACCOUNTANTS, delta_of, epsilon_of_mu, mu_of
@@ -52,6 +53,20 @@ def test_nothing_costs_nothing_and_no_noise_costs_everything(name, relation):
             math.inf,
         )
         assert everything.is_bound == accountant.is_bound
+
+
+@pytest.mark.parametrize(("probability", "steps", "least"), [(0.1, 1, 0), (0.1, 4, math.inf)])
+def test_a_sample_hides_a_row_from_a_release_without_noise_where_delta_allows_it(
+    probability, steps, least
+):
+    """A row is in a sample with 0.1, and in one of four with 0.34."""
+    one = ledger.subsample(ledger.gaussian(0.0), probability)
+    for bounds in (
+        cost_of(ledger.repeat(one, steps), "auto", delta=0.2),
+        cost_of(ledger.repeat(ledger.of_person(one, 2), steps), "auto", delta=0.2),
+        pc.epsilon(0.0, sampling_probability=probability, steps=steps, delta=0.2),
+    ):
+        assert (bounds.lower, bounds.upper) == (least, math.inf)
 
 
 @pytest.mark.parametrize("name", NAMES)

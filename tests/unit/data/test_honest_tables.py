@@ -144,6 +144,9 @@ def test_headers_are_found_and_one_comma_more_shifts_no_column():
         "age,income,label\n" + "50,1,041,a\n61,985,b\n" * 3,
     )
     refuses("more cells than the header has names", read, "age,income,label\n" + "50,1,041,a\n" * 3)
+    late = b"name,age,income,label\n" + b"anna,20,1,041,a\n" * 20_000
+    for content in (late + "jürg,30,2,100,b\n".encode("cp1252"), late + b"anna,20,1,041,a,\n"):
+        refuses("more cells than the header has names", read, content)
     assert read("#id,b,label\n1,2,x\n3,4,y\n").columns.tolist() == ["#id", "b", "label"]
     frame = read("1.5,2,cat\n2.5,3,dog\n0.5,1,cat\n")
     assert frame.columns.tolist() == ["x0", "x1", "x2"]

@@ -161,6 +161,8 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files, monk
         for name in ("lines.txt", "open.csv"):
             assert max(map(len, model.blocks(name))) <= 40
             assert (model.predict(name) == expected).all()
+        Path("cut.csv").write_text("message,other\n" + "it jams, again,1\n" * 90, encoding="utf-8")
+        refuses("more cells than the header has names", model.predict, "cut.csv")
     with zipfile.ZipFile("model.zip") as archive:
         card = json.loads(archive.read("model.json"))
         read_me = archive.read("README.md").decode()

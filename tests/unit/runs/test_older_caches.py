@@ -32,13 +32,13 @@ Patch = pytest.MonkeyPatch
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def _older(registry: Registry[Any], name: str) -> Callable[[Patch], None]:
+def _older(registry: Registry[Any], name: str, by: int = 1) -> Callable[[Patch], None]:
     """Has the item of this name say that it is an older version."""
 
     def patch(monkeypatch: Patch) -> None:
         item = registry[name]
         monkeypatch.setitem(
-            registry._items, name, dataclasses.replace(item, version=item.version - 1)
+            registry._items, name, dataclasses.replace(item, version=item.version - by)
         )
 
     return patch
@@ -74,6 +74,13 @@ def test_records_of_another_version_answer_nothing_and_enter_no_mean(age, monkey
     (line,) = records.lines(records.all_runs()).to_dict("records")
     assert line["seeds"] == 2
     assert line["mean"] == pytest.approx(answers["accuracy"].mean())
+
+
+def test_public_rows_of_another_version_make_another_key(monkeypatch):
+    (cell, _) = sweep.specs_of(GRID | {"public": "mnist"})
+    before = sweep.run_key(cell)
+    _older(DATASETS, "mnist", by=-1)(monkeypatch)
+    assert sweep.run_key(cell) != before
 
 
 def test_entries_in_another_form_are_missing(monkeypatch):
