@@ -225,8 +225,7 @@ def _show_exports(
         st.dataframe(frame, hide_index=True, **style)
         is_own = uploads.names_in([info.settings.data, info.settings.public])
         st.caption(
-            "The same run from a"
-            f" terminal{', beside the files that *Rows* saves' if is_own else ''}:"
+            f"The same from a terminal{', beside the files that *Rows* saves' if is_own else ''}:"
         )
         st.code(
             info.command or exports.command_line(info.settings), language="bash", wrap_lines=True

@@ -25,7 +25,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 import pillar_core as pc
 from pages.frame import plain
 from pages.frame import settings as codec
-from pages.frame.settings import AUTO, PARAMS, PART, Settings, Value
+from pages.frame.settings import AUTO, NONE, PARAMS, PART, Settings, Value
 from pillar_core import mode
 from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
@@ -89,8 +89,9 @@ def show_missing(name: str) -> None:
     if is_private:
         draw_way_on()
     else:
-        label = "Go on with a part of the private data set"
-        st.button(label, key="go-on", on_click=change, kwargs={"public": PART})
+        side = public_side(st.session_state[_SET + "data"])
+        label = f"Go on with: {codec.PUBLIC_TITLES[side]}"
+        st.button(label, key="go-on", on_click=change, kwargs={"public": side})
 
 
 def draw_way_on() -> None:
@@ -161,7 +162,10 @@ def _link(controls: dict[str, str]) -> None:
 
 
 def change(**values: Value) -> None:
-    """A callback for buttons and charts: sets some settings and leaves all others as they are."""
+    """A callback for buttons and charts: sets some settings and leaves all others as they are, but
+    for a part of the private rows as public ones, which nobody chose for other brought rows."""
+    if current().public == PART and values.get("data", current().data) != current().data:
+        values = {"public": public_side(str(values["data"]))} | values
     for name, value in values.items():
         allowed, message = codec.check_value(name, value)
         st.session_state[_SET + name] = allowed
@@ -171,9 +175,14 @@ def change(**values: Value) -> None:
         st.session_state[_OWN] = f"{st.session_state.get(_OWN, '')}\n{values['backbone']}"
 
 
-def use(rows: str, public: str = PART) -> None:
+def public_side(rows: str) -> str:
+    """Where public rows come from before somebody chooses: of brought rows none is public."""
+    return NONE if codec.is_stored("data", rows) else PART
+
+
+def use(rows: str, public: str = "") -> None:
     """A callback: other private rows, through the backbone that they have without a choice."""
-    change(data=rows, public=public, backbone=AUTO)
+    change(data=rows, public=public or public_side(rows), backbone=AUTO)
 
 
 def draw_setting(

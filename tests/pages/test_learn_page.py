@@ -5,6 +5,7 @@ import re
 import time
 from urllib.parse import parse_qsl
 
+import pandas as pd
 import pytest
 import segno
 import streamlit as st
@@ -17,6 +18,7 @@ from pages.frame.settings import Settings
 from pages.parts.lessons import classroom, teacher
 from pages.parts.lessons import lesson as lesson_part
 from pages.parts.lessons.steps import LESSONS, of_number, step_of
+from pillar_core.studies.lessons import MEASURES
 
 
 def opened(app: AppTest) -> AppTest:
@@ -133,6 +135,12 @@ def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(
     fill(app, "segmented_control", "lesson-choice", LESSONS[0].name)
     press(app, "lesson-next")
     assert app.radio(key="lesson-radio-2").value == 1
+
+
+def test_the_command_below_a_figure_prints_its_table():
+    printed = re.search(r"print\((.*)\)\"$", step_of(6).command)[1]
+    pd.testing.assert_frame_equal(eval(printed, {"MEASURES": MEASURES}), step_of(6).table())
+    assert all("MEASURES" in step.command for lesson in LESSONS for step in lesson.steps)
 
 
 def test_a_step_of_auditing_sends_its_task_to_evidence_and_keeps_the_class(start):

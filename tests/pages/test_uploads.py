@@ -24,7 +24,7 @@ from page_reading import (
     widget,
     words,
 )
-from pages.frame.settings import Settings
+from pages.frame.settings import NONE, PART, Settings
 from pillar_core import accounting, store
 from pillar_core.data import encoding, persons, reader, uploads
 from pillar_core.data.parts import COLUMNS_SEEN, NO_EPSILON
@@ -83,7 +83,7 @@ def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_
     assert "x-rays.npz" in box(app, "Private data").options
     assert "x-rays.npz" in box(app, "Public data").options
     press(app, f"kept-private-{name.removeprefix('stored:')}")
-    assert (linked(app)["data"], linked(app)["public"]) == (name, "part")
+    assert (linked(app)["data"], linked(app)["public"]) == (name, NONE)
     assert "x-rays.npz" in [item.value for item in app.header]
 
 
@@ -121,6 +121,12 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start):
     assert {"x-rays.npz", "x-rays.npz (2)", "cells.csv"} <= set(offered)
     # Beside numbers of two features there are no images as public rows.
     assert not {"x-rays.npz", "cells.csv"} & set(box(app, "Public data").options)
+    assert linked(app)["public"] == PART  # which `bring_on_data` chose for the last set
+    press(app, f"kept-private-{first.removeprefix('stored:')}")
+    assert linked(app)["public"] == NONE
+    box(app, "Public data").set_value(PART).run()
+    box(app, "Private data").set_value(numbers).run()
+    assert linked(app)["public"] == NONE, "nobody chose a public part of these rows"
     press(app, f"kept-forget-{first.removeprefix('stored:')}")
     assert "x-rays.npz" not in box(app, "Private data").options
     assert not pc.store.default().has("arrays", first.removeprefix("stored:"))

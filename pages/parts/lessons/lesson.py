@@ -293,7 +293,10 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     )
     seeds = int(table["seed"].nunique()) if "seed" in table else None
     provenance = badges.DIAGNOSTIC if this.kind == "measured" else [badges.THEORY]
-    info = FigureInfo(f"lesson_{place}", settings, provenance, seeds, is_synthetic=False)
+    shown = dataclasses.replace(settings, **explore_settings(this, settings))
+    info = FigureInfo(
+        f"lesson_{place}", shown, provenance, seeds, is_synthetic=False, command=this.command
+    )
     show_figure(_figure(place, position, theme.mode()), table, info)
     st.markdown(f":material/key: {this.moral}")
     if this.is_watched and local.toggle(
@@ -301,8 +304,8 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         label="Watch the noise",
         help="One of these trainings step by step: what its rows say, and what noise adds.",
     ):
-        shown: dict[str, Any] = {**this.explore, "k": min(int(position), int(this.explore["k"]))}
-        panels.noise_panel(Settings(**shown))
+        watched: dict[str, Any] = {**this.explore, "k": min(int(position), int(this.explore["k"]))}
+        panels.noise_panel(Settings(**watched))
     where = " in the explorer" if this.page == "curves" else ""
     navigation.link(
         this.page,

@@ -52,6 +52,15 @@ class Step:
         """The table behind the answer; its first column is the control's value."""
         return MEASURES[self.measure](self.values, **self.arguments)
 
+    @property
+    def command(self) -> str:
+        """The shell command that prints the table."""
+        given = [self.values, *self.arguments.values()]
+        named = ["", *(f"{name}=" for name in self.arguments)]
+        words = ", ".join(name + repr(value) for name, value in zip(named, given, strict=True))
+        call = f"MEASURES['{self.measure}']({words})"
+        return f'python -c "from pillar_core.studies.lessons import MEASURES; print({call})"'
+
     def right(self, table: pd.DataFrame) -> int:
         """The option that the table supports."""
         edges: list[float] = self.judge["edges"]

@@ -12,7 +12,7 @@ import streamlit as st
 
 from pages.frame import badges, core, failures, local, memory, navigation, plain, session
 from pages.frame import settings as codec
-from pages.frame.settings import PARAMS, PART, Settings
+from pages.frame.settings import NONE, PARAMS, PART, Settings
 from pages.parts.rows import columns
 from pages.parts.rows.columns import Answers, Maker, list_lines, list_notes
 from pages.parts.rows.files import FILE, PATHS, PRIVATE, PUBLIC, File, let_go, new_files
@@ -66,6 +66,8 @@ def panel(settings: Settings) -> bool:
                 f" {100 * settings.public_fraction:g} % of them count as public, which ε does not"
                 " protect: the sidebar has other choices."
             )
+        elif settings.public == NONE:
+            told += " None of them counts as public: say below where public rows come from."
         st.success(told, icon=":material/lock:")
         navigation.link("curves", f"Train on them on {navigation.title('curves')}")
     for upload in uploads.list_uploads():
@@ -492,7 +494,7 @@ def _buttons(upload: Upload, settings: Settings) -> None:
     st.button(
         label="Private now" if is_private else "Use as private",
         key=f"kept-private-{key}",
-        help="Protects these rows on every page; a part of them becomes public.",
+        help="Protects these rows on every page.",
         on_click=session.use,
         args=(upload.name,),
         disabled=is_private or not upload.is_labelled,
@@ -520,17 +522,18 @@ def _buttons(upload: Upload, settings: Settings) -> None:
         data=lambda: npz_of(uploads.load(upload.name)),
         file_name=file_of(upload.name),
     )
-    st.button(
-        "Forget this data set" if is_private else "Forget",
-        key="forget" if is_private else f"kept-forget-{key}",
-        help=(
-            "Deletes its rows and whatever was made from them from the cache and from memory."
-            " Records of runs hold no rows and stay."
-        ),
-        icon=":material/delete:",
-        on_click=forget,
-        args=(upload.name,),
-    )
+    with st.popover("Forget this data set" if is_private else "Forget", icon=":material/delete:"):
+        st.markdown(
+            "Its rows, and models and features made from them, leave the cache and memory. Records"
+            " of runs hold no rows and stay; so does what was spent."
+        )
+        st.button(
+            "Delete them now",
+            key="forget" if is_private else f"kept-forget-{key}",
+            type="primary",
+            on_click=forget,
+            args=(upload.name,),
+        )
 
 
 def forget(name: str) -> None:
@@ -541,7 +544,7 @@ def forget(name: str) -> None:
     if settings.data == name:
         session.use(Settings().data)
     elif settings.public == name:
-        session.change(public=PART)
+        session.change(public=session.public_side(settings.data))
     session.note(
         "The rows and their features were deleted from the cache and from memory. What was spent"
         " on them stays on their account."

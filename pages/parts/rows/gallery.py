@@ -210,4 +210,4 @@ def _from_place(name: str) -> None:
     if place:
         with failures.note_refusal("The data set could not be read"):
             mode.refuse("path")
-            session.use(uploads.keep(pc.load_dataset(name, root=place)))
+            session.use(uploads.keep(pc.load_dataset(name, root=place)), PART)
