@@ -187,6 +187,11 @@ class Account:
         units = dict.fromkeys((item.relation, item.rows_per_person) for item in self.trainings)
         sums = [self._sum(unit, has_coin) for unit in units]
         words = f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}."
+        if sums:
+            words += (
+                " The same people in other files, or read with other columns or rows of a person,"
+                " are not in it: add those."
+            )
         if self.tests and not any("private test" in line for line in sums):
             words += " Private tests protect another unit and are not in it."
         relations = {relation for relation, _ in units} if self.rankings else ()

@@ -131,7 +131,7 @@ def contents(settings: Settings) -> None:
             kind: Kind = "primary" if number_ == current else "tertiary"
             _button(f"{place}. {step.title}", number_, key=f"lesson-open-{place}", kind=kind)
         st.caption(
-            "Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab."
+            "Guess before you look: it is more fun, and it sticks. A reload forgets your guesses."
         )
         st.button(
             label="Start again",
