@@ -209,24 +209,36 @@ def question_table(question: str) -> str:
     return head + "".join(lines).replace("-0.0", "0.0").replace("| -", "| −")
 
 
-def _write(path: Path, mark: str, table: str) -> None:
-    block = f"<!-- {mark} -->\n{table}<!-- /{mark} -->"
+def documents() -> dict[Path, str]:
+    """What each document that is generated, or holds tables that are, must say."""
+    tables: dict[Path, dict[str, str]] = {
+        LEARNERS: {"methods": methods_table(), "settings": settings_table()},
+        DATA: {"datasets": datasets_table()},
+        PUBLIC_DATA: {"scores": scores_table()},
+        OPEN_QUESTIONS: {question: question_table(question) for question in QUESTIONS},
+        **{page: {"learner": learner_facts(page.stem)} for page in PAGES_OF_LEARNERS},
+    }
+    metadata = {
+        FOLDER / f"{name}.croissant.json": json.dumps(croissant(name), indent=2, ensure_ascii=False)
+        for name in HOMES
+    }
+    return {path: _with_tables(path, tables[path]) for path in tables} | {
+        path: f"{text}\n" for path, text in metadata.items()
+    }
+
+
+def _with_tables(path: Path, tables: dict[str, str]) -> str:
+    """A document with these tables between their marks, each of which it must hold once."""
     text = path.read_text(encoding="utf-8")
-    path.write_text(
-        re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: block, text, flags=re.DOTALL),
-        encoding="utf-8",
-    )
+    for mark, table in tables.items():
+        before, start, rest = text.partition(f"<!-- {mark} -->")
+        _, end, after = rest.partition(f"<!-- /{mark} -->")
+        if not start or not end:
+            raise ValueError(f"{path} has no marks of {mark}")
+        text = f"{before}{start}\n{table}{end}{after}"
+    return text
 
 
 if __name__ == "__main__":
-    _write(LEARNERS, "methods", methods_table())
-    _write(LEARNERS, "settings", settings_table())
-    _write(DATA, "datasets", datasets_table())
-    _write(PUBLIC_DATA, "scores", scores_table())
-    for question in QUESTIONS:
-        _write(OPEN_QUESTIONS, question, question_table(question))
-    for page in PAGES_OF_LEARNERS:
-        _write(page, "learner", learner_facts(page.stem))
-    for name in HOMES:
-        metadata = json.dumps(croissant(name), indent=2, ensure_ascii=False)
-        (FOLDER / f"{name}.croissant.json").write_text(f"{metadata}\n", encoding="utf-8")
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8")

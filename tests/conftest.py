@@ -11,6 +11,7 @@ import resource
 import secrets
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -181,14 +182,19 @@ def pytest_xdist_auto_num_workers() -> Iterator[int]:
     return (yield) + 1
 
 
+def group_of(nodeid: str) -> str:
+    """The file of a test, or the folder that stays together."""
+    return next(
+        (folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0]
+    )
+
+
 class FileByFile(LoadScopeScheduling):
     """Gives a worker a whole file, so that what its tests share is made once, or one of the folders
     that stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next(
-            (folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0]
-        )
+        return group_of(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileByFile:
@@ -245,8 +251,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before -m reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path)
-    slow = read_slow_tests()
+    """The longest groups first, so that workers end at about the same time; those of `TOGETHER`
+    wait for other processes, whose time nobody counts."""
+    slow, seconds = read_slow_tests(), Counter[str]()
+    for name in slow:
+        seconds[group_of(name)] += slow[name]
+    items.sort(
+        key=lambda item: (
+            not item.nodeid.startswith(TOGETHER),
+            -seconds[group_of(item.nodeid)],
+            item.path,
+        )
+    )
     for item in items:
         if item.nodeid.startswith("tests/e2e/"):
             item.add_marker("e2e")

@@ -2,15 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import settings as codec
+from pages.frame.navigation import PAGES
+from pages.parts.count import noisy_steps
+from pages.parts.playgrounds import theorems
+from pages.parts.why import projection
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 Start = Callable[..., AppTest]
 LETTERS = {
     "α": "error",
@@ -26,6 +29,7 @@ LETTERS = {
     "ξ": "miss|Missed|share",
     "ρ": "privacy|closeness",
     "σ": "noise|Noise|singular",
+    "χ": "Compatibility",
 }
 """What the words beside a letter's first appearance on a page say, as patterns."""
 
@@ -34,15 +38,35 @@ RUNNING = ("markdown", "caption", "warning", "error", "info", "title", "header")
 """Kinds of elements that a page's running text and messages are."""
 
 
+VIEWS: dict[str, list[dict[str, str]]] = {
+    **{page: [{}] for page, _, _ in PAGES},
+    "curves": [{"view": view} for view in codec.choices("view")],
+    "count": [
+        {"controls": f"accounting-view:{view};accounting-from:epsilon"}
+        for view in noisy_steps.VIEWS
+    ],
+    "audit": [
+        {"controls": f"evidence-view:{view}"}
+        for view in ("attack", "rows", "image", "score", "audit", "sabotage")
+    ],
+    "why": [{"controls": f"geometry-view:{view}"} for view in projection.VIEWS],
+    "playgrounds": [{"controls": f"theory-view:{view}"} for view in theorems.VIEWS],
+    "runs": [{"runs": f"view:{view}"} for view in ("results", "plan", "jobs")],
+}
+"""The settings in a link to each view of each page."""
+
+
 def metric(app: AppTest, label: str) -> str:
     """The value that a page shows under `label`."""
     return next(item.value for item in app.metric if item.label.startswith(label))
 
 
-def widget(app: AppTest, kind: str, key: str) -> Any:
+def widget(app: AppTest, key: str) -> Any:
     """The widget with this key; of one whose value the app changed, the one that stands there now
     (see `session.draw`)."""
-    return next(item for item in app.get(kind) if str(item.key).partition("~")[0] == key)
+    return next(
+        node for node in app._tree if str(getattr(node, "key", "")).partition("~")[0] == key
+    )
 
 
 def labelled(app: AppTest, kind: str, label: str) -> Any:
@@ -61,6 +85,22 @@ def linked(app: AppTest) -> dict[str, str]:
         **codec.LEFT_OUT[codec.VERSION],
         **{name: app.query_params[name] for name in app.query_params},
     }
+
+
+def links(app: AppTest) -> dict[str, dict[str, str]]:
+    """The settings in each link of a page, by its label."""
+    found = [item.proto for item in app.get("page_link")]
+    return {link.label: dict(parse_qsl(link.query_string)) for link in found}
+
+
+def charts(app: AppTest) -> dict[str, str]:
+    """Plotly's JSON of a page's charts, by their keys."""
+    return {item.key: item.proto.spec for item in app.get("plotly_chart")}
+
+
+def markup(part: Any) -> str:
+    """All HTML of a page, or of a part of one."""
+    return "".join(item.proto.body for item in part.get("html"))
 
 
 def words(app: AppTest, *kinds: str) -> str:
@@ -135,14 +175,30 @@ def press(app: AppTest, key: str) -> AppTest:
     return app.button(key=key).click().run()
 
 
-def fill(app: AppTest, kind: str, key: str, value: Any) -> AppTest:
+def fill(app: AppTest, key: str, value: Any) -> AppTest:
     """The page after a control got a value."""
-    return getattr(app, kind)(key=key).set_value(value).run()
+    return widget(app, key).set_value(value).run()
+
+
+def send(app: AppTest, key: str, files: Mapping[str, str | bytes]) -> AppTest:
+    """The page after a browser sent files there, by their names."""
+    contents = [
+        (name, content.encode() if isinstance(content, str) else content, "")
+        for name, content in files.items()
+    ]
+    return fill(app, key, contents)
+
+
+def unfold(app: AppTest, *boxes: str) -> AppTest:
+    """The page after somebody opened these boxes, by their keys."""
+    for key in boxes:
+        app.session_state[key] = True
+    return app.run()
 
 
 def choose(app: AppTest, key: str, place: int) -> AppTest:
     """The page after the option at a place of a radio was chosen."""
-    return fill(app, "radio", key, app.radio(key=key).options[place])
+    return fill(app, key, app.radio(key=key).options[place])
 
 
 def understood(app: AppTest) -> Any:
@@ -169,9 +225,9 @@ def _edits(app: AppTest, key: str) -> Any:
     return app.session_state[key]["edited_rows"] if key in app.session_state else {}
 
 
-def bring_on_data(app: AppTest, content: bytes, filename: str) -> str:
+def bring_on_data(app: AppTest, content: str | bytes, filename: str) -> str:
     """The name of a file that was uploaded on Rows and is private from now on."""
-    fill(app, "file_uploader", "upload", [(filename, content, "application/octet-stream")])
+    send(app, "upload", {filename: content})
     choose(app, "upload-public", 0)
     press(app, "use-upload")
-    return str(linked(app)["data"])
+    return linked(app)["data"]

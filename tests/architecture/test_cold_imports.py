@@ -1,13 +1,8 @@
 """What needs no torch imports none, and whoever comes first, from any thread, finds registries
 whole."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
+from repository import printed
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = {
     *(
         "torch",
@@ -94,7 +89,7 @@ print(json.dumps([failed, sizes, {name: len(getattr(pc, name)) for name in names
 
 
 def test_what_needs_no_torch_imports_none():
-    stages = {name: set(modules) for name, modules in _printed(STAGES).items()}
+    stages = {name: set(modules) for name, modules in printed(STAGES).items()}
     assert "opacus" not in stages.pop("accounting"), (
         "importing Opacus takes two seconds; its accountant is asked on demand"
     )
@@ -118,18 +113,10 @@ def test_what_needs_no_torch_imports_none():
 
 
 def test_the_help_of_the_command_line_imports_none_and_no_numbers():
-    assert not {*_printed(HELP)} & {*HEAVY, "numpy", "pandas", "scipy", "pillar_core.methods"}
+    assert not {*printed(HELP)} & {*HEAVY, "numpy", "pandas", "scipy", "pillar_core.methods"}
 
 
 def test_the_first_use_from_many_threads_finds_registries_whole():
-    failed, seen, whole = _printed(THREADS)
+    failed, seen, whole = printed(THREADS)
     assert failed == []
     assert {(name, size) for name, size in seen} == set(whole.items())
-
-
-def _printed(code: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)

@@ -5,22 +5,19 @@ import re
 import shlex
 from pathlib import Path
 
-from docs.generated import (
-    LEARNERS,
-    OPEN_QUESTIONS,
-    PAGES_OF_LEARNERS,
-    QUESTIONS,
-    learner_facts,
-    question_table,
-    settings_table,
-)
+import pytest
+from repository import REPOSITORY, text_of
+
+from docs.generated import HOMES, PAGES_OF_LEARNERS, documents
 from pages.frame.navigation import PAGES
 from pillar_core import params
 from pillar_core.commands import parser
+from pillar_core.commands.listing import WHAT
+from pillar_core.data.sets.embedded import FOLDER
 from pillar_core.methods import METHODS
+from pillar_core.registry import PLUGIN_GROUPS
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+README = text_of("README.md")
 FILES = sorted(
     [
         *REPOSITORY.glob("*.md"),
@@ -46,10 +43,7 @@ def commands(named: str = "") -> set[str]:
 
 
 def test_tables_of_commands_and_pages_list_every_one_and_no_other():
-    assert (
-        table("command", (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8"))
-        == commands()
-    )
+    assert table("command", text_of("docs/runs.md")) == commands()
     assert commands("--help") == commands(), "the help names every one without its module"
     assert all(command in commands(command) < commands() for command in commands()), (
         "its module is another in pillar_core/commands"
@@ -83,14 +77,14 @@ def test_a_page_is_called_what_the_menu_calls_it():
         for path in [*FILES, *paths]
         if path.suffix in (".py", ".toml", ".csv", ".html", ".js", ".md")
         and path.name != "CHANGELOG.md"
-        and (names := page_names(path.read_text(encoding="utf-8")) - titles)
+        and (names := page_names(text_of(path)) - titles)
     }
     assert not offenders
 
 
 def headings(path: Path) -> set[str]:
     """The anchors of a document's headings, as GitHub makes them."""
-    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"```.*?```", "", text_of(path), flags=re.DOTALL)
     return {
         re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
         for title in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
@@ -100,7 +94,7 @@ def headings(path: Path) -> set[str]:
 def test_links_of_documents_and_mentions_in_code_lead_to_documents():
     offenders = []
     for path in FILES:
-        text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        text = re.sub(r"```.*?```", "", text_of(path), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             name, _, anchor = link.partition("#")
             target = path.parent / name if name else path
@@ -111,7 +105,7 @@ def test_links_of_documents_and_mentions_in_code_lead_to_documents():
     for folder in ("pillar_core", "pages", "tests", "benchmarks", "research", "examples", "docs"):
         for path in (REPOSITORY / folder).rglob("*"):
             if path.suffix in (".py", ".toml", ".md"):
-                text = path.read_text(encoding="utf-8")
+                text = text_of(path)
                 named = re.findall(
                     r"docs/[\w/-]+\.md|(?:benchmarks|research)/\w+\.(?:md|py|csv)", text
                 )
@@ -123,22 +117,25 @@ def test_links_of_documents_and_mentions_in_code_lead_to_documents():
     assert not offenders, "\n".join(offenders)
 
 
-def test_commands_in_code_blocks_parse():
+def test_commands_of_documents_parse():
     for path in FILES:
-        for block in re.findall(
-            r"```bash\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL
-        ):
-            for line in block.replace("\\\n", " ").splitlines():
-                if line.startswith("python -m pillar_core"):
-                    assert parser().parse_args(shlex.split(line, comments=True)[3:]), (
-                        f"{path.name}: {line}"
-                    )
+        text = text_of(path).replace("\\\n", " ")
+        for line in re.findall("^python -m pillar_core (.*)$", text, flags=re.MULTILINE):
+            assert parser().parse_args(shlex.split(line, comments=True)), f"{path.name}: {line}"
+
+
+def test_the_python_of_the_readme_runs(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert "%" in capsys.readouterr().out
 
 
 def test_the_page_of_a_learner_names_its_own_settings():
     offenders = {}
     for path in PAGES_OF_LEARNERS:
-        method, text = METHODS[path.stem], path.read_text(encoding="utf-8")
+        method, text = METHODS[path.stem], text_of(path)
         known = {
             *params.params_of(method.settings),
             *method.presets,
@@ -151,35 +148,49 @@ def test_the_page_of_a_learner_names_its_own_settings():
     assert not offenders
 
 
-def test_pages_of_learners_have_one_form_and_their_settings_are_generated():
-    assert f"<!-- settings -->\n{settings_table()}<!-- /settings -->" in LEARNERS.read_text()
+def test_what_is_generated_is_as_written_and_pages_of_learners_have_one_form():
+    stale = [path.name for path, text in documents().items() if text_of(path) != text]
+    assert not stale, "run `python -m docs.generated` to write them again"
+    assert {path.stem for path in FOLDER.glob("*.npz")} == set(HOMES)
     for path in PAGES_OF_LEARNERS:
-        text = path.read_text(encoding="utf-8")
-        headings, facts = (
-            re.findall(r"^## (.*)", text, flags=re.MULTILINE),
-            learner_facts(path.stem),
-        )
-        assert headings in (FORM, FORM[:-1]), path.name
-        assert f"<!-- learner -->\n{facts}<!-- /learner -->" in text, (
-            f"run `python -m docs.generated` to write {path.name} again"
-        )
+        titles = re.findall(r"^## (.*)", text_of(path), flags=re.MULTILINE)
+        assert titles in (FORM, FORM[:-1]), path.name
 
 
-def test_tables_of_open_questions_are_generated():
-    text = OPEN_QUESTIONS.read_text(encoding="utf-8")
-    for question in QUESTIONS:
-        assert f"<!-- {question} -->\n{question_table(question)}<!-- /{question} -->" in text, (
-            f"run `python -m docs.generated`: {question}"
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's, of what mlcroissant uses
+@pytest.mark.parametrize("name", HOMES)
+def test_the_library_of_croissant_takes_the_metadata(name):
+    mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
+    assert mlcroissant.Dataset(FOLDER / f"{name}.croissant.json").metadata.name == name
+
+
+def test_command_and_document_list_every_registry_its_module_and_its_group():
+    modules = {path: text_of(path) for path in (REPOSITORY / "pillar_core").rglob("*.py")}
+    kept_in = {
+        what: ".".join(path.relative_to(REPOSITORY / "pillar_core").with_suffix("").parts)
+        for path, text in modules.items()
+        for what in re.findall(r"(?m)^\w+(?:: Registry\[\w+\])? = \w*Registry\(\"([^\"]+)\"", text)
+    }
+    made = re.findall(r"= \w*Registry\(", "".join(modules.values()))
+    assert len(kept_in) == len(made)
+    assert {registry.noun for registry in WHAT.values()} == kept_in.keys()
+    assert all(len(registry) for registry in WHAT.values())
+    rows = re.findall(
+        r"(?m)^\| `([a-z-]+)` \| [^|]+ \| `([\w.]+)` \| `?(.*?)`? ?\|$",
+        text_of("docs/architecture.md"),
+    )
+    assert {word: (module, group.partition("(")[0]) for word, module, group in rows} == {
+        word: (
+            kept_in[registry.noun].removesuffix(".__init__"),
+            PLUGIN_GROUPS.get(registry.noun, ""),
         )
+        for word, registry in WHAT.items()
+    }
 
 
 def pitfalls() -> list[list[str]]:
     """The rows of the tables of pitfalls, cell by cell."""
-    text = (
-        (REPOSITORY / "docs" / "glossary.md")
-        .read_text(encoding="utf-8")
-        .split("\n## Pitfalls\n", 1)[1]
-    )
+    text = text_of("docs/glossary.md").split("\n## Pitfalls\n", 1)[1]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.splitlines()
@@ -192,9 +203,7 @@ def test_a_pitfall_has_a_severity_somebody_who_falls_in_and_a_test_that_holds_it
     offenders = []
     for row in pitfalls():
         path, _, name = row[-1].strip("`").partition("::")
-        has_test = re.search(
-            rf"^def {name}\(", (REPOSITORY / path).read_text(encoding="utf-8"), flags=re.MULTILINE
-        )
+        has_test = re.search(rf"^def {name}\(", text_of(path), flags=re.MULTILINE)
         if row[0] not in ("critical", "theoretical", "note") or not all(row[1:-1]) or not has_test:
             offenders.append(" | ".join((row[0], row[1][:40], row[-1])))
     assert not offenders, "\n".join(offenders)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from repository import REPOSITORY, text_of
 
 from processes import started
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 EXPECTED = {
     "private_head": "saved private_head.zip",
     "screen_three_sets": "ε ≤",
@@ -73,7 +73,7 @@ def test_the_example_of_slurm_trains_on_the_workers_that_sbatch_starts(tmp_path)
 
 
 def test_the_commands_from_laptop_to_cluster_run_as_they_stand(tmp_path):
-    text = (REPOSITORY / "docs" / "runs.md").read_text(encoding="utf-8")
+    text = text_of("docs/runs.md")
     block = re.search(r"## From laptop to cluster.*?```bash\n(.*?)```", text, flags=re.DOTALL)
     assert block is not None
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -5,13 +5,14 @@ import ast
 import collections
 import csv
 import functools
+import re
 from pathlib import Path
 
 import pytest
+from repository import REPOSITORY, text_of
 
 from pillar_core import deferred
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 CORE = REPOSITORY / "pillar_core"
 ROWS = (
     {"errors", "arrays", "deferred", "memo"},
@@ -72,7 +73,7 @@ FILES = sorted([*CORE.rglob("*.py"), *(REPOSITORY / "pages").rglob("*.py"), REPO
 
 @functools.cache
 def nodes_of(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return list(ast.walk(ast.parse(text_of(path))))
 
 
 @functools.cache
@@ -177,9 +178,7 @@ def test_of_streamlit_and_starlette_these_names_alone_are_relied_on_beside_the_d
         "streamlit.runtime.scriptrunner.get_script_run_ctx",
     }
     assert not [
-        path
-        for path in FILES
-        if "st.runtime" in path.read_text() or "Path(st.__file__)" in path.read_text()
+        path for path in FILES if re.search(r"st\.runtime|Path\(st\.__file__\)", text_of(path))
     ]
 
 
@@ -242,17 +241,12 @@ def test_third_parties_stay_where_they_belong_and_pages_hold_no_mathematics():
 def test_every_listed_test_exists(listed):
     with (REPOSITORY / "tests" / listed).open(newline="", encoding="utf-8") as file:
         names = [row["test"].split("[")[0].split("::") for row in csv.DictReader(file)]
-    texts = {
-        path: (REPOSITORY / path).read_text(encoding="utf-8")
-        for path, _ in names
-        if (REPOSITORY / path).exists()
-    }
+    files = {path for path, _ in names if (REPOSITORY / path).exists()}
+    texts = {path: text_of(path) for path in files}
     gone = [(path, name) for path, name in names if f"def {name}(" not in texts.get(path, "")]
     assert not gone, "take their lines out; `pytest --cpu-report` writes tests/slow_tests.csv again"
 
 
 def test_the_readme_holds_the_test_command_of_continuous_integration():
-    readme, script = (
-        (REPOSITORY / name).read_text(encoding="utf-8") for name in ("README.md", ".ci/run")
-    )
-    assert next(line for line in script.splitlines() if "-m pytest" in line) in readme
+    command = next(line for line in text_of(".ci/run").splitlines() if "-m pytest" in line)
+    assert command in text_of("README.md")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from repository import REPOSITORY, text_of
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
@@ -22,8 +23,7 @@ from pillar_core.extras import EXTRAS, how_to_get
 from pillar_core.runs.versions import VERSION
 from processes import started
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads(text_of("pyproject.toml"))["project"]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def installed(built, tmp_path_factory):
 
 
 def requirements(name: str) -> set[str]:
-    lines = (REPOSITORY / name).read_text(encoding="utf-8").splitlines()
+    lines = text_of(name).splitlines()
     return {
         line.partition("#")[0].strip()
         for line in lines
@@ -91,10 +91,8 @@ def test_extras_are_the_same_in_project_requirements_and_messages():
 
 
 def test_the_version_is_the_same_and_the_names_that_others_call_stand():
-    cited = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
-    changes = re.search(
-        r"^## (\S+)", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE
-    )
+    cited = yaml.safe_load(text_of("CITATION.cff"))
+    changes = re.search(r"^## (\S+)", text_of("CHANGELOG.md"), flags=re.MULTILINE)
     assert changes is not None
     assert PROJECT["version"] == VERSION == cited["version"] == changes[1]
     assert cited["license"] == PROJECT["license"]

@@ -5,15 +5,14 @@ import ast
 import re
 import string
 from collections.abc import Iterator
-from pathlib import Path
 from re import _compiler, _parser  # type: ignore[attr-defined]  # how Python itself reads a pattern
 
 import pytest
+from repository import REPOSITORY, text_of
 
 from pillar_core.data import cells
 from pillar_core.runs import use
 
-ROOT = Path(__file__).parents[2]
 SIGNS = string.printable + "éÄß²³°µ€’\u00a0\u2009三"
 FUNCTIONS = {
     f"re.{name}"
@@ -44,9 +43,9 @@ def patterns() -> Iterator[tuple[str, str]]:
     for path in (
         path
         for places in ("*.py", "pillar_core/**/*.py", "pages/**/*.py", "docs/**/*.py")
-        for path in ROOT.glob(places)
+        for path in REPOSITORY.glob(places)
     ):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(text_of(path))
         assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
         names = {
             target.id: node.value
@@ -56,7 +55,7 @@ def patterns() -> Iterator[tuple[str, str]]:
         }
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and ast.unparse(call.func) in FUNCTIONS:
-                yield f"{path.relative_to(ROOT)}:{call.lineno}", written(call.args[0], names)
+                yield f"{path.relative_to(REPOSITORY)}:{call.lineno}", written(call.args[0], names)
 
 
 def signs_of(item: tuple[object, object], state: object) -> frozenset[str]:

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from repository import REPOSITORY, text_of
+
 BLOCKS = re.findall(
     r"```(?:python|text)\n# (new file|lines? in|entry in) (\S+?)(?:, ([^\n]+))?\n(.*?)```",
-    (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8"),
+    text_of("CONTRIBUTING.md"),
     re.DOTALL,
 )
 
@@ -26,7 +27,7 @@ def followed(copy: Path) -> None:
             assert not path.exists(), f"{name} exists: the recipe would overwrite it"
             path.write_text(code, encoding="utf-8")
             continue
-        text = path.read_text(encoding="utf-8")
+        text = text_of(path)
         if how == "entry in":
             start = text.index(f"\n{table}")
             end = text.index("\n\n" if path.suffix == ".md" else "\n)", start)
@@ -60,7 +61,7 @@ def test_recipes_work_as_written_and_reach_every_surface(tmp_path):
     environment |= {"PILLAR_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(copy)}
     chosen = (
         "noisy_means or surfaces or (architecture and not cold and not examples and not package and"
-        " not python_code)"
+        " not pattern and not readme_runs)"
     )
     tests = ["tests/pages/surfaces.py", "tests/architecture", "tests/contract/test_methods.py"]
     for arguments in (

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from repository import REPOSITORY
 
 from processes import started
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = Path(os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"))
 CHROMIUM_OPTIONS = [
     "--no-sandbox",

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from repository import REPOSITORY
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_cache
 from streamlit.testing.v1 import AppTest, local_script_runner
 
-from page_reading import REPOSITORY, coded
+from page_reading import coded
 from pages.frame import jobs, memory
 from pages.parts.answer import reply
 from pages.parts.lessons import steps

@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from repository import REPOSITORY, text_of
 
 import pillar_core as pc
-from page_reading import REPOSITORY, labelled, metric, offered
+from page_reading import labelled, links, metric, offered
 from pillar_core.jobs.kind import kind_of, payload_of
 from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.studies.compare.view import COMPARE_VIEWS
@@ -29,14 +30,9 @@ TITLES = {
 @pytest.fixture(scope="module")
 def listed():
     """Every word of `list`, in a process that has imported nothing else."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pillar_core", "list"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.split()
+    return subprocess.check_output(
+        [sys.executable, "-m", "pillar_core", "list"], cwd=REPOSITORY, text=True
+    ).split()
 
 
 @pytest.mark.parametrize("name", TITLES)
@@ -45,9 +41,7 @@ def test_surfaces_of_the_command_line(name, listed):
 
 
 def test_surfaces_of_the_documents():
-    assert "`noisy_means` | Noisy means" in (REPOSITORY / "docs" / "learners.md").read_text(
-        encoding="utf-8"
-    )
+    assert "`noisy_means` | Noisy means" in text_of("docs/learners.md")
 
 
 def test_surfaces_of_a_learner_and_a_data_set(start):
@@ -93,7 +87,7 @@ def test_surfaces_of_a_page(start):
     labelled(app, "select_slider", "Shown").set_value(50).run()
     assert metric(app, "private rows") != before
     assert "sizes-share:50" in str(app.query_params)
-    assert "Sizes" in [link.proto.label for link in app.get("page_link")]
+    assert "Sizes" in links(app)
 
 
 def test_surfaces_of_an_accountant(start):

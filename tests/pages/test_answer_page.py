@@ -15,7 +15,7 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import fill, linked, press, widget, words
+from page_reading import fill, linked, press, unfold, words
 from pages.frame import core, failures, history
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
@@ -28,6 +28,7 @@ from pillar_core.runs.receipts import Account, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.advice import free, prediction
 from pillar_core.types import Persons
+from users import texts_in
 
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
@@ -47,7 +48,7 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
     start,
 ):
     app = start("answer", data="breast_cancer", epsilon="1")
-    fill(app, "toggle", "local-widget.answer-look", True)
+    fill(app, "local-widget.answer-look", True)
     assert app.button(key="answer-measure-run")
     learners = list(prediction.FITTED["labelled"]["learners"])
     pc.sweep(
@@ -110,7 +111,7 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
 def test_rows_of_a_private_test_show_no_exact_figure_on_any_page(start):
     """Rows, Why, Runs and Audit still did."""
     app = start("answer", data="breast_cancer", epsilon="1")
-    fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
+    fill(app, "local-widget.answer-test-breast_cancer", True)
     for page in ("curves", "learners", "why", "rows", "audit", "runs"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.error
@@ -201,9 +202,8 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, ha
     assert "You paid ε ≤ 0.3 on Public data" in words(app).replace("*", "")
     press(app, "answer-train")
     assert "Rankings that you paid for on Public data come on top: ε = 0.3" in words(app, "info")
-    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
-        said = archive.read("statement.txt").decode()
-        card = json.loads(archive.read("model.json"))["guarantee"]
+    files = texts_in(handed["model-file"]())
+    said, card = files["statement.txt"], json.loads(files["model.json"])["guarantee"]
     assert "in sight" not in said
     assert "private ranking of public sets" in said
     assert (card["covers_choice"], card["chosen_in_sight"]) == (True, False)
@@ -263,7 +263,7 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
     assert "### Use" not in words(app)
     assert "No useful prediction, because" in words(app)
     assert linked(app)["public"] in (near, far)
-    widget(app, "multiselect", "local-widget.answer-alike").set_value([near]).run()
+    fill(app, "local-widget.answer-alike", [near])
     assert not app.error
     assert "se *set 0* as public data" in words(app)
     assert linked(app)["public"] == near
@@ -314,9 +314,7 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
     app = start("answer", data=private, epsilon="1")
     numbers = []
     for stated in ([], ["set 0"], list(sets)):
-        widget(app, "multiselect", "local-widget.answer-alike").set_value(
-            [sets[name] for name in stated]
-        ).run()
+        fill(app, "local-widget.answer-alike", [sets[name] for name in stated])
         assert not app.error
         by_learner = figures["By learner"][0]
         by_set = figures["By public set"][0]
@@ -373,7 +371,7 @@ def test_a_paid_choice_is_said_in_one_sentence_and_the_sidebar_follows(start):
 
 def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start, handed):
     app = start("answer", data="breast_cancer", epsilon="1")
-    fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
+    fill(app, "local-widget.answer-test-breast_cancer", True)
     assert "no page shows an exact figure of them" in words(app, "info")
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
     press(app, "answer-test-run")
@@ -383,8 +381,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     press(app, "answer-train")
     press(app, "answer-test-run")
     assert "Accuracy, ε = 1" in [metric.label for metric in app.metric]
-    with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
-        said = archive.read("statement.txt").decode()
+    said = texts_in(handed["answer-tested"]())["statement.txt"]
     assert "Tested privately: Accuracy" in said
     assert "Training and tests together: ε ≤ 2 " in said
     assert "test rows are not protected" not in said
@@ -402,14 +399,13 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):
     persons = Persons(np.arange(len(cancer.x_train)) // 2, 2)
     name = uploads.keep(dataclasses.replace(cancer, persons=persons), title="Visits")
     app = start("answer", data=name, epsilon="1")
-    fill(app, "toggle", f"local-widget.answer-test-{name}", True)
+    fill(app, f"local-widget.answer-test-{name}", True)
     assert "No person may have more than 2 of the test rows" in words(app)
-    fill(app, "toggle", "local-widget.answer-test-coin", True)
+    fill(app, "local-widget.answer-test-coin", True)
     assert "training and this test: ε = 1 together, the larger of the two" in words(app)
     press(app, "answer-train")
     press(app, "answer-test-run")
-    with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
-        said = archive.read("statement.txt").decode()
+    said = texts_in(handed["answer-tested"]())["statement.txt"]
     assert (
         "for one person, with all of their private examples, of which at most 2 are used of the"
         " test rows" in said
@@ -426,11 +422,8 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     app = start("answer", data="breast_cancer", epsilon="1")
     assert "model-file" not in handed
     press(app, "answer-train")
-    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
-        assert (
-            f"Expected before training: {re.search(r'Expect (.*?) at ε', words(app))[1]}"
-            in archive.read("statement.txt").decode()
-        )
+    expected = f"Expected before training: {re.search(r'Expect (.*?) at ε', words(app))[1]}"
+    assert expected in texts_in(handed["model-file"]())["statement.txt"]
     (said,) = [item.value for item in app.info if "spent" in item.value]
     assert "spent ε = 1, δ = 10⁻⁵ on 410 rows of" in said
     assert (
@@ -447,7 +440,7 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     assert "410 private examples" in evidence
     for place in ("answer-train", "answer-paid"):
         assert app.button(key=place).disabled, "asks first"
-    fill(app, "toggle", "local-widget.train-again-answer-train-1", True)
+    fill(app, "local-widget.train-again-answer-train-1", True)
     assert not app.button(key="answer-train").disabled
     assert handed["model-file"]() == first
     press(app, "answer-train")
@@ -506,7 +499,7 @@ def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are
     assert "public rows, which may have trained the model" in words(app)
     found = []
     for wanted in (0.7, 0.99):
-        fill(app, "select_slider", "local-widget.answer-sensitivity", wanted)
+        fill(app, "local-widget.answer-sensitivity", wanted)
         (code,) = [item.value for item in app.code if "--threshold" in item.value]
         found.append(float(re.search(r"--threshold (0\.\d{4}) --positive benign", code)[1]))
         shares = re.search(
@@ -514,7 +507,7 @@ def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are
         )
         assert float(shares[1]) >= 100 * wanted - 0.1
     assert found[0] > found[1]
-    fill(app, "toggle", "local-widget.answer-look", True)
+    fill(app, "local-widget.answer-look", True)
     assert re.search(r"on [\d,]+ test rows\.", words(app)), re.findall(
         r"From a prob[^\n]*", words(app)
     )
@@ -548,8 +541,7 @@ def test_another_press_during_a_training_loses_neither_model_nor_press(
     """The receipt stayed, and the model for which ε was spent was gone; just before the receipt
     nothing happened at all."""
     app = start(page, data="breast_cancer", epsilon="1")
-    app.session_state["release-panel"] = True
-    app.run()
+    unfold(app, "release-panel")
     press_another(monkeypatch, *((Account, at) if at else (failures, "note_refusal")))
     press(app, key)
     assert "model-file" not in handed, "the run was ended"
@@ -558,7 +550,7 @@ def test_another_press_during_a_training_loses_neither_model_nor_press(
     assert ("Your rows chose" in words(app)) == (key == "answer-paid")
     if key == "answer-train":
         press_another(monkeypatch, Account)
-        fill(app, "toggle", "local-widget.answer-test-breast_cancer", True)
+        fill(app, "local-widget.answer-test-breast_cancer", True)
         press(app, "answer-test-run")
         assert "Accuracy, ε = 1" in [metric.label for metric in app.run().metric]
 
@@ -573,9 +565,9 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
     app = start("answer", data=name, public_fraction="0.3", epsilon="3", backbone="bins")
     assert "through the backbone bins first" in words(app)
     press(app, "answer-train")
-    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
-        assert json.loads(archive.read("model.json"))["input"]["map"]["name"] == "bins"
-        (first, _) = json.loads(archive.read("curves.json"))["columns"]
+    files = texts_in(handed["model-file"]())
+    assert json.loads(files["model.json"])["input"]["map"]["name"] == "bins"
+    (first, _) = json.loads(files["curves.json"])["columns"]
     assert first["name"] == "age"
     assert "What the model does with a column" in [expander.label for expander in app.expander]
     assert "of noise only, not of sampling" in handed["answer-curves"]()

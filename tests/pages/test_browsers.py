@@ -15,40 +15,10 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunCon
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import get_widget_state
 
-import pillar_core as pc
-from page_reading import choose, fill, linked, metric, offered, press, widget, words
+from page_reading import fill, linked, markup, metric, offered, press, widget, words
 from pages.frame import core
 from pages.frame.settings import KS, Settings
-from pillar_core.data import uploads
 from plugin_package import install, site
-
-TITLE = "ward-seven.csv"
-NUMBERS = "a,b,label\n" + "\n".join(
-    f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60)
-)
-
-
-def test_what_one_browser_brought_is_in_every_browser_until_it_is_forgotten(start):
-    first = start("rows")
-    fill(first, "file_uploader", "upload", [(TITLE, NUMBERS.encode(), "text/csv")])
-    choose(first, "upload-public", 0)
-    name = str(linked(press(first, "use-upload"))["data"])
-    second = start("rows")
-    assert TITLE in start("curves").sidebar.selectbox[0].options
-    pc.sweep(
-        {
-            "dataset": name,
-            "method": "pillar",
-            "epsilon": 2.0,
-            "k": 1,
-            "public_fraction": 0.2,
-            "seed": 0,
-        }
-    )
-    runs = start("runs", data=name)
-    assert TITLE in str([item.value for item in runs.dataframe])
-    press(second, f"kept-forget-{uploads.key_of(name)}")
-    assert "are not on this machine" in words(start("curves", data=name))
 
 
 def test_a_link_to_rows_that_are_not_here_says_so_and_shows_no_other_sets_results(start):
@@ -91,12 +61,12 @@ def test_items_of_an_installed_package_are_offered_where_their_kind_is(start, si
         assert not missing, page
 
 
-def hurry(app: AppTest, kind: str, key: str, *values: Any) -> Iterator[dict[str, str]]:
+def hurry(app: AppTest, key: str, *values: Any) -> Iterator[dict[str, str]]:
     """Moves a control once for each value, before the browser draws the answer to any; the link
     after each."""
     shown = app._tree.get_widget_states()
     address = dict(app.query_params)
-    item = widget(app, kind, key)
+    item = widget(app, key)
     for value in values:
         moved = get_widget_state(item.set_value(value))
         shown = WidgetStates(
@@ -110,35 +80,35 @@ def hurry(app: AppTest, kind: str, key: str, *values: Any) -> Iterator[dict[str,
 def test_fast_moves_of_epsilon_leave_k_to_the_rule(start):
     app = start("curves", v="2")
     for link, epsilon in zip(
-        hurry(app, "select_slider", "control.epsilon", 0.5, 0.7, 1.0), (0.5, 0.7, 1.0), strict=True
+        hurry(app, "control.epsilon", 0.5, 0.7, 1.0), (0.5, 0.7, 1.0), strict=True
     ):
         ruled = core.rule_k(Settings(epsilon=epsilon))
         assert (link["k"], float(link["epsilon"])) == ("0", epsilon)
-        assert widget(app, "toggle", "control.k-auto").value
+        assert widget(app, "control.k-auto").value
         assert (metric(app, "Directions"), metric(app, "ε, upper bound")) == (
             str(ruled),
             f"{epsilon:g}",
         )
-        k = widget(app, "select_slider", "control.k")
+        k = widget(app, "control.k")
         assert [*map(int, k.options)] == [
             *(one for one in KS if one < int(k.options[-1])),
             int(k.options[-1]),
         ]
         assert k.value == min(KS, key=lambda offered: abs(math.log(offered / ruled)))
-        assert f"Auto: k = {ruled}" in "".join(item.proto.body for item in app.sidebar.get("html"))
+        assert f"Auto: k = {ruled}" in markup(app.sidebar)
 
 
 def test_the_switch_of_the_rule_turned_fast_is_where_it_was_turned_last(start):
     app = start("curves", v="2")
-    assert [link["k"] for link in hurry(app, "toggle", "control.k-auto", False, True, False)] == [
+    assert [link["k"] for link in hurry(app, "control.k-auto", False, True, False)] == [
         "19",
         "0",
         "19",
     ]
     assert "k = 19 is used. The slider stands at 20" in words(app)
     assert metric(app, "Directions") == "19"
-    assert [link["k"] for link in hurry(app, "select_slider", "control.k", 30, 40)] == ["30", "40"]
-    assert not widget(app, "toggle", "control.k-auto").value
+    assert [link["k"] for link in hurry(app, "control.k", 30, 40)] == ["30", "40"]
+    assert not widget(app, "control.k-auto").value
     assert "is used. The slider" not in words(app)
 
 
@@ -147,7 +117,7 @@ def test_what_a_link_names_between_offered_values_runs_and_is_said(start):
     assert (metric(app, "Directions"), linked(app)["epsilon"]) == ("7", "0.37")
     assert "k = 7 is used. The slider stands at 8" in words(app)
     assert "ε = 0.37 is used. The slider stands at 0.3" in words(app)
-    assert [link["k"] for link in hurry(app, "select_slider", "control.epsilon", 0.5, 0.7)] == [
+    assert [link["k"] for link in hurry(app, "control.epsilon", 0.5, 0.7)] == [
         "7",
         "7",
     ]
@@ -158,11 +128,11 @@ def test_what_a_link_names_between_offered_values_runs_and_is_said(start):
 def test_an_address_that_lags_behind_is_no_link_but_back_is(start, monkeypatch):
     app = start("curves", k="8", epsilon="1")
     before = dict(app.query_params)
-    widget(app, "select_slider", "control.k").set_value(10).run()
+    fill(app, "control.k", 10)
     app.query_params = dict(before)
     app.run()
     assert (linked(app)["k"], metric(app, "Directions")) == ("10", "10")
-    widget(app, "select_slider", "control.k").set_value(15).run()
+    fill(app, "control.k", 15)
     late = dict(before) | {"k": "15"}
     assert dict(app.query_params) == late
     app.query_params = dict(before)

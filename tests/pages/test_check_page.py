@@ -12,7 +12,7 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 import pillar_core as pc
-from page_reading import Start, fill, metric, press, words
+from page_reading import Start, metric, press, send, words
 from pages.frame import failures, local, session
 from pages.parts.check import training
 from pillar_core.errors import DataError
@@ -59,14 +59,9 @@ def test_a_models_zip_is_tested_privately_on_raw_rows(start):
         label=np.array(split.features.classes)[split.features.y_test]
     )
     app = start("check", controls="check-start:model")
-    fill(app, "file_uploader", "check-model", [("model.zip", zipped, "application/zip")])
+    send(app, "check-model", {"model.zip": zipped})
     assert app.button(key="check-spend").disabled
-    fill(
-        app,
-        "file_uploader",
-        "check-rows",
-        [("rows.csv", rows.to_csv(index=False).encode(), "text/csv")],
-    )
+    send(app, "check-rows", {"rows.csv": rows.to_csv(index=False)})
     press(app, "check-spend")
     assert re.search(
         r"Accuracy [\d.]+ %, between [\d.]+ and [\d.]+ % with 95 % confidence", words(app)
@@ -74,21 +69,20 @@ def test_a_models_zip_is_tested_privately_on_raw_rows(start):
     assert "NOT FOR RELEASE" not in words(app)
 
 
-def test_a_models_zip_is_read_for_what_it_states(start):
-    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+def test_a_models_zip_is_read_for_what_it_states(start, split):
     whole = model_bytes(pc.run("pillar_one_shot", split, epsilon=2.0, seed=None), split=split)
     out = io.BytesIO(whole)
     with zipfile.ZipFile(out, "a") as archive:
         archive.writestr("more.py", "")
     app = start("check", controls="check-start:model")
     for content, verdicts in ((whole, [1, 0]), (out.getvalue(), [0, 1])):
-        fill(app, "file_uploader", "check-model", [("model.zip", content, "application/zip")])
+        send(app, "check-model", {"model.zip": content})
         said = dict(app.dataframe[0].value.to_numpy())
         assert float(said["epsilon"]) <= 2
         assert (said["learner"], said["privacy unit"]) == ("pillar_one_shot", "one example (a row)")
         assert [len(app.success), len(app.error)] == verdicts
     assert "more.py was added" in app.error[0].value
-    fill(app, "file_uploader", "check-model", [("model.zip", b"PK", "application/zip")])
+    send(app, "check-model", {"model.zip": b"PK"})
     assert "no model" in words(app)
 
 

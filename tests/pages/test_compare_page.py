@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from page_reading import labelled, linked, words
+from page_reading import charts, labelled, linked, words
 from pages.frame import jobs
 from pages.frame.settings import BUDGETS, Settings
 from pages.parts.learners import comparison
@@ -39,7 +39,7 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start):
     pc.sweep({**SMALL, "method": ["pillar", "dp_sgd"], "epsilon": 1.0, "seed": [40]})
     pc.sweep({**SMALL, "method": ["pillar"], "epsilon": 1.0, "seed": [41, 42]})
     app.run()
-    assert "1 to 3 seeds" in app.get("plotly_chart")[0].proto.spec
+    assert "1 to 3 seeds" in str(charts(app))
     assert "seed" not in app.expander[0].label, (
         "a label that changes would close the box while a curve fills"
     )
@@ -49,16 +49,15 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start):
 
 
 def test_a_partly_finished_comparison_counts_seeds_line_by_line(start):
-    app = start("learners", data="breast_cancer", learners="pillar,dp_sgd", epsilon="0.7")
-    shared = {"dataset": "breast_cancer", "public_fraction": 0.1, "delta": 1e-5, "epsilon": 0.7}
-    pc.sweep({**shared, "method": "pillar", "seed": [0, 1]})
-    pc.sweep({**shared, "method": "dp_sgd", "seed": [0]})
+    app = start("learners", learners="pillar,dp_sgd", epsilon="0.7")
+    pc.sweep({**SMALL, "epsilon": 0.7, "method": "pillar", "seed": [0, 1]})
+    pc.sweep({**SMALL, "epsilon": 0.7, "method": "dp_sgd", "seed": [0]})
     app.run()
-    assert "1 to 2 seeds" in app.get("plotly_chart")[0].proto.spec
-    table = next(
-        item.value for item in app.dataframe if "seeds" in item.value and "title" in item.value
+    assert "1 to 2 seeds" in str(charts(app))
+    lines = next(
+        item.value for item in app.dataframe if {"seeds", "title"} <= {*item.value.columns}
     )
-    assert table.set_index("title")["seeds"].to_dict() == {"PILLAR": 2, "DP-SGD": 1}
+    assert lines.set_index("title")["seeds"].to_dict() == {"PILLAR": 2, "DP-SGD": 1}
 
 
 def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start):

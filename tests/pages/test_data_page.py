@@ -1,7 +1,6 @@
 """Rows: rows by path, the choice of public rows, a backbone with its weights,
 extraction, and what is told meanwhile."""
 
-import io
 import json
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 import pillar_core as pc
-from page_reading import choose, fill, linked, metric, press, words
+from page_reading import charts, choose, fill, linked, links, metric, press, send, words
 from pages.frame import browser, core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
@@ -18,35 +17,20 @@ from pillar_core.backbones import names
 from pillar_core.data import reader, room, uploads
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting
-from pillar_core.types import Dataset
-
-
-def _images(n: int = 80) -> Dataset:
-    rng = np.random.default_rng(2)
-    labels = np.arange(n) % 2
-    pixels = (
-        rng.integers(0, 120, (n, 8, 8), dtype=np.uint8)
-        + (labels * 100).astype(np.uint8)[:, None, None]
-    )
-    return Dataset("blots", pixels, labels, pixels[:30] + 1, labels[:30], ("dark", "light"))
+from unit.image_files import bright, npz
 
 
 def test_a_path_is_read_and_none_of_its_rows_need_be_public(start, tmp_path):
     app = start("rows")
-    data = _images()
-    np.savez(
-        tmp_path / "blots.npz",
-        x_train=data.x_train,
-        y_train=data.y_train,
-        x_test=data.x_test,
-        y_test=data.y_test,
-    )
-    fill(app, "text_input", "upload-path", str(tmp_path / "blots.npz"))
-    assert "110 rows: 80 to learn from, 30 (27%) to test on" in words(app, "success")
+    data = bright(80)
+    arrays = {name: getattr(data, name) for name in ("x_train", "y_train", "x_test", "y_test")}
+    np.savez(tmp_path / "blots.npz", **arrays)
+    fill(app, "upload-path", str(tmp_path / "blots.npz"))
+    assert "100 rows: 80 to learn from, 20 (20%) to test on" in words(app, "success")
     assert app.button(key="use-upload").disabled
     choose(app, "upload-public", 1)
     assert app.button(key="use-upload").disabled
-    fill(app, "selectbox", "upload-other", "digits")
+    fill(app, "upload-other", "digits")
     assert "All 80 train rows are private" in words(app)
     press(app, "use-upload")
     assert codec.is_stored("data", linked(app)["data"])
@@ -57,21 +41,17 @@ def test_a_path_is_read_and_none_of_its_rows_need_be_public(start, tmp_path):
 
 def test_features_that_are_not_extracted_are_asked_for_and_then_used(start):
     app = start("rows", data="digits")
-    fill(app, "selectbox", "extract-backbone", "scattering")
+    fill(app, "extract-backbone", "scattering")
     press(app, "use-backbone")
     assert linked(app)["backbone"] == "scattering"
     assert "1797 images" in words(app).replace(",", "")
     assert "job-run" in [button.key for button in app.button]
     app.switch_page("pages/curves.py").run()
     assert "are not in the cache yet" in words(app)
-    assert "Extract them on Rows" in [link.proto.label for link in app.get("page_link")]
+    assert "Extract them on Rows" in links(app)
     app.switch_page("pages/rows.py").run()
-    task = {
-        key: value
-        for key, value in jobs_extraction.specification("digits", "scattering").items()
-        if key != "kind"
-    }
-    pc.jobs.JOB_KINDS["extract"].run(task, lambda *_: None, lambda: False)
+    task = jobs_extraction.specification("digits", "scattering")
+    pc.jobs.JOB_KINDS[task.pop("kind")].run(task, lambda *_: None, lambda: False)
     app.run()
     assert "**Ready:**" in words(app, "success")
     assert metric(app, "Features") == "324"
@@ -96,22 +76,17 @@ def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start, 
     app = start("rows", data="digits", backbone=name)
     assert linked(app)["backbone"] == plain
     assert app.text_input(key="extract-options").value == "mean=0.5&std=0.5"
-    fill(app, "text_input", "extract-weights", str(tmp_path / "absent.safetensors"))
+    fill(app, "extract-weights", str(tmp_path / "absent.safetensors"))
     assert "there is no" in words(app)
     assert "ε does not cover rows that pre-training saw" in words(app)
 
 
 def test_weights_can_be_sent(start, tmp_path):
     app = start("rows", data="digits")
-    fill(app, "selectbox", "extract-backbone", "resnet50:dino")
+    fill(app, "extract-backbone", "resnet50:dino")
     save_file({"x": torch.zeros(3)}, tmp_path / "weights.safetensors")
     content = (tmp_path / "weights.safetensors").read_bytes()
-    fill(
-        app,
-        "file_uploader",
-        "extract-upload",
-        [("weights.safetensors", content, "application/octet-stream")],
-    )
+    send(app, "extract-upload", {"weights.safetensors": content})
     press(app, "use-backbone")
     kept = Path(names.address(linked(app)["backbone"]).weights)
     assert kept.read_bytes() == content
@@ -121,10 +96,10 @@ def test_weights_can_be_sent(start, tmp_path):
 
 def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(start):
     app = start("rows", data="digits")
-    fill(app, "selectbox", "extract-backbone", "resnet50:dino")
+    fill(app, "extract-backbone", "resnet50:dino")
     assert "needs its weights as a local file" in words(app)
-    fill(app, "selectbox", "extract-backbone", "timm:resnet50.tv_in1k")
-    fill(app, "text_input", "extract-options", "input_size=3")
+    fill(app, "extract-backbone", "timm:resnet50.tv_in1k")
+    fill(app, "extract-options", "input_size=3")
     assert "input_size must be a whole number in [8, 4096]" in words(app)
     assert "use-backbone" not in [button.key for button in app.button]
     app = start("rows", data="breast_cancer")
@@ -133,7 +108,7 @@ def test_a_bad_option_says_what_is_allowed_and_rows_of_numbers_need_no_backbone(
 
 def test_forgetting_an_upload_of_images_removes_every_backbones_features(start):
     start("start")
-    name = uploads.keep(_images())
+    name = uploads.keep(bright(80))
     splitting.load_named_features(name, "scattering")
     app = start("rows", data=name, backbone="scattering")
     assert metric(app, "Features") == "324"
@@ -146,7 +121,7 @@ def test_a_file_that_was_corrected_is_checked_again(start, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("a\n1\n", encoding="utf-8")
     app = start("rows")
-    fill(app, "text_input", "upload-path", str(path))
+    fill(app, "upload-path", str(path))
     assert "cannot be used" in words(app)
     assert app.button(key="upload-check")
     path.write_text(
@@ -169,17 +144,13 @@ def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(start, monkeypat
         "_read",
         lambda self, *given: read.append(self._title) or whole(self, *given),
     )
-    np.savez(
-        out := io.BytesIO(),
-        x_train=np.random.default_rng(0).normal(size=(90, 4)),
-        y_train=np.arange(90) % 2,
-    )
+    x = np.random.default_rng(0).normal(size=(90, 4))
     app = start("rows")
-    fill(app, "file_uploader", "upload", [("mine.npz", out.getvalue(), "")])
+    send(app, "upload", {"mine.npz": npz(x_train=x, y_train=np.arange(90) % 2)})
     choose(app, "upload-public", 0)
     app.run()
     press(app, "use-upload")
-    assert uploads.title_of(str(linked(app)["data"])) == "mine.npz"
+    assert uploads.title_of(linked(app)["data"]) == "mine.npz"
     assert read == ["mine.npz"]
     assert not [item for item in app.button if item.key == "use-upload"], "its bytes are let go"
 
@@ -191,7 +162,7 @@ def test_memory_that_runs_out_is_one_sentence(start, monkeypatch):
     app = start("rows")
     monkeypatch.setattr(room, "memory_limit", granted)
     monkeypatch.setattr(reader, "_take_process", granted)
-    fill(app, "file_uploader", "upload", [("mine.csv", b"a,label\n1,x\n2,y\n", "")])
+    send(app, "upload", {"mine.csv": b"a,label\n1,x\n2,y\n"})
     assert "not enough free memory" in words(app)
 
 
@@ -201,9 +172,7 @@ def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(
     split = core.split(settings)
     pixels = core.public_images(settings).reshape(len(split.public_x), -1) / 255
     assert np.allclose(pixels, split.public_x, atol=1e-6)
-    figure = json.loads(
-        next(item.proto.spec for item in app.get("plotly_chart") if item.key == "chart-public_map")
-    )
+    figure = json.loads(charts(app)["chart-public_map"])
     assert "says" in figure["layout"]["title"]["subtitle"]["text"]
     assert all("customdata" in trace for trace in figure["data"])
     assert browser.sheet(np.zeros((3, 8, 8), dtype=np.uint8), 2).startswith(

@@ -3,23 +3,22 @@ view by class."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
-import zipfile
 
 import numpy as np
 import pytest
 
 import pillar_core as pc
-from page_reading import labelled, metric, press, words
+from page_reading import charts, labelled, links, markup, metric, press, unfold, words
 from pages.frame import odds
 from pages.frame import settings as codec
 from pillar_core.backbones import open_clip_towers
 from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.tuning import Choosing
+from users import texts_in
 
 
 @pytest.mark.parametrize("choosing", Choosing)
@@ -41,16 +40,13 @@ def test_each_way_is_a_click_and_says_its_price_and_what_was_in_sight(start, han
         assert metric(app, odds.METRIC) == "unknown"
     if choosing is Choosing.STOPPING:  # a best of several runs has no curve here
         assert metric(app, odds.METRIC) == "see ε"
-    app.session_state["release-panel"] = True
-    app.run()
+    unfold(app, "release-panel")
     if is_unpaid:
         assert "release" not in [button.key for button in app.button]
         return
     press(app, "release")
     assert IN_SIGHT in words(app)
-    with zipfile.ZipFile(io.BytesIO(handed["model-file"]())) as archive:
-        card = json.loads(archive.read("model.json"))
-    promised = card["guarantee"]
+    promised = json.loads(texts_in(handed["model-file"]())["model.json"])["guarantee"]
     assert (
         promised["covers_choice"],
         promised["chosen_in_sight"],
@@ -107,8 +103,7 @@ def test_measures_by_class_stay_inside_0_and_100_for_a_learner_without_k_too(
 def test_misread_rows_are_as_many_as_the_accuracy_says(start):
     app = start(data="digits", view="classes", epsilon="1")
     assert "test rows are misread" not in words(app)
-    app.session_state["misread"] = True
-    app.run()
+    unfold(app, "misread")
     wrong, rows = map(int, re.findall(r"(\d+) of (\d+) test rows are misread", words(app))[0])
     assert round(100 * (1 - wrong / rows), 1) == float(app.dataframe[0].value["%"].iloc[0])
 
@@ -125,9 +120,9 @@ def test_rows_that_disagree_are_those_of_the_two_models_and_sixty_models_read_an
     assert (
         app.selectbox(key="local-widget.one-row").options[0].startswith(f"test row {changed[0]}:")
     )
-    assert not any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
+    assert "chart-possible_answers" not in charts(app)
     press(app, "train-possible")
-    assert any(item.key == "chart-possible_answers" for item in app.get("plotly_chart"))
+    assert "chart-possible_answers" in charts(app)
 
 
 def test_a_pinned_setting_of_the_same_data_is_a(start):
@@ -151,16 +146,14 @@ def test_a_story_says_what_to_see_its_surprise_and_a_next_step(start):
     app = start("curves", controls="story:few-directions", **opening)
     assert "The curve rises to its top" in words(app)
     assert "Ten directions beat all 1,280 features by" in words(app)
-    labels = [link.proto.label for link in app.get("page_link")]
-    assert any(label.startswith("Next: ") and "ε = 0.1" in label for label in labels)
+    assert any(label.startswith("Next: ") and "ε = 0.1" in label for label in links(app))
     other = start("curves", data="digits", controls="story:few-directions")
     assert "The curve rises to its top" not in words(other)
 
 
 def test_the_sidebar_promises_nothing_of_a_learner_without_noise_and_all_of_one_without_rows(start):
-    plain = start("curves", method="non_private")
-    assert "This learner</b> adds no noise" in str(
-        [item.proto for item in plain.sidebar.get("html")]
-    )
-    public = start("curves", method="only_public")
-    assert "at most 0 become right" in str([item.proto for item in public.sidebar.get("html")])
+    for method, promise in (
+        ("non_private", "This learner</b> adds no noise"),
+        ("only_public", "at most 0 become right"),
+    ):
+        assert promise in markup(start("curves", method=method).sidebar)

@@ -4,21 +4,16 @@ row is loaded; and what is done once for all paints."""
 import dataclasses
 import gc
 import itertools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from repository import printed
 
 from pages.frame import core, navigation, odds, warming
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
 from pillar_core.runs import starter, sweep
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = {"torch", "opacus", "timm", "dask", "distributed", "sklearn"}
 FIRST_PAINT = """
 import json, sys
@@ -37,7 +32,9 @@ print(json.dumps([home, explore, before, sorted(sys.modules), metrics, errors, l
 
 
 def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path):
-    home, explore, before, after, metrics, errors, loaded = _printed(FIRST_PAINT, tmp_path)
+    home, explore, before, after, metrics, errors, loaded = printed(
+        FIRST_PAINT, PILLAR_CACHE=str(tmp_path)
+    )
     assert errors == []
     assert [one.endswith("-hero-pulled") for one in home] == [True]
     assert [one.endswith("-chart-accuracy_against_k") for one in explore] == [True]
@@ -80,20 +77,6 @@ def test_k_ends_at_the_rank_of_few_features_before_a_row_is_loaded_too(monkeypat
     monkeypatch.setattr(core, "_LOADED", set())
     assert core.find(settings) is not None
     assert core.largest_k(settings) == len(core.spectrum(settings)) < 64
-
-
-def _printed(code: str, cache: Path) -> Any:
-    environment = os.environ | {"PILLAR_CACHE": str(cache / "cache"), "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start):

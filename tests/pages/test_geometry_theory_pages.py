@@ -2,35 +2,16 @@
 library, refusals are words."""
 
 import dataclasses
-from urllib.parse import parse_qsl
 
-import pillar_core as pc
-from page_reading import Start, metric, unexplained, words
+from page_reading import charts, links, metric, unexplained, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.why import projection
 from pillar_core import geometry, params
 from pillar_core.theory import CALCULATORS
 
 
-def view(start: Start, page: str, name: str, shown: str, **query: str):
-    app = start(page, **query)
-    app.session_state[f"local.{name}"] = shown
-    return app.run()
-
-
-def test_every_view_of_geometry_draws(start):
+def test_the_numbers_above_are_the_librarys(start, split):
     app = start("why", k="8")
-    for shown in projection.VIEWS:
-        app.session_state["local.geometry-view"] = shown
-        app.run()
-        assert not app.error, shown
-        assert "non-private diagnostic" in words(app) or app.info, shown
-
-
-def test_the_numbers_above_are_the_librarys(start):
-    app = start("why", k="8")
-    split = pc.split(pc.load_features(pc.load_dataset("digits")), public_fraction=0.1)
     spectrum = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
     assert metric(app, "Energy at k = 8") == f"{100 * spectrum['cumulative'].iloc[7]:.1f} %"
     assert metric(app, "Gap Δ after direction 8") == f"{spectrum['gap'].iloc[7]:.2g}"
@@ -39,13 +20,9 @@ def test_the_numbers_above_are_the_librarys(start):
 
 
 def test_margins_lead_to_the_theorem_at_their_own_values(start):
-    app = view(start, "why", "geometry-view", "margins", k="8", epsilon="0.1")
+    app = start("why", controls="geometry-view:margins", k="8", epsilon="0.1")
     assert "Compatibility χ at this γ" in words(app)
-    (query,) = (
-        dict(parse_qsl(link.proto.query_string))
-        for link in app.get("page_link")
-        if "Theorem 1 at this" in link.proto.label
-    )
+    (query,) = (query for label, query in links(app).items() if "Theorem 1 at this" in label)
     app = start("playgrounds", **query)
     assert not app.error
     inputs = {field.label: field.value for field in app.number_input}
@@ -64,14 +41,14 @@ def test_private_and_noised_directions_wear_their_badges(start):
 
 def test_pinned_rows_are_drawn_beside_the_sidebars(start):
     a = dataclasses.replace(Settings(), data="breast_cancer")
-    app = view(start, "why", "geometry-view", "xi", a=codec.pin(a))
-    assert "pinned A" in app.get("plotly_chart")[0].proto.spec
+    app = start("why", controls="geometry-view:xi", a=codec.pin(a))
+    assert "pinned A" in str(charts(app))
 
 
 def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start):
     for calculator in CALCULATORS.values():
         assert all(param.label for param in params.params_of(calculator.settings).values())
-    app = view(start, "playgrounds", "theory-view", "theorems")
+    app = start("playgrounds", controls="theory-view:theorems")
     assert not app.error
     assert unexplained(app) == {}
     for name in [*CALCULATORS, "pillar_theorem_1"]:
@@ -88,7 +65,7 @@ def test_every_theorem_has_labels_and_draws_and_a_broken_range_is_said(start):
 
 
 def test_many_components_are_explained(start):
-    app = view(start, "playgrounds", "theory-view", "disjunctions")
+    app = start("playgrounds", controls="theory-view:disjunctions")
     assert not app.error
     assert unexplained(app) == {}
     for name, value in (("graph.n", 2), ("graph.p", 0.002), ("graph.d", 100)):

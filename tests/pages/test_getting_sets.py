@@ -2,15 +2,13 @@
 from a server on the loopback."""
 
 import socket
-from urllib.parse import parse_qsl
 
 import pytest
 import served_files
 from safetensors.torch import save
-from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import fill, metric, press, words
+from page_reading import fill, links, metric, press, words
 from pillar_core.jobs import JOB_KINDS, api
 from pillar_core.jobs.kind import payload_of
 from pillar_core.jobs.kinds import fetch
@@ -18,14 +16,8 @@ from pillar_core.jobs.state import Folder
 from unit.image_files import encoded, images_of, written
 
 MNIST = "torchvision:mnist"
+QUICK = "m:linear_head;n:100;k:2;e:no;s:gsd;p:digits;c:drawn_noise"
 HUB, SMALL = "hub:owner/photos", "timm:test_efficientnet.r160_in1k"
-
-
-def _links(app: AppTest) -> dict[str, dict[str, str]]:
-    """The settings in each link of the page, by its label."""
-    return {
-        item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")
-    }
 
 
 def work() -> None:
@@ -71,8 +63,8 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
     """The size is asked for by a press and said before the next; Public data offers the set; weights
     hand on to the extraction."""
     app = start("rows")
-    fill(app, "selectbox", "local-widget.paper-set", "by name")
-    fill(app, "text_input", "paper-name", HUB)
+    fill(app, "local-widget.paper-set", "by name")
+    fill(app, "paper-name", HUB)
     assert not hub.asked
     assert "get-run" not in [button.key for button in app.button]
     press(app, "get-ask")
@@ -83,10 +75,10 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each_and_lead_to
     assert fetched["n_train"] == 48
     assert pc.jobs.status(fetched["extraction"]).state == "queued"
     work()
-    link = _links(app.run())["Explore it"]
+    link = links(app.run())["Explore it"]
     assert (link["data"], link["backbone"]) == (HUB, "efficientnet_lite0")
     assert 0 <= float(metric(start("curves", **link), "Test accuracy").removesuffix(" %")) <= 100
-    offered = start("public_data").get("button_group")
+    offered = start("public_data", screen=QUICK).get("button_group")
     assert any(
         option.content == "Hub: owner/photos" for group in offered for option in group.proto.options
     )
@@ -119,7 +111,7 @@ def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(start
 
 def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start):
     app = start("rows")
-    fill(app, "selectbox", "local-widget.paper-set", "cub_200")
+    fill(app, "local-widget.paper-set", "cub_200")
     assert "get-run" not in [button.key for button in app.button]
     assert "By hand: unpack CUB_200_2011.tgz" in words(app)
     assert app.text_input(key="root-cub_200").value == ""
@@ -131,8 +123,8 @@ def test_a_folder_is_checked_before_its_rows_are_used(start, tmp_path, monkeypat
         side, name = "train" if number < 30 else "test", ("benign", "malignant")[label]
         written(tmp_path / "moles", {f"{side}/{name}/{number}.png": encoded(pixels)})
     app = start("rows", **{"paper-set": "kagskin"})
-    fill(app, "selectbox", "local-widget.paper-set", "kagskin")
-    fill(app, "text_input", "root-kagskin", str(tmp_path / "empty"))
+    fill(app, "local-widget.paper-set", "kagskin")
+    fill(app, "root-kagskin", str(tmp_path / "empty"))
     assert "could not be read" in words(app)
-    fill(app, "text_input", "root-kagskin", str(tmp_path / "moles"))
+    fill(app, "root-kagskin", str(tmp_path / "moles"))
     assert app.query_params["data"].startswith("stored")

@@ -11,7 +11,7 @@ import segno
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import fill, press, unexplained, widget, words
+from page_reading import fill, links, markup, press, unexplained, widget, words
 from pages.frame import settings as codec
 from pages.frame import warming
 from pages.frame.settings import Settings
@@ -30,15 +30,11 @@ def opened(app: AppTest) -> AppTest:
 def test_nothing_is_revealed_before_a_guess(start):
     app = start("lessons", lesson="1")
     assert app.button(key="lesson-reveal").disabled
-    fill(app, "radio", "lesson-radio-1", 2)
+    fill(app, "lesson-radio-1", 2)
     press(app, "lesson-reveal")
     assert "Not quite" in words(app, "info")
-    link = next(
-        item.proto.query_string
-        for item in app.get("page_link")
-        if item.proto.label == "Try it live in the explorer"
-    )
-    assert {"lesson=1", "data=digits"} <= {*link.split("&")}
+    link = links(app)["Try it live in the explorer"]
+    assert (link["lesson"], link["data"]) == ("1", "digits")
     assert (
         len(opened(app).select_slider) == 1 + 1
     )  # the step's one control, and the teacher's choice of a step
@@ -73,11 +69,11 @@ def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start):
     app.session_state["local.lesson-shown-3"] = 1
     app.run()
     assert "standard deviation" not in words(app)
-    fill(app, "toggle", "local-widget.lesson-watch", True)
+    fill(app, "local-widget.lesson-watch", True)
     assert "k = 40 public directions" in words(
         app
     )  # all 64 pixels have no directions: the explorer's k is shown
-    fill(app, "select_slider", "local-widget.lesson-control-3", 5)
+    fill(app, "local-widget.lesson-control-3", 5)
     assert "k = 5 public directions" in words(app)
     assert app.select_slider(key="local-widget.noise-step").options
     assert "lesson-watch:True" in app.query_params["controls"]
@@ -128,11 +124,11 @@ def test_a_link_s_number_opens_its_step_and_another_lesson_is_chosen_at_the_top(
     steps = {0: 1, 1: 1, 6: 6, 8: 8, 9: 8, 10: 11, 11: 11, 26: 26, 77: 27, 99: 27}
     assert {link: of_number(link)[1] for link in steps} == steps
     app = start("lessons", lesson="2")
-    fill(app, "radio", "lesson-radio-2", 1)
-    fill(app, "segmented_control", "lesson-choice", LESSONS[2].name)
+    fill(app, "lesson-radio-2", 1)
+    fill(app, "lesson-choice", LESSONS[2].name)
     assert app.query_params["lesson"] == "21"
     assert LESSONS[2].steps[0].story in words(app)
-    fill(app, "segmented_control", "lesson-choice", LESSONS[0].name)
+    fill(app, "lesson-choice", LESSONS[0].name)
     press(app, "lesson-next")
     assert app.radio(key="lesson-radio-2").value == 1
 
@@ -161,9 +157,7 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
     lesson = LESSONS[0]
     right = tuple(question.answer for question in lesson.questions)
     teachers = opened(start("lessons", lesson="1"))
-    assert "What the class learnt" not in words(
-        fill(teachers, "toggle", "lesson-class-switch", True)
-    )
+    assert "What the class learnt" not in words(fill(teachers, "lesson-class-switch", True))
     controls = teachers.query_params["controls"]
     for first in ((1, 0, 0), (right[0], 0, 0)):
         app = answered(start("lessons", lesson="1", controls=controls, v="2"), "before", first)
@@ -191,7 +185,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
     for url in ("http://class.example:8501/lessons", "https://class.example/pillar/lessons"):
         monkeypatch.setattr(type(st.context), "url", url)
         app.run()
-        assert any("QR code of the class's link" in item.proto.body for item in app.get("html"))
+        assert "QR code of the class's link" in markup(app)
         address, _, query = drawn[-1].partition("?")
         assert address == url
         found, notes = codec.from_query(dict(parse_qsl(query)))
@@ -204,7 +198,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows_wher
     ):
         monkeypatch.setattr(type(st.context), "url", url)
         app.run()
-        assert not any("QR code" in item.proto.body for item in app.get("html"))
+        assert "QR code" not in markup(app)
         assert any("pillar-explorer --demo" in info.value for info in app.info)
 
 
@@ -219,7 +213,7 @@ def test_a_link_that_no_code_holds_leaves_the_page(start, monkeypatch, url):
 def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start):
     teachers = opened(start("lessons", lesson="1"))
     assert "lesson-class" not in teachers.query_params.get("controls", "")
-    fill(teachers, "toggle", "lesson-class-switch", True)
+    fill(teachers, "lesson-class-switch", True)
     controls = teachers.query_params["controls"]
     shown = []
     for guess in (0, 2, 2):
@@ -227,11 +221,11 @@ def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(st
         assert "**The class**" not in words(student), (
             "nobody sees the others' guesses before the own one"
         )
-        fill(student, "radio", "lesson-radio-1", guess)
+        fill(student, "lesson-radio-1", guess)
         shown.append(words(press(student, "lesson-reveal")))
     assert "**The class** (3 guesses)" in shown[-1]
     stranger = start("lessons", lesson="1", controls="lesson-class:ffffffff", v="2")
-    fill(stranger, "radio", "lesson-radio-1", 1)
+    fill(stranger, "lesson-radio-1", 1)
     assert "**The class**" not in words(press(stranger, "lesson-reveal"))
 
 
@@ -257,11 +251,11 @@ def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(start, monk
     again = switched_on("b").query_params["controls"]
     assert [is_open(link) for link in (answered, first, idle, again)] == [True, False, True, True]
     student = start("lessons", lesson="1", controls=answered, v="2", token="s")
-    fill(student, "radio", "lesson-radio-1", 0)
+    fill(student, "lesson-radio-1", 0)
     press(student, "lesson-reveal")
     refused = switched_on("d")
     assert "3 classes" in words(refused)
-    assert not widget(refused, "toggle", "lesson-class-switch").value
+    assert not widget(refused, "lesson-class-switch").value
     monkeypatch.setattr("time.time", lambda: now + 3000)
     start("lessons", lesson="1", controls=again, v="2", token="s")
     monkeypatch.setattr("time.time", lambda: now + 4000)

@@ -18,7 +18,7 @@ from pages.frame.settings import Settings
 def test_what_nobody_moved_stays_out_of_the_link_and_hostile_controls_fall_back(start):
     app = start("why", k="8")
     assert "controls" not in app.query_params
-    fill(app, "segmented_control", "local-widget.geometry-view", "spectrum")
+    fill(app, "local-widget.geometry-view", "spectrum")
     assert app.query_params["controls"] == "geometry-view:spectrum"
     hostile = (
         "geometry-view:nowhere;quantile:nan;n_public:1e999;;::;:x;k:5;evidence-lira:run;lesson-guess-1:3"

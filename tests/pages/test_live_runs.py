@@ -6,7 +6,7 @@ import math
 import pytest
 
 import pillar_core as pc
-from page_reading import metric
+from page_reading import metric, unfold
 from pages.frame import core
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
@@ -99,14 +99,6 @@ def test_a_sweeps_cell_is_shown_without_training_and_attacked_with_one(start, tr
     assert trained == ["pillar"]
 
 
-def test_a_sweep_after_a_visit_finds_the_run(start, trained):
-    app = start("curves", k="12", epsilon="0.9")
-    assert trained == ["pillar"]
-    table = pc.sweep(GRID)
-    assert trained == ["pillar"]
-    assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
-
-
 def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start):
     app = start("curves", data="digits", method="pillar_kalman")
     assert metric(app, "Directions") == "all"
@@ -132,8 +124,7 @@ def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unask
 
 def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(start):
     app = start("curves", data="fashion_mnist_2k", k="3", epsilon="0.7")
-    app.session_state["below-accuracy_against_k"] = True
-    app.run()
+    unfold(app, "below-accuracy_against_k")
     (shown,) = (item.value for item in app.dataframe if "split_seed" in item.value)
     here = shown[(shown["k"] == 3) & (shown["epsilon"] == 0.7)]
     assert [f"{100 * value:.1f} %" for value in here["accuracy"]] == [metric(app, "Test accuracy")]

@@ -11,24 +11,27 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from repository import REPOSITORY
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import (
-    REPOSITORY,
+    VIEWS,
+    charts,
     choose,
     fill,
     labelled,
     linked,
+    links,
     metric,
     press,
+    send,
     unexplained,
-    widget,
+    unfold,
     words,
 )
 from pages.frame import exports, jobs, navigation
 from pages.frame import settings as codec
-from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
 from pillar_core.errors import StoreError
@@ -37,7 +40,6 @@ from pillar_core.runs import starter, sweep
 from pillar_core.studies import open_questions
 from pillar_core.studies.one_training import stages
 
-NAMES = [name for name, _, _ in PAGES]
 ANSWERS = {"never_worse": "curves", "made_up": "public_data", "labels": "learners", "world": "runs"}
 LONGEST_PAGE = 100
 KINDS = ("selectbox", "slider", "select_slider", "number_input", "button", "metric")
@@ -46,12 +48,15 @@ TERMS = "[α-ωΑ-Ω]|^k,|Adjacency|AUC|Accountant|Backbone|Clip|Energy|Seed|Sha
 MOST_HINTS = 12
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(start, name):
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(start, name):
+    for link in VIEWS[name]:
+        app = start(name, **link)
+        assert not app.error, link
+        assert unexplained(app) == {}, link
+        assert name != "why" or "non-private diagnostic" in words(app) or app.info, link
     app = start(name)
-    assert not app.error
     assert len(app.title) == 1
-    assert unexplained(app) == {}
     shown, aside = (
         [item for kind in KINDS for item in getattr(part, kind)] for part in (app.main, app.sidebar)
     )
@@ -62,14 +67,6 @@ def test_every_page_opens_on_an_empty_cache_with_hints_where_a_word_needs_one(st
         if item.type != "button" and re.search(TERMS, item.label) and not item.help
     ]
     assert sum(bool(item.help) for item in shown) <= MOST_HINTS, "a label that says it needs none"
-
-
-def test_every_view_of_explore_draws(start):
-    app = start("curves")
-    for view in codec.choices("view"):
-        fill(app, "segmented_control", "control.view", view)
-        assert not app.error, view
-        assert unexplained(app) == {}, view
 
 
 def test_home_without_starter_records_says_how_to_get_them(start, monkeypatch):
@@ -102,7 +99,7 @@ def test_the_link_holds_what_is_not_the_default_and_a_k_above_the_rank_is_clampe
 )
 def test_hostile_links_get_words_and_the_app_goes_on(start, query):
     app = start("curves", **query)
-    (fill(app, "select_slider", "control.epsilon", 2.0) if app.select_slider else app.run())
+    (fill(app, "control.epsilon", 2.0) if app.select_slider else app.run())
 
 
 def pinned_in(app: AppTest) -> dict[str, Settings]:
@@ -112,7 +109,7 @@ def pinned_in(app: AppTest) -> dict[str, Settings]:
 def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be_taken_again(start):
     app = start("curves", k="5", epsilon="1", v="2", data="digits")
     for k in (5, 20, 40):
-        fill(app, "select_slider", "control.k", k)
+        fill(app, "control.k", k)
         if k == 20:
             assert codec.unpin(linked(app)["a"]) == Settings(data="digits", k=5, epsilon=1.0)
             assert "k 5 → 20" in words(app)
@@ -134,11 +131,7 @@ def test_pins_are_compared_persist_over_pages_in_colours_of_their_own_and_can_be
 def test_a_lesson_hides_what_its_link_hides(start):
     app = start("curves", hide="delta,seed,seeds,accountant,relation,backbone", lesson="1")
     assert "**Step 1.**" in words(app)
-    assert "lesson=1" in next(
-        item.proto.query_string
-        for item in app.get("page_link")
-        if item.proto.label == "Back to the lesson"
-    )
+    assert links(app)["Back to the lesson"]["lesson"] == "1"
     assert not app.number_input
     assert "Backbone" not in [item.label for item in app.selectbox]
     press(app, "lesson-end")
@@ -166,7 +159,7 @@ def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_n
     calls = counted(monkeypatch)
     pages = navigation._targets.cache_info().misses
     for k in (10, 15):  # one of them no point of the curves, which a run would add to
-        fill(app, "select_slider", "control.k", k)
+        fill(app, "control.k", k)
         assert metric(app, "Directions") == str(k)
         assert metric(app, "Test accuracy") != before
         assert (
@@ -180,9 +173,9 @@ def test_moving_k_trains_another_model_and_neither_loads_decomposes_calibrates_n
             }.items()
         )
     assert ({*calls.values()}, navigation._targets.cache_info().misses) == ({0}, pages)
-    fill(app, "select_slider", "control.epsilon", 0.2)
+    fill(app, "control.epsilon", 0.2)
     assert [calls[name] for name in ("load", "basis", "calibrate")] == [0, 0, 1]
-    fill(app, "slider", "control.public_fraction", 0.2)
+    fill(app, "control.public_fraction", 0.2)
     assert (calls["basis"], calls["draw"] > 0) == (1, True)
 
 
@@ -239,12 +232,7 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start):
     ]
     rows[6] = "nan,1,yes"
     app = start("rows")
-    fill(
-        app,
-        "file_uploader",
-        "upload",
-        [("rows.csv", ("a,b,label\n" + "\n".join(rows)).encode(), "text/csv")],
-    )
+    send(app, "upload", {"rows.csv": "a,b,label\n" + "\n".join(rows)})
     choose(app, "upload-public", 1)
     assert "cannot be used" not in words(app)
     assert "has 1 empty cells" in words(app)
@@ -253,17 +241,14 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start):
 
 def test_explore_shows_why_the_kalman_learner_works(start):
     app = start("curves", data="digits", method="pillar_kalman", view="why")
-    assert {chart.key for chart in app.get("plotly_chart")} >= {
-        "chart-kalman_prior",
-        "chart-kalman_believed",
-        "chart-kalman_distilled",
+    assert charts(app).keys() >= {
+        f"chart-kalman_{name}" for name in ("prior", "believed", "distilled")
     }
     app = start("curves", data="digits", method="pillar", view="why")
     assert not app.get("plotly_chart")
     app = start("curves", data="digits", method="pillar", view="k")
-    link = next(one.proto for one in app.get("page_link") if "No k to choose" in one.proto.label)
-    assert "method=pillar_kalman" in link.query_string
-    assert "view=why" in link.query_string
+    (link,) = (query for label, query in links(app).items() if "No k to choose" in label)
+    assert (link["method"], link["view"]) == ("pillar_kalman", "why")
 
 
 JOB = {"done": 1, "total": 3, "fraction": 0.4, "paced": time.time() - 5, "failed": 0, "message": ""}
@@ -325,14 +310,6 @@ def test_the_run_button_hands_over_its_grids(start, monkeypatch):
     assert counts == [ks * budgets * 2, budgets * 2, (ks + 1) * 2, 2]
 
 
-def test_the_first_view_of_the_default_data_asks_for_the_starter_records():
-    wanted = {sweep.run_key(cell) for grid in starter.GRIDS for cell in sweep.specs_of(grid)}
-    asked = {
-        sweep.run_key(cell) for axes in grid.grids_of(Settings()) for cell in sweep.specs_of(axes)
-    }
-    assert asked == wanted
-
-
 @pytest.mark.parametrize(("delta", "warned"), [("1e-5", False), ("1e-3", True)])
 def test_a_large_delta_is_shown_in_red(start, delta, warned):
     # 1,295 private digits: δ = 1e-3 is above 1/n = 7.7e-4.
@@ -368,7 +345,7 @@ def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start,
     app.run()
     assert "costs-run" not in [button.key for button in app.button]
     assert "Clipping and steps" in words(app)
-    assert f"test {measure}, %" in app.get("plotly_chart")[0].proto.spec
+    assert f"test {measure}, %" in str(charts(app))
     assert "experiment" in words(app)
 
 
@@ -404,9 +381,9 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_open
     app = start("curves", data="digits", epsilon="0.5", view="epsilon")
     assert app.button(key="budgets-run")
     monkeypatch.setattr(jobs, "FIRST_SECONDS", math.inf)
-    fill(app, "select_slider", "control.k", 8)
+    fill(app, "control.k", 8)
     assert app.button(key="budgets-run"), "a move of k trains its own model, no curve"
-    widget(app, "toggle", "control.k-auto").set_value(True).run()
+    fill(app, "control.k-auto", True)
     assert "Below ε = 0.1 nothing is drawn" in words(app)
     assert "fitted to 3 runs" in words(app)
 
@@ -414,12 +391,9 @@ def test_the_sidebar_stands_on_rows_once_it_acts_and_the_curve_over_budgets_open
 @pytest.mark.parametrize("question", ANSWERS)
 def test_a_figure_where_a_user_would_ask_draws_the_table_of_the_document(start, question):
     app = start(ANSWERS[question], data="digits", view="why", runs="view:papers")
-    app.session_state[f"answer-{question}"] = True
-    app.run()
+    unfold(app, f"answer-{question}")
     assert not app.error
-    figure = json.loads(
-        next(item.proto.spec for item in app.get("plotly_chart") if item.key == f"chart-{question}")
-    )
+    figure = json.loads(charts(app)[f"chart-{question}"])
     means = open_questions.table(question)
     assert len(means)
     assert all(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from page_reading import choose, fill, press
+from page_reading import VIEWS, choose, press, send
 from pages.frame import exports
 from pages.frame.plain import text
 from pillar_core import plots
@@ -21,19 +21,6 @@ SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
 IMAGE = "![m](http://hostile.test/x.png)"
 FILE = IMAGE.replace("/", "&#47;")
 LINK = "<a href='http://hostile.test/'>cat</a>"
-PAGES = (
-    "start",
-    "curves",
-    "public_data",
-    "learners",
-    "why",
-    "runs",
-    "check",
-    "count",
-    "audit",
-    "playgrounds",
-    "lessons",
-)
 CHARTS = ("PlotlyChart", "BidiComponent")
 SHOWN_AS_THEY_ARE = {
     "Code",
@@ -95,23 +82,12 @@ def _assert_inert(app: Any, where: str) -> int:
 
 def test_hostile_names_of_classes_and_files_are_text(start):
     app = start("rows", screen=SMALL)
-    fill(
-        app,
-        "file_uploader",
-        "upload",
-        [
-            (
-                f"{FILE}.npz",
-                npz_of_squares(classes=np.array([IMAGE, LINK])),
-                "application/octet-stream",
-            )
-        ],
-    )
+    send(app, "upload", {f"{FILE}.npz": npz_of_squares(classes=np.array([IMAGE, LINK]))})
     _assert_inert(app, "dry run")
     choose(app, "upload-public", 0)
     press(app, "use-upload")
     assert _assert_inert(app, "rows")
-    for page in PAGES:
+    for page in VIEWS:
         app.switch_page(f"pages/{page}.py").run()
         _assert_inert(app, page)
 
@@ -119,7 +95,7 @@ def test_hostile_names_of_classes_and_files_are_text(start):
 def test_a_report_that_quotes_columns_is_text(start):
     app = start("rows")
     content = f'"{IMAGE}",b,label\n' + "\n".join(f"x{index},2,{index % 2}" for index in range(20))
-    fill(app, "file_uploader", "upload", [(f"{FILE}.csv", content.encode(), "text/csv")])
+    send(app, "upload", {f"{FILE}.csv": content})
     choose(app, "upload-public", 0)
     assert _assert_inert(app, "report")
 

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import press
+from page_reading import press, unfold
 from pages.frame import exports
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
@@ -78,8 +78,7 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session, monke
 
 def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start):
     app = start("curves", epsilon="1", k="10")
-    app.session_state["below-accuracy_against_k"] = True
-    app.run()
+    unfold(app, "below-accuracy_against_k")
     assert counted(app) == []
     press(app, "report-accuracy_against_k")
     kept = app.session_state["report.0001"]

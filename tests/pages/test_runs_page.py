@@ -5,7 +5,6 @@ import dataclasses
 import functools
 import math
 from types import SimpleNamespace
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pandas as pd
@@ -14,15 +13,15 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from page_reading import fill, metric, unexplained, words
+from page_reading import fill, links, metric, unexplained, words
 from pages.frame import core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learners import comparison
 from pages.parts.runs import results as runs_exports
 from pillar_core.data import uploads
-from pillar_core.jobs.sweep import sweep
-from pillar_core.runs import records
+from pillar_core.jobs.sweep import sweep as sweep_grid
+from pillar_core.runs import records, sweep
 from pillar_core.studies import papers
 
 GRID = {
@@ -82,7 +81,7 @@ def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_c
 def test_the_table_shows_settings_and_the_link_filters_them_hostile_or_not(start, runs):
     app = start("runs")
     assert "4 settings, 8 runs" in words(app)
-    fill(app, "multiselect", "local-widget.runs-method", ["pillar"])
+    fill(app, "local-widget.runs-method", ["pillar"])
     assert "2 settings, 4 runs" in words(app)
     assert app.query_params["controls"] == "runs-method:pillar"
     again = start("runs", runs="method:pillar;epsilon:0.5")
@@ -101,7 +100,7 @@ def test_exports_train_the_same_runs(runs, monkeypatch, tmp_path):
     grids = list(yaml.safe_load_all(runs_exports.grids(runs)))
     assert runs_exports.grids(runs) in runs_exports.command(runs)
     assert len(grids) == 4
-    keys = {pc_key for grid in grids for pc_key in _keys(grid)}
+    keys = {sweep.run_key(cell) for grid in grids for cell in sweep.specs_of(grid)}
     assert keys == set(runs["key"])
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     assert sorted(pd.concat(map(pc.sweep, grids))["accuracy"]) == sorted(runs["accuracy"])
@@ -126,12 +125,9 @@ def test_a_chosen_setting_opens_on_curves_with_its_runs(start, runs, monkeypatch
         lambda *_, key="", **__: SimpleNamespace(selection=SimpleNamespace(rows=list(range(9)))),
     )
     app = start("runs", epsilon="8", tuning="papers")
-    links = {
-        item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")
-    }
     opened = {
         label: codec.from_query(query)[0]
-        for label, query in links.items()
+        for label, query in links(app).items()
         if label.startswith("Open on Curves: ")
     }
     assert len(opened) == 5
@@ -164,7 +160,7 @@ def test_what_was_refused_stands_apart_with_its_cause(start, runs):
 def test_papers_stand_on_the_page_with_what_cannot_run(start, monkeypatch):
     monkeypatch.setattr(jobs, "FIRST_SECONDS", -math.inf)
     app = start("runs", runs="view:papers")
-    fill(app, "selectbox", "local-widget.papers-item-pillar", "Table II")
+    fill(app, "local-widget.papers-item-pillar", "Table II")
     assert "the order is the paper's in" in words(app), (
         "real features that ship open with a verdict"
     )
@@ -175,10 +171,10 @@ def test_papers_stand_on_the_page_with_what_cannot_run(start, monkeypatch):
     assert not any("difference" in name for name in table), (
         "numbers of other rows are not subtracted"
     )
-    fill(app, "selectbox", "local-widget.papers-rows-CIFAR-10", "")
+    fill(app, "local-widget.papers-rows-CIFAR-10", "")
     assert "stand in for CIFAR-10" in words(app)
     grid = papers.grid("pillar-table-2", dataset="CIFAR-10")
-    sweep(grid | {"method": ["pillar", "jl"], "epsilon": [0.1], "seed": 0})
+    sweep_grid(grid | {"method": ["pillar", "jl"], "epsilon": [0.1], "seed": 0})
     app.run()
     assert (
         "On simulated rows, the order is the paper's in 0 of 1 comparisons with its best learner,"
@@ -219,31 +215,17 @@ def test_a_table_run_by_command_stands_on_the_page_with_the_same_numbers(
     )
     measured = {tuned: measure(tuned=tuned) for tuned in (False, True)}
     app = start("runs", runs="view:papers")
-    fill(app, "selectbox", "local-widget.papers-item-pillar", "Table IV")
+    fill(app, "local-widget.papers-item-pillar", "Table IV")
     (stored,) = set(records.all_runs()["dataset"])
-    fill(app, "selectbox", "local-widget.papers-rows-CIFAR-10", stored)
+    fill(app, "local-widget.papers-rows-CIFAR-10", stored)
     for tuned in measured:
-        fill(app, "toggle", "local-widget.papers-tuned", tuned)
+        fill(app, "local-widget.papers-tuned", tuned)
         assert ("Random stopping after 16 runs" in words(app)) == tuned
         table = next(frame.value for frame in app.dataframe if "ε = 0.1: ours, %" in frame.value)
         columns = [name for name in table if "ours" in name]
         ours = {round(value, 3) for name in columns for value in table[name].dropna()}
         assert ours == {round(100 * value, 3) for value in measured[tuned]["measured"]}
         assert any("difference" in name for name in table)
-
-
-def test_the_view_is_part_of_the_link(start, runs):
-    app = start("runs", runs="view:jobs;method:pillar")
-    assert "No job was started yet" in words(app)
-    fill(app, "segmented_control", "local-widget.runs-view", "results")
-    assert app.query_params["controls"] == "runs-method:pillar;runs-view:results"
-    assert "2 settings, 4 runs" in words(app)
-
-
-def _keys(grid: dict[str, object]) -> list[str]:
-    from pillar_core.runs import sweep
-
-    return [sweep.run_key(cell) for cell in sweep.specs_of(grid)]
 
 
 def test_compare_shows_a_papers_number_where_the_names_match(start, monkeypatch):
@@ -272,8 +254,8 @@ def absent(start):
         "method": ["pillar", "dp_sgd"],
         "seed": [0, 1],
     }
-    sweep(grid | {"k": [5, 10], "epsilon": [0.5, 2.0]})
-    sweep(grid | {"k": [5], "epsilon": [0.5], "learning_rate": 0.01, "seed": 0})
+    sweep_grid(grid | {"k": [5, 10], "epsilon": [0.5, 2.0]})
+    sweep_grid(grid | {"k": [5], "epsilon": [0.5], "learning_rate": 0.01, "seed": 0})
     uploads.forget(stored)
     return stored
 
@@ -288,13 +270,13 @@ def test_sliders_of_curves_move_over_what_records_hold(start, absent):
     sliders = {slider.label: slider for slider in app.select_slider}
     assert sliders["k, directions kept"].options == ["5", "10"]
     assert sliders["ε, privacy budget"].options == ["0.5", "2"]
-    fill(app, "segmented_control", "control.view", "plane")
+    fill(app, "control.view", "plane")
     assert app.get("plotly_chart")
     for view in ("epsilon", "odds", "why", "classes"):
-        fill(app, "segmented_control", "control.view", view)
+        fill(app, "control.view", view)
         assert not app.error
     assert "records alone cannot feed this view" in words(app)
-    assert any("Bring these rows" in link.proto.label for link in app.get("page_link"))
+    assert any("Bring these rows" in label for label in links(app))
 
 
 def test_learners_and_runs_open_on_records_alone(start, absent, monkeypatch):
@@ -306,8 +288,7 @@ def test_learners_and_runs_open_on_records_alone(start, absent, monkeypatch):
     chosen = SimpleNamespace(selection=SimpleNamespace(rows=list(range(8))))
     monkeypatch.setattr(st, "dataframe", lambda *_, key="", **__: chosen)
     app = start("runs", data=absent)
-    links = [link.proto.label for link in app.get("page_link")]
-    assert sum("Open on Curves: " in label for label in links) == 6, (
+    assert sum("Open on Curves: " in label for label in links(app)) == 6, (
         "a step size has no control there"
     )
     app = start("why", data=absent)

@@ -3,7 +3,19 @@ restores it, every view draws."""
 
 import pytest
 
-from page_reading import choose, fill, labelled, metric, press, say, table, unexplained, words
+from page_reading import (
+    choose,
+    fill,
+    labelled,
+    metric,
+    press,
+    say,
+    send,
+    table,
+    unexplained,
+    unfold,
+    words,
+)
 from pages.parts.public_data.question import EPSILON, SCORE, Choice
 from pages.parts.public_data.ranking import VIEWS
 from pages.parts.public_data.sets import USUAL
@@ -57,7 +69,7 @@ def test_every_view_draws_and_a_link_restores_the_choice_whose_command_is_export
     )
     app.session_state["below-screening"] = False
     for view in VIEWS:
-        fill(app, "segmented_control", "local-widget.screen-view", view)
+        fill(app, "local-widget.screen-view", view)
         assert not app.error
         assert len(app.get("plotly_chart")) == 2
         assert f"screen-view:{view}" in app.query_params["controls"]
@@ -92,8 +104,7 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start):
     assert "Its own other half" not in labelled(app, "button_group", "Candidates").options
     for unsaid in ("are private rows", "may do as well", "Nothing stands out"):
         assert unsaid not in words(app)
-    app.session_state["screen-trim"] = True
-    app.run()
+    unfold(app, "screen-trim")
     assert "for one row added or removed" in words(app)
     button = labelled(app, "button", "kept rows as public data")
     taken = table(app, "Kept")
@@ -110,7 +121,7 @@ def test_a_first_visit_sees_a_clear_winner_and_keeps_rows_of_a_pool(start):
     assert metric(app, "Privacy spent") == "not private"
     assert "Its own other half" in labelled(app, "button_group", "Candidates").options
     app.switch_page("pages/count.py").run()
-    fill(app, "selectbox", "control.data", "fashion_mnist")
+    fill(app, "control.data", "fashion_mnist")
     app.switch_page("pages/public_data.py").run()
     assert private(app) == "fashion_mnist"
     lesson = start("public_data", data="fashion_mnist_2k", lesson="24")
@@ -122,8 +133,7 @@ def test_the_page_says_how_many_public_rows_are_enough(start):
         "public_data", data="fashion_mnist_2k", screen="p:fashion_mnist_2k;c:mnist,drawn_noise"
     )
     drawn = len(app.get("plotly_chart"))
-    app.session_state["screen-enough"] = True
-    app.run()
+    unfold(app, "screen-enough")
     assert "About ten rows a class" in words(app)
     assert "Measured on Fashion-MNIST sample, not on Fashion-MNIST, small" in words(app)
     assert len(app.get("plotly_chart")) == drawn + 1
@@ -136,12 +146,7 @@ def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assum
         for row in range(400)
     ]
     app = start("rows", method="pillar_kalman", view="why")
-    fill(
-        app,
-        "file_uploader",
-        "upload",
-        [("ward.csv", "\n".join(["age,sex,state", *rows]).encode(), "text/csv")],
-    )
+    send(app, "upload", {"ward.csv": "\n".join(["age,sex,state", *rows])})
     say(app, "state", Role="label")
     choose(app, "upload-public", 1)
     for column, said in (("age", "0, 100"), ("sex", "f, m")):

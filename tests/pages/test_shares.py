@@ -16,11 +16,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
-from page_reading import fill, press, words
+from page_reading import VIEWS, fill, press, words
 from pages.frame import exports, memory, shares
-from pages.parts.count import noisy_steps
-from pages.parts.playgrounds import theorems
-from pages.parts.why import projection
 from pillar_core import mode
 from pillar_core.data import places, uploads
 from pillar_core.data.cards import DatasetCard
@@ -29,19 +26,7 @@ from pillar_core.ledger import Ledger
 
 PAGES = Path(shares.__file__).resolve().parents[1]
 FREE_VIEWS = ("theory-view:theorems",)
-WITH_VIEWS = {
-    "count": [f"accounting-view:{view}" for view in noisy_steps.VIEWS],
-    "audit": [
-        f"evidence-view:{view}"
-        for view in ("attack", "rows", "image", "score", "audit", "sabotage")
-    ],
-    "why": [f"geometry-view:{view}" for view in projection.VIEWS],
-    "playgrounds": [f"theory-view:{view}" for view in theorems.VIEWS],
-}
-"""What links say of the views of each page that offers some."""
-SOLVED = {"count": ";accounting-from:epsilon"}
-"""The start from which a view computes anything."""
-SOLVED_VIEW = f"accounting-view:steps{SOLVED['count']}"
+SOLVED_VIEW = VIEWS["count"][0]["controls"]
 FREE = {
     "core": [
         "_features",
@@ -457,11 +442,7 @@ def test_who_has_spent_the_seconds_still_gets_what_ran_before(public, start, mon
 
 
 LINKS = [
-    *(
-        (page, {"controls": f"{view}{SOLVED.get(page, '')}"})
-        for page, views in WITH_VIEWS.items()
-        for view in views
-    ),
+    *((page, link) for page in ("count", "audit", "why", "playgrounds") for link in VIEWS[page]),
     *(("curves", {"view": view}) for view in ("noise", "rows", "why")),
     *(
         ("public_data", {"screen": choice})
@@ -486,7 +467,7 @@ def test_no_view_computes_for_who_has_nothing_left(public, start, monkeypatch):
     for page, link in LINKS:
         app = start(page, **rows, **link)
         if page == "lessons":
-            fill(app, "radio", "lesson-radio-3", 1)
+            fill(app, "lesson-radio-3", 1)
         for key in {"job-run", "lesson-reveal"} & {button.key for button in app.button}:
             press(app, key)
         assert not released, (page, link)

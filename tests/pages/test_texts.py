@@ -1,14 +1,13 @@
 """Texts on the pages: from a csv of tickets and two public files to a ranking, an advice and
 sentences that are misread."""
 
-import io
 import json
 
 import numpy as np
 import pandas as pd
 
 import pillar_core as pc
-from page_reading import fill, labelled, linked, metric, press, say, understood, words
+from page_reading import fill, labelled, linked, metric, press, say, send, understood, unfold, words
 from pillar_core import texts
 from pillar_core.data import uploads
 from pillar_core.jobs.kinds.extraction import specification
@@ -27,27 +26,19 @@ def said(n: int, seed: int, *topics: tuple[str, ...]) -> tuple[list[str], np.nda
     ], of
 
 
-def tickets(n: int = 900) -> bytes:
+def tickets(n: int = 900) -> str:
     texts, of = said(n, 0, HARDWARE, BILLING)
     of[::9] = 1 - of[::9]  # in the wrong queue
-    frame = pd.DataFrame(
-        {
-            "id": np.arange(n) + 7000,
-            "message": texts,
-            "queue": np.array(["hardware", "billing"])[of],
-        }
-    )
-    out = io.BytesIO()
-    frame.to_csv(out, index=False)
-    return out.getvalue()
+    queues = np.array(["hardware", "billing"])[of]
+    frame = pd.DataFrame({"id": np.arange(n) + 7000, "message": texts, "queue": queues})
+    return frame.to_csv(index=False)
 
 
 def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, handed, tmp_path):
     app = start("rows", method="pillar", epsilon="0.1", k="8", view="classes")
-    fill(app, "file_uploader", "upload", [("tickets.csv", tickets(), "text/csv")])
+    send(app, "upload", {"tickets.csv": tickets()})
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
-    files = [(name, "\n".join(texts).encode(), "text/plain") for name, (texts, _) in lines.items()]
-    fill(app, "file_uploader", "upload-candidates", files)
+    send(app, "upload-candidates", {name: "\n".join(lines[name][0]) for name in lines})
     assert "no column has the role 'label'" in words(app)
     say(app, "queue", Role="label")
     roles = {"id": "leave out", "message": "text", "queue": "label"}  # the public files hold no id
@@ -76,8 +67,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, ha
     press(app, "screen-spend")
     assert "Best choice: near.txt" in words(app)
     assert "hold numbers" not in words(app)
-    app.session_state["screen-trim"] = True
-    app.run()
+    unfold(app, "screen-trim")
     shown = [set(table.value["Text"]) for table in app.dataframe if "Text" in table.value]
     assert [len(texts) for texts in shown] == [8, 8]
     assert set().union(*shown).isdisjoint(texts_of["tickets.csv"])
@@ -99,8 +89,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, ha
     named = np.array(model.classes)[model.predict(pd.DataFrame({"message": new}))]
     assert (named == np.array(["hardware", "billing"])[of]).mean() > 0.7
     app.switch_page("pages/curves.py").run()
-    app.session_state["misread"] = True
-    app.run()
+    unfold(app, "misread")
     assert not app.error
     assert "test rows are misread" in words(app)
     shown = [
@@ -115,18 +104,8 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, ha
 def test_a_column_that_does_not_look_like_texts_may_hold_them(start):
     app = start("rows")
     lines = [f"{'😀🖨💳📶'[row % 4] * (row // 4 + 1)},{'ab'[row % 2]}" for row in range(80)]
-    fill(
-        app,
-        "file_uploader",
-        "upload",
-        [("emoji.csv", "\n".join(["message,queue", *lines]).encode(), "text/csv")],
-    )
-    fill(
-        app,
-        "file_uploader",
-        "upload-candidates",
-        [("near.txt", "\n".join(said(99, 1, BILLING)[0]).encode(), "text/plain")],
-    )
+    send(app, "upload", {"emoji.csv": "\n".join(["message,queue", *lines])})
+    send(app, "upload-candidates", {"near.txt": "\n".join(said(99, 1, BILLING)[0])})
     say(app, "queue", Role="label")
     assert understood(app)["Role"]["message"] != "text"
     say(app, "message", Role="text")
@@ -145,16 +124,15 @@ def test_an_encoder_of_sentences_is_offered_where_it_is_installed_and_weighed(
     assert "all-MiniLM-L6-v2 (texts)" not in choice.options
     monkeypatch.setattr(minilm, "is_installed", lambda: True)
     monkeypatch.setattr(minilm, "opened", lambda: numbers)
-    fill(app, "file_uploader", "upload", [("tickets.csv", tickets(300), "text/csv")])
+    send(app, "upload", {"tickets.csv": tickets(300)})
     near, of = said(200, 1, HARDWARE, BILLING)
     public = pd.DataFrame({"message": near, "queue": np.array(["hardware", "billing"])[of]})
-    content = public.to_csv(index=False).encode()
-    fill(app, "file_uploader", "upload-candidates", [("near.csv", content, "text/csv")])
+    send(app, "upload-candidates", {"near.csv": public.to_csv(index=False)})
     say(app, "id", Role="leave out")
     say(app, "queue", Role="label")
     say(app, "message", Role="text")
     press(app, "use-upload")
-    fill(app, "selectbox", "extract-backbone", minilm.NAME)
+    fill(app, "extract-backbone", minilm.NAME)
     press(app, "use-backbone")
     assert linked(app)["backbone"] == minilm.NAME
     assert "500 texts" in words(app)

@@ -47,7 +47,7 @@ def test_a_callback_leaves_no_message_in_the_log(start, monkeypatch, log, capfd)
     monkeypatch.setattr(AppTest, "_run", AppTest._run.__wrapped__)  # an exception is wanted
     monkeypatch.setattr(session, "keep_widget", _raise(RuntimeError(VALUE)))
     app = start("curves")
-    fill(app, "selectbox", "control.method", "dp_sgd")
+    fill(app, "control.method", "dp_sgd")
     assert app.exception
     assert "3.14159" not in str(app.exception)
     assert "RuntimeError at" in log.text

@@ -1,7 +1,6 @@
 """Each kind of data, free and paid, by page and by command: the zip labels new raw rows in a
 process without the library."""
 
-import io
 import subprocess
 import sys
 import zipfile
@@ -14,9 +13,10 @@ import pytest
 from PIL import Image
 
 import pillar_core as pc
-from page_reading import Start, fill, press
+from page_reading import Start, fill, press, send
 from pillar_core import rng
 from pillar_core.__main__ import main
+from unit.image_files import zipped
 
 ALWAYS = {
     "README.md",
@@ -126,15 +126,12 @@ def by_command(kind: str, price: str, private: Path, public: Path, path: Path) -
     )
 
 
-def as_upload(path: Path) -> tuple[str, bytes, str]:
+def as_upload(path: Path) -> dict[str, bytes]:
     """A file as a browser sends it; a folder as a zip."""
     if path.is_file():
-        return path.name, path.read_bytes(), "application/octet-stream"
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for file in sorted(path.rglob("*.png")):
-            archive.write(file, file.relative_to(path))
-    return f"{path.name}.zip", buffer.getvalue(), "application/zip"
+        return {path.name: path.read_bytes()}
+    inside = {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*.png")}
+    return {f"{path.name}.zip": zipped(inside)}
 
 
 def by_page(
@@ -143,11 +140,11 @@ def by_page(
     """The model that Answer hands out for files that were brought there."""
     button = {"free": "answer-train", "paid": "answer-paid"}[price]
     app = start("answer", v="2", epsilon="3")
-    fill(app, "file_uploader", "upload", [as_upload(private)])
-    fill(app, "file_uploader", "upload-candidates", [as_upload(public)])
+    send(app, "upload", as_upload(private))
+    send(app, "upload-candidates", as_upload(public))
     press(app, "use-upload")
     if kind == "images":
-        fill(app, "toggle", f"local-widget.with-onnx-{button}", True)
+        fill(app, f"local-widget.with-onnx-{button}", True)
     press(app, button)
     assert not app.error
     return handed["model-file"]()
@@ -185,11 +182,7 @@ def test_a_model_labels_new_rows_elsewhere(kind, price, door, start, handed, tmp
         else rows_of(kind, 20, 2000)["label"]
     )
     assert np.mean(np.array(named) == np.array(truth)) >= 0.6
-    run = subprocess.run(
-        [sys.executable, "-I", "use.py", new],
-        cwd=tmp_path / "alone",
-        capture_output=True,
-        text=True,
-        check=True,
+    told = subprocess.check_output(
+        [sys.executable, "-I", "use.py", new], cwd=tmp_path / "alone", text=True
     )
-    assert [line.split(",")[1] for line in run.stdout.splitlines()[1:]] == named
+    assert [line.split(",")[1] for line in told.splitlines()[1:]] == named
