@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from pillar_core.errors import DataError
 from pillar_core.metrics import (
     METRICS,
     RAREST,
@@ -16,6 +15,7 @@ from pillar_core.metrics import (
     threshold_at,
 )
 from pillar_core.numerics import wilson
+from users import refuses
 
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
 
@@ -54,8 +54,7 @@ def test_counts_by_hand_and_of_absent_classes_or_constant_scores():
     ],
 )
 def test_bad_scores_are_refused(scores, y, n_classes, message):
-    with pytest.raises(DataError, match=message):
-        evaluate(scores, np.array(y, dtype=np.int64), n_classes=n_classes)
+    refuses(message, evaluate, scores, np.array(y, dtype=np.int64), n_classes=n_classes)
 
 
 def test_intervals_have_known_values_and_cover_as_often_as_they_say():
@@ -83,8 +82,7 @@ def test_intervals_have_known_values_and_cover_as_often_as_they_say():
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
 def test_interval_refuses_what_is_not_finite(values):
-    with pytest.raises(DataError, match="finite"):
-        interval(values)
+    refuses("finite", interval, values)
 
 
 def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_counts_by_test_rows():

@@ -16,7 +16,7 @@ from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs.kinds import sweep as kind
 from pillar_core.runs import receipts
 from pillar_core.types import FeatureSet
-from users import run_command
+from users import output_of, raises
 
 GRID: dict[str, Any] = {"dataset": "digits", "method": "noisy_gd", "epsilon": 1.37, "seed": [0, 1]}
 
@@ -75,9 +75,13 @@ def test_a_disk_that_takes_writes_again_ends_the_warning(tmp_path, monkeypatch):
     assert not cache.unkept
 
 
-def test_the_command_line_warns_once_and_pages_and_jobs_go_on(unwritable, capsys):
-    assert run_command("run --method noisy_gd --dataset digits --epsilon 1.37 --seed 0") == 0
-    assert capsys.readouterr().err.count("only in memory") == 1
+def test_the_command_line_warns_once_and_pages_and_jobs_go_on(unwritable):
+    assert (
+        output_of("run --method noisy_gd --dataset digits --epsilon 1.37 --seed 0").err.count(
+            "only in memory"
+        )
+        == 1
+    )
     assert pc.jobs.status() == ()
     assert pc.jobs.find({"kind": "sweep", "grid": GRID}) is None
     task = kind.split({"kind": "sweep", "grid": GRID})[0]
@@ -94,8 +98,7 @@ def test_what_must_be_kept_fails_with_our_own_error(unwritable):
         classes=("a", "b"),
         name="mine",
     )
-    with pytest.raises(StoreError, match=r"another folder; for the cache with PILLAR_CACHE"):
-        uploads.keep(rows)
+    raises(StoreError, r"another folder; for the cache with PILLAR_CACHE", uploads.keep, rows)
     if not unwritable.root.exists():
         with pytest.raises(StoreError):
             pc.jobs.submit({"kind": "sweep", "grid": GRID})

@@ -17,6 +17,7 @@ from pillar_core.numerics import signed
 from pillar_core.plots import promise
 from pillar_core.runs import records, starter
 from pillar_core.studies import portable
+from users import refuses
 
 DATA = starter.SHARED["dataset"]
 ALL = ("dp_sgd", 0.3, 0), ("dp_sgd", 1.0, 0)
@@ -113,8 +114,7 @@ def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch
 
 
 def test_a_setup_or_story_without_runs_is_refused():
-    with pytest.raises(DataError, match="no runs of digits that fit"):
-        portable.page("digits", public_fraction=0.37)
+    refuses("no runs of digits that fit", portable.page, "digits", public_fraction=0.37)
     story = next(story for story in portable.STORIES if story.name == "public-labels")
     with pytest.raises(DataError, match="needs runs of only_public"):
         portable.page(story.dataset, methods=["pillar", "adamix"], story=story)
