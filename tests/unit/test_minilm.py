@@ -79,7 +79,7 @@ def package(bert, own_cache, tmp_path, monkeypatch):
 
 def tickets(n: int, seed: int, n_words: int = 4) -> pd.DataFrame:
     """Two kinds of tickets in words that the tokenizer knows."""
-    draw = np.random.Generator(np.random.PCG64(seed))
+    draw = np.random.default_rng(seed)
     kinds = draw.integers(0, 2, n)
     said = [" ".join(draw.choice(WORDS[5 * kind : 5 * kind + 5], n_words)) for kind in kinds]
     return pd.DataFrame({"message": said, "queue": np.array(["hardware", "billing"])[kinds]})

@@ -85,7 +85,7 @@ def test_vectors_and_tokenizer_are_those_of_wordllama_bit_by_bit():
 def test_tokens_are_those_of_the_tokenizer_s_own_library():
     """Signs of all kinds at random, and real sentences; equal for any draw."""
     oracle, ours = Tokenizer.from_file(str(texts.TOKENIZER)), texts._opened()
-    draw = np.random.Generator(np.random.PCG64(0))
+    draw = np.random.default_rng(0)
     signs = [*"the an in <>0xAFunk/s ▁▁▁  éßЖ", "打", "🖨", "\u0301", "\U0001f1e9"] * 3
     signs += map(chr, draw.integers(33, 0xD7FF, 200))
     drawn = ["".join(draw.choice(signs, draw.integers(1, 120))) for _ in range(1_000)]

@@ -20,11 +20,15 @@ from users import raises, refuses
 SAMPLE = 6
 
 
+@pytest.fixture(scope="module")
+def encode():
+    return BACKBONES["efficientnet_lite0"].open("efficientnet_lite0", Work()).encode
+
+
 @pytest.mark.parametrize("name", embedded.NAMES)
-def test_shipped_features_are_those_of_the_network_within_half_a_level(name):
+def test_shipped_features_are_those_of_the_network_within_half_a_level(encode, name):
     data = pc.load_dataset(name)
     ours = pc.load_features(data, "efficientnet_lite0").x_train
-    encode = BACKBONES["efficientnet_lite0"].open("efficientnet_lite0", Work()).encode
     real = np.asarray(encode(data.x_train[:SAMPLE]))
     top = np.maximum(ours.max(axis=0), 1e-6)
     apart = np.abs(np.sqrt(np.minimum(real, top) / top) - np.sqrt(ours[:SAMPLE] / top))

@@ -56,7 +56,7 @@ def test_agrees_with_brute_force(x_a, x_b):
 
 
 def test_finds_planted_rows_among_many_and_no_nearly_equal_ones():
-    generator = np.random.Generator(np.random.PCG64(0))
+    generator = np.random.default_rng(0)
     x_a, x_b = (generator.standard_normal((n, 33), dtype=np.float32) for n in (9_000, 5_000))
     x_b[4_321], x_b[17] = x_a[8_765], x_a[2]
     assert duplicates(x_a, x_b).tolist() == [[2, 17], [8_765, 4_321]]

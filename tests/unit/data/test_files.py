@@ -102,9 +102,9 @@ def _broken_cell() -> pd.DataFrame:
 
 
 def _truncated() -> bytes:
-    return npz(
-        x_train=np.random.Generator(np.random.PCG64(0)).random((200, 9)), y_train=np.arange(200) % 2
-    )[:-4_000]
+    return npz(x_train=np.random.default_rng(0).random((200, 9)), y_train=np.arange(200) % 2)[
+        :-4_000
+    ]
 
 
 def _corrupt() -> bytes:

@@ -148,7 +148,7 @@ def _noisy_descent(z: np.ndarray, y: np.ndarray, z_test: np.ndarray, y_test: np.
     # steps cost their square root.
     noise_multiplier = 30.75 * math.sqrt(steps)
     learning_rate = min(len(y) / 30.75, 160 * classes) / steps
-    generator = np.random.Generator(np.random.PCG64(0))
+    generator = np.random.default_rng(0)
     x, x_test = (
         np.c_[rows / np.linalg.norm(rows, axis=1, keepdims=True), np.ones(len(rows), np.float32)]
         for rows in (z, z_test)

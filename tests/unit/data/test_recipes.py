@@ -88,7 +88,7 @@ def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them():
     for other in (unpack(pack(named)), back):
         assert (other.names, other.recipe, other.test_drawn) == (named.names, named.recipe, True)
     assert unpack(pack(plain)).names is None
-    rows = np.random.Generator(np.random.PCG64(0)).normal(size=(60, 3)).astype(np.float32)
+    rows = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
     private = dataclasses.replace(pc.features(rows[:30], np.arange(30) % 2), names=("a", "b", "c"))
     public = dataclasses.replace(
         pc.features(rows[30:][:, [2, 0, 1]], np.arange(30) % 2), names=("c", "a", "b")
@@ -102,7 +102,7 @@ def test_names_and_recipe_stay_with_the_rows_and_columns_are_matched_by_them():
 
 def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:
     """About two visits of each person: words, gaps and a note."""
-    draw = np.random.Generator(np.random.PCG64(seed))
+    draw = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
             "patient": [f"{prefix}{row // 2}" for row in range(n)],
@@ -226,7 +226,7 @@ def test_columns_that_public_rows_repeat_or_hold_constant_are_left_out_and_said(
     """KEEL's texture has three such columns and optdigits five: each was refused by name."""
     monkeypatch.chdir(tmp_path)
     for name, seed in (("private.csv", 0), ("public.csv", 1)):
-        draw = np.random.Generator(np.random.PCG64(seed))
+        draw = np.random.default_rng(seed)
         frame = pd.DataFrame(draw.normal(size=(200, 3)), columns=["a", "b", "c"]).assign(
             nothing=0, none=0, word=draw.choice(["x", "y"], 200)
         )

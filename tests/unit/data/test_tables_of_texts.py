@@ -47,7 +47,7 @@ def tickets(
     n: int, seed: int, topics: tuple[tuple[str, ...], ...] = (HARDWARE, BILLING)
 ) -> pd.DataFrame:
     """Tickets with their queue, and how old the customer is."""
-    draw = np.random.Generator(np.random.PCG64(seed))
+    draw = np.random.default_rng(seed)
     queue = draw.integers(0, len(topics), n)
     said = [
         f"{topics[place][draw.integers(4)]} {draw.choice(TIMES)}, ticket {draw.integers(10**6)}"

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 @pytest.fixture
 def features(tmp_path):
     """A file of easy features with ten classes."""
-    generator = np.random.Generator(np.random.PCG64(7))
+    generator = np.random.default_rng(7)
     labels = np.arange(1200) % 10
     rows = (generator.normal(size=(1200, 24)) + 4 * np.eye(10, 24)[labels]).astype(np.float32)
     path = tmp_path / "cifar10_resnet50_sl.npz"
