@@ -104,7 +104,7 @@ def test_splits_of_usual_unzips_are_no_classes(train, test, others):
         for other in others
         for name, content in in_classes(grey, 3).items()
     }
-    data = read(files)
+    data = read(files | {"__MACOSX/x.png": b""})
     assert data.classes == CLASSES
     assert sizes(data) == (12, 4)
     assert all(any(other.split("/")[-1] in note for note in data.notes) for other in others)
