@@ -46,6 +46,17 @@ def brought(name: str | None = "bins") -> FeatureSet:
     return pc.load_features(patients(900, 1), name, public=patients(300, 2))
 
 
+@pytest.fixture(scope="module")
+def split():
+    """Patients through bins of the public ones' columns."""
+    return pc.split(brought(), public=patients(300, 2))
+
+
+@pytest.fixture(scope="module")
+def record(split):
+    return pc.run("pillar_kalman", split, epsilon=3.0)
+
+
 @pytest.mark.parametrize("name", MAPS)
 def test_a_map_takes_each_row_by_itself_and_stays_within_its_bounds(name):
     made = fit_of(name)(rows(100), NUMBERS)
@@ -139,9 +150,7 @@ def test_a_map_lets_a_linear_learner_bend(name):
     assert accuracy[name] > accuracy[None] + 0.1
 
 
-def test_the_statement_the_command_and_the_account_know_the_map():
-    split = pc.split(brought(), public=patients(300, 2))
-    record = pc.run("pillar_kalman", split, epsilon=1.0)
+def test_the_statement_the_command_and_the_account_know_the_map(split, record):
     assert any("map of columns bins was fitted" in line for line in record.guarantee.assumptions)
     assert "--backbone bins" in command_of(record, split)
     given = pc.split(brought(None), public=patients(300, 2))
@@ -210,20 +219,16 @@ def test_the_model_labels_raw_rows_with_and_without_the_library(name, tmp_path):
     assert 0 <= told.value <= 1
 
 
-def test_a_record_is_tested_on_rows_as_given():
-    split = pc.split(brought(), public=patients(300, 2))
-    record = pc.run("pillar_kalman", split, epsilon=3.0)
+def test_a_record_is_tested_on_rows_as_given(split, record):
     by_split = pc.private_test(record, split.features, epsilon=3.0)
     as_given = pc.private_test(record, brought(None), epsilon=3.0)
     np.testing.assert_array_equal(as_given.cells, by_split.cells)
 
 
-def test_a_network_behind_a_map_is_not_exported():
+def test_a_network_behind_a_map_is_not_exported(split, record):
     from pillar_core.methods.parts.deep.classifier import NetworkClassifier
     from pillar_core.runs.models import _taken_apart
 
-    split = pc.split(brought(), public=patients(300, 2))
-    record = pc.run("pillar_kalman", split, epsilon=3.0)
     network = object.__new__(NetworkClassifier)
     with pytest.raises(UnsupportedError, match="behind a map of columns"):
         _taken_apart(dataclasses.replace(record, classifier=network), split.features.columns)
@@ -282,8 +287,7 @@ def test_a_paid_choice_takes_columns_as_given_and_says_so():
         pc.choose(split, {}, epsilon=2.0, backbones=["bins"])
 
 
-def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(tmp_path):
-    split = pc.split(brought(), public=patients(300, 2))
+def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(split, tmp_path):
     record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
     with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip")) as archive:
         curves = json.loads(archive.read("curves.json"))

@@ -9,7 +9,6 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.jobs import sweep as sweeps
@@ -105,31 +104,15 @@ def test_what_must_be_kept_fails_with_our_own_error(unwritable):
 
 
 RELEASES = {
-    "run": [
-        "run",
-        "--dataset",
-        "digits",
-        "--method",
-        "pillar_one_shot",
-        "--public-fraction",
-        "0.1",
-    ],
-    "choose": [
-        "choose",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--candidates",
-        "digits",
-    ],
+    "run": "run --dataset digits --method pillar_one_shot --public-fraction 0.1",
+    "choose": "choose --dataset digits --public-fraction 0.1 --candidates digits",
 }
 
 
 @pytest.mark.parametrize("command", RELEASES)
 @pytest.mark.parametrize("what", ["no folder", "a folder", "full", "cache"])
 def test_a_release_that_could_not_be_written_down_spends_nothing(
-    command, what, tmp_path, monkeypatch, capsys
+    command, what, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     (tmp_path / "taken").touch()
@@ -145,8 +128,8 @@ def test_a_release_that_could_not_be_written_down_spends_nothing(
     monkeypatch.setattr("pillar_core.commands.run.run_declared", trained)
     monkeypatch.setattr("pillar_core.commands.advise.choose", trained)
     monkeypatch.setattr(receipts.Account, "keep", trained)
-    assert main([*RELEASES[command], "--epsilon", "2", "--release", "--export", str(path)]) == 2
-    told = capsys.readouterr().err
+    line = f"{RELEASES[command]} --epsilon 2 --release --export {path}"
+    told = output_of(line, status=2).err
     assert "could not be read or written" in told
     assert ("Free space on that disk" in told) == (what == "full")
     assert not (tmp_path / "model.zip").exists()
