@@ -112,19 +112,9 @@ def test_large_images_of_a_file_pass_the_network_unless_a_backbone_is_named(
         for i in range(5)
     }
     root = written(tmp_path, files)
-    for named in ([], ["--backbone", "raw_pixels"]):
-        options = parser("run").parse_args(
-            [
-                "run",
-                "--dataset",
-                str(root / "a"),
-                "--public",
-                str(root / "b"),
-                "--allow-overlap",
-                *named,
-            ]
-        )
-        rows = load_split(options, seed=0)
+    for named in ("", "--backbone raw_pixels"):
+        line = f"run --dataset {root / 'a'} --public {root / 'b'} --allow-overlap {named}"
+        rows = load_split(parser("run").parse_args(line.split()), seed=0)
         assert (
             rows.features.d == rows.public_x.shape[1] == (3 * size[0] * size[1] if named else width)
         )

@@ -821,31 +821,17 @@ def scheduler_at(folder: Path) -> Iterator[tuple[str, Callable[..., Any]]]:
     environment."""
     environment = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
     file = folder / "scheduler.json"
-    arguments = [
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--no-dashboard",
-        "--scheduler-file",
-        str(file),
-    ]
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments]
+    arguments = f"--host 127.0.0.1 --port 0 --no-dashboard --scheduler-file {file}"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments.split()]
     with contextlib.ExitStack() as stack:
         stack.enter_context(started(command, env=environment, stderr=subprocess.DEVNULL))
         until(lambda: file.exists() and file.read_text().strip().endswith("}"))
         address = json.loads(file.read_text())["address"]
 
         def worker(*options: str, **variables: str) -> subprocess.Popen[Any]:
-            arguments = [
-                "--nthreads",
-                "1",
-                "--no-dashboard",
-                "--local-directory",
-                str(folder),
-                *options,
-            ]
-            command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *arguments]
+            arguments = f"{address} --nthreads 1 --no-dashboard --local-directory {folder}"
+            module = "distributed.cli.dask_worker"
+            command = [sys.executable, "-m", module, *arguments.split(), *options]
             return stack.enter_context(
                 started(command, env=environment | variables, stderr=subprocess.DEVNULL)
             )

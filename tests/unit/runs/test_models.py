@@ -14,7 +14,6 @@ from safetensors.numpy import save
 from safetensors.torch import save_file as save_torch
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
 from pillar_core.runs.models import FORMAT, model_bytes
 from pillar_core.runs.statement import IN_SIGHT, in_sight
@@ -202,16 +201,15 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path, own_cache
     for n in (1000, 1100):
         part = {"x_train": rows.x_train[:n], "y_train": rows.y_train[:n]}
         np.savez(tmp_path / f"{n}.npz", **part)
-    command = ["run", "--public-fraction", "0.1", "--epsilon", "2", "--release"]
-    for data, extra, expected in (
-        (str(tmp_path / "1000.npz"), [], True),
-        (str(tmp_path / "1100.npz"), ["--set", "k=5"], None),
-        (str(tmp_path / "1100.npz"), ["--set", "k=5"], False),
-        ("digits", ["--set", "k=5"], False),
-        ("digits", ["--set", "k=5", "--chosen-beforehand"], True),
+    for options, expected in (
+        (f"{tmp_path / '1000.npz'}", True),
+        (f"{tmp_path / '1100.npz'} --set k=5", None),
+        (f"{tmp_path / '1100.npz'} --set k=5", False),
+        ("digits --set k=5", False),
+        ("digits --set k=5 --chosen-beforehand", True),
     ):
-        asked = [*command, "--dataset", data, *extra, "--export", str(tmp_path / "m.zip")]
-        assert main(asked) == 0
+        line = f"run --dataset {options} --public-fraction 0.1 --epsilon 2 --release --export"
+        assert run_command(f"{line} {tmp_path / 'm.zip'}") == 0
         assert card_of((tmp_path / "m.zip").read_bytes())["covers_choice"] is expected
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
@@ -195,11 +194,11 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
     path, rows = tmp_path / "digits.npz", features()
     np.savez(path, x_train=rows.x_train, y_train=rows.y_train)
     account = Account(uploads.keep(pc.load_features(path)))
-    asked = ["run", "--dataset", str(path), "--public-fraction", "0.2", "--epsilon", "1"]
-    asked += ["--release", "--export", str(tmp_path / "model.zip")]
+    line = f"run --dataset {path} --public-fraction 0.2 --epsilon 1"
+    line += f" --release --export {tmp_path / 'model.zip'}"
 
-    def promise(*options):
-        assert main([*asked, *options]) == 0
+    def promise(options=""):
+        assert run_command(f"{line} {options}") == 0
         return json.loads(texts_in(tmp_path / "model.zip")["model.json"])["guarantee"]
 
     alone = promise()
@@ -214,8 +213,7 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
     assert not promise("--chosen-beforehand")["chosen_in_sight"]
     theirs = account_of(pc.load_features(path))
     n_trainings = len(theirs.trainings)
-    assert main([*asked, "--delta", "0"]) == 2
-    assert "give --delta" in capsys.readouterr().err
+    assert "give --delta" in output_of(f"{line} --delta 0", status=2).err
     assert len(theirs.trainings) == n_trainings == 3, "a refusal spends nothing"
 
 
