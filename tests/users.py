@@ -1,11 +1,12 @@
 """What a user types, and what a user reads."""
 
+import contextlib
 import io
 import shlex
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -17,6 +18,21 @@ from pillar_core.errors import DataError
 def run_command(line: str) -> int:
     """The exit status of `python -m pillar_core` with these words."""
     return main(shlex.split(line))
+
+
+class Printed(NamedTuple):
+    """What a command wrote to its two streams."""
+
+    out: str
+    err: str
+
+
+def output_of(line: str, *, status: int = 0) -> Printed:
+    """What `python -m pillar_core` with these words prints, and fails unless it ends so."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert run_command(line) == status, err.getvalue()
+    return Printed(out.getvalue(), err.getvalue())
 
 
 def table_of(n: int) -> str:
@@ -39,5 +55,12 @@ def texts_in(model: Path | bytes) -> dict[str, str]:
 
 def refuses(words: str, act: Callable[..., object], *given: Any, **named: Any) -> None:
     """Fails unless what the user does with this is refused as data, in these words (a pattern)."""
-    with pytest.raises(DataError, match=words):
+    raises(DataError, words, act, *given, **named)
+
+
+def raises(
+    error: type[BaseException], words: str, act: Callable[..., object], *given: Any, **named: Any
+) -> None:
+    """Fails unless this call ends in the error, whose words fit the pattern."""
+    with pytest.raises(error, match=words):
         act(*given, **named)

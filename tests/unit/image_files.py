@@ -13,7 +13,7 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.data import load, reports
 from pillar_core.errors import PillarError
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, FeatureSet
 
 
 def encoded(pixels: Array, kind: str = "png") -> bytes:
@@ -101,6 +101,16 @@ def bright(n: int = 60, shape: tuple[int, int] = (8, 8), **facts: Any) -> Datase
     pixels = rng.stream(3, "pixels").integers(100, size=(n, *shape)) + 120 * labels[:, None, None]
     x = pixels.astype(np.uint8)
     return Dataset("bright", x, labels, x[:20], labels[:20], ("dark", "bright"), **facts)
+
+
+def sizes(data: Dataset | FeatureSet) -> tuple[int, int]:
+    """How many train and test rows there are."""
+    return len(data.x_train), len(data.x_test if data.x_test is not None else ())
+
+
+def all_rows(data: Dataset | FeatureSet) -> Array:
+    """The train rows, then the test rows."""
+    return data.x_train if data.x_test is None else np.concatenate([data.x_train, data.x_test])
 
 
 def report_on(

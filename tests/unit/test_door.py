@@ -14,6 +14,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from pages.frame import door
 from pillar_core import explorer, mode
 from pillar_core.errors import SettingError
+from users import raises
 
 HOST = ("host", "127.0.0.1:8501")
 
@@ -239,8 +240,7 @@ def test_an_address_that_others_reach_is_for_a_demo_or_bound_with_a_token(monkey
         mode.check_server(address)
     monkeypatch.setenv(mode.TOKEN, "x")
     for address in ("0.0.0.0", "", None, "unix:///tmp/s"):
-        with pytest.raises(SettingError, match=r"ssh -L .* --demo"):
-            mode.check_server(address)
+        raises(SettingError, r"ssh -L .* --demo", mode.check_server, address)
     monkeypatch.setenv(mode.BIND, "0.0.0.0")
     mode.check_server("0.0.0.0")
     monkeypatch.delenv(mode.TOKEN)

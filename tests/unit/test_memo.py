@@ -12,6 +12,7 @@ from pillar_core.grouping import grouped
 from pillar_core.memo import Memo
 from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Streams
+from users import raises
 
 
 def test_an_entry_is_made_once_by_many_threads_and_others_do_not_wait():
@@ -51,8 +52,7 @@ def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept():
     def fails():
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"):
-        memo.get("a", fails)
+    raises(ValueError, "no", memo.get, "a", fails)
     assert memo.peek("a") is None
     assert memo.get("a", lambda: memo.get("b", lambda: 2) + 1) == 3
 

@@ -21,7 +21,7 @@ from pillar_core.data import encoding
 from pillar_core.errors import Cancelled, MissingDependencyError, StoreError
 from pillar_core.runs import splitting
 from pillar_core.texts import minilm
-from users import refuses, run_command
+from users import output_of, refuses
 
 WORDS = [
     "printer",
@@ -79,7 +79,7 @@ def package(bert, own_cache, tmp_path, monkeypatch):
 
 def tickets(n: int, seed: int, n_words: int = 4) -> pd.DataFrame:
     """Two kinds of tickets in words that the tokenizer knows."""
-    draw = np.random.Generator(np.random.PCG64(seed))
+    draw = np.random.default_rng(seed)
     kinds = draw.integers(0, 2, n)
     said = [" ".join(draw.choice(WORDS[5 * kind : 5 * kind + 5], n_words)) for kind in kinds]
     return pd.DataFrame({"message": said, "queue": np.array(["hardware", "billing"])[kinds]})
@@ -200,7 +200,7 @@ def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, t
 
 
 @pytest.mark.usefixtures("one_play")
-def test_a_choice_weighs_both_encoders_on_public_rows(package, tmp_path, monkeypatch, capsys):
+def test_a_choice_weighs_both_encoders_on_public_rows(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tickets(300, 0).to_csv("tickets.csv", index=False)
     tickets(200, 1, 6).to_csv("open.csv", index=False)
@@ -214,11 +214,13 @@ def test_a_choice_weighs_both_encoders_on_public_rows(package, tmp_path, monkeyp
         (reason,) = (line for line in choice.reasons if "learners played" in line)
         assert all(f"{name} " in reason for name in encoders)
     command = "choose --dataset tickets.csv --public-fraction 0.2 --epsilon 2"
-    assert run_command(f"{command} --allow-overlap --backbones {' '.join(encoders)}") == 0
-    assert "learners played on labelled public rows (own)" in capsys.readouterr().out
+    assert (
+        "learners played on labelled public rows (own)"
+        in output_of(f"{command} --allow-overlap --backbones {' '.join(encoders)}").out
+    )
 
 
-def test_a_set_that_ships_goes_through_it_by_name(monkeypatch, capsys):
+def test_a_set_that_ships_goes_through_it_by_name(monkeypatch):
     """The command, `choose` and every page name it so."""
     read = []
 
@@ -234,8 +236,10 @@ def test_a_set_that_ships_goes_through_it_by_name(monkeypatch, capsys):
     command = (
         "choose --dataset scipy_docs --public-fraction 0.1 --epsilon 1 --candidates python_docs"
     )
-    assert run_command(f"{command} --backbones {texts.NAME} {minilm.NAME}") == 0
-    assert "learners played on labelled public rows (own)" in capsys.readouterr().out
+    assert (
+        "learners played on labelled public rows (own)"
+        in output_of(f"{command} --backbones {texts.NAME} {minilm.NAME}").out
+    )
     assert len(read) == 1_318 + 1_729
 
 

@@ -11,21 +11,19 @@ import pytest
 import pillar_core as pc
 from pillar_core.errors import PluginError
 from plugin_package import NAMES, install, site
-from users import run_command
+from users import output_of
 
 __all__ = ["site"]
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def test_items_of_an_installed_package_are_listed_and_run(site, capsys):
+def test_items_of_an_installed_package_are_listed_and_run(site):
     install(site)
-    assert run_command("list") == 0
-    parts = {part.partition(":")[0]: part for part in capsys.readouterr().out.split("\n\n")}
+    parts = {part.partition(":")[0]: part for part in output_of("list").out.split("\n\n")}
     for registry, name in NAMES.items():
         assert parts[registry].splitlines()[-1].startswith(f"{name} ")  # after the library's own
     asked = "--dataset tiny_data --method tiny_learner --public-fraction 0.2 --epsilon 1 --set k=4"
-    assert run_command(f"run {asked}") == 0
-    assert "ε ≤" in capsys.readouterr().out
+    assert "ε ≤" in output_of(f"run {asked}").out
     split = pc.split(pc.load_dataset("tiny_data"), public_fraction=0.2)
     assert (
         "from the package tiny-plugin"

@@ -9,6 +9,7 @@ import pytest
 
 from pillar_core.errors import UnknownNameError
 from pillar_core.registry import Registry
+from users import raises
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,8 +67,7 @@ def test_what_no_family_can_build_is_unknown(name):
 @pytest.mark.parametrize("prefix", ["hub", "", "a:b"])
 def test_a_prefix_belongs_to_one_family(prefix):
     registry, _ = _registry()
-    with pytest.raises(ValueError, match="family"):
-        registry.register_family(prefix, lambda name: _Item(name, name))
+    raises(ValueError, "family", registry.register_family, prefix, lambda name: _Item(name, name))
 
 
 def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(
@@ -112,5 +112,4 @@ def test_what_the_import_of_a_home_raises_every_reading_raises(tmp_path, monkeyp
         lambda one: "plain" in one,
         lambda one: one.families,
     ):
-        with pytest.raises(ZeroDivisionError, match="in the home"):
-            read(registry)
+        raises(ZeroDivisionError, "in the home", read, registry)

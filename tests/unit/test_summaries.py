@@ -75,8 +75,7 @@ def test_features_and_split_show_shapes_and_counts(show):
 
 
 @pytest.mark.parametrize("show", [str, repr])
-def test_a_record_shows_what_was_promised_and_measured(show):
-    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+def test_a_record_shows_what_was_promised_and_measured(split, show):
     record = pc.run("pillar", split, epsilon=1.0, k=8)
     text = show(dataclasses.replace(record, diagnostics={"clipped": (ROW, Provenance.NON_PRIVATE)}))
     assert all(

@@ -15,6 +15,7 @@ from pillar_core import accounting, events, ledger
 from pillar_core.accounting import ACCOUNTANTS, delta_of, epsilon_of_mu, mu_of
 from pillar_core.errors import SettingError, UnknownNameError, UnsupportedError
 from pillar_core.types import NeighboringRelation
+from users import raises
 
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -72,8 +73,7 @@ def test_a_sample_hides_a_row_from_a_release_without_noise_where_delta_allows_it
 @pytest.mark.parametrize("name", NAMES)
 def test_delta_outside_its_range_is_refused(name):
     for delta in (0.0, 1.0, -1e-5, math.nan):
-        with pytest.raises(SettingError, match="delta"):
-            cost_of(FULL, name, delta=delta)
+        raises(SettingError, "delta", cost_of, FULL, name, delta=delta)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -132,12 +132,9 @@ def test_auto_takes_the_tightest_sound_bound(event, relation, expected):
 
 def test_auto_says_why_nothing_bounds_and_unknown_words_are_refused():
     for event, relation in ((SELECTION, REPLACE), (events.DpEvent(), ADD)):
-        with pytest.raises(UnsupportedError, match=r"pillar: .*pld: .*rdp: "):
-            cost_of(event, relation=relation)
-    with pytest.raises(UnknownNameError, match="pld"):
-        cost_of(FULL, "pdl")
-    with pytest.raises(SettingError, match="relation"):
-        cost_of(FULL, relation="swap")
+        raises(UnsupportedError, r"pillar: .*pld: .*rdp: ", cost_of, event, relation=relation)
+    raises(UnknownNameError, "pld", cost_of, FULL, "pdl")
+    raises(SettingError, "relation", cost_of, FULL, relation="swap")
     assert "add/remove" in ACCOUNTANTS["prv"].supports(SAMPLED, REPLACE)
     assert "replace-one" in ACCOUNTANTS["rdp"].supports(SAMPLED, REPLACE)
     assert "RepeatAndSelectDpEvent" in ACCOUNTANTS["pillar"].supports(SELECTION, ADD)
@@ -223,8 +220,7 @@ def test_a_grid_that_loses_large_steps_is_refused(epsilon, times, delta):
     """prv-accountant says ε ≤ 0 for the first, of which ε > 75 can be shown by an attack, and 32.2
     for 39.99 of the second."""
     event = ledger.repeat(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
-    with pytest.raises(UnsupportedError, match="grid loses"):
-        cost_of(event, "prv", delta=delta)
+    raises(UnsupportedError, "grid loses", cost_of, event, "prv", delta=delta)
     assert cost_of(event, delta=delta).upper > 0.99 * epsilon * times
 
 

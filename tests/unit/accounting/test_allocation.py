@@ -12,6 +12,7 @@ from costs import cost_of
 from pillar_core import accounting, ledger
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.types import PrivacyBudget
+from users import raises
 
 ADD_REMOVE = "add_or_remove_one"
 
@@ -169,15 +170,13 @@ def test_steps_out_of_turn_are_refused(step, steps):
 def test_a_pass_has_one_noise(second):
     spent = ledger.Ledger()
     release(spent, 0)
-    with pytest.raises(SettingError, match="equal noise"):
-        release(spent, 1, **second)
+    raises(SettingError, "equal noise", release, spent, 1, **second)
 
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_two_releases_of_one_step_are_refused(steps):
     """With one step a pass, fifty releases were charged as one."""
-    with pytest.raises(SettingError, match="one for each step"):
-        release(ledger.Ledger(), 0, steps, times=2)
+    raises(SettingError, "one for each step", release, ledger.Ledger(), 0, steps, times=2)
 
 
 def test_attacks_on_simulated_passes_stay_below_the_curve():
@@ -217,5 +216,4 @@ def test_replacing_a_row_costs_one_full_step_and_accountants_without_a_law_are_r
     for name in ("pld", "prv", "rdp", "gdp", "basic", "analytic_gaussian", "opacus_rdp"):
         with pytest.raises(UnsupportedError):
             cost_of(passes(1.0, 10, 1), name)
-    with pytest.raises(SettingError, match="at least 1"):
-        ledger.allocation_pass(1.0, 0)
+    raises(SettingError, "at least 1", ledger.allocation_pass, 1.0, 0)

@@ -10,6 +10,7 @@ from pillar_core.accounting import Kind, Release, read
 from pillar_core.accounting.elementary import gaussian_events
 from pillar_core.errors import SettingError
 from pillar_core.types import NeighboringRelation
+from users import raises
 
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -130,5 +131,4 @@ def test_what_is_composed_may_hold_compositions_and_lists_and_must_be_events():
         first, second, first, second
     )
     for wrong in (3, "gaussian", None, 1.0):
-        with pytest.raises(SettingError, match="must be events"):
-            ledger.compose(first, wrong)
+        raises(SettingError, "must be events", ledger.compose, first, wrong)

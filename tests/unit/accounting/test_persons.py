@@ -12,6 +12,7 @@ from costs import cost_of
 from pillar_core import ledger
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.events import ExponentialMechanismEvent, PureEvent
+from users import raises
 
 ADD_REMOVE = "add_or_remove_one"
 
@@ -168,5 +169,4 @@ def test_what_has_no_proof_is_refused():
             cost_of(sampled, name)
     with pytest.raises(UnsupportedError, match="several rows"):
         ledger.of_person(ledger.best_of(ledger.gaussian(1.0), mean_trials=3, shape=1), 2)
-    with pytest.raises(SettingError, match="at least 1"):
-        ledger.of_person(ledger.gaussian(1.0), 0)
+    raises(SettingError, "at least 1", ledger.of_person, ledger.gaussian(1.0), 0)

@@ -12,6 +12,7 @@ from pillar_core import accounting, events, ledger
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.types import NeighboringRelation
+from users import raises
 
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -117,10 +118,8 @@ def test_ends_and_profiles_of_other_bounds():
     unknown_delta = accounting.trade_off(events.PureEvent(0.5, 0.5, 1e-3))
     assert unknown_delta.kind == "profile"
     assert accounting.advantage(unknown_delta) >= 1e-3 + (1 - 1e-3) * math.tanh(0.25) - 1e-9
-    with pytest.raises(SettingError, match="false_positive_rate"):
-        nothing.miss_rate(math.nan)
-    with pytest.raises(SettingError, match="candidates"):
-        accounting.reconstruction(nothing, 1)
+    raises(SettingError, "false_positive_rate", nothing.miss_rate, math.nan)
+    raises(SettingError, "candidates", accounting.reconstruction, nothing, 1)
     with pytest.raises(UnsupportedError, match="approximation"):
         accounting.trade_off(
             accounting.gaussian_run(1.0, sampling_probability=0.1, steps=3), accountant="gdp"
@@ -223,8 +222,7 @@ def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused():
     curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=10))
     with pytest.raises(SettingError):
         accounting.gaussian_summary(curve, floor=0.6)
-    with pytest.raises(SettingError, match="blind guessing"):
-        accounting.noise_for_risk(0.6)
+    raises(SettingError, "blind guessing", accounting.noise_for_risk, 0.6)
     with pytest.raises(SettingError, match="blind guessing"):
         accounting.noise_for_risk(0.01, false_positive_rate=0.05)
 

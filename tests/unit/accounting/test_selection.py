@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from costs import cost_of
 from pillar_core import accounting, ledger
 from pillar_core.errors import UnsupportedError
+from users import raises
 
 DELTA = 1e-5
 SETTINGS = [
@@ -80,5 +81,4 @@ def test_one_run_costs_what_it_costs_and_what_it_cannot_read_is_refused():
     sampled = ledger.best_of(ledger.subsample(ledger.gaussian(1.0), 0.1), mean_trials=3, shape=0)
     for event in (sampled, ledger.compose(best, ledger.gaussian(9.0)), ledger.repeat(best, 2)):
         assert cost_of(event).upper == cost_of(event, "rdp").upper
-        with pytest.raises(UnsupportedError, match="one choice"):
-            cost_of(event, "selection")
+        raises(UnsupportedError, "one choice", cost_of, event, "selection")

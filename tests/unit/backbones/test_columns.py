@@ -46,8 +46,19 @@ def brought(name: str | None = "bins") -> FeatureSet:
     return pc.load_features(patients(900, 1), name, public=patients(300, 2))
 
 
+@pytest.fixture(scope="module")
+def split():
+    """Patients through bins of the public ones' columns."""
+    return pc.split(brought(), public=patients(300, 2))
+
+
+@pytest.fixture(scope="module")
+def record(split):
+    return pc.run("pillar_kalman", split, epsilon=3.0)
+
+
 @pytest.mark.parametrize("name", MAPS)
-def test_a_map_takes_each_row_by_itself_and_stays_within_its_bounds(name: str) -> None:
+def test_a_map_takes_each_row_by_itself_and_stays_within_its_bounds(name):
     made = fit_of(name)(rows(100), NUMBERS)
     x = np.vstack([rows(4100, 1), np.full((1, 3), 3e38, dtype=np.float32)])
     z = made(x)
@@ -60,13 +71,13 @@ def test_a_map_takes_each_row_by_itself_and_stays_within_its_bounds(name: str) -
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_words_pass_as_they_are(name: str) -> None:
+def test_words_pass_as_they_are(name):
     layout = dataclasses.replace(NUMBERS, is_kept=np.array([False, True, False]))
     x = rows(50)
     np.testing.assert_array_equal(fit_of(name)(x, layout)(x)[:, 0], x[:, 1])
 
 
-def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows() -> None:
+def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows():
     public = np.arange(17, dtype=np.float32)[:, None]
     layout = Layout(*(np.zeros(1, dtype=bool) for _ in range(3)))
     made = fit_of("bins")(public, layout)
@@ -77,7 +88,7 @@ def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows() -> None:
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_declared_ranges_fit_a_map_without_public_rows_and_nothing_else_does(name: str) -> None:
+def test_declared_ranges_fit_a_map_without_public_rows_and_nothing_else_does(name):
     ranged = dataclasses.replace(NUMBERS, is_ranged=np.ones(3, dtype=bool))
     made = fit_of(name)(rows(0), ranged)
     x = rng.stream(0, "unit").random((200, 3)).astype(np.float32)
@@ -88,7 +99,7 @@ def test_declared_ranges_fit_a_map_without_public_rows_and_nothing_else_does(nam
         fit_of(name)(rows(5), dataclasses.replace(NUMBERS, is_kept=np.ones(3, dtype=bool)))
 
 
-def test_bins_of_ranges_lie_closer_where_a_range_starts_at_0() -> None:
+def test_bins_of_ranges_lie_closer_where_a_range_starts_at_0():
     """Amounts of which nine in ten lay below the first even step: all rows were alike."""
     ranges = {"age": (20.0, 80.0), "dose": (0.0, 600.0)}
     recipe = pc.load_features(patients(900, 1), public=patients(300, 2), ranges=ranges).recipe
@@ -107,7 +118,7 @@ def test_bins_of_ranges_lie_closer_where_a_range_starts_at_0() -> None:
         assert shares[0] > 0.5 > shares[-1]
 
 
-def test_a_wide_table_gets_fewer_steps_and_a_wider_one_is_refused() -> None:
+def test_a_wide_table_gets_fewer_steps_and_a_wider_one_is_refused():
     def layout(width: int) -> Layout:
         return Layout(*(np.zeros(width, dtype=bool) for _ in range(3)))
 
@@ -119,7 +130,7 @@ def test_a_wide_table_gets_fewer_steps_and_a_wider_one_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_no_private_row_has_a_say_in_the_map(name: str) -> None:
+def test_no_private_row_has_a_say_in_the_map(name):
     first = pc.split(brought(name), public=patients(300, 2))
     changed = patients(900, 1).assign(age=21.5, dose=0.1)
     other = pc.split(
@@ -131,7 +142,7 @@ def test_no_private_row_has_a_say_in_the_map(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_a_map_lets_a_linear_learner_bend(name: str) -> None:
+def test_a_map_lets_a_linear_learner_bend(name):
     accuracy = {}
     for each in (None, name):
         split = pc.split(brought(each), public=patients(300, 2))
@@ -139,9 +150,7 @@ def test_a_map_lets_a_linear_learner_bend(name: str) -> None:
     assert accuracy[name] > accuracy[None] + 0.1
 
 
-def test_the_statement_the_command_and_the_account_know_the_map() -> None:
-    split = pc.split(brought(), public=patients(300, 2))
-    record = pc.run("pillar_kalman", split, epsilon=1.0)
+def test_the_statement_the_command_and_the_account_know_the_map(split, record):
     assert any("map of columns bins was fitted" in line for line in record.guarantee.assumptions)
     assert "--backbone bins" in command_of(record, split)
     given = pc.split(brought(None), public=patients(300, 2))
@@ -150,7 +159,7 @@ def test_the_statement_the_command_and_the_account_know_the_map() -> None:
     )
 
 
-def test_a_split_anew_fits_the_map_anew_and_gives_the_columns_back() -> None:
+def test_a_split_anew_fits_the_map_anew_and_gives_the_columns_back():
     given = pc.split(brought(None), public_fraction=0.2)
     split = pc.split(brought(), public_fraction=0.2)
     assert pc.split(split.features, public_fraction=0.2).fingerprint == split.fingerprint
@@ -164,7 +173,7 @@ def test_a_split_anew_fits_the_map_anew_and_gives_the_columns_back() -> None:
         pc.split(brought(), public_fraction=0.2, text_embeddings=np.zeros((2, given.features.d)))
 
 
-def test_keys_of_columns_as_given_stay_and_maps_have_their_own() -> None:
+def test_keys_of_columns_as_given_stay_and_maps_have_their_own():
     grid = {"dataset": "breast_cancer", "method": "pillar", "epsilon": 1.0, "public_fraction": 0.1}
     as_given, bins = (sweep.specs_of({**grid, "backbone": name})[0] for name in (None, "bins"))
     assert sweep.run_key(as_given) == sweep.run_key(sweep.specs_of(grid)[0])
@@ -189,7 +198,7 @@ def _alone(folder: Path, rows: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_the_model_labels_raw_rows_with_and_without_the_library(name: str, tmp_path: Path) -> None:
+def test_the_model_labels_raw_rows_with_and_without_the_library(name, tmp_path):
     split = pc.split(brought(name), public=patients(300, 2))
     record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
     path = pc.save_model(record, tmp_path / "model.zip")
@@ -210,26 +219,22 @@ def test_the_model_labels_raw_rows_with_and_without_the_library(name: str, tmp_p
     assert 0 <= told.value <= 1
 
 
-def test_a_record_is_tested_on_rows_as_given() -> None:
-    split = pc.split(brought(), public=patients(300, 2))
-    record = pc.run("pillar_kalman", split, epsilon=3.0)
+def test_a_record_is_tested_on_rows_as_given(split, record):
     by_split = pc.private_test(record, split.features, epsilon=3.0)
     as_given = pc.private_test(record, brought(None), epsilon=3.0)
     np.testing.assert_array_equal(as_given.cells, by_split.cells)
 
 
-def test_a_network_behind_a_map_is_not_exported() -> None:
+def test_a_network_behind_a_map_is_not_exported(split, record):
     from pillar_core.methods.parts.deep.classifier import NetworkClassifier
     from pillar_core.runs.models import _taken_apart
 
-    split = pc.split(brought(), public=patients(300, 2))
-    record = pc.run("pillar_kalman", split, epsilon=3.0)
     network = object.__new__(NetworkClassifier)
     with pytest.raises(UnsupportedError, match="behind a map of columns"):
         _taken_apart(dataclasses.replace(record, classifier=network), split.features.columns)
 
 
-def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_none() -> None:
+def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_none():
     given = pc.split(brought(None), public_fraction=0.3)
     advice = pc.advise(given, epsilon=3.0)
     assert advice.backbone in MAPS
@@ -240,7 +245,7 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     assert pc.advise(chosen, epsilon=3.0).backbone == "bins"
 
 
-def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large() -> None:
+def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large():
     ranges = {"age": (0.0, 100.0), "dose": (0.0, 50.0)}
     recipe = pc.load_features(patients(900, 1), public=patients(300, 2), ranges=ranges).recipe
     split = pc.split(pc.load_features(patients(900, 1), recipe=recipe))
@@ -253,9 +258,7 @@ def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_larg
 
 
 @pytest.mark.parametrize(("low", "public"), [(10.0, "made_up"), (0.0, "none")])
-def test_rows_are_made_up_from_ranges_unless_nearly_all_start_at_zero(
-    low: float, public: str
-) -> None:
+def test_rows_are_made_up_from_ranges_unless_nearly_all_start_at_zero(low, public):
     table = patients(900, 1).drop(columns="ward")
     ranges = {"age": (low, 100.0), "dose": (0.0, 50.0)}
     rows = pc.load_features(table, public=patients(300, 2).drop(columns="ward"), ranges=ranges)
@@ -275,7 +278,7 @@ def test_rows_are_made_up_from_ranges_unless_nearly_all_start_at_zero(
     assert any("made up" in line for line in model.guarantee_.assumptions) == (public != "none")
 
 
-def test_a_paid_choice_takes_columns_as_given_and_says_so() -> None:
+def test_a_paid_choice_takes_columns_as_given_and_says_so():
     split = pc.split(brought(), public_fraction=0.3)
     choice = pc.choose(split, {}, epsilon=2.0)
     assert choice.split.features.given is None
@@ -284,8 +287,7 @@ def test_a_paid_choice_takes_columns_as_given_and_says_so() -> None:
         pc.choose(split, {}, epsilon=2.0, backbones=["bins"])
 
 
-def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(tmp_path: Path) -> None:
-    split = pc.split(brought(), public=patients(300, 2))
+def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(split, tmp_path):
     record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
     with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip")) as archive:
         curves = json.loads(archive.read("curves.json"))
@@ -317,7 +319,7 @@ def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(tmp_path: Pat
         assert "curves.json" not in archive.namelist()
 
 
-def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band() -> None:
+def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band():
     curves = [
         {"name": "dose", "steps": [1.0, 2.0], "scores": [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]},
         {"name": "ward", "categories": ["north", "south"], "scores": [[3, -2, -1], [-3, 2, 1]]},

@@ -15,11 +15,11 @@ from pillar_core import store
 from pillar_core.backbones import BACKBONES, Backbone, extract, forget, is_ready
 from pillar_core.backbones.cards import Encoder, Work
 from pillar_core.backbones.devices import n_threads
-from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
+from pillar_core.errors import Cancelled, SettingError, StoreError
 from pillar_core.store import journal
 from pillar_core.types import Dataset
 from processes import forked
-from users import is_noted
+from users import is_noted, raises, refuses
 
 N_TRAIN, N_TEST, BATCH = 50, 17, 8
 SECONDS = 240.0
@@ -103,8 +103,7 @@ def test_batches_of_one_size_cross_from_train_to_test_and_without_test_rows_ther
 
 def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone):
     data = _images()
-    with pytest.raises(Cancelled, match="24 of 67"):
-        in_batches(data, cancelled=lambda: len(backbone.sizes) == 3)
+    raises(Cancelled, "24 of 67", in_batches, data, cancelled=lambda: len(backbone.sizes) == 3)
     told = []
     found = in_batches(
         data,
@@ -169,8 +168,7 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone, refusal):
 )
 def test_another_error_of_a_network_is_not_taken_for_want_of_memory(backbone, words):
     backbone.memory, backbone.refusal = 0, RuntimeError(words)
-    with pytest.raises(RuntimeError, match=words):
-        extract(_images(), backbone="counting")
+    raises(RuntimeError, words, extract, _images(), backbone="counting")
     assert len(backbone.sizes) == 1
 
 
@@ -183,8 +181,7 @@ def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone, mon
         whole(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match="24 rows are kept"):
-        in_batches(data)
+    raises(StoreError, "24 rows are kept", in_batches, data)
     assert not has_counted(data)
     monkeypatch.setattr(os, "fsync", whole)
     backbone.sizes.clear()
@@ -195,8 +192,7 @@ def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone, mon
 
 def test_values_that_are_not_finite_are_refused_with_their_rows(backbone):
     backbone.value = float("nan")
-    with pytest.raises(DataError, match=r"not finite for rows \[0, 1"):
-        extract(_images(), backbone="counting")
+    refuses(r"not finite for rows \[0, 1", extract, _images(), backbone="counting")
 
 
 def test_forgetting_removes_features_and_what_is_unfinished(backbone):

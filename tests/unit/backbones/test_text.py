@@ -9,8 +9,8 @@ import torch
 
 import pillar_core as pc
 from pillar_core.backbones.text import text_embeddings, zero_shot_accuracy
-from pillar_core.errors import DataError, MissingDependencyError, SettingError
-from users import refuses, run_command
+from pillar_core.errors import MissingDependencyError, SettingError
+from users import output_of, raises, refuses
 
 CLASSES = ("cat", "dog")
 VECTORS = np.array([[3.0, 4.0], [0.0, 2.0]])
@@ -46,18 +46,12 @@ def test_class_names_alone_are_judged_by_angle_and_bad_arguments_refused(tmp_pat
         assert zero_shot_accuracy(features, np.array([[1.0, 0.0], [0.0, 50.0]])) == pytest.approx(
             2 / 3
         )
-    with pytest.raises(DataError, match="shape"):
-        zero_shot_accuracy(features, np.ones((3, 2)))
-    with pytest.raises(DataError, match="test rows"):
-        zero_shot_accuracy(pc.features(x_test, y_test, classes=CLASSES), VECTORS)
-    with pytest.raises(SettingError, match="at least one"):
-        text_embeddings((), "open_clip:ViT-B-32", weights="here")
-    with pytest.raises(SettingError, match="weights"):
-        text_embeddings(CLASSES, "open_clip:ViT-B-32")
-    with pytest.raises(SettingError, match="open_clip"):
-        text_embeddings(CLASSES, "text.csv")
-    with pytest.raises(SettingError, match="npz"):
-        text_embeddings(CLASSES, tmp_path / "text.npz", weights="here")
+    refuses("shape", zero_shot_accuracy, features, np.ones((3, 2)))
+    refuses("test rows", zero_shot_accuracy, pc.features(x_test, y_test, classes=CLASSES), VECTORS)
+    raises(SettingError, "at least one", text_embeddings, (), "open_clip:ViT-B-32", weights="here")
+    raises(SettingError, "weights", text_embeddings, CLASSES, "open_clip:ViT-B-32")
+    raises(SettingError, "open_clip", text_embeddings, CLASSES, "text.csv")
+    raises(SettingError, "npz", text_embeddings, CLASSES, tmp_path / "text.npz", weights="here")
 
 
 def test_open_clip_encodes_the_sentences(tiny):
@@ -87,9 +81,7 @@ def test_without_open_clip_or_with_the_image_half_alone_words_say_so(tiny, tmp_p
         text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="tag")
 
 
-def test_training_starts_from_class_names_in_the_space_of_the_same_model(
-    tiny, tmp_path, own_cache, capsys
-):
+def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, own_cache):
     name, weights, _ = tiny
     features = pc.load_features(
         pc.load_dataset("drawn_digits", n=200), name, weights=weights, device="cpu"
@@ -109,10 +101,9 @@ def test_training_starts_from_class_names_in_the_space_of_the_same_model(
     np.savez(path, **rows, classes=np.array(features.classes))
     line = f"run --method adamix --dataset {path} --public-per-class 2 --epsilon 1"
     line += "".join(f" --set {setting}={value}" for setting, value in start.items())
-    assert run_command(f"{line} --text-embeddings {name} --text-weights {weights}") == 0
     assert (
         "class names alone, which read no train row (ε = 0), reach"
-        f" {zero_shot_accuracy(features, text):.2%}" in capsys.readouterr().out
+        f" {zero_shot_accuracy(features, text):.2%}"
+        in output_of(f"{line} --text-embeddings {name} --text-weights {weights}").out
     )
-    assert run_command(line) == 2
-    assert "text embeddings" in capsys.readouterr().err
+    assert "text embeddings" in output_of(line, status=2).err

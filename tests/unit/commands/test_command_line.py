@@ -17,24 +17,20 @@ from pillar_core.data.npz import npz_of
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
 from unit.image_files import picture, written
-from users import run_command
+from users import output_of, run_command
 
 
-def test_run_prints_the_record_and_epsilon_and_noise_are_inverse(capsys):
+def test_run_prints_the_record_and_epsilon_and_noise_are_inverse():
     line = "run --dataset digits --public-fraction 0.1 --epsilon 1 --set k=8"
-    assert run_command(f"{line} --json") == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = json.loads(output_of(f"{line} --json").out)
     record = pc.run(
         "pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, k=8
     )
     assert printed["accuracy"] == record.accuracy
     assert printed["guarantee"]["epsilon"] == record.guarantee.epsilon.upper
-    assert run_command(line) == 0
-    assert "ε ≤" in capsys.readouterr().out
-    assert run_command("noise 1.5 --steps 20") == 0
-    noise = capsys.readouterr().out.split()[-1]
-    assert run_command(f"epsilon {noise} --steps 20") == 0
-    assert "upper 1.5" in capsys.readouterr().out
+    assert "ε ≤" in output_of(line).out
+    noise = output_of("noise 1.5 --steps 20").out.split()[-1]
+    assert "upper 1.5" in output_of(f"epsilon {noise} --steps 20").out
 
 
 DIGITS = "run --dataset digits --public-fraction"
@@ -58,27 +54,22 @@ DIGITS = "run --dataset digits --public-fraction"
         ("list ?!", "Known: methods"),
     ],
 )
-def test_refusals_exit_with_2_and_name_the_fix(line, says, capsys):
-    assert run_command(line) == 2
-    assert says in capsys.readouterr().err
+def test_refusals_exit_with_2_and_name_the_fix(line, says):
+    assert says in output_of(line, status=2).err
 
 
-def test_lists_hold_the_registries(capsys):
-    assert run_command("list") == 0
-    printed = capsys.readouterr().out
+def test_lists_hold_the_registries():
+    printed = output_of("list").out
     for word, registry in listing.WHAT.items():
         assert f"{word}:\n" in printed
         assert all(name in printed for name in registry)
-        assert run_command(f"list {next(iter(registry))}") == 0
-        assert registry.noun in capsys.readouterr().out
-    assert run_command("list pillar") == 0
-    assert "noise_multiplier" in capsys.readouterr().out
+        assert registry.noun in output_of(f"list {next(iter(registry))}").out
+    assert "noise_multiplier" in output_of("list pillar").out
 
 
-def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_code(capsys):
-    assert run_command("doctor") == 0
+def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_code():
     lines = dict(
-        line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if " " in line
+        line.split(maxsplit=1) for line in output_of("doctor").out.splitlines() if " " in line
     )
     assert lines["torch"] == importlib.metadata.version("torch")
     assert lines["library"].startswith(f"{VERSION}, source ")
@@ -92,7 +83,7 @@ def test_doctor_finds_everything_and_every_starter_record_ships_for_the_current_
 
 
 def test_a_sweep_takes_several_grids_and_files_as_data_and_counts_before_it_runs(
-    tmp_path, capsys, own_cache
+    tmp_path, own_cache
 ):
     rows = pc.load_features(pc.load_dataset("breast_cancer"))
     (tmp_path / "ward.npz").write_bytes(npz_of(rows))
@@ -102,14 +93,11 @@ def test_a_sweep_takes_several_grids_and_files_as_data_and_counts_before_it_runs
         f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk:"
         f" 3\n{shared}"
     )
-    assert run_command(f"sweep {grid} --count") == 0
-    assert "3 runs, 0 of them cached" in capsys.readouterr().err
+    assert "3 runs, 0 of them cached" in output_of(f"sweep {grid} --count").err
     assert run_command(f"sweep {grid} --output {tmp_path / 'table.csv'}") == 0
     assert sorted(pd.read_csv(tmp_path / "table.csv")["k"]) == [2, 3, 4]
-    assert run_command(f"sweep {grid} --count") == 0
-    assert "3 runs, 3 of them cached" in capsys.readouterr().err
-    assert run_command(f"sweep {grid} --gpu") == 2
-    assert "--scheduler" in capsys.readouterr().err
+    assert "3 runs, 3 of them cached" in output_of(f"sweep {grid} --count").err
+    assert "--scheduler" in output_of(f"sweep {grid} --gpu", status=2).err
     grid.write_text("- 1\n")
     assert run_command(f"sweep {grid}") == 2
 
@@ -125,19 +113,9 @@ def test_large_images_of_a_file_pass_the_network_unless_a_backbone_is_named(
         for i in range(5)
     }
     root = written(tmp_path, files)
-    for named in ([], ["--backbone", "raw_pixels"]):
-        options = parser("run").parse_args(
-            [
-                "run",
-                "--dataset",
-                str(root / "a"),
-                "--public",
-                str(root / "b"),
-                "--allow-overlap",
-                *named,
-            ]
-        )
-        rows = load_split(options, seed=0)
+    for named in ("", "--backbone raw_pixels"):
+        line = f"run --dataset {root / 'a'} --public {root / 'b'} --allow-overlap {named}"
+        rows = load_split(parser("run").parse_args(line.split()), seed=0)
         assert (
             rows.features.d == rows.public_x.shape[1] == (3 * size[0] * size[1] if named else width)
         )

@@ -9,7 +9,7 @@ import pillar_core as pc
 from pillar_core import store
 from pillar_core.data import DATASETS, uploads
 from unit.image_files import pictures, written
-from users import run_command
+from users import output_of
 
 
 @pytest.fixture(autouse=True)
@@ -22,16 +22,14 @@ def _flowers(root: Path) -> Path:
     return written(root, pictures(("aster", "rose"), 10))
 
 
-def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys, tmp_path):
+def test_all_sets_are_listed_and_a_card_says_how_to_get_it(tmp_path):
     _flowers(tmp_path / "data" / "flower_16")
-    assert run_command("data") == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
+    lines = {line.split()[0]: line for line in output_of("data").out.splitlines() if line.strip()}
     assert set(DATASETS) <= set(lines)
     assert "; here; PILLAR" in lines["flower_16"]
     assert "not here, 45 GB; GSD" in lines["chest_xray14"]
     assert "; here" in lines["digits"]
-    assert run_command("data torchvision:cifar10") == 0
-    printed = capsys.readouterr().out
+    printed = output_of("data torchvision:cifar10").out
     for words in (
         "50,000 train",
         "163 MB",
@@ -44,23 +42,24 @@ def test_all_sets_are_listed_and_a_card_says_how_to_get_it(capsys, tmp_path):
     assert str(tmp_path / "data") in printed
 
 
-def test_reading_says_what_it_holds_and_forgetting_deletes(capsys, tmp_path, monkeypatch):
+def test_reading_says_what_it_holds_and_forgetting_deletes(tmp_path, monkeypatch):
     monkeypatch.setattr("pillar_core.data.scratch.LARGEST_IN_MEMORY", 1000)
     root = _flowers(tmp_path / "mine")
     setting = f"--dataset-setting root={root}"
-    assert run_command(f"data flower_16 --read {setting}") == 0
-    assert "16 train and 4 test rows of 6 × 8 × 3" in capsys.readouterr().out
+    assert (
+        "16 train and 4 test rows of 6 × 8 × 3" in output_of(f"data flower_16 --read {setting}").out
+    )
     assert len(store.default().ls("arrays")) == 1
-    assert run_command(f"data flower_16 --forget {setting}") == 0
-    assert "deleted from the cache: 1 entries" in capsys.readouterr().out
+    assert (
+        "deleted from the cache: 1 entries" in output_of(f"data flower_16 --forget {setting}").out
+    )
     assert not store.default().ls("arrays")
 
 
-def test_rows_that_a_command_kept_for_its_workers_are_forgotten_by_name(capsys):
+def test_rows_that_a_command_kept_for_its_workers_are_forgotten_by_name():
     name = uploads.keep(pc.features([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]))
     assert uploads.is_here(name)
-    assert run_command(f"data {name} --forget") == 0
-    assert "deleted from the cache: 2 entries" in capsys.readouterr().out
+    assert "deleted from the cache: 2 entries" in output_of(f"data {name} --forget").out
     assert not uploads.is_here(name)
 
 
@@ -74,6 +73,5 @@ def test_rows_that_a_command_kept_for_its_workers_are_forgotten_by_name(capsys):
         ("data cub_200 --read --dataset-setting rot=x", "has no setting rot"),
     ],
 )
-def test_refusals_name_the_fix(line, says, capsys):
-    assert run_command(line) == 2
-    assert says in capsys.readouterr().err
+def test_refusals_name_the_fix(line, says):
+    assert says in output_of(line, status=2).err

@@ -14,6 +14,12 @@ from pillar_core.data.generators import gaussian_mixture
 FIVE_SIGMA = 5.0
 
 
+@pytest.fixture(scope="module")
+def spiked():
+    """Ten classes in the size that papers use."""
+    return load_dataset("spiked_features", C=10)
+
+
 def test_mixture_closed_forms_agree_with_linear_algebra():
     d, theta, sigma = 7, 0.6, 0.3
     data = load_dataset("gaussian_mixture", n=10, n_test=10, d=d, theta=theta, sigma=sigma)
@@ -83,8 +89,8 @@ def test_spiked_rows_have_the_stated_means_sizes_spectrum_and_tails():
     np.testing.assert_array_equal(few.x_test, many.x_test)
 
 
-def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its_moment():
-    data = load_dataset("spiked_features", C=10)
+def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its_moment(spiked):
+    data = spiked
     z, z_test = data.x_train @ data.known["basis"], data.x_test @ data.known["basis"]
     means = np.stack([z[data.y_train == code].mean(axis=0) for code in range(10)])
     within = np.cov((z - means[data.y_train]).T)
@@ -120,10 +126,10 @@ def test_linear_accuracy_on_spiked_features_rises_with_k_and_the_mixture_has_its
 
 
 @pytest.mark.slow
-def test_private_accuracy_on_spiked_features_peaks_at_a_small_k():
+def test_private_accuracy_on_spiked_features_peaks_at_a_small_k(spiked):
     """Full-batch noisy gradient descent at ε = 0.1, δ = 1e-5 on the leading public components,
     written out here."""
-    data = load_dataset("spiked_features", C=10)
+    data = spiked
     public = data.x_train[:5_000]
     centre, scale = public.mean(axis=0), public.std(axis=0)
     basis = np.linalg.eigh(np.cov(((public - centre) / scale).T))[1][:, ::-1].astype(np.float32)
@@ -142,7 +148,7 @@ def _noisy_descent(z: np.ndarray, y: np.ndarray, z_test: np.ndarray, y_test: np.
     # steps cost their square root.
     noise_multiplier = 30.75 * math.sqrt(steps)
     learning_rate = min(len(y) / 30.75, 160 * classes) / steps
-    generator = np.random.Generator(np.random.PCG64(0))
+    generator = np.random.default_rng(0)
     x, x_test = (
         np.c_[rows / np.linalg.norm(rows, axis=1, keepdims=True), np.ones(len(rows), np.float32)]
         for rows in (z, z_test)

@@ -16,6 +16,7 @@ from sklearn.utils import Bunch
 import pillar_core as pc
 from pillar_core.data import frames, reading
 from pillar_core.errors import DataError
+from unit.image_files import all_rows, sizes
 from users import is_noted, refuses
 
 X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
@@ -50,9 +51,8 @@ def _hub_pictures() -> Any:
 )
 def test_rows_of_any_kind_become_the_same_features(source):
     features = pc.load_features(source())
-    assert features.x_test is not None
-    assert (len(features.x_train), len(features.x_test), features.classes) == (32, 8, ("0", "1"))
-    rows = np.concatenate([features.x_train, features.x_test])
+    assert (*sizes(features), features.classes) == (32, 8, ("0", "1"))
+    rows = all_rows(features)
     np.testing.assert_array_equal(rows[np.lexsort(rows.T)], X[np.lexsort(X.T)])
     assert pc.split(source(), public_fraction=0.1).facts.n_private in (28, 29)
 
@@ -64,8 +64,7 @@ def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class():
         )
     )
     assert (features.names, features.classes) == (("a", "b", "c"), ("well", "sick"))
-    with pytest.raises(DataError, match="cut it into bins"):
-        pc.load_features((X, 10 * np.arange(len(X))))
+    refuses("cut it into bins", pc.load_features, (X, 10 * np.arange(len(X))))
 
 
 def test_no_note_beside_public_rows_says_how_large_a_private_row_is():
@@ -103,7 +102,6 @@ def test_other_objects_are_refused_with_what_is_read(source):
 
 def test_the_documents_table_of_formats_is_that_of_the_readers():
     table = re.search(r"\| format \| how it is read \|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL)
-    assert table is not None
     rows = [line.split(" | ")[0] for line in table[1].splitlines()]
     read, converted = (
         set(re.findall(r"`(\.[a-z0-9.]+)`", " ".join(rows[:-1]))),

@@ -16,7 +16,7 @@ from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
 from pillar_core.errors import MissingDependencyError
-from unit.image_files import encoded, images_of, picture, pictures, written
+from unit.image_files import encoded, images_of, picture, pictures, sizes, written
 from users import is_noted, refuses
 
 
@@ -181,7 +181,7 @@ def test_hub_fetch_is_kept_and_read_without_network(tmp_path, monkeypatch):
 def test_hub_rows_without_label_are_left_out_and_refused_where_none_has_one(tmp_path):
     _table(_pictures(10), [0, 1] * 4 + [-1, -1], ["a", "b"]).to_parquet(tmp_path / "train.parquet")
     dataset = load_dataset("hub:owner/name", root=tmp_path)
-    assert len(dataset.x_train) + len(dataset.x_test) == 8
+    assert sum(sizes(dataset)) == 8
     assert is_noted(dataset.notes, "2 train rows have no label")
     _table(_pictures(4), [-1] * 4, ["a", "b"]).to_parquet(tmp_path / "train.parquet")
     refuses("no images with a label", load_dataset, "hub:owner/name", root=tmp_path)
@@ -203,13 +203,13 @@ def test_hub_table_cannot_name_files_elsewhere(tmp_path):
     ]
     _table_of_paths(images, place)
     without = load_dataset("hub:owner/name", root=place)
-    assert len(without.x_train) + len(without.x_test) == 9
+    assert sum(sizes(without)) == 9
     assert is_noted(without.notes, "train row 9")
     inside = place / "own.png"
     inside.write_bytes(picture(1, 9))
     _table_of_paths([*images[:9], {"bytes": None, "path": "own.png"}], place)
     whole = load_dataset("hub:owner/name", root=place)
-    assert len(whole.x_train) + len(whole.x_test) == 10
+    assert sum(sizes(whole)) == 10
 
 
 def test_hub_labels_open_no_file(tmp_path):

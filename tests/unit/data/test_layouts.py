@@ -19,7 +19,7 @@ from pillar_core.data import DATASETS, load_dataset, load_images
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS
 from pillar_core.errors import MissingDependencyError
-from unit.image_files import encoded, images_of, picture, pictures, written
+from unit.image_files import all_rows, encoded, images_of, picture, pictures, sizes, written
 from users import is_noted, refuses
 
 
@@ -228,7 +228,7 @@ def test_flowers_use_the_official_lists(tmp_path, monkeypatch):
     )
     monkeypatch.setattr("torchvision.datasets.Flowers102._check_integrity", lambda self: True)
     dataset = load_dataset("torchvision:flowers102", root=tmp_path)
-    assert (len(dataset.x_train), len(dataset.x_test)) == (6, 6)
+    assert sizes(dataset) == (6, 6)
     assert dataset.classes[:2] == ("pink primrose", "hard-leaved pocket orchid")
     np.testing.assert_array_equal(dataset.y_test, labels[6:] - 1)
 
@@ -255,7 +255,7 @@ def test_caltech256_leaves_clutter_out(tmp_path):
     written(tmp_path / "caltech256", pictures(folders, 5, "256_ObjectCategories/{}/{}.jpg"))
     dataset = load_dataset("torchvision:caltech256", root=tmp_path, seed=3)
     assert dataset.classes == folders[:2]
-    assert (len(dataset.x_train), len(dataset.x_test)) == (8, 2)
+    assert sizes(dataset) == (8, 2)
 
 
 def test_pcam_is_read_from_its_own_files(tmp_path):
@@ -293,7 +293,7 @@ def test_class_folders_stand_in_for_a_layout(tmp_path):
         tmp_path, {f"{side}/{'ab'[code]}/{i}.png": picture(code, i) for side, code, i in places}
     )
     dataset = load_dataset("torchvision:pcam", root=tmp_path)
-    assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (6, 6, ("a", "b"))
+    assert (*sizes(dataset), dataset.classes) == (6, 6, ("a", "b"))
 
 
 def test_a_folder_with_something_else_says_how_to_get_it(tmp_path):
@@ -314,6 +314,6 @@ def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path):
     )
     dataset = load_images(tmp_path)
     assert dataset.x_train.shape[1:] == (6, 8, 3)
-    every = np.concatenate([dataset.x_train, dataset.x_test])
+    every = all_rows(dataset)
     # 0x4000 of 16 bits is 0x40 of 8; the other images are 10 or 30 away from their first pixel.
     assert (every[:, 3, 3, 0] == 0x40).sum() == 1

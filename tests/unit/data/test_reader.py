@@ -14,7 +14,7 @@ from pillar_core.data import read_images, reader, room, scratch
 from pillar_core.data.reader import Reading
 from pillar_core.errors import DataError, SettingError
 from unit.image_files import npz, picture, written, zipped
-from users import refuses
+from users import raises, refuses
 
 TABLE = b"height,kind,who,label\n" + b"".join(
     b"%d,%s,1.%d0,%d\n" % (row, [b"a", b""][row % 2], row % 4, row % 3) for row in range(60)
@@ -51,16 +51,10 @@ def test_what_is_read_is_what_the_library_reads(content, name, own_cache, tmp_pa
         _ = brought.table
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "problem"),
-    [
-        (zipped(PICTURES)[:900], "half.zip", "damaged"),
-        (NUMBERS.replace(b",1\n", b",0\n").replace(b",2\n", b",0\n"), "one.csv", "two classes"),
-    ],
-)
-def test_what_is_no_data_is_refused_in_the_library_s_words(content, name, problem):
-    with pytest.raises(DataError, match=problem):
-        _ = Reading(content, name).rows
+def test_what_is_no_data_is_refused_in_the_library_s_words():
+    content = NUMBERS.replace(b",1\n", b",0\n").replace(b",2\n", b",0\n")
+    with pytest.raises(DataError, match="two classes"):
+        _ = Reading(content, "one.csv").rows
 
 
 def test_a_table_of_words_and_gaps_comes_whole():
@@ -124,8 +118,7 @@ def test_a_memory_that_is_set_holds_for_a_command_too(tmp_path, monkeypatch):
     (tmp_path / "short.csv").write_bytes(b"a,label\n" + b"1,x\n0,y\n" * 20)
     assert len(read(tmp_path / "short.csv").x_train) == 32
     monkeypatch.setenv("PILLAR_MEMORY", "much")
-    with pytest.raises(SettingError, match="PILLAR_MEMORY must be a size above 0"):
-        read(tmp_path / "short.csv")
+    raises(SettingError, "PILLAR_MEMORY must be a size above 0", read, tmp_path / "short.csv")
 
 
 def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch):
@@ -140,8 +133,7 @@ def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch):
         assert room.memory_limit() == size
     for text in ("much", "0", "-4G"):
         monkeypatch.setenv("PILLAR_MEMORY", text)
-        with pytest.raises(SettingError, match="PILLAR_MEMORY must be a size above 0"):
-            room.memory_limit()
+        raises(SettingError, "PILLAR_MEMORY must be a size above 0", room.memory_limit)
 
 
 @pytest.mark.parametrize("program", ["os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(600)"])

@@ -30,7 +30,8 @@ from pillar_core.splits.basis import has_units, moments
 from pillar_core.studies.screening import answers
 from pillar_core.texts import token_vectors
 from tickets import BILLING, FOREIGN, HARDWARE
-from users import is_noted, refuses, run_command
+from unit.image_files import all_rows, sizes
+from users import is_noted, output_of, refuses, run_command
 
 TIMES = (
     "since Monday",
@@ -46,7 +47,7 @@ def tickets(
     n: int, seed: int, topics: tuple[tuple[str, ...], ...] = (HARDWARE, BILLING)
 ) -> pd.DataFrame:
     """Tickets with their queue, and how old the customer is."""
-    draw = np.random.Generator(np.random.PCG64(seed))
+    draw = np.random.default_rng(seed)
     queue = draw.integers(0, len(topics), n)
     said = [
         f"{topics[place][draw.integers(4)]} {draw.choice(TIMES)}, ticket {draw.integers(10**6)}"
@@ -83,20 +84,20 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files, capsys):
+def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files):
     columns = "--label queue --text message"
     files = "--private tickets.csv --public foreign.txt lines.txt"
     assert run_command(f"screen {files} --score class_signal --output r.csv {columns}") == 0
     assert pd.read_csv("r.csv")["public"].tolist() == ["lines.txt", "foreign.txt"]
     run = "run --dataset tickets.csv --public lines.txt --epsilon 4"
     assert run_command(f"{run} {columns} --release --export model.zip") == 0
-    capsys.readouterr()
     Path("new.txt").write_text(
         "My screen is dark, again\nWhere is my refund?\nThe keyboard has lost a key.\n",
         encoding="utf-8",
     )
-    assert run_command("predict model.zip new.txt") == 0
-    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
+    assert [
+        line.split(",")[1] for line in output_of("predict model.zip new.txt").out.splitlines()[1:]
+    ] == [
         "hardware",
         "billing",
         "hardware",
@@ -106,7 +107,7 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files, caps
     assert run_command(f"{run} --recipe r.json --json") == 0
 
 
-def test_an_encoder_or_texts_alone_say_which_column_is_meant(files, capsys):
+def test_an_encoder_or_texts_alone_say_which_column_is_meant(files):
     said = "Texts: message, the only column that can be it."
     alone = pc.load_features("tickets.csv", label="queue", text="message")
     for features in (
@@ -115,8 +116,7 @@ def test_an_encoder_or_texts_alone_say_which_column_is_meant(files, capsys):
     ):
         assert (features.x_train == alone.x_train).all()
         assert any(note.startswith(said) for note in features.notes)
-    assert run_command("run --dataset tickets.csv --public open.csv --epsilon 4") == 0
-    assert said in capsys.readouterr().err
+    assert said in output_of("run --dataset tickets.csv --public open.csv --epsilon 4").err
     assert run_command("recipe tickets.csv --label queue --output r.json") == 0
     assert recipes.recipe_of("r.json").columns == (encoding.Column("message", encoding.TEXT, 0),)
     frame = tickets(200, 0)
@@ -245,7 +245,6 @@ def test_texts_beside_numbers_share_one_scale():
     split = pc.split(features, public=public)
     assert has_units(split.public_x, features.text_block)
     scale = moments(split.public_x, standardise=True, centre=True, block=features.text_block)[1]
-    assert scale is not None
     assert len(set(scale[: texts.WIDTH].tolist())) == 1
     scaled = split.public_x / scale
     assert scaled[:, : texts.WIDTH].var(axis=0).sum() == pytest.approx(
@@ -303,9 +302,7 @@ def test_a_text_stays_apart_from_other_rows_and_its_beginning_moves_with_them():
     ).any(axis=1).sum() == 1
     frame = tickets(100, 0)[["message", "queue"]]
     features = pc.load_features(frame, label="queue", text="message")
-    assert (
-        texts.encode(features.texts) == np.concatenate([features.x_train, features.x_test])
-    ).all()
+    assert (texts.encode(features.texts) == all_rows(features)).all()
     for back in (unpack(pack(features)), uploads.load(uploads.keep(features))):
         assert back.texts == features.texts
 
@@ -344,7 +341,7 @@ class StandIn:
         return np.random.Generator(np.random.PCG64(zlib.crc32(text.encode()))).normal(size=4)
 
 
-def test_another_encoder_goes_by_its_name_into_the_model(files, monkeypatch, capsys):
+def test_another_encoder_goes_by_its_name_into_the_model(files, monkeypatch):
     Path("tiny").mkdir()
     with pytest.raises(MissingDependencyError, match="pip install sentence-transformers"):
         pc.load_features("tickets.csv", "sentence_transformers:tiny", label="queue", text="message")
@@ -368,12 +365,10 @@ def test_another_encoder_goes_by_its_name_into_the_model(files, monkeypatch, cap
         np.concatenate(list(texts.blocks(split.public_texts, texts.encoder_of(features.recipe))))
         == split.public_x
     ).all()
-    with pytest.raises(DataError, match="use one encoder"):
-        pc.split(features, public=pc.load_features("foreign.txt"))
+    refuses("use one encoder", pc.split, features, public=pc.load_features("foreign.txt"))
     pc.save_model(pc.run("pillar", split, epsilon=1.0, seed=None), "model.zip", split=split)
     run = f"run --dataset tickets.csv --label queue --text message --public open.csv --backbone {name}"
-    assert run_command(f"{run} --epsilon 1") == 0
-    assert "4 numbers through sentence_transformers:tiny" in capsys.readouterr().err
+    assert "4 numbers through sentence_transformers:tiny" in output_of(f"{run} --epsilon 1").err
     expected = pc.load_model("model.zip").predict("open.csv")
     monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})  # as a new process has it
     texts._identity_of_model.cache_clear()
@@ -389,8 +384,10 @@ def test_another_encoder_goes_by_its_name_into_the_model(files, monkeypatch, cap
     monkeypatch.delitem(sys.modules, "sentence_transformers")
     monkeypatch.setattr(texts, "_SENTENCE_MODELS", {})
     texts._identity_of_model.cache_clear()
-    assert run_command("predict model.zip open.csv") == 2
-    assert "needs the package sentence-transformers" in capsys.readouterr().err
+    assert (
+        "needs the package sentence-transformers"
+        in output_of("predict model.zip open.csv", status=2).err
+    )
 
 
 def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path):
@@ -402,7 +399,7 @@ def test_a_text_is_read_as_it_is_written_whatever_other_rows_hold(tmp_path):
         )
         features = pc.load_features(tmp_path / "numbers.csv", label="queue", text="message")
         assert {"00", "07"} < set(features.texts)
-        rows.append(np.concatenate([features.x_train, features.x_test]))
+        rows.append(all_rows(features))
     assert (rows[0] != rows[1]).any(axis=1).sum() == 1
 
 
@@ -424,7 +421,7 @@ def test_odd_cells_are_read_and_counted(tmp_path):
 def test_sets_of_texts_come_along_and_are_ranked_by_likeness(tmp_path):
     for name in embedded.TEXTS:
         card, rows = pc.DATASETS[name], pc.load_dataset(name)
-        assert (len(rows.x_train), len(rows.x_test), len(rows.classes)) == (
+        assert (*sizes(rows), len(rows.classes)) == (
             card.n_train,
             card.n_test,
             card.n_classes,

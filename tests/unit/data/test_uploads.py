@@ -13,6 +13,7 @@ from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.runs import splitting
 from pillar_core.types import Dataset, Persons
+from users import raises
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -104,8 +105,7 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them():
     assert store.default().keys("arrays") == [uploads.key_of(other)]
     assert store.default().keys("blob") == [f"upload-{uploads.key_of(other)}"]
     assert not store.default().keys("record")
-    with pytest.raises(StoreError, match="Bring the same rows again"):
-        uploads.load(name)
+    raises(StoreError, "Bring the same rows again", uploads.load, name)
     splitting.forget_data(name)
 
 
@@ -124,8 +124,7 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them():
 def test_other_words_are_no_names(text):
     assert not uploads.is_name(text)
     assert uploads.card(text) is None
-    with pytest.raises(StoreError, match="32 of 0-9 and a-f"):
-        uploads.key_of(str(text))
+    raises(StoreError, "32 of 0-9 and a-f", uploads.key_of, str(text))
 
 
 @pytest.mark.parametrize(
@@ -168,8 +167,7 @@ def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for
     store.default().put_arrays(
         key, **{part: array for part, array in arrays.items() if array is not None}
     )
-    with pytest.raises(StoreError, match=r"persons of .* are damaged"):
-        uploads.load(name)
+    raises(StoreError, r"persons of .* are damaged", uploads.load, name)
     assert [one.name for one in uploads.list_uploads()] == [name]
     assert uploads.forget(name)
     assert uploads.list_uploads() == ()

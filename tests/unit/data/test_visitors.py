@@ -28,6 +28,7 @@ from pillar_core.runs import records
 from pillar_core.runs.models import model_bytes
 from pillar_core.studies import papers
 from pillar_core.studies.screening import answers
+from users import raises
 
 GRID = {
     "dataset": "digits",
@@ -84,15 +85,13 @@ def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(become, rows):
         "name": lambda: jobs.submit(extraction.specification("fashion_mnist", "timm:resnet18")),
     }
     for what, ask in asks.items():
-        with pytest.raises(UnsupportedError, match=mode.OFF[what]):
-            ask()
+        raises(UnsupportedError, mode.OFF[what], ask)
     with pytest.raises(UnsupportedError, match="of this kind"):
         jobs.submit(extraction.specification("fashion_mnist", "efficientnet_lite0"))
     with pytest.raises(UnsupportedError):
         jobs.submit(fetch.specification("cifar10_1"))
     assert (uploads.list_uploads(), uploads.card(name), uploads.forget(name)) == ((), None, 0)
-    with pytest.raises(StoreError, match="not on this machine"):
-        uploads.load(name)
+    raises(StoreError, "not on this machine", uploads.load, name)
 
 
 def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become):
@@ -123,8 +122,7 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
         ("drawn_digits", {"n": 10**9}),
         ("pneumonia", {"root": "/data"}),
     ):
-        with pytest.raises(UnsupportedError, match="off on this public server"):
-            uploads.load_rows(name, settings)
+        raises(UnsupportedError, "off on this public server", uploads.load_rows, name, settings)
 
 
 def test_a_link_names_nothing_that_is_off_with_arguments_or_without(become):
@@ -202,8 +200,7 @@ def test_a_visitors_grid_is_small_and_says_what_exists(become, monkeypatch):
         with pytest.raises((SettingError, UnknownNameError)):
             sweep(**wrong)
     many = {"kind": "sweep", "grid": GRID | {"seed": list(range(1001))}}
-    with pytest.raises(UnsupportedError, match="more than 1,000 runs at once"):
-        jobs.submit(many)
+    raises(UnsupportedError, "more than 1,000 runs at once", jobs.submit, many)
     with pytest.raises(UnsupportedError, match="2,000 characters"):
         jobs.submit(
             {
@@ -250,8 +247,7 @@ def test_limits_are_numbers_from_0_on(monkeypatch):
 
 def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(become):
     first = [sweep(seed=seed) for seed in range(2)]
-    with pytest.raises(UnsupportedError, match="You have 2 jobs under way"):
-        sweep(seed=9)
+    raises(UnsupportedError, "You have 2 jobs under way", sweep, seed=9)
     become("b")
     assert jobs.status() == ()
     assert sweep(seed=0) == first[0], "what is under way is joined"
@@ -261,18 +257,17 @@ def test_a_session_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(b
     assert jobs.cancel(first[0])
     become("b")
     for ask in (jobs.retry, jobs.cancel):
-        with pytest.raises(JobError, match="somebody else"):
-            ask(first[0])
+        raises(JobError, "somebody else", ask, first[0])
     become("a")
     sweep(seed=8)
-    with pytest.raises(UnsupportedError, match="You have 2 jobs under way"):
-        jobs.retry(first[0])  # which counts as a job
+    raises(
+        UnsupportedError, "You have 2 jobs under way", jobs.retry, first[0]
+    )  # which counts as a job
     for number in range(10):
         become(f"{number}")
         sweep(seed=20 + number)
     become("c")
-    with pytest.raises(UnsupportedError, match="12 jobs of all visitors are under way"):
-        sweep(seed=99)
+    raises(UnsupportedError, "12 jobs of all visitors are under way", sweep, seed=99)
 
 
 def test_who_asks_for_many_jobs_makes_the_server_forget_none_that_is_under_way(become, monkeypatch):

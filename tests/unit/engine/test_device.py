@@ -18,6 +18,7 @@ from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.methods.public_subspace.gep import AnchorBasis, embedded_sums
 from pillar_core.rng import DeviceStream, Streams
+from users import raises
 
 H, C, N, K = 3, 4, 50, 7
 
@@ -95,11 +96,9 @@ def test_the_device_is_the_cpu_unless_asked(monkeypatch):
     assert training_device().type == ("cuda" if torch.cuda.is_available() else "cpu")
     for wrong in ("mps", "gpu", "cuda:x", "cpu:1:2"):
         monkeypatch.setenv("PILLAR_DEVICE", wrong)
-        with pytest.raises(SettingError, match="PILLAR_DEVICE"):
-            training_device()
+        raises(SettingError, "PILLAR_DEVICE", training_device)
     monkeypatch.setenv("PILLAR_DEVICE", f"cuda:{torch.cuda.device_count()}")
-    with pytest.raises(SettingError, match="CUDA devices here"):
-        training_device()
+    raises(SettingError, "CUDA devices here", training_device)
 
 
 def test_noise_drawn_on_a_device_is_seeded_normal_and_never_a_releases():

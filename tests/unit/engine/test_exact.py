@@ -19,6 +19,7 @@ from pillar_core.runs import assumptions
 from pillar_core.runs import run as runs
 from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.threads import using
+from users import raises
 
 K, CLASSES, CLIPS = 37, 5, (0.4, 1e-3)
 EXACT = [name for name, method in METHODS.items() if method.is_exact]
@@ -106,8 +107,7 @@ def test_rows_do_not_move_each_other(sum_of):
 
 def test_rows_that_move_each_other_are_seen():
     """The twin: sums in floating point, rounded to the same grid."""
-    with pytest.raises(AssertionError, match="move each other"):
-        adds_up(in_floating_point)
+    raises(AssertionError, "move each other", adds_up, in_floating_point)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -250,8 +250,7 @@ def test_what_is_not_exact_is_refused_or_no_longer_called_so():
         runs.run("noisy_gd", small_split(), epsilon=2.0, delta=0.0, steps=2, seed=None)
     for shape in ((2**39, 1), (1, 2**29)):
         rows = np.broadcast_to(np.float32(0), shape)
-        with pytest.raises(SettingError, match="fewer rows or numbers"):
-            exact.integer_rows(rows)
+        raises(SettingError, "fewer rows or numbers", exact.integer_rows, rows)
         with pytest.raises(SettingError, match="fewer rows or numbers"):
             exact.class_sums(rows, np.zeros(1, dtype=np.int64), n_classes=2)
     assert runs.with_fast_part(("a", assumptions.NOISE_EXACT, "b")) == (
@@ -317,5 +316,4 @@ def test_a_learner_that_declares_exact_noise_and_draws_other_is_refused(monkeypa
         return answer
 
     monkeypatch.setattr(Ledger, "release", one_fast)
-    with pytest.raises(LedgerError, match="floating point"):
-        runs.run_many([plan], small_split())
+    raises(LedgerError, "floating point", runs.run_many, [plan], small_split())

@@ -15,7 +15,7 @@ from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting, sweep
 from pillar_core.types import Dataset
 from unit.image_files import bright
-from users import run_command
+from users import output_of, raises
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -45,8 +45,7 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten():
     assert extraction.is_ready(found, backbone="scattering")
     splitting.forget_data(name)
     assert not extraction.is_ready(found, backbone="scattering")
-    with pytest.raises(StoreError, match="Bring the same rows again"):
-        splitting.load_named_features(name)
+    raises(StoreError, "Bring the same rows again", splitting.load_named_features, name)
     assert not pc.store.default().ls("arrays")
 
 
@@ -71,25 +70,28 @@ def test_the_job_extracts_what_the_pages_then_find():
         )
 
 
-def test_the_command_extracts_a_file_and_writes_features(tmp_path, capsys):
+def test_the_command_extracts_a_file_and_writes_features(tmp_path):
     data = _images()
     (tmp_path / "blots.npz").write_bytes(npz_of(data))
     arguments = f"extract --dataset {tmp_path / 'blots.npz'} --backbone scattering --output {tmp_path / 'out.npz'}"
-    assert run_command(arguments) == 0
-    told = capsys.readouterr()
+    told = output_of(arguments)
     assert "60 train and 20 test rows, 729 numbers each" in told.out
     assert "80 of 80 rows" in told.err
     written = pc.load_features(tmp_path / "out.npz")
     np.testing.assert_array_equal(written.x_train, pc.load_features(data, "scattering").x_train)
-    assert run_command(f"extract --dataset {tmp_path / 'out.npz'} --backbone scattering") == 2
-    assert "nothing to extract" in capsys.readouterr().err
     assert (
-        run_command(
-            "extract --dataset digits --backbone timm:resnet50.tv_in1k --weights /no/such.safetensors"
-        )
-        == 2
+        "nothing to extract"
+        in output_of(
+            f"extract --dataset {tmp_path / 'out.npz'} --backbone scattering", status=2
+        ).err
     )
-    assert "there is no /no/such.safetensors" in capsys.readouterr().err
+    assert (
+        "there is no /no/such.safetensors"
+        in output_of(
+            "extract --dataset digits --backbone timm:resnet50.tv_in1k --weights /no/such.safetensors",
+            status=2,
+        ).err
+    )
 
 
 def test_other_weights_under_the_same_name_make_other_records_and_jobs(tmp_path):

@@ -38,6 +38,7 @@ from pillar_core.jobs.state import Folder, Job, JobStatus
 from pillar_core.runs import sweep, versions
 from pillar_core.types import RunSpec
 from processes import started
+from users import raises
 
 HERE = Path(__file__).resolve().parent
 PATHS = f"{HERE}{os.pathsep}{HERE.parents[2]}"
@@ -206,8 +207,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 
 @pytest.mark.parametrize(("spec", "error", "words"), WRONG, ids=str)
 def test_specifications_that_cannot_be_are_refused(still, spec, error, words):
-    with pytest.raises(error, match=words):
-        jobs.submit(spec)
+    raises(error, words, jobs.submit, spec)
     assert jobs.status() == ()
 
 
@@ -230,11 +230,9 @@ def test_a_fully_cached_job_is_answered_without_a_process_and_an_unreadable_stat
 
 def test_results_of_unfinished_failed_and_cancelled_jobs_say_why(still):
     put(still, "failed", cause="SettingError: k is 0.", advice="Raise k.")
-    with pytest.raises(JobError, match=r"failed: SettingError: k is 0\. Raise k\."):
-        jobs.result("a" * 32)
+    raises(JobError, r"failed: SettingError: k is 0\. Raise k\.", jobs.result, "a" * 32)
     put(still, "cancelled")
-    with pytest.raises(JobError, match="cancelled"):
-        jobs.result("a" * 32)
+    raises(JobError, "cancelled", jobs.result, "a" * 32)
     assert jobs.result("a" * 32, partial=True) is None
 
 
@@ -499,8 +497,7 @@ def test_a_failing_job_tells_cause_and_advice(warm, spec, words):
     assert final.state == "failed"
     assert words in final.cause
     assert final.advice
-    with pytest.raises(JobError, match=re.escape(words)):
-        jobs.result(job_id)
+    raises(JobError, re.escape(words), jobs.result, job_id)
 
 
 @pytest.mark.slow
@@ -618,8 +615,7 @@ def fill_disk(*_):
 def test_a_disk_that_refuses_a_cancellation_leaves_no_lock_behind(still, monkeypatch):
     job = put(still, "queued")
     monkeypatch.setattr(Job, "write", fill_disk)
-    with pytest.raises(OSError, match="No space"):
-        jobs.cancel(job.job_id)
+    raises(OSError, "No space", jobs.cancel, job.job_id)
     assert_unlocked(still)
 
 
@@ -629,8 +625,7 @@ def test_another_scheduler_is_refused_while_the_jobs_process_lives(still, monkey
     lock = Folder(still).try_lock()
     assert lock is not None
     (still / "jobs" / "server.json").write_text(json.dumps({"scheduler": "tcp://here:1"}))
-    with pytest.raises(JobError, match="another scheduler"):
-        jobs.use_scheduler("tcp://there:1")
+    raises(JobError, "another scheduler", jobs.use_scheduler, "tcp://there:1")
     jobs.use_scheduler("tcp://here:1")
     os.close(lock)
     jobs.use_scheduler("tcp://there:1")
@@ -640,8 +635,7 @@ def test_another_scheduler_is_refused_while_the_jobs_process_lives(still, monkey
 def test_a_scheduler_that_does_not_answer_is_told(still, monkeypatch):
     monkeypatch.setenv("PILLAR_SCHEDULER", "tcp://127.0.0.1:1")
     monkeypatch.setattr(workers, "_CONNECT_SECONDS", 0.5)
-    with pytest.raises(JobError, match="PILLAR_SCHEDULER"):
-        workers.Engine(still)
+    raises(JobError, "PILLAR_SCHEDULER", workers.Engine, still)
 
 
 def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still):
@@ -662,8 +656,7 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still):
         cell.form for cell in cells
     ]
     store.default().delete("record", sweep.run_key(cells[0]))
-    with pytest.raises(JobError, match="left the cache"):
-        sweeps.records(jobs.result(job_id))
+    raises(JobError, "left the cache", sweeps.records, jobs.result(job_id))
 
 
 def test_a_done_job_whose_results_have_left_the_store_starts_over(still, monkeypatch):
@@ -719,8 +712,7 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still, monkeypatc
         monkeypatch.setattr(mode, "binds", lambda: True)
         spec = {"kind": "sweep", "grid": GRID | {"k": 7 + int(is_public)}}
         job_id = jobs.submit(spec)
-        with pytest.raises(JobError, match="works 90 s on a job"):
-            advanced(job_id)
+        raises(JobError, "works 90 s on a job", advanced, job_id)
         monkeypatch.setattr(mode, "binds", lambda: False)
         assert jobs.submit(spec) == job_id
         advanced(job_id)
@@ -738,8 +730,7 @@ def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still, monkeyp
     assert jobs.submit(SWEEP) == job_id
     monkeypatch.setattr(mode, "binds", lambda: True)
     for act in (jobs.cancel, jobs.retry):
-        with pytest.raises(JobError, match="somebody else"):
-            act(job_id)
+        raises(JobError, "somebody else", act, job_id)
     assert jobs.status(job_id).state == "queued"
 
 
@@ -830,31 +821,17 @@ def scheduler_at(folder: Path) -> Iterator[tuple[str, Callable[..., Any]]]:
     environment."""
     environment = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
     file = folder / "scheduler.json"
-    arguments = [
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--no-dashboard",
-        "--scheduler-file",
-        str(file),
-    ]
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments]
+    arguments = f"--host 127.0.0.1 --port 0 --no-dashboard --scheduler-file {file}"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments.split()]
     with contextlib.ExitStack() as stack:
         stack.enter_context(started(command, env=environment, stderr=subprocess.DEVNULL))
         until(lambda: file.exists() and file.read_text().strip().endswith("}"))
         address = json.loads(file.read_text())["address"]
 
         def worker(*options: str, **variables: str) -> subprocess.Popen[Any]:
-            arguments = [
-                "--nthreads",
-                "1",
-                "--no-dashboard",
-                "--local-directory",
-                str(folder),
-                *options,
-            ]
-            command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *arguments]
+            arguments = f"{address} --nthreads 1 --no-dashboard --local-directory {folder}"
+            module = "distributed.cli.dask_worker"
+            command = [sys.executable, "-m", module, *arguments.split(), *options]
             return stack.enter_context(
                 started(command, env=environment | variables, stderr=subprocess.DEVNULL)
             )

@@ -16,6 +16,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, exact
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism
 from pillar_core.rng import Streams, SystemStream, stream
+from users import raises
 
 BITS, WORD = 10, np.uint64(2**63)
 
@@ -94,8 +95,7 @@ def test_a_law_that_is_a_little_off_is_seen():
         lambda prefix, bits: exact.decide(prefix, bits, wider, 0, no_more),
         lambda prefix, bits: max(exact.decide(prefix, bits, Fraction(2), 0, no_more) - 1, 0),
     ):
-        with pytest.raises(AssertionError, match="others' bits"):
-            law_is_that_of_rounding(Fraction(2), planted)
+        raises(AssertionError, "others' bits", law_is_that_of_rounding, Fraction(2), planted)
 
 
 def test_an_open_prefix_takes_further_bits_and_ndtri_is_better_than_asked():
@@ -177,8 +177,7 @@ def test_the_noise_of_the_operating_system_has_the_law(std):
 
 @pytest.mark.parametrize("std", [0.0, -1.0, 2.0**49, np.nan])
 def test_noise_that_64_bits_do_not_hold_is_refused(std):
-    with pytest.raises(SettingError, match="standard deviation"):
-        exact.rounded_gaussian(std, (1,), no_more)
+    raises(SettingError, "standard deviation", exact.rounded_gaussian, std, (1,), no_more)
 
 
 def test_a_poisson_sample_takes_words_below_the_probability_and_uniform_choices_draw_again():
@@ -233,6 +232,5 @@ def test_a_release_is_a_function_of_whole_numbers_and_a_seeded_count_is_none():
 )
 def test_what_cannot_be_exact_is_refused_before_the_charge(noise, total, secret, units):
     one = mechanism(noise, secret)
-    with pytest.raises(SettingError, match="exact"):
-        one.release_integers(total, units)
+    raises(SettingError, "exact", one.release_integers, total, units)
     assert not one.ledger.lines

@@ -22,6 +22,7 @@ from pillar_core.rng import Streams
 from pillar_core.runs.run import largest_count, solve
 from pillar_core.splits import split_features, view_of
 from pillar_core.types import FeatureSet, PublicUse
+from users import refuses
 
 CLOSE = {"atol": 1e-4, "rtol": 1e-4}
 """Float32 sums of about a hundred terms of size one round by less than 1e-5; the guards lower
@@ -283,8 +284,7 @@ def test_bad_input_is_refused():
         labelled, public=FeatureSet(wide_rows()[0], None, None, None, ("a", "b", "c"))
     )
     for name in ("adamix", "ppgd", "pda_dpmd", "dope_sgd", "only_public"):
-        with pytest.raises(DataError, match="label"):
-            pc.run(name, unlabelled, epsilon=1.0)
+        refuses("label", pc.run, name, unlabelled, epsilon=1.0)
 
 
 def wide_rows():

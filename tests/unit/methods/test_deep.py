@@ -22,7 +22,7 @@ from pillar_core.methods.parts.deep import classifier, gradients, layers, networ
 from pillar_core.methods.parts.deep.layers import FixedNorm, WideResNet
 from pillar_core.rng import Streams
 from pillar_core.types import Dataset
-from users import is_noted
+from users import is_noted, refuses
 
 DEEP = ("second_phase", "private_fine_tuning", "from_scratch")
 
@@ -431,8 +431,7 @@ def test_a_network_of_timm_from_a_local_file_is_fine_tuned(tmp_path):
 @pytest.mark.parametrize("name", DEEP)
 def test_rows_that_are_no_pixels_are_refused_with_a_data_set_that_fits(name):
     tumours = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
-    with pytest.raises(errors.DataError, match="such as digits"):
-        pc.run(name, tumours, epsilon=1.0)
+    refuses("such as digits", pc.run, name, tumours, epsilon=1.0)
 
 
 @pytest.mark.parametrize("name", DEEP)
@@ -446,8 +445,7 @@ def test_runs_keep_the_budget_and_their_classifier_survives_pickling(name):
     record.classifier.scores(x)
     copy = pickle.loads(pickle.dumps(record.classifier))
     np.testing.assert_array_equal(copy.predict(x), record.classifier.predict(x))
-    with pytest.raises(errors.DataError, match="pixels of images"):
-        copy.scores(x[:, :-1])
+    refuses("pixels of images", copy.scores, x[:, :-1])
 
 
 def test_the_moving_average_is_what_its_formula_says():
@@ -499,8 +497,7 @@ def test_public_images_of_other_classes_sizes_and_colours_train_all_but_the_head
     assert not np.allclose(without["first.weight"], with_phase["first.weight"])
     with pytest.raises(errors.SettingError, match="more than the head"):
         pc.run("second_phase", split, epsilon=8.0, steps=1, trainable="head")
-    with pytest.raises(errors.DataError, match="needs labelled public rows"):
-        pc.run("only_public", split)
+    refuses("needs labelled public rows", pc.run, "only_public", split)
 
 
 def test_images_are_resized_and_a_public_phase_helps_where_private_steps_cannot():
@@ -512,8 +509,7 @@ def test_images_are_resized_and_a_public_phase_helps_where_private_steps_cannot(
     colour, _ = resize(grey, (9, 9, 3))
     assert colour.x_train.shape == (80, 9, 9, 3)
     np.testing.assert_array_equal(colour.x_train[..., 0], colour.x_train[..., 2])
-    with pytest.raises(errors.DataError, match="only images"):
-        resize(pc.load_dataset("breast_cancer"), (8, 8))
+    refuses("only images", resize, pc.load_dataset("breast_cancer"), (8, 8))
     split = image_split()
     accuracies = [
         pc.run("second_phase", split, epsilon=0.05, steps=1, public_epochs=epochs).accuracy

@@ -11,11 +11,12 @@ import pillar_core as pc
 from contract.cases import boolean_split, small_split
 from pillar_core import rng
 from pillar_core.data.generators import disjunctions
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import SettingError
 from pillar_core.methods.halfspaces import disjunction
 from pillar_core.runs.run import solve
 from pillar_core.splits import split_features
 from pillar_core.types import FeatureSet
+from users import raises, refuses
 
 
 def graphs(variables):
@@ -59,8 +60,7 @@ def test_rows_are_those_of_definition_4():
             )
     repeated = pc.load_dataset("disjunctions", n=18_000, n_test=50, d=12, k=5, p=0.15, seed=3)
     np.testing.assert_array_equal(repeated.x_train, data.x_train)
-    with pytest.raises(SettingError, match="at most d"):
-        pc.load_dataset("disjunctions", d=12, k=11)
+    raises(SettingError, "at most d", pc.load_dataset, "disjunctions", d=12, k=11)
 
 
 def test_scores_equal_brute_force_over_all_unions():
@@ -98,15 +98,12 @@ def test_the_scale_follows_from_the_budget(relation, scale):
 
 
 def test_data_that_do_not_fit_are_refused_and_private_rows_do_not_decide_it():
-    with pytest.raises(DataError, match="disjunctions"):
-        pc.run("disjunction", small_split(), epsilon=1.0)
+    refuses("disjunctions", pc.run, "disjunction", small_split(), epsilon=1.0)
     generator = rng.stream(1, "real")
     x = generator.standard_normal((40, 3)).astype(np.float32)
-    with pytest.raises(DataError, match="boolean"):
-        pc.run("disjunction", half_public(x), epsilon=1.0)
+    refuses("boolean", pc.run, "disjunction", half_public(x), epsilon=1.0)
     lonely = np.eye(20, dtype=np.float32)[np.arange(400) % 20]
-    with pytest.raises(DataError, match="20 components"):
-        pc.run("disjunction", half_public(lonely), epsilon=1.0)
+    refuses("20 components", pc.run, "disjunction", half_public(lonely), epsilon=1.0)
     split = boolean_split()
     x = split.features.x_train.copy()
     x[split.private[0]] = 0.25

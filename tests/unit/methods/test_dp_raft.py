@@ -8,9 +8,9 @@ import pytest
 
 import pillar_core as pc
 from contract.cases import classifier_of, small_split
-from pillar_core.errors import DataError
 from pillar_core.methods.parts.rules import effective_steps
 from pillar_core.splits import split_features
+from users import refuses
 
 
 @pytest.mark.parametrize(("steps", "momentum"), [(1, 0.9), (7, 0.5), (20, 0.9), (5, 0.0)])
@@ -39,7 +39,5 @@ def test_momentum_and_k_are_those_of_plain_descent_and_of_pillar():
 def test_without_public_rows_it_runs_on_all_features_and_refuses_a_projection():
     split = split_features(small_split().features)
     assert math.isfinite(pc.run("dp_raft", split, epsilon=1.0).accuracy)
-    with pytest.raises(DataError, match="public rows"):
-        pc.run("dp_raft", split, epsilon=1.0, k=4)
-    with pytest.raises(DataError, match="public rows"):
-        pc.run("dp_raft_pillar", split, epsilon=1.0)
+    refuses("public rows", pc.run, "dp_raft", split, epsilon=1.0, k=4)
+    refuses("public rows", pc.run, "dp_raft_pillar", split, epsilon=1.0)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from pillar_core.errors import DataError
 from pillar_core.metrics import (
     METRICS,
     RAREST,
@@ -16,6 +15,7 @@ from pillar_core.metrics import (
     threshold_at,
 )
 from pillar_core.numerics import wilson
+from users import refuses
 
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
 
@@ -35,7 +35,7 @@ def test_counts_by_hand_and_of_absent_classes_or_constant_scores():
         evaluate(np.zeros((6, 2), np.float32), np.array([0, 1, 0, 1, 1, 1]), n_classes=2)["auc"]
         == 0.5
     )
-    generator = np.random.Generator(np.random.PCG64(0))
+    generator = np.random.default_rng(0)
     scores, y = generator.integers(0, 9, (50, 4)).astype(np.float32), generator.integers(0, 4, 50)
     shifted = scores + generator.integers(-1000, 1000, (50, 1)).astype(np.float32)
     assert evaluate(scores, y, n_classes=4) == evaluate(shifted, y, n_classes=4)
@@ -54,8 +54,7 @@ def test_counts_by_hand_and_of_absent_classes_or_constant_scores():
     ],
 )
 def test_bad_scores_are_refused(scores, y, n_classes, message):
-    with pytest.raises(DataError, match=message):
-        evaluate(scores, np.array(y, dtype=np.int64), n_classes=n_classes)
+    refuses(message, evaluate, scores, np.array(y, dtype=np.int64), n_classes=n_classes)
 
 
 def test_intervals_have_known_values_and_cover_as_often_as_they_say():
@@ -66,7 +65,7 @@ def test_intervals_have_known_values_and_cover_as_often_as_they_say():
     assert mean - low == pytest.approx(high - mean, rel=1e-12)
     assert interval([0.5]) == (0.5, -math.inf, math.inf)
     assert interval([0.5, 0.5]) == (0.5, 0.5, 0.5)
-    generator = np.random.Generator(np.random.PCG64(3))
+    generator = np.random.default_rng(3)
     inside = [
         low <= 0 <= high
         for _, low, high in (interval(generator.standard_normal(5).tolist()) for _ in range(2_000))
@@ -83,8 +82,7 @@ def test_intervals_have_known_values_and_cover_as_often_as_they_say():
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
 def test_interval_refuses_what_is_not_finite(values):
-    with pytest.raises(DataError, match="finite"):
-        interval(values)
+    refuses("finite", interval, values)
 
 
 def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_counts_by_test_rows():
@@ -108,7 +106,7 @@ def test_two_classes_have_sensitivity_and_specificity_and_the_rarest_quarter_cou
 
 
 def test_the_interval_of_a_balanced_accuracy_covers_as_often_as_it_says():
-    generator = np.random.Generator(np.random.PCG64(5))
+    generator = np.random.default_rng(5)
     rows, truth = [200, 12], (0.95, 0.7)
     inside = 0
     for _ in range(1_000):

@@ -20,6 +20,7 @@ from pillar_core.studies import geometry as studies
 from pillar_core.studies import lessons, privacy_tables
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.privacy_tables import GaussianSetting
+from users import raises
 
 KS = (2, 8, 32, 128)
 BUDGETS = (0.1, 1.0)
@@ -209,8 +210,7 @@ def test_odds_dots_add_up(advantage):
 
 @pytest.mark.parametrize("advantage", [-0.1, 1.1, math.nan])
 def test_odds_refuse_what_is_no_advantage(advantage):
-    with pytest.raises(ValueError, match="advantage"):
-        plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
+    raises(ValueError, "advantage", plots.odds_dots, pd.DataFrame({"advantage": [advantage]}))
 
 
 @pytest.mark.parametrize(("share", "learned"), [(0.0, 0), (0.0171, 7), (0.02, 8), (0.5, 200)])
@@ -254,8 +254,7 @@ def test_wilson_stays_inside_and_turned_guesses_refuse_what_is_no_share():
     low, high = plots.wilson(0.5, 50)
     assert high - low == pytest.approx(0.2671, abs=1e-4)
     for share in (0.6, math.nan):
-        with pytest.raises(ValueError, match="share"):
-            plots.turned(share)
+        raises(ValueError, "share", plots.turned, share)
     figure = plots.spectrum_and_gaps(geometry.spectrum_of(np.array([4.0, 2.0, 1.0])), k=2)
     assert "At k = 2: 85.7 % of the energy" in figure.layout.meta["caption"]
 

@@ -8,11 +8,11 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import plots, screening
-from pillar_core.__main__ import main
 from pillar_core.commands.screen import _verdicts
 from pillar_core.data import uploads
 from pillar_core.studies.screening import answers, benefit
 from pillar_core.studies.screening.answers import Ask
+from users import output_of, raises, run_command
 
 TABLE = pd.DataFrame(
     {
@@ -99,49 +99,27 @@ def test_the_command_answers_from_the_cache_like_the_page(own_cache, monkeypatch
         "pillar_core.commands.screen.screen", refuse
     )  # first: its module takes the other when it is imported
     monkeypatch.setattr(screening, "screen", refuse)
-    words = [
-        "screen",
-        "--private",
-        "digits",
-        "--public",
-        "drawn_digits",
-        "drawn_noise",
-        "--model",
-        "linear_head",
-        "--k",
-        "4",
-    ]
-    words += ["--examples", "60", "--output", str(tmp_path / "table.csv")]
-    assert main(words) == 0
+    line = "screen --private digits --public drawn_digits drawn_noise --model linear_head --k 4"
+    line += f" --examples 60 --output {tmp_path / 'table.csv'}"
+    assert run_command(line) == 0
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), made, check_dtype=False)
     assert "not for release" in capsys.readouterr().err
     for more in (
-        ["--release"],
-        ["--allow-overlap"],
-        ["--epsilon", "1", "--delta", "1e-6"],
-        ["--score", "gsd", "missed_energy"],
+        "--release",
+        "--allow-overlap",
+        "--epsilon 1 --delta 1e-6",
+        "--score gsd missed_energy",
     ):
-        with pytest.raises(AssertionError, match="computed again"):
-            main([*words, *more])
+        raises(AssertionError, "computed again", run_command, f"{line} {more}")
 
 
-def test_the_command_ranks_by_class_signal_and_releases(own_cache, capsys):
-    asked = [
-        "screen",
-        "--private",
-        "pneumonia_mnist",
-        "--public",
-        "mnist",
-        "drawn_noise",
-        "--score",
-        "class_signal",
-    ]
-    asked += ["--epsilon", "1", "--examples", "200"]
-    assert main(asked) == 0
-    said = capsys.readouterr()
+def test_the_command_ranks_by_class_signal_and_releases(own_cache):
+    line = "screen --private pneumonia_mnist --public mnist fashion_mnist --score class_signal"
+    line += " --epsilon 1 --examples 200"
+    said = output_of(line)
     assert "class_signal" in said.out
     assert "one noised release of the private rows' class sums" in said.err
-    assert "note: class_signal: mnist is the best choice" in said.err
+    assert "note: class_signal: fashion_mnist is the best choice" in said.err
     alike = answers.answer(
         Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60)
     ).assign(low=0.0, high=1.0)
@@ -152,5 +130,4 @@ def test_the_command_ranks_by_class_signal_and_releases(own_cache, capsys):
     assert list(_verdicts(alike)) == [
         f"gsd: {alike['public'][0]} is the best choice; {alike['public'][1]} may tie with it."
     ]
-    assert main([*asked, "--release"]) == 0
-    assert "came from the operating system" in capsys.readouterr().err
+    assert "came from the operating system" in output_of(f"{line} --release").err

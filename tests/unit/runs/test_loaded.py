@@ -29,7 +29,7 @@ from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.runs.splitting import public_features
 from unit.image_files import bright
-from users import run_command, texts_in
+from users import output_of, refuses, run_command, texts_in
 
 RELEASE = {"epsilon": 20.0, "seed": None}
 
@@ -321,7 +321,7 @@ def test_large_numbers_are_read_from_the_models_centre_with_and_without_the_libr
     assert len(np.unique(x[:, 0])) == len(new)
 
 
-def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch, capsys):
+def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch):
     folder, path, new, *_ = tables
     many = pd.concat([new] * 200, ignore_index=True)
     many.to_csv(folder / "many.csv", index=False)
@@ -331,10 +331,11 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch, capsys):
     assert max(map(len, model.blocks(folder / "many.csv"))) == use.AT_ONCE
     np.testing.assert_allclose(model.predict_proba(folder / "many.csv"), whole, atol=1e-6)
     assert (
-        run_command(f"predict {path} {folder / 'many.csv'} --output {folder / 'many-labels.csv'}")
-        == 0
+        "11,400 of 11,400 rows"
+        in output_of(
+            f"predict {path} {folder / 'many.csv'} --output {folder / 'many-labels.csv'}"
+        ).err
     )
-    assert "11,400 of 11,400 rows" in capsys.readouterr().err
     assert len(pd.read_csv(folder / "many-labels.csv")) == len(many)
     monkeypatch.chdir(folder)
     for separator in ",;":
@@ -385,8 +386,10 @@ def test_features_in_files(tmp_path, capsys):
         assert run_command(f"predict {path} {tmp_path / 'rows.npz'}") == 2
         done = alone(path, tmp_path / "rows.npz", folder=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
-    assert run_command(f"predict {tmp_path / 'gone.zip'} {tmp_path / 'rows.npz'}") == 2
-    assert "there is no file" in capsys.readouterr().err
+    assert (
+        "there is no file"
+        in output_of(f"predict {tmp_path / 'gone.zip'} {tmp_path / 'rows.npz'}", status=2).err
+    )
 
 
 @pytest.fixture(scope="module")
@@ -417,8 +420,7 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
         np.testing.assert_array_equal(model.predict_proba(rows), expected)
         assert ["divided by 255" in note for note in model.notes] == [True] * n_notes
     for wrong in (flat * 2.5, -split.features.x_train, flat + 0.5):
-        with pytest.raises(DataError, match="0 to 255"):
-            model.predict(wrong)
+        refuses("0 to 255", model.predict, wrong)
     np.savez(tmp_path / "rows.npz", x=data.x_train)
     agree(path, tmp_path / "rows.npz", tmp_path, capsys)
     np.savez(tmp_path / "rows.npz", x=flat * 2.5)
@@ -448,11 +450,9 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, mo
         expected,
         atol=1e-6,
     )
-    with pytest.raises(DataError, match="uint8 of shape"):
-        model.predict(data.x_train[:, :20])
+    refuses("uint8 of shape", model.predict, data.x_train[:, :20])
     model.card["input"]["backbone"] = made_by | {"version": -1}
-    with pytest.raises(DataError, match="others here"):
-        model.predict(folder / "new")
+    refuses("others here", model.predict, folder / "new")
 
 
 def pictures(folder, shape):
@@ -560,8 +560,7 @@ def test_a_zip_that_is_not_whole_is_refused(tables, tmp_path, damage):
         with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
             for other, content in [*others, *changed.get(damage, twice)]:
                 archive.writestr(other, content)
-        with pytest.raises(DataError, match="no model"):
-            pc.load_model(tmp_path / "bad.zip")
+        refuses("no model", pc.load_model, tmp_path / "bad.zip")
 
 
 def test_use_imports_numpy_alone_refuses_changed_files_and_escapes_cells(tables, tmp_path):

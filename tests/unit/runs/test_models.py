@@ -14,12 +14,11 @@ from safetensors.numpy import save
 from safetensors.torch import save_file as save_torch
 
 import pillar_core as pc
-from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
 from pillar_core.runs.models import FORMAT, model_bytes
 from pillar_core.runs.statement import IN_SIGHT, in_sight
 from unit.image_files import bright
-from users import run_command, texts_in
+from users import output_of, raises, refuses, run_command, texts_in
 
 
 @pytest.mark.parametrize("method", ["pillar", "dp_sgd", "jl"])
@@ -42,10 +41,8 @@ def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_w
     model = pc.load_model(tmp_path / "model.zip")
     assert "accuracy" not in model.card
     assert "seed" not in json.dumps(model.card["settings"])
-    with pytest.raises(DataError, match="shape"):
-        model.predict(np.zeros((2, 3)))
-    with pytest.raises(DataError, match="NaN"):
-        model.predict(np.full((2, 64), np.nan))
+    refuses("shape", model.predict, np.zeros((2, 3)))
+    refuses("NaN", model.predict, np.full((2, 64), np.nan))
 
 
 def test_seeded_runs_and_choices_on_test_rows_are_no_release(split, tmp_path):
@@ -70,18 +67,15 @@ def test_seeded_runs_and_choices_on_test_rows_are_no_release(split, tmp_path):
     unpaid = dataclasses.replace(
         record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False)
     )
-    with pytest.raises(UnsupportedError, match="unpaid"):
-        in_sight(unpaid)
+    raises(UnsupportedError, "unpaid", in_sight, unpaid)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + b"\0" * 18, b"not a zip at all"])
 def test_other_files_are_refused(content, tmp_path):
     path = tmp_path / "model.zip"
     path.write_bytes(content)
-    with pytest.raises(DataError, match="no model"):
-        pc.load_model(path)
-    with pytest.raises(DataError, match="no file"):
-        pc.load_model(tmp_path / "absent.zip")
+    refuses("no model", pc.load_model, path)
+    refuses("no file", pc.load_model, tmp_path / "absent.zip")
 
 
 def model_file(folder, *, card=None, **arrays):
@@ -118,8 +112,7 @@ FIELDS = (
     "card", [*CARDS, *FIELDS], ids=lambda card: str(card)[:30].strip() or "blank"
 )
 def test_a_card_that_cannot_be_is_refused(card, tmp_path):
-    with pytest.raises(DataError, match="no model"):
-        pc.load_model(model_file(tmp_path, card=card))
+    refuses("no model", pc.load_model, model_file(tmp_path, card=card))
 
 
 @pytest.mark.parametrize(
@@ -158,11 +151,10 @@ def test_a_damaged_model_is_refused_or_predicts_rows_of_its_own_width(tmp_path):
             model.predict(rows)
 
 
-def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):
+def test_export_and_predict_from_the_command_line(tmp_path, split):
     model, rows, labels = tmp_path / "m.zip", tmp_path / "rows.npz", tmp_path / "labels.csv"
     arguments = "run --dataset digits --public-fraction 0.1 --epsilon 2"
-    assert run_command(f"{arguments} --export {model}") == 2
-    assert "known seed" in capsys.readouterr().err
+    assert "known seed" in output_of(f"{arguments} --export {model}", status=2).err
     assert run_command(f"{arguments} --release --export {model}") == 0
     np.savez(rows, x=split.features.x_test[:7])
     assert run_command(f"predict {model} {rows} --output {labels}") == 0
@@ -174,8 +166,7 @@ def test_a_choice_in_sight_is_declared_and_names_of_classes_are_no_markup(split)
     claimed = dataclasses.replace(
         record, guarantee=dataclasses.replace(record.guarantee, chosen_in_sight=True)
     )
-    with pytest.raises(UnsupportedError, match="claims to cover"):
-        model_bytes(claimed, classes=classes)
+    raises(UnsupportedError, "claims to cover", model_bytes, claimed, classes=classes)
     promised = card_of(model_bytes(in_sight(record), classes=classes))
     assert (promised["covers_choice"], promised["chosen_in_sight"]) == (False, True)
     assert IN_SIGHT in promised["assumptions"]
@@ -210,16 +201,15 @@ def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path, own_cache
     for n in (1000, 1100):
         part = {"x_train": rows.x_train[:n], "y_train": rows.y_train[:n]}
         np.savez(tmp_path / f"{n}.npz", **part)
-    command = ["run", "--public-fraction", "0.1", "--epsilon", "2", "--release"]
-    for data, extra, expected in (
-        (str(tmp_path / "1000.npz"), [], True),
-        (str(tmp_path / "1100.npz"), ["--set", "k=5"], None),
-        (str(tmp_path / "1100.npz"), ["--set", "k=5"], False),
-        ("digits", ["--set", "k=5"], False),
-        ("digits", ["--set", "k=5", "--chosen-beforehand"], True),
+    for options, expected in (
+        (f"{tmp_path / '1000.npz'}", True),
+        (f"{tmp_path / '1100.npz'} --set k=5", None),
+        (f"{tmp_path / '1100.npz'} --set k=5", False),
+        ("digits --set k=5", False),
+        ("digits --set k=5 --chosen-beforehand", True),
     ):
-        asked = [*command, "--dataset", data, *extra, "--export", str(tmp_path / "m.zip")]
-        assert main(asked) == 0
+        line = f"run --dataset {options} --public-fraction 0.1 --epsilon 2 --release --export"
+        assert run_command(f"{line} {tmp_path / 'm.zip'}") == 0
         assert card_of((tmp_path / "m.zip").read_bytes())["covers_choice"] is expected
 
 
@@ -246,8 +236,7 @@ def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path)
         model.classifier.scores(x), record.classifier.scores(x), rtol=1e-5, atol=1e-6
     )
     assert model.classes == ("dark", "bright")
-    with pytest.raises(DataError, match=r"shape \(n, 64\)"):
-        model.predict(np.zeros((2, 3)))
+    refuses(r"shape \(n, 64\)", model.predict, np.zeros((2, 3)))
     assert "A network on images of 64 pixels" in texts_in(path)["README.md"]
 
 
@@ -320,5 +309,4 @@ def test_networks_of_another_making_are_refused(tmp_path):
         rewritten(
             path, model__json=json.dumps(card | {"network": card["network"] | changed}).encode()
         )
-        with pytest.raises(DataError, match="no model"):
-            pc.load_model(path)
+        refuses("no model", pc.load_model, path)

@@ -20,7 +20,7 @@ from pillar_core.studies import tuning as selection
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import Ask, _every, answer
 from pillar_core.types import Dataset, Persons, RunSpec
-from users import run_command
+from users import output_of, raises, refuses, run_command
 
 ROWS, PERSONS = 600, 150
 
@@ -69,10 +69,8 @@ def test_names_of_any_kind_mean_the_same_and_a_bound_needs_them():
         < replaced.guarantee.epsilon.upper
         <= 1.0
     )
-    with pytest.raises(DataError, match="each of the 600 train rows"):
-        pc.split(data, persons=persons[:-1])
-    with pytest.raises(SettingError, match="rows_per_person"):
-        pc.split(data, persons=persons, rows_per_person=0)
+    refuses("each of the 600 train rows", pc.split, data, persons=persons[:-1])
+    raises(SettingError, "rows_per_person", pc.split, data, persons=persons, rows_per_person=0)
     with pytest.raises(SettingError, match="pass persons"):
         pc.split(_brought()[0], public_fraction=0.2, rows_per_person=3)
 
@@ -125,8 +123,10 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
     np.savez(tmp_path / "rows.npz", **rows)
     np.savez(tmp_path / "visits.npz", **rows, persons=persons, rows_per_person=2)
     asked = "run --method noisy_gd --epsilon 1 --json --dataset"
-    assert run_command(f"{asked} {tmp_path / 'visits.npz'} --rows-per-person 2") == 0
-    assert '"privacy_unit": "person with up to 2 rows"' in capsys.readouterr().out
+    assert (
+        '"privacy_unit": "person with up to 2 rows"'
+        in output_of(f"{asked} {tmp_path / 'visits.npz'} --rows-per-person 2").out
+    )
     assert run_command(f"{asked} {tmp_path / 'rows.npz'} --rows-per-person 3") != 0
     assert "no row has a person" in capsys.readouterr().err
 
@@ -142,8 +142,7 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
 )
 def test_each_person_is_named_in_one_way(second, message):
     """Another way to write it made another person: both rows of P0 counted where one may."""
-    with pytest.raises(DataError, match=message):
-        persons_of(["P0", second, "P1"], 1, n_rows=3)
+    refuses(message, persons_of, ["P0", second, "P1"], 1, n_rows=3)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,6 @@ def test_rows_that_are_kept_stay_their_persons(own_cache, is_image):
         )
     name = uploads.keep(data)
     card, kept = uploads.card(name), uploads.load(name)
-    assert card is not None
     assert card.rows_per_person == 3
     assert kept.fingerprint == data.fingerprint
     split = pc.split(kept, public_fraction=0.2)
@@ -408,5 +406,4 @@ def test_persons_that_are_no_numbers_of_rows_are_refused(of):
 
 @pytest.mark.parametrize("most", [None, "x", 1.5, np.nan, True, 0, 101, np.zeros(3), {}])
 def test_persons_count_from_one_to_a_hundred_rows(most):
-    with pytest.raises(DataError, match=r"rows_per_person must be .* 1 to 100"):
-        Persons(np.arange(ROWS), most)
+    refuses(r"rows_per_person must be .* 1 to 100", Persons, np.arange(ROWS), most)

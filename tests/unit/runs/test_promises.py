@@ -17,6 +17,7 @@ from pillar_core.data import checked_features, encoding, persons, read_images, u
 from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
 from pillar_core.runs.assumptions import FORM_PUBLIC, PERSON_APART, PERSON_STATED
 from pillar_core.runs.models import model_bytes
+from unit.image_files import sizes
 from users import texts_in
 
 TEXTS = ("statement.txt", "README.md", "model.json")
@@ -119,7 +120,7 @@ def test_a_person_with_one_row_may_be_replaced_and_private_decisions_are_said_in
 @pytest.mark.parametrize("names", [True, False])
 def test_that_nobody_is_on_both_sides_is_stated_by_you_or_was_compared(names):
     private, public = _brought(1, names=names)
-    assert len(private.x_train) + len(private.x_test) == (99 if names else 100)
+    assert sum(sizes(private)) == (99 if names else 100)
     said, other = (PERSON_APART, PERSON_STATED) if names else (PERSON_STATED, PERSON_APART)
     assert all(said in text and other not in text for text in _texts(private, public).values())
     elsewhere = dataclasses.replace(

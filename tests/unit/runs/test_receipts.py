@@ -12,7 +12,6 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
@@ -22,7 +21,7 @@ from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.screening import answers
-from users import run_command, texts_in
+from users import output_of, run_command, texts_in
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -96,7 +95,7 @@ def test_a_model_saved_from_python_is_charged_once(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["run", "choose"])
-def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tmp_path, capsys):
+def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tmp_path):
     x = features()
     persons = np.arange(200) // 2
     np.savez(
@@ -107,11 +106,9 @@ def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tm
         rows_per_person=2,
     )
     asked = f"{command} --dataset {tmp_path / 'ward.npz'} --public-fraction 0.2 --epsilon 1"
-    assert run_command(f"{asked}") == 0
-    assert "spent ε" not in capsys.readouterr().out
+    assert "spent ε" not in output_of(f"{asked}").out
     for place, delta in ((1, "10⁻⁵"), (2, "2 × 10⁻⁵")):
-        assert run_command(f"{asked} --release --export {tmp_path / 'model.zip'}") == 0
-        said = capsys.readouterr().out
+        said = output_of(f"{asked} --release --export {tmp_path / 'model.zip'}").out
         assert "of which no person has more than 2." in said
         assert f"Sum for these rows so far: ε = {place}, δ = {delta} in {place} training" in said
         assert "for one person with up to 2 rows added or removed" in said
@@ -126,7 +123,7 @@ def test_a_training_that_could_not_be_written_down_is_not_begun(monkeypatch, tmp
 
 
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
-def test_the_training_counts_every_ranking_before_it(relation):
+def test_the_training_counts_every_ranking_before_it(split, relation):
     paid = [Ranking(("near", "far"), 10.0, False), Ranking(("near",), 20.0, True)]
     account = Account("mine")
     for one in paid:
@@ -134,7 +131,6 @@ def test_the_training_counts_every_ranking_before_it(relation):
     store.default().prune(max_bytes=0)
     assert account.rankings == tuple(paid), "what was spent is never removed to make room"
     assert Account("others").rankings == ()
-    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
     record = pc.run("pillar", split, epsilon=1.0, seed=None, relation=relation)
     counted = account.count(record)
     moved = 1 if relation == "add_or_remove_one" else 2
@@ -198,11 +194,11 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
     path, rows = tmp_path / "digits.npz", features()
     np.savez(path, x_train=rows.x_train, y_train=rows.y_train)
     account = Account(uploads.keep(pc.load_features(path)))
-    asked = ["run", "--dataset", str(path), "--public-fraction", "0.2", "--epsilon", "1"]
-    asked += ["--release", "--export", str(tmp_path / "model.zip")]
+    line = f"run --dataset {path} --public-fraction 0.2 --epsilon 1"
+    line += f" --release --export {tmp_path / 'model.zip'}"
 
-    def promise(*options):
-        assert main([*asked, *options]) == 0
+    def promise(options=""):
+        assert run_command(f"{line} {options}") == 0
         return json.loads(texts_in(tmp_path / "model.zip")["model.json"])["guarantee"]
 
     alone = promise()
@@ -217,8 +213,7 @@ def test_a_command_counts_what_pages_paid_for_the_same_rows_and_saw_of_them(tmp_
     assert not promise("--chosen-beforehand")["chosen_in_sight"]
     theirs = account_of(pc.load_features(path))
     n_trainings = len(theirs.trainings)
-    assert main([*asked, "--delta", "0"]) == 2
-    assert "give --delta" in capsys.readouterr().err
+    assert "give --delta" in output_of(f"{line} --delta 0", status=2).err
     assert len(theirs.trainings) == n_trainings == 3, "a refusal spends nothing"
 
 
@@ -249,7 +244,7 @@ def test_what_a_command_shows_of_rows_is_on_their_account(command, sight, tmp_pa
     assert len(account.rankings) == (sight == "")
 
 
-def test_a_ranking_by_gradients_that_a_command_releases_is_in_the_sum(capsys):
+def test_a_ranking_by_gradients_that_a_command_releases_is_in_the_sum():
     sets = "--private drawn_shapes --public drawn_textures --model linear_head"
     assert run_command(f"screen {sets} --k 2 --examples 100 --repeats 1 --epsilon 1 --release") == 0
     account = account_of(answers.images_of("drawn_shapes", n=400), "drawn_shapes")

@@ -10,7 +10,7 @@ from pillar_core import accounting, errors, rng, store
 from pillar_core.engine import devices_used, training_device
 from pillar_core.runs import run as running
 from pillar_core.types import FeatureSet, PublicUse
-from users import is_noted
+from users import is_noted, raises
 
 PRIVATE = [
     name
@@ -100,8 +100,7 @@ def test_a_right_calibration_is_not_solved_again_and_an_unknown_method_suggests_
     honest = pc.run("pillar", split, epsilon=1.0, steps=8)
     monkeypatch.setattr(accounting, "calibrate", lambda *_, **__: pytest.fail("calibrated again"))
     assert pc.run("pillar", split, epsilon=1.0, steps=8).settings == honest.settings
-    with pytest.raises(errors.UnknownNameError, match="Did you mean pillar"):
-        pc.run("piller", split, epsilon=1.0)
+    raises(errors.UnknownNameError, "Did you mean pillar", pc.run, "piller", split, epsilon=1.0)
     with pytest.raises(KeyError):
         pc.run("piller", split, epsilon=1.0)
 
@@ -117,11 +116,9 @@ def test_infinite_budgets_add_no_noise_and_noise_may_be_set(split):
     )
     with pytest.raises(errors.SettingError, match="not both"):
         pc.run("pillar", split, epsilon=1.0, noise_multiplier=10.0)
-    with pytest.raises(errors.SettingError, match="pass epsilon"):
-        pc.run("pillar", split)
+    raises(errors.SettingError, "pass epsilon", pc.run, "pillar", split)
     assert pc.run("non_private", split).guarantee.epsilon.upper == math.inf
-    with pytest.raises(errors.BudgetError, match="non_private"):
-        pc.run("non_private", split, epsilon=1.0)
+    raises(errors.BudgetError, "non_private", pc.run, "non_private", split, epsilon=1.0)
 
 
 def test_seeds_repeat_and_every_epsilon_assumes_that_no_scale_is_private(split):
@@ -151,8 +148,7 @@ def test_a_learner_that_spends_otherwise_or_was_held_to_nothing_is_refused_or_to
     cheap = running.dataclasses.replace(
         one, cost=pc.METHODS["pillar"].cost(one_step, one.view.facts)
     )
-    with pytest.raises(errors.LedgerError, match="declared"):
-        running.run_many([cheap], split)
+    raises(errors.LedgerError, "declared", running.run_many, [cheap], split)
     own = pc.METHODS["pillar_one_shot"]
     told = running.dataclasses.replace(
         own, name="mine", fit=lambda *arguments: own.train(*arguments), fit_many=None
@@ -182,8 +178,7 @@ def test_a_learner_that_spends_otherwise_or_was_held_to_nothing_is_refused_or_to
     ],
 )
 def test_bad_arguments_are_refused_with_their_name(split, arguments, error, says):
-    with pytest.raises(error, match=says):
-        pc.run("pillar", split, **arguments)
+    raises(error, says, pc.run, "pillar", split, **arguments)
 
 
 def test_records_tell_rules_large_deltas_and_fractions(split):

@@ -13,7 +13,7 @@ import pillar_core as pc
 from pillar_core import errors, store
 from pillar_core.commands.sweep import read_grids
 from pillar_core.data import uploads
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import SettingError
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.runs import records, sweep
 from pillar_core.runs import sweep as sweeping
@@ -21,7 +21,7 @@ from pillar_core.runs.tables import refusal_json
 from pillar_core.studies import geometry
 from pillar_core.studies.screening.answers import Ask
 from pillar_core.types import Dataset, RunSpec
-from users import table_of
+from users import raises, refuses, table_of
 
 GRID = {
     "dataset": "digits",
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_looked_at_in_whole_answers_for_its_own_rows(tab
     assert len({*states, ""}) == 3
 
 
-def test_a_refusal_is_kept_with_its_cause_of_the_file_that_was_refused(table_file, monkeypatch):
+def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
     grid = {**TABLE, "method": "pillar", "k": 3, "public_fraction": None, "public_per_class": 20}
     for n, is_refused in ((30, True), (3000, False)):
         table_file(n)
@@ -190,8 +190,19 @@ def test_a_refusal_is_kept_with_its_cause_of_the_file_that_was_refused(table_fil
             assert is_refused == isinstance(pc.sweep(grid).iloc[0].error_message, str)
         except errors.DataError:
             assert is_refused
+
+
+def test_a_cell_that_cannot_run_is_a_row_with_its_reason_and_is_not_tried_again(split, monkeypatch):
     grid = {**GRID, "method": "pillar", "k": [5, 400], "seed": 0}
     first = pc.sweep(grid)
+    failed = first[first.error_message.notna()]
+    assert set(failed.k) == {400}
+    assert all("k must be at most" in message for message in failed.error_message)
+    assert first[first.k == 5].accuracy.notna().all()
+    (cell,) = sweeping.specs_of(grid | {"k": 400, "epsilon": 0.5})
+    for _ in range(2):
+        raises(errors.DataError, "k must be at most", sweeping.read_or_run, cell, split)
+    assert sweeping.find(sweeping.run_key(cell)) is None
     monkeypatch.setattr(
         sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again")
     )
@@ -201,20 +212,6 @@ def test_a_refusal_is_kept_with_its_cause_of_the_file_that_was_refused(table_fil
     ]
     assert {record["cause"] for record in refused} == {"DataError"}
     assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
-
-
-def test_a_cell_that_cannot_run_is_a_row_with_its_reason_in_the_words_of_a_run_each_time():
-    table = pc.sweep({**GRID, "method": "pillar", "k": [5, 400], "seed": 0})
-    failed = table[table.error_message.notna()]
-    assert set(failed.k) == {400}
-    assert all("k must be at most" in message for message in failed.error_message)
-    assert table[table.k == 5].accuracy.notna().all()
-    (cell,) = sweeping.specs_of({**GRID, "method": "pillar", "k": 400, "epsilon": 0.5, "seed": 0})
-    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
-    for _ in range(2):
-        with pytest.raises(errors.DataError, match="k must be at most"):
-            sweeping.read_or_run(cell, split)
-    assert sweeping.find(sweeping.run_key(cell)) is None
 
 
 def test_what_a_full_disk_or_a_missing_package_refuses_is_tried_again(monkeypatch):
@@ -305,12 +302,9 @@ def test_records_say_what_made_them_and_releases_are_never_stored(own_cache):
 
 
 def test_unknown_axes_and_half_a_sign_are_refused_in_our_words():
-    with pytest.raises(errors.SettingError, match="kk"):
-        pc.sweep({**GRID, "kk": 3})
-    with pytest.raises(errors.SettingError, match="needs method"):
-        pc.sweep({"dataset": "digits"})
-    with pytest.raises(errors.UnknownNameError, match="method"):
-        pc.sweep({**GRID, "method": "magic"})
+    raises(errors.SettingError, "kk", pc.sweep, {**GRID, "kk": 3})
+    raises(errors.SettingError, "needs method", pc.sweep, {"dataset": "digits"})
+    raises(errors.UnknownNameError, "method", pc.sweep, {**GRID, "method": "magic"})
     with pytest.raises(errors.PillarError):
         pc.sweep({"dataset": "\ud800", "method": "pillar", "epsilon": 1.0})
     with pytest.raises(errors.PillarError, match="half a sign"):
@@ -365,8 +359,7 @@ BOMB = "a0: &a0 [1, 1]\n" + "".join(
 
 def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_refused(tmp_path):
     (tmp_path / "grid.yaml").write_text(BOMB)
-    with pytest.raises(DataError, match="alias"):
-        read_grids(str(tmp_path / "grid.yaml"))
+    refuses("alias", read_grids, str(tmp_path / "grid.yaml"))
     grid = {
         "dataset": "digits",
         "method": "pillar",
@@ -375,8 +368,7 @@ def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_re
         "seed": list(range(30)),
     }
     start = time.monotonic()
-    with pytest.raises(SettingError, match=r"30,000 runs.*at most"):
-        sweep.specs_of(grid)
+    raises(SettingError, r"30,000 runs.*at most", sweep.specs_of, grid)
     assert time.monotonic() - start < 5.0  # counting takes no time; building takes longer
 
 

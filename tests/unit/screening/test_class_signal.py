@@ -12,6 +12,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
 from pillar_core.types import Dataset, FeatureSet
+from users import raises, refuses
 
 D, CLASSES, N = 40, 4, 1200
 ASKED = {"scores": ("class_signal",)}
@@ -157,8 +158,7 @@ def test_refusals(private, public, change, error, word):
         asked["private"] = dataclasses.replace(private, y_train=None)
     if isinstance(asked["public"], str):
         asked["public"] = sets[asked["public"]]
-    with pytest.raises(error, match=word):
-        pc.screen(asked.pop("private"), asked.pop("public"), **asked)
+    raises(error, word, pc.screen, asked.pop("private"), asked.pop("public"), **asked)
 
 
 def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(private, public):
@@ -166,8 +166,7 @@ def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(pri
     candidate's rows are read without noise."""
     unnamed = Dataset("unnamed", private.x_train, private.y_train)
     assert len(pc.screen(unnamed, public, scores=["class_signal"])) == len(public)
-    with pytest.raises(DataError, match="names no classes"):
-        pc.screen(unnamed, public, scores=["class_signal"], epsilon=1.0)
+    refuses("names no classes", pc.screen, unnamed, public, scores=["class_signal"], epsilon=1.0)
     for score in ("class_signal", "gsd"):
         with pytest.raises(DataError, match="is the private set itself"):
             pc.screen(
@@ -180,8 +179,7 @@ def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(pri
 
 
 def test_images_need_a_backbone_and_features_are_ranked_by_gradients_too(public, private):
-    with pytest.raises(DataError, match="features of every set first"):
-        pc.screen(pc.load_dataset("mnist"), public, **ASKED)
+    refuses("features of every set first", pc.screen, pc.load_dataset("mnist"), public, **ASKED)
     table = pc.screen(
         private, public, scores=("missed_energy",), model="linear_head", k=4, n_examples=100
     )

@@ -20,7 +20,7 @@ from pillar_core.splits import (
 )
 from pillar_core.splits import view as view_module
 from pillar_core.types import FeatureSet, PublicUse
-from users import is_noted
+from users import is_noted, raises, refuses
 
 
 def blobs(n=120, d=6, classes=3, seed=0):
@@ -45,12 +45,10 @@ def test_public_rows_have_one_source_and_are_exactly_as_many_by_class():
     with pytest.raises(SettingError, match="public_fraction and public_per_class"):
         split_features(blobs(), public_fraction=0.1, public_per_class=1)
     for bad in (0.0, 1.0, -0.1, float("nan")):
-        with pytest.raises(SettingError, match="public_fraction"):
-            split_features(blobs(), public_fraction=bad)
+        raises(SettingError, "public_fraction", split_features, blobs(), public_fraction=bad)
     split = split_features(blobs(), public_per_class=4)
     np.testing.assert_array_equal(np.bincount(split.public_y), [4, 4, 4])
-    with pytest.raises(DataError, match="class 'a' has 40 rows"):
-        split_features(blobs(), public_per_class=41)
+    refuses("class 'a' has 40 rows", split_features, blobs(), public_per_class=41)
     first, again, other = (
         split_features(blobs(), public_fraction=0.2, seed=seed) for seed in (0, 0, 1)
     )
@@ -100,8 +98,7 @@ def test_few_rows_of_few_numbers_are_equal_by_chance(d, count, is_refused):
     other[:count] = own.x_train[:count]
     public = FeatureSet(other, None, None, None, ())
     if is_refused:
-        with pytest.raises(DataError, match="bit by bit, private rows"):
-            pc.split(own, public=public)
+        refuses("bit by bit, private rows", pc.split, own, public=public)
     else:
         assert is_noted(
             pc.split(own, public=public).notes, f"{count} private rows equal public ones"
@@ -146,15 +143,13 @@ def test_the_basis_is_the_principal_subspace(standardise, centre, rows):
         np.testing.assert_allclose(
             basis.vectors[:, :k] @ basis.vectors[:, :k].T, right[:k].T @ right[:k], atol=1e-4
         )
-    with pytest.raises(DataError, match=f"at most {rank}"):
-        basis.transform(rank + 1, normalise=False)
+    refuses(f"at most {rank}", basis.transform, rank + 1, normalise=False)
 
 
 def test_a_projection_needs_public_rows_that_differ():
     with pytest.raises(DataError, match="all equal"):
         public_basis(np.ones((5, 3), dtype=np.float32), standardise=True, centre=True)
-    with pytest.raises(DataError, match="needs public rows"):
-        pc.run("pillar", pc.split(blobs()), epsilon=1.0)
+    refuses("needs public rows", pc.run, "pillar", pc.split(blobs()), epsilon=1.0)
     with pytest.raises(DataError, match="standardise and centre need public rows"):
         pc.run("dp_sgd", pc.split(blobs()), epsilon=1.0, standardise=True)
     assert pc.run("dp_sgd", pc.split(blobs()), epsilon=1.0).settings["standardise"] is False

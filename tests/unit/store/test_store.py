@@ -18,14 +18,14 @@ from typing import Any
 import diskcache
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pillar_core import store as stores
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import Store, codec, entry, files, index
-from users import is_noted
+from users import is_noted, raises
 
 KEY = fingerprint("one")
 OTHER = fingerprint("other")
@@ -47,6 +47,7 @@ def place(cache: Store, kind: str, key: str) -> Path:
     return entry.entry_path(cache.root, kind, key)
 
 
+@settings(max_examples=50)
 @given(JSON)
 @example([math.inf, -math.inf, "$inf", "$", "$$", "inf", {"$inf": ["$-inf"]}])
 def test_json_comes_back_as_it_went(value):
@@ -66,8 +67,7 @@ def test_what_json_lacks_is_refused(cache, value):
 
 @pytest.mark.parametrize("payload", [b"NaN", b"[Infinity]", b'"$nan"', b"\xff", b"{"])
 def test_json_that_is_not_ours_is_an_error_for_the_store_to_catch(payload):
-    with pytest.raises(ValueError, match=r".+"):
-        codec.decode_json(payload)
+    raises(ValueError, r".+", codec.decode_json, payload)
 
 
 def test_records_come_back_and_the_first_writer_wins(cache):
@@ -94,7 +94,6 @@ def test_arrays_come_back_aligned_and_typed(cache, mmap):
     }
     assert cache.put_arrays(KEY, **arrays)
     back = cache.get_arrays(KEY, mmap=mmap)
-    assert back is not None
     assert set(back) == set(arrays)
     for name, value in arrays.items():
         np.testing.assert_array_equal(back[name], value)
@@ -108,10 +107,8 @@ def test_arrays_come_back_aligned_and_typed(cache, mmap):
 def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_header(cache):
     cache.put_arrays(KEY, x=np.zeros(4))
     first = cache.get_arrays(KEY, mmap=True)
-    assert first is not None
     first["x"][:] = 7
     second = cache.get_arrays(KEY)
-    assert second is not None
     np.testing.assert_array_equal(second["x"], np.zeros(4))
     with place(cache, "arrays", KEY).open("rb") as file:
         file.seek(entry.HEADER_SIZE)
@@ -120,19 +117,15 @@ def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_hea
 
 
 def test_arrays_of_objects_and_odd_names_are_refused(cache):
-    with pytest.raises(StoreError, match="Python objects"):
-        cache.put_arrays(KEY, x=np.array([{}, []], dtype=object))
-    with pytest.raises(StoreError, match="identifiers"):
-        cache.put_arrays(KEY, **{"../x": np.zeros(2)})
+    raises(StoreError, "Python objects", cache.put_arrays, KEY, x=np.array([{}, []], dtype=object))
+    raises(StoreError, "identifiers", cache.put_arrays, KEY, **{"../x": np.zeros(2)})
     assert list(cache.root.rglob("*.npz")) == []
 
 
 @pytest.mark.parametrize("key", ["", "../x", "A", "a/b", ".a", "a" * 97, "a.json", None, 3])
 def test_keys_that_are_no_file_names_are_refused(cache, key):
-    with pytest.raises(StoreError, match="key"):
-        cache.get_json("record", key)
-    with pytest.raises(StoreError, match="kind"):
-        cache.get_json("../record", KEY)
+    raises(StoreError, "key", cache.get_json, "record", key)
+    raises(StoreError, "kind", cache.get_json, "../record", KEY)
 
 
 @pytest.mark.parametrize("kind", ["record", "arrays", "blob"])
@@ -335,8 +328,7 @@ def test_folders_and_files_are_for_their_owner_alone_and_somebody_elses_refused(
     assert stat.S_IMODE((cache.root / "index").stat().st_mode) == 0o700
     cache.put_json("record", KEY, 1)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    with pytest.raises(StoreError, match="another user"):
-        cache.put_json("record", OTHER, 1)
+    raises(StoreError, "another user", cache.put_json, "record", OTHER, 1)
 
 
 @pytest.mark.parametrize("step", ["write", "fsync"])
@@ -349,8 +341,7 @@ def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(cache, monkeypa
         if step == "fsync"
         else monkeypatch.setattr(entry, "_write", full)
     )
-    with pytest.raises(StoreError, match=r"prune\(max_bytes\)"):
-        cache.put_json("record", KEY, 1)
+    raises(StoreError, r"prune\(max_bytes\)", cache.put_json, "record", KEY, 1)
     assert [path for path in cache.root.rglob("*") if path.is_file()] == []
     monkeypatch.undo()
     assert cache.put_json("record", KEY, 1)
@@ -404,8 +395,7 @@ def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache):
     fresh.prune(2000)
     assert [item.kind for item in fresh.ls()] == ["record"]
     assert fresh.prune(0).removed[0].kind == "record"
-    with pytest.raises(StoreError, match="max_bytes"):
-        fresh.prune(math.nan)  # type: ignore[arg-type]  # that it is refused is the point
+    raises(StoreError, "max_bytes", fresh.prune, math.nan)  # type: ignore[arg-type]  # that it is refused is the point
 
 
 def test_reading_counts_as_use_and_notes_are_bounded(cache):
@@ -511,8 +501,7 @@ def test_files_that_are_no_export_are_refused(cache, tmp_path):
     for name in ("text", "other.zip", "new.zip", "absent"):
         with pytest.raises(StoreError):
             cache.import_(tmp_path / name)
-    with pytest.raises(StoreError, match="kind"):
-        cache.export(tmp_path / "x.zip", kinds=("shell",))
+    raises(StoreError, "kind", cache.export, tmp_path / "x.zip", kinds=("shell",))
 
 
 def test_the_default_store_follows_the_environment(tmp_path, monkeypatch):
@@ -523,8 +512,7 @@ def test_the_default_store_follows_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("PILLAR_CACHE")
     assert stores.default().root.name == "cache"
     monkeypatch.setenv("PILLAR_CACHE_BYTES", "lots")
-    with pytest.raises(StoreError, match="PILLAR_CACHE_BYTES"):
-        stores.default()
+    raises(StoreError, "PILLAR_CACHE_BYTES", stores.default)
 
 
 def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path):
@@ -560,8 +548,7 @@ def test_yaml_that_opens_and_never_closes_is_refused_early(text, monkeypatch):
     monkeypatch.setattr(
         codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text))
     )
-    with pytest.raises(ValueError, match="levels deep"):
-        codec.decode_yaml(text)
+    raises(ValueError, "levels deep", codec.decode_yaml, text)
     assert len(seen) < 1_000
 
 
@@ -576,5 +563,4 @@ def test_yaml_that_opens_and_never_closes_is_refused_early(text, monkeypatch):
     ],
 )
 def test_yaml_values_that_are_not_of_the_kind_they_say_are_no_yaml(text):
-    with pytest.raises(ValueError, match="this is no YAML"):
-        codec.decode_yaml(text)
+    raises(ValueError, "this is no YAML", codec.decode_yaml, text)

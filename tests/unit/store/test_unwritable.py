@@ -9,14 +9,13 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs.kinds import sweep as kind
 from pillar_core.runs import receipts
 from pillar_core.types import FeatureSet
-from users import run_command
+from users import output_of, raises
 
 GRID: dict[str, Any] = {"dataset": "digits", "method": "noisy_gd", "epsilon": 1.37, "seed": [0, 1]}
 
@@ -75,9 +74,13 @@ def test_a_disk_that_takes_writes_again_ends_the_warning(tmp_path, monkeypatch):
     assert not cache.unkept
 
 
-def test_the_command_line_warns_once_and_pages_and_jobs_go_on(unwritable, capsys):
-    assert run_command("run --method noisy_gd --dataset digits --epsilon 1.37 --seed 0") == 0
-    assert capsys.readouterr().err.count("only in memory") == 1
+def test_the_command_line_warns_once_and_pages_and_jobs_go_on(unwritable):
+    assert (
+        output_of("run --method noisy_gd --dataset digits --epsilon 1.37 --seed 0").err.count(
+            "only in memory"
+        )
+        == 1
+    )
     assert pc.jobs.status() == ()
     assert pc.jobs.find({"kind": "sweep", "grid": GRID}) is None
     task = kind.split({"kind": "sweep", "grid": GRID})[0]
@@ -94,39 +97,22 @@ def test_what_must_be_kept_fails_with_our_own_error(unwritable):
         classes=("a", "b"),
         name="mine",
     )
-    with pytest.raises(StoreError, match=r"another folder; for the cache with PILLAR_CACHE"):
-        uploads.keep(rows)
+    raises(StoreError, r"another folder; for the cache with PILLAR_CACHE", uploads.keep, rows)
     if not unwritable.root.exists():
         with pytest.raises(StoreError):
             pc.jobs.submit({"kind": "sweep", "grid": GRID})
 
 
 RELEASES = {
-    "run": [
-        "run",
-        "--dataset",
-        "digits",
-        "--method",
-        "pillar_one_shot",
-        "--public-fraction",
-        "0.1",
-    ],
-    "choose": [
-        "choose",
-        "--dataset",
-        "digits",
-        "--public-fraction",
-        "0.1",
-        "--candidates",
-        "digits",
-    ],
+    "run": "run --dataset digits --method pillar_one_shot --public-fraction 0.1",
+    "choose": "choose --dataset digits --public-fraction 0.1 --candidates digits",
 }
 
 
 @pytest.mark.parametrize("command", RELEASES)
 @pytest.mark.parametrize("what", ["no folder", "a folder", "full", "cache"])
 def test_a_release_that_could_not_be_written_down_spends_nothing(
-    command, what, tmp_path, monkeypatch, capsys
+    command, what, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     (tmp_path / "taken").touch()
@@ -142,8 +128,8 @@ def test_a_release_that_could_not_be_written_down_spends_nothing(
     monkeypatch.setattr("pillar_core.commands.run.run_declared", trained)
     monkeypatch.setattr("pillar_core.commands.advise.choose", trained)
     monkeypatch.setattr(receipts.Account, "keep", trained)
-    assert main([*RELEASES[command], "--epsilon", "2", "--release", "--export", str(path)]) == 2
-    told = capsys.readouterr().err
+    line = f"{RELEASES[command]} --epsilon 2 --release --export {path}"
+    told = output_of(line, status=2).err
     assert "could not be read or written" in told
     assert ("Free space on that disk" in told) == (what == "full")
     assert not (tmp_path / "model.zip").exists()

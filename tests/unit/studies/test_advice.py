@@ -20,7 +20,7 @@ from pillar_core.runs.evidence import evidence_page
 from pillar_core.studies.advice import choice as choice_module
 from pillar_core.studies.advice import free, prediction, simulation
 from pillar_core.types import FeatureSet, PrivacyBudget
-from users import run_command
+from users import output_of, raises, refuses
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +122,7 @@ def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(
     assert any(
         "narrow is left out" in reason and "3 features" in reason for reason in advice.reasons
     )
-    with pytest.raises(DataError, match="narrow"):
-        pc.advise(split, candidates={"narrow": narrow})
+    refuses("narrow", pc.advise, split, candidates={"narrow": narrow})
 
 
 def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits):
@@ -142,10 +141,8 @@ def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits)
     assert (pc.advise(bare).public, pc.advise(split).public) == ("none", "own")
     brought = pc.split(dataclasses.replace(digits, x_train=digits.x_train + 1), public=near)
     assert (pc.advise(brought).public, pc.advise(brought, alike=["own"]).public) == (None, "own")
-    with pytest.raises(SettingError, match="far"):
-        pc.advise(bare, candidates=sides, alike=["far"])
-    with pytest.raises(SettingError, match="none"):
-        pc.advise(bare, candidates={"none": near})
+    raises(SettingError, "far", pc.advise, bare, candidates=sides, alike=["far"])
+    raises(SettingError, "none", pc.advise, bare, candidates={"none": near})
 
 
 @pytest.mark.parametrize(
@@ -429,8 +426,7 @@ def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(
         (private, mine, {}, DataError, "are, bit by bit, private rows"),
         (private, public, {"methods": ["pillar"]}, SettingError, "none of the methods"),
     ):
-        with pytest.raises(error, match=said):
-            pc.choose(rows, sides, **{"epsilon": 1.0, **asked})
+        raises(error, said, pc.choose, rows, sides, **{"epsilon": 1.0, **asked})
 
 
 @pytest.fixture(scope="module")
@@ -525,7 +521,7 @@ def test_the_first_backbone_is_taken_without_labels_and_a_rehearsal_keeps_its_ro
     assert any("no candidate has labels enough" in reason for reason in choice.reasons)
 
 
-def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path, capsys):
+def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path):
     for name, rows in (
         ("rows", _cut(pc.load_dataset("mnist"), 200)),
         ("other", _cut(pc.load_dataset("fashion_mnist"), 200)),
@@ -539,17 +535,22 @@ def test_the_command_chooses_a_backbone_and_its_zip_names_it(tmp_path, capsys):
         )
     model = tmp_path / "model.zip"
     asked = f"choose --dataset {tmp_path / 'rows.npz'} --candidates {tmp_path / 'other.npz'} --epsilon 1 --json"
-    assert run_command(f"{asked} --backbones raw_pixels scattering --release --export {model}") == 0
-    backbone = json.loads(capsys.readouterr().out.partition("\nmodel written")[0])["backbone"]
+    backbone = json.loads(
+        output_of(
+            f"{asked} --backbones raw_pixels scattering --release --export {model}"
+        ).out.partition("\nmodel written")[0]
+    )["backbone"]
     assert backbone in ("raw_pixels", "scattering")
     assert backbone in json.dumps(pc.load_model(model).card)
 
 
-def test_the_command_chooses_and_hands_out_a_release(tmp_path, capsys):
+def test_the_command_chooses_and_hands_out_a_release(tmp_path):
     model = tmp_path / "model.zip"
     asked = "choose --dataset digits --public-fraction 0.1 --candidates drawn_digits --epsilon 1"
-    assert run_command(f"{asked} --release --export {model}") == 0
-    assert "covers the choice and this training" in capsys.readouterr().out
+    assert (
+        "covers the choice and this training"
+        in output_of(f"{asked} --release --export {model}").out
+    )
     assert (
         pc.load_model(model)
         .card["deployment"]["expected_accuracy"]["source"]
@@ -567,5 +568,4 @@ def test_the_command_chooses_and_hands_out_a_release(tmp_path, capsys):
     card = pc.load_model(model).card["guarantee"]
     assert card["epsilon"] <= 1.0
     assert "was chosen on private rows" in card["paid_choice"]
-    assert run_command(f"{asked} --json") == 0
-    assert json.loads(capsys.readouterr().out)["public"] == "own"
+    assert json.loads(output_of(f"{asked} --json").out)["public"] == "own"

@@ -14,7 +14,7 @@ from pillar_core.splits import rarest, thin_classes
 from pillar_core.studies.compare import learners as compare
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
-from users import run_command
+from users import output_of, refuses, run_command
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -55,8 +55,7 @@ def test_what_cannot_run_is_left_out_with_its_reason_and_something_must_remain()
     features = pc.load_features(digits)
     strangers = pc.features(features.x_train + 1, ["odd", "even"] * (len(features.x_train) // 2))
     assert "labelled" in compare.applicable(pc.split(features, public=strangers))["only_public"]
-    with pytest.raises(errors.DataError, match="at least one"):
-        compare.compare_grid({}, methods=[], epsilons=[1.0], seeds=[0])
+    refuses("at least one", compare.compare_grid, {}, methods=[], epsilons=[1.0], seeds=[0])
     with pytest.raises(errors.UnknownNameError):
         compare.compare_grid({}, methods=["magic"], epsilons=[1.0], seeds=[0])
     lines = compare.summary(runs(pillar={1.0: [0.7]}))
@@ -75,11 +74,10 @@ def test_every_applicable_learner_runs_at_one_budget():
     assert (spending.epsilon_upper <= 1.0).all()
 
 
-def test_the_command_compares(capsys, tmp_path):
+def test_the_command_compares(tmp_path):
     output = tmp_path / "runs.csv"
     arguments = "compare --dataset digits --public-fraction 0.1 --methods pillar,dp_sgd,non_private"
-    assert run_command(f"{arguments} --epsilon 0.5,2 --seeds 2 --output {output}") == 0
-    assert "pillar" in capsys.readouterr().out
+    assert "pillar" in output_of(f"{arguments} --epsilon 0.5,2 --seeds 2 --output {output}").out
     assert len(pd.read_csv(output)) == 2 * 2 * 2 + 2
 
 
@@ -291,8 +289,7 @@ def test_fewer_rows_or_shifted_public_ones_leave_the_other_side_as_it_was():
     far = runs["public"].notna()
     assert set(runs.loc[far, "n_public"]) == {300}
     assert set(runs.loc[far, "method"]) == {"pillar", "adamix", "only_public"}
-    with pytest.raises(errors.DataError, match="another data set"):
-        compare_views.run("shift", setup())
+    refuses("another data set", compare_views.run, "shift", setup())
     _, runs = compare_views.run("shift", setup(seeds=(0,), other=elsewhere(classes=4)))
     far = runs[runs["public"].notna()].set_index("method")["error_message"]
     assert far["pillar"] is None or far.isna()["pillar"]
@@ -378,16 +375,12 @@ def test_views_without_learners_that_fit_are_refused():
         compare_views.run("public_share", Setup({"dataset": "digits"}, {}, split, (1.0,), (0,)))
 
 
-def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_them(
-    capsys, tmp_path
-):
+def test_the_command_draws_a_view_and_passes_settings_to_every_learner_that_has_them(tmp_path):
     output = tmp_path / "runs.csv"
     base = "compare --dataset digits --public-fraction 0.1 --epsilon 1 --seeds 1"
-    assert run_command(f"{base} --view few_rows --output {output}") == 0
-    assert "DP-SGD" in capsys.readouterr().out
+    assert "DP-SGD" in output_of(f"{base} --view few_rows --output {output}").out
     assert pd.read_csv(output)["validation_fraction"].nunique() == 5
-    assert run_command(f"{base} --view shift") == 2
-    assert "another data set" in capsys.readouterr().err
+    assert "another data set" in output_of(f"{base} --view shift", status=2).err
     assert run_command(f"{base} --view noise --methods pillar") == 2
     assert run_command(f"{base} --epsilon some") == 2
     arguments = (

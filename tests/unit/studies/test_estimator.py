@@ -18,6 +18,7 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.errors import DataError, SettingError
 from pillar_core.studies import estimator
+from users import refuses
 
 
 @pytest.fixture(autouse=True)
@@ -181,8 +182,7 @@ def test_groups_are_persons_whom_one_model_protects(tmp_path):
         cross_val_score(routed, numbers, y, params={"groups": persons}, cv=request["cv"])
     units = [training.rows_per_person for training in model.account_.trainings]
     assert sorted(units) == [1, 1, 1, 2, 2, 2]
-    with pytest.raises(DataError, match="each of the 300 train rows"):
-        model.fit(numbers, y, groups=persons[:5])
+    refuses("each of the 300 train rows", model.fit, numbers, y, groups=persons[:5])
 
 
 def test_classes_are_declared_or_public_or_said_to_be_read():

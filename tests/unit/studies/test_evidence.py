@@ -22,6 +22,7 @@ from pillar_core.studies.evidence import one_run, verdict
 from pillar_core.studies.evidence.attacks import Attack, CanaryAudit, rates_under
 from pillar_core.studies.evidence.one_run import OneRunAudit
 from pillar_core.types import RunSpec
+from users import raises
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +114,7 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out():
     ],
 )
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split, method, asked, said):
-    with pytest.raises(UnsupportedError, match=said):
-        one_run.individuals(RunSpec.of(method, **asked), split)
+    raises(UnsupportedError, said, one_run.individuals, RunSpec.of(method, **asked), split)
 
 
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
@@ -155,8 +155,7 @@ def test_more_trials_cost_more_and_tuning_needs_labels_and_candidates(split):
         ("noisy_gd", split, [], SettingError, "at least one"),
         ("dp_sgd", split, sampled, UnsupportedError, "no full-batch Gaussian run"),
     ):
-        with pytest.raises(error, match=said):
-            tuning.tune(RunSpec.of(method, epsilon=1.0), rows, grid)
+        raises(error, said, tuning.tune, RunSpec.of(method, epsilon=1.0), rows, grid)
 
 
 ONE = OneRunAudit(200, 50, 25, (0.0, 0.0), (0.1, 0.2), 1.0, 1.3)

@@ -22,7 +22,6 @@ def reasons(epsilon, **settings):
 def test_the_tables_are_of_the_run_itself_and_expect_the_noise_and_more():
     split, found = reasons(0.5)
     record = pc.run("pillar_kalman", split, epsilon=0.5)
-    assert found.accuracies is not None
     assert found.accuracies[1] == record.accuracy
     np.testing.assert_array_equal(
         found.distilled["after"], np.linalg.norm(record.classifier.weights, axis=1)

@@ -17,6 +17,7 @@ from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.studies.evidence.attacks import canary_audit
 from pillar_core.studies.evidence.one_run import one_run_audit
 from pillar_core.types import RunSpec
+from users import raises
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +75,7 @@ def test_the_number_of_guesses_comes_from_the_claim_alone_and_what_cannot_be_aud
     )
     with pytest.raises(SettingError, match="at least 10"):
         one_run_audit(RunSpec.of("pillar", epsilon=1.0), split, canaries=5)
-    with pytest.raises(UnsupportedError, match="descent"):
-        one_run_audit(RunSpec.of("adamix", epsilon=1.0), split)
+    raises(UnsupportedError, "descent", one_run_audit, RunSpec.of("adamix", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
         one_run_audit(RunSpec.of("noisy_gd", epsilon=math.inf), split)
 

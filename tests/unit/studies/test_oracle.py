@@ -103,14 +103,9 @@ def test_margins_are_paired_by_seed():
 
 
 def test_it_prints_means_and_margins(capsys, monkeypatch):
-    asked = ["--sets", "breast_cancer", "--epsilon", "1", "--seeds", "2", "--no-oracle"]
-    learners = [
-        "--learner",
-        "pillar_kalman",
-        "--learner",
-        "pillar:l2_clip_norm=0.4,standardise=false",
-    ]
-    monkeypatch.setattr("sys.argv", ["oracle.py", *asked, *learners])
+    line = "oracle.py --sets breast_cancer --epsilon 1 --seeds 2 --no-oracle"
+    line += " --learner pillar_kalman --learner pillar:l2_clip_norm=0.4,standardise=false"
+    monkeypatch.setattr("sys.argv", line.split())
     oracle.main()
     printed = capsys.readouterr().out
     assert "pillar:l2_clip_norm=0.4,standardise=false" in printed

@@ -11,12 +11,12 @@ import re
 import pytest
 
 from pillar_core import metrics
-from pillar_core.commands import parser
 from pillar_core.errors import DataError
 from pillar_core.numerics import signed
 from pillar_core.plots import promise
 from pillar_core.runs import records, starter
 from pillar_core.studies import portable
+from users import refuses, run_command
 
 DATA = starter.SHARED["dataset"]
 ALL = ("dp_sgd", 0.3, 0), ("dp_sgd", 1.0, 0)
@@ -113,25 +113,15 @@ def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch
 
 
 def test_a_setup_or_story_without_runs_is_refused():
-    with pytest.raises(DataError, match="no runs of digits that fit"):
-        portable.page("digits", public_fraction=0.37)
+    refuses("no runs of digits that fit", portable.page, "digits", public_fraction=0.37)
     story = next(story for story in portable.STORIES if story.name == "public-labels")
     with pytest.raises(DataError, match="needs runs of only_public"):
         portable.page(story.dataset, methods=["pillar", "adamix"], story=story)
 
 
-def test_the_command_writes_the_file(tmp_path, capsys):
-    options = parser().parse_args(
-        [
-            "html",
-            str(tmp_path / "digits.html"),
-            "--dataset",
-            "digits",
-            "--link",
-            "https://example.org/explore",
-        ]
-    )
-    assert options.command(options) == 0
+def test_the_command_writes_the_file(tmp_path):
+    link = "https://example.org/explore"
+    assert run_command(f"html {tmp_path / 'digits.html'} --dataset digits --link {link}") == 0
     written = (tmp_path / "digits.html").read_text(encoding="utf-8")
     assert 'href="https://example.org/explore"' in written
     assert {epsilon for epsilon, *_ in content(written)["budgets"]} == set(starter.HERO_EPSILONS)

@@ -20,7 +20,7 @@ from pillar_core.runs import private_tests, receipts
 from pillar_core.splits import Transform
 from pillar_core.studies.private_test import APART, roc
 from pillar_core.types import Persons
-from users import run_command
+from users import output_of, raises
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.7])
@@ -96,8 +96,7 @@ def test_ends_hold_what_the_model_reaches_on_fresh_rows(record, metric, epsilon)
 def test_persons_are_counted_and_one_row_moves_one_cell_by_one(record):
     model, rows = with_head(record), drawn(1200, 3)
     whose = dataclasses.replace(rows, persons=Persons(np.repeat(np.arange(300), 4), 4))
-    with pytest.raises(SettingError, match="rows_per_person"):
-        pc.private_test(model, whose, epsilon=1.0)
+    raises(SettingError, "rows_per_person", pc.private_test, model, whose, epsilon=1.0)
     found = pc.private_test(model, whose, epsilon=30.0, rows_per_person=2)
     assert abs(found.cells.sum() - 600) < 40
     assert found.guarantee.unit.rows_per_person == 2
@@ -152,25 +151,22 @@ def test_what_cannot_be_tested_is_refused(record):
         (head, rows, {"metric": "recall"}, SettingError, "metric"),
         (head, rows, {"rows_per_person": 0}, SettingError, "rows_per_person"),
     ):
-        with pytest.raises(error, match=said):
-            pc.private_test(model, tested, **{"epsilon": 1.0, **asked})
+        raises(error, said, pc.private_test, model, tested, **{"epsilon": 1.0, **asked})
     scarce = pc.private_test(head, drawn(12, 0), epsilon=0.05, metric="balanced_accuracy")
     assert (scarce.low, scarce.high) == (0.0, 1.0)
     assert scarce.untold
 
 
-def test_a_released_model_is_tested_by_name_on_the_command_line(tmp_path, capsys):
+def test_a_released_model_is_tested_by_name_on_the_command_line(tmp_path):
     split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
     released = pc.run("dp_sgd", split, epsilon=2.0, seed=None)
     zipped = pc.save_model(released, tmp_path / "model.zip", classes=("0", "1"))
     np.savez(tmp_path / "rows.npz", x_train=split.features.x_test, y_train=split.features.y_test)
     arguments = f"private-test {zipped} {tmp_path / 'rows.npz'} --epsilon 1"
-    assert run_command(f"{arguments} --json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(output_of(f"{arguments} --json").out)
     assert found["low"] <= found["value"] <= found["high"]
     assert found["epsilon"] <= 1
-    assert run_command(f"{arguments} --seed 3") == 0
-    assert "NOT FOR RELEASE" in capsys.readouterr().out
+    assert "NOT FOR RELEASE" in output_of(f"{arguments} --seed 3").out
 
 
 def test_a_file_that_says_whose_rows_it_holds_gives_each_person_so_many(record, tmp_path):

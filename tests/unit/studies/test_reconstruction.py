@@ -13,6 +13,7 @@ from pillar_core.errors import DataError
 from pillar_core.runs.splitting import load_named_features
 from pillar_core.studies.evidence import reconstruction
 from pillar_core.studies.evidence.reconstruction import reconstruct
+from users import refuses
 
 EPSILONS = (math.inf, 10.0, 1.0, 0.1)
 
@@ -60,8 +61,7 @@ def test_at_a_small_epsilon_the_correlation_is_that_of_noise_and_other_rows_are_
             ),
             EPSILONS,
         )
-    with pytest.raises(DataError, match="private row of that number"):
-        reconstruct(split, EPSILONS, row=10**6)
+    refuses("private row of that number", reconstruct, split, EPSILONS, row=10**6)
 
 
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])

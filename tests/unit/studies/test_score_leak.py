@@ -14,6 +14,7 @@ from pillar_core.auditing import score_leak as attacks
 from pillar_core.errors import DataError
 from pillar_core.studies.evidence import score_leak
 from pillar_core.subspace import projection_distance, top_directions
+from users import refuses
 
 
 def test_a_batchs_distance_is_that_of_its_directions_and_shows_a_row_in_the_digits():
@@ -25,8 +26,7 @@ def test_a_batchs_distance_is_that_of_its_directions_and_shows_a_row_in_the_digi
             top_directions(torch.from_numpy(pool[batch]), 5).basis, basis
         )
         assert distance(batch) == pytest.approx(expected, abs=1e-9)
-    with pytest.raises(DataError, match="at least k = 5"):
-        distance(np.arange(4))
+    refuses("at least k = 5", distance, np.arange(4))
     with pytest.raises(DataError, match="fewer than k"):
         attacks.BatchDistance(np.ones((9, 9)), np.ones((9, 5)))(np.arange(9))
     with_row, without = np.array([0.51, 0.512, 0.5, 0.5]), np.array([0.50, 0.511, 0.5 + 1e-4, 0.5])
@@ -85,5 +85,4 @@ def test_the_attack_on_real_rows_says_what_each_attacker_gains():
     assert success.iloc[0] == 1.0
     assert success.iloc[0] >= success.iloc[1] >= success.iloc[2] >= 0.5
     assert found.largest_movement > 0
-    with pytest.raises(DataError, match="at least 20 private rows"):
-        score_leak.score_leak(rows[:15], split.public_x, k=8)
+    refuses("at least 20 private rows", score_leak.score_leak, rows[:15], split.public_x, k=8)

@@ -17,6 +17,7 @@ from pillar_core.screening import SCORES
 from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask
 from pillar_core.types import Dataset
+from users import raises
 
 ASK = Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=2, n_examples=40, repeats=2)
 
@@ -175,8 +176,7 @@ def test_brought_images_are_screened_mixed_and_forgotten():
         == 1
     )
     uploads.forget(name)
-    with pytest.raises(StoreError, match="Bring the same rows again"):
-        screening_kept.images_of(name)
+    raises(StoreError, "Bring the same rows again", screening_kept.images_of, name)
     with pytest.raises(DataError, match="holds numbers"):
         screening_kept.images_of(
             uploads.keep(Dataset("numbers", np.arange(12, dtype=np.float32).reshape(4, 3), None))
@@ -194,7 +194,6 @@ def test_accuracy_carries_the_line_without_public_data():
 
 def test_a_job_computes_what_the_page_will_find_and_stops_when_told():
     kind = JOB_KINDS["screening"]
-    assert kind.cached is not None
     assert kind.cached(ASK.payload) is None
     with pytest.raises(Cancelled):
         kind.run(ASK.payload, lambda done, total, message="": None, lambda: True)

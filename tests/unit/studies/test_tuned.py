@@ -11,6 +11,7 @@ from pillar_core.runs.models import model_bytes
 from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import Choosing
 from pillar_core.types import RunSpec
+from users import raises
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,6 @@ def split():
 @pytest.mark.parametrize("choosing", list(Choosing))
 def test_every_way_stays_within_the_budget_and_names_its_price(split, choosing):
     found = tuned.tune_step_size(RunSpec.of("pillar", epsilon=1.0, k=10), split, choosing=choosing)
-    assert found.record is not None
     assert found.guarantee.epsilon.upper <= 1.0
     assert found.record.guarantee.epsilon == found.guarantee.epsilon
     assert found.record.settings["k"] == 10
@@ -53,8 +53,7 @@ def test_an_unpaid_choice_keeps_the_relation_and_is_no_model_to_hand_out(split):
     found = tuned.tune_step_size(
         RunSpec.of("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS
     )
-    with pytest.raises(UnsupportedError, match="unpaid"):
-        model_bytes(found.record, classes=split.features.classes)
+    raises(UnsupportedError, "unpaid", model_bytes, found.record, classes=split.features.classes)
     asked = RunSpec.of("pillar", epsilon=1.0, relation="replace_one", accountant="rdp", k=10)
     found = tuned.tune_step_size(asked, split, choosing=Choosing.PAPERS)
     assert (found.guarantee.relation, found.guarantee.accountant) == ("replace_one", "rdp")

@@ -9,14 +9,13 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import commands, rng
-from pillar_core.__main__ import main
 from pillar_core.data.encoding import MISFITS
 from pillar_core.data.recipes import ranges_of
 from pillar_core.errors import DataError
 from pillar_core.runs.splitting import public_features
 from pillar_core.screening.class_signal import ClassSums
 from pillar_core.screening.elsewhere import column_elsewhere
-from users import run_command
+from users import output_of, refuses, run_command
 
 
 def visits(n, seed):
@@ -66,12 +65,11 @@ def test_a_paid_choice_says_nothing_of_an_unharmed_table():
     assert "elsewhere" not in " ".join(choice.reasons)
 
 
-def test_the_command_names_the_column_that_lies_elsewhere(tmp_path, capsys):
+def test_the_command_names_the_column_that_lies_elsewhere(tmp_path):
     PRIVATE.to_csv(tmp_path / "ward.csv", index=False)
     harmed(PUBLIC)["tenfold"].to_csv(tmp_path / "public.csv", index=False)
     asked = f"choose --dataset {tmp_path / 'ward.csv'} --epsilon 1 --json"
-    assert run_command(f"{asked} --candidates {tmp_path / 'public.csv'}") == 0
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(output_of(f"{asked} --candidates {tmp_path / 'public.csv'}").out)
     assert said["public"] == "none"
     assert "lies elsewhere" in said["reasons"][0]
     assert "'hb'" in said["reasons"][0]
@@ -155,27 +153,27 @@ def test_a_candidate_outside_a_stated_range_is_taken_by_neither_advice_nor_choic
     ],
 )
 def test_a_range_that_cannot_be_is_refused(ranges, said):
-    with pytest.raises(DataError, match=said):
-        pc.load_features(PRIVATE, public=PUBLIC, ranges=ranges)
+    refuses(said, pc.load_features, PRIVATE, public=PUBLIC, ranges=ranges)
 
 
-@pytest.mark.parametrize("command", ["advise", "choose", "run"])
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("advise", "--candidates"),
+        ("choose", "--epsilon 1 --candidates"),
+        ("run", "--epsilon 1 --method pillar --public"),
+    ],
+)
 @pytest.mark.parametrize("harm", ["right", "tenfold"])
 def test_a_command_says_what_does_not_fit_before_anything_is_spent(
-    tmp_path, capsys, monkeypatch, command, harm
+    tmp_path, capsys, monkeypatch, command, more, harm
 ):
     PRIVATE.to_csv(tmp_path / "ward.csv", index=False)
     ({"right": PUBLIC} | harmed(PUBLIC))[harm].to_csv(tmp_path / "public.csv", index=False)
-    public = str(tmp_path / "public.csv")
-    asked = [command, "--range", "age=0:120", "hb=5:20"]
-    asked += ["--dataset", str(tmp_path / "ward.csv")]
-    asked += (
-        ["--method", "pillar", "--public", public] if command == "run" else ["--candidates", public]
-    )
-    asked += [] if command == "advise" else ["--epsilon", "1"]
+    line = f"{command} --range age=0:120 hb=5:20 --dataset {tmp_path / 'ward.csv'} {more}"
     if command == "choose":
         monkeypatch.setattr(commands.advise, "choose", Mock(side_effect=DataError("spent")))
-    main(asked)
+    run_command(f"{line} {tmp_path / 'public.csv'}")
     printed = capsys.readouterr()
     assert (f"{MISFITS}: {UNFIT}." in (printed.out if command == "advise" else printed.err)) == (
         harm == "tenfold"
@@ -184,8 +182,7 @@ def test_a_command_says_what_does_not_fit_before_anything_is_spent(
 
 @pytest.mark.parametrize("text", ["hb", "hb=5", "hb=5:x", "=", "hb=5:20:3"])
 def test_a_range_that_cannot_be_read_is_refused(text):
-    with pytest.raises(DataError, match="COLUMN=LOW:HIGH"):
-        ranges_of(text)
+    refuses("COLUMN=LOW:HIGH", ranges_of, text)
 
 
 def test_ranges_are_read_as_they_are_written():

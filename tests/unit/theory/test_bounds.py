@@ -14,9 +14,10 @@ import pytest
 from scipy.stats import binom
 
 from pillar_core import rng, theory
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import SettingError
 from pillar_core.theory import CALCULATORS, Form
 from pillar_core.theory.pillar_shift import moment_shift, public_rows
+from users import raises, refuses
 
 LEVEL = 1e-6
 
@@ -264,12 +265,10 @@ def test_graph_and_choice_are_those_of_brute_force():
     weights = np.exp(-0.35 * errors)
     np.testing.assert_allclose(chosen.probabilities, weights / weights.sum(), rtol=1e-12)
     assert theory.choice(graph, x, y, epsilon=math.inf).probabilities[errors.argmin()] > 0
-    with pytest.raises(SettingError, match="epsilon"):
-        theory.choice(graph, x, y, epsilon=0.0)
+    raises(SettingError, "epsilon", theory.choice, graph, x, y, epsilon=0.0)
     with pytest.raises(SettingError, match="components"):
         theory.choice(theory.component_graph(np.eye(20)), np.eye(20), np.ones(20), epsilon=1.0)
-    with pytest.raises(DataError, match="0 and 1"):
-        theory.component_graph(np.full((3, 3), 0.5))
+    refuses("0 and 1", theory.component_graph, np.full((3, 3), 0.5))
 
 
 def test_the_mixtures_predicted_error_is_that_of_simulation():

@@ -8,6 +8,7 @@ from contract.checks import bad_values
 from pillar_core import params, theory
 from pillar_core.errors import SettingError
 from pillar_core.theory import CALCULATORS, Form
+from users import raises
 
 PRINTED, CORRECTED, DERIVED = Form.PRINTED, Form.CORRECTED, Form.DERIVED
 
@@ -295,10 +296,8 @@ def test_a_calculator_refuses_inputs_outside_its_domain(name):
     calculator = CALCULATORS[name]
     for param in params.params_of(calculator.settings).values():
         for bad in bad_values(param):
-            with pytest.raises(SettingError, match=param.name):
-                calculator(**{param.name: bad})
-    with pytest.raises(SettingError, match="no input"):
-        calculator(nobody=1)
+            raises(SettingError, param.name, calculator, **{param.name: bad})
+    raises(SettingError, "no input", calculator, nobody=1)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +347,5 @@ def test_theorem_1_fits_corollary_2_and_rate_curves_cross_where_they_should():
         rows = table[table["x"] == k].set_index("method")["rows"]
         assert bool(rows["PILLAR"] < rows["random projection (JL)"]) is wins
     assert len(table) == 2 * len(theory.rates.CURVES)
-    with pytest.raises(SettingError, match="axis"):
-        theory.rate_curves("nobody", [1])
-    with pytest.raises(SettingError, match="k must be"):
-        theory.rate_curves("k", [0])
+    raises(SettingError, "axis", theory.rate_curves, "nobody", [1])
+    raises(SettingError, "k must be", theory.rate_curves, "k", [0])
