@@ -12,7 +12,6 @@ from pillar_core.accounting.gaussian_runs import batches, gaussian_run, sampler_
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.ledger import compose
 from pillar_core.numerics import number_words
-from pillar_core.studies.check.changes import Schedule
 from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, FIELDS, LIMITS
 from pillar_core.studies.check.formulas import (
@@ -23,7 +22,8 @@ from pillar_core.studies.check.formulas import (
     reported_by,
     solve_noise,
 )
-from pillar_core.studies.check.script import Reading, read_script
+from pillar_core.studies.check.reading import Reading, Schedule
+from pillar_core.studies.check.script import read_script
 from pillar_core.types import EpsilonBounds, Form, Values
 
 CONDITIONS = (

@@ -170,12 +170,15 @@ def test_of_a_change_whose_time_is_not_read_the_least_value_counts(name):
         "train(law)",
         "law = Own(_NoiseScheduler)",
         "ExponentialNoise(optimizer, gamma=0.9, last_epoch=3)",
+        "law.step()  # of StepNoise(optimizer, step_size=other, gamma=0.5)",
+        "law.step()  # of StepNoise(optimizer, step_size=0, gamma=0.5)",
         "Kind = LambdaNoise",
         "optimizer.noise_multiplier = 1.0; optimizer.noise_multiplier = other",
     ],
 )
 def test_a_change_that_is_not_read_is_asked_for_by_name_and_line(change):
-    before = "law = ExponentialNoise(optimizer, gamma=0.9)" if "law." in change else ""
+    built = change.partition("# of ")[2] or "ExponentialNoise(optimizer, gamma=0.9)"
+    before = f"law = {built}" if "law." in change else ""
     before = before or ("law = StepNoise(optimizer, 2, gamma=0.9)" if "(law)" in change else "")
     text = loop(change, "train(model)", before=before)
     check = checked(**RUN, script=text)
