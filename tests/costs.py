@@ -6,7 +6,7 @@ from typing import Any
 import pillar_core as pc
 from pillar_core import accounting
 from pillar_core.ledger import DpEvent
-from pillar_core.studies.check import RunCheck
+from pillar_core.studies.check import RunCheck, read_script
 from pillar_core.types import EpsilonBounds
 
 
@@ -32,3 +32,20 @@ def upper(check: RunCheck, relation: str = "add_or_remove_one") -> float:
 
 def said(check: RunCheck) -> str:
     return " ".join((*check.problems, *check.advice, *(one.why for one in check.reported)))
+
+
+def is_proven(check: RunCheck) -> bool:
+    """Whether any ε is certified."""
+    return any(check.epsilon.values())
+
+
+def unread(script: str, command: str = "") -> str:
+    """What a reading of a script tells beside its numbers."""
+    return " ".join(read_script(script, command).unread)
+
+
+def unproven(**given: Any) -> str:
+    """What a check of a run says that has no ε."""
+    check = checked(**given)
+    assert not is_proven(check)
+    return said(check)

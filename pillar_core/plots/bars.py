@@ -201,7 +201,7 @@ def expected(
     )
     figure.names_axis(list(table["name"]))
     if level is not None:
-        figure.rule(figure.ink.muted, x=100 * level, layer="below")
+        figure.rule(x=100 * level, layer="below")
     ends = zip(table["name"], table["low"], table["high"], strict=True)
     words = "; ".join(
         f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends
@@ -226,7 +226,7 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
     figure = Drawing(mode=mode)
     rows = list(dict.fromkeys(table["row"]))
     names = list(dict.fromkeys(table["series"]))
-    figure.rule(figure.ink.muted, x=0)
+    figure.rule(x=0)
     for place, (series, colour, symbol) in enumerate(told_apart(names, mode)):
         part = table[table["series"] == series]
         heights = [
@@ -358,10 +358,6 @@ def part_costs(
         error_x=bars,
         hoverinfo="skip",
     )
-    figure.update_xaxes(
-        range=[max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102],
-        title_text=f"test {measure}, %",
-    )
     return figure.finish(
         title="What did each part cost?",
         caption=(
@@ -371,4 +367,8 @@ def part_costs(
         alt=(f"Points of test {measure} by part. {'; '.join(names)}; left {reached:.1f} percent."),
         height=380,
         showlegend=False,
+        x={
+            "range": [max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102],
+            "title_text": f"test {measure}, %",
+        },
     )

@@ -172,7 +172,6 @@ def budget_curve(
             name="you are here",
             customdata=[[present[0]]],
         )
-    figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"))
     figure.update_yaxes(title_text=f"test {measure}, %")
     summary = ", ".join(
         f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records")
@@ -183,4 +182,5 @@ def budget_curve(
         caption=caption,
         alt=f"Test {measure} against ε: {summary}. {caption}",
         y={"ticksuffix": " "},
+        x=marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"),
     )

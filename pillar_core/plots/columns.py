@@ -56,7 +56,7 @@ def column_curves(table: pd.DataFrame, *, caption: str, mode: Mode = "light") ->
                 )
             else:
                 _draw_steps(figure, rows, colour, cell, style)
-    figure.rule(figure.ink.muted, y=0, dash="solid", layer="below")
+    figure.rule(y=0, dash="solid", layer="below")
     score = "score" if len(classes) > 1 else f"score for {as_text(classes[0])}"
     figure.update_yaxes(title_text=score, title_font_size=12, col=1)
     words = (_words(table[table["column"] == name], name) for name in names)

@@ -77,7 +77,6 @@ def effect(
     figure.update_xaxes(
         type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title
     )
-    figure.update_yaxes(title_text=y_title, ticksuffix=" ")
     figure.update_layout(legend={"orientation": "h", "y": -0.22}, showlegend=True)
     few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
     caption = f"{seeds_phrase(known['seeds'])}." + (
@@ -92,6 +91,7 @@ def effect(
         caption=caption,
         alt=f"{title}. {y_title}: {summary}.",
         height=520,
+        y={"title_text": y_title, "ticksuffix": " "},
     )
 
 

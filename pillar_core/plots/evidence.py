@@ -235,7 +235,7 @@ def two_worlds(
     ):
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
         figure.line(grid, curve, ink.text, width=1.6, dash=dash, name=name)
-    figure.rule(ink.muted, x=threshold, dash="dash")
+    figure.rule(x=threshold, dash="dash")
     return figure.finish(
         title=title,
         caption=(
@@ -346,7 +346,7 @@ def right_guesses(
         text=[f"{100 * value:.1f} %" for value in table["success"]],
         error_x=marks.reach(table, ink.text, value="success"),
     )
-    figure.rule(ink.muted, x=50, dash="dash")
+    figure.rule(x=50, dash="dash")
     _mark(
         figure,
         100 * published,

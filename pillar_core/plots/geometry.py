@@ -65,7 +65,6 @@ def xi_against_k(
     ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or log_ticks(
         [float(k) for k in table["k"]]
     )
-    figure.update_xaxes(marks.log_axis(ticks, "k, directions kept (log scale)"))
     pairs = int(table["pairs"].max())
     plural = "s" if pairs > 1 else ""
     return figure.finish(
@@ -83,6 +82,7 @@ def xi_against_k(
         },
         margin_r=190,
         showlegend=False,
+        x=marks.log_axis(ticks, "k, directions kept (log scale)"),
     )
 
 

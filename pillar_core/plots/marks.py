@@ -184,7 +184,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
 
     def rule(
         self,
-        colour: str,
+        colour: str = "",
         *,
         x: float | None = None,
         y: float | None = None,
@@ -192,8 +192,9 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         words: str = "",
         **place: object,
     ) -> None:
-        """A line through the whole picture at x or at y, perhaps with words (on axes that are not
-        logarithmic)."""
+        """A line through the whole picture at x or at y, muted without a colour, perhaps with words
+        (on axes that are not logarithmic)."""
+        colour = colour or self.ink.muted
         line = {"color": colour, "width": 1.4, "dash": dash}
         if words:
             place |= {"annotation_text": words, "annotation_font": {"size": 13, "color": colour}}
@@ -290,13 +291,14 @@ def reach(
     }
 
 
-def log_axis(ticks: Sequence[float], title: str, *, form: str = "g") -> Looks:
-    """A logarithmic axis with a tick at each of `ticks`."""
+def log_axis(ticks: Sequence[float], title: str, *, form: str = "g", **axis: Json) -> Looks:
+    """A logarithmic axis with a tick at each of `ticks`; further keywords are plotly's."""
     return {
         "type": "log",
         "title_text": title,
         "tickvals": list(ticks),
         "ticktext": [f"{tick:{form}}" for tick in ticks],
+        **axis,
     }
 
 

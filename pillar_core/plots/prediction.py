@@ -39,7 +39,6 @@ def projection_gains(
     table: columns set, epsilon, ratio, gain, low, high.
     """
     figure = Drawing(mode=mode)
-    ink = INK[mode]
     names = list(dict.fromkeys(table["set"]))
     for name, colour, symbol in told_apart(names, mode):
         rows = table[table["set"] == name]
@@ -53,7 +52,7 @@ def projection_gains(
             text=rows["epsilon"].map(epsilon_label),
             error_y=marks.reach(rows, fade(colour, 0.5), value="gain", scale=1),
         )
-    figure.rule(ink.muted, y=0, dash="solid")
+    figure.rule(y=0, dash="solid")
     if present is not None:
         figure.rule(figure.marked, x=present, dash="dash")
         figure.note(
@@ -184,13 +183,9 @@ def predicted_accuracy(
     floor = max(0.0, low - 6)
     _areas(figure, rows, clean, noisy, floor)
     if k is not None:
-        figure.rule(ink.muted, x=k)
+        figure.rule(x=k)
     first = float(rows["k"].iloc[0])
     last = float(rows["k"].iloc[-1])
-    figure.update_xaxes(
-        marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)")
-    )
-    figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
     figure.update_yaxes(range=[floor, 100])
     return figure.finish(
         title="What the projection loses, what the noise adds",
@@ -202,6 +197,11 @@ def predicted_accuracy(
         ),
         height=500,
         y="rows right, %",
+        x=marks.log_axis(
+            marks.round_ticks(first, last),
+            "k, directions kept (log scale)",
+            range=[math.log10(first) - 0.03, math.log10(last) + 0.03],
+        ),
     )
 
 
@@ -251,16 +251,12 @@ def best_k_against_epsilon(
             "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every"
             " k within one point of accuracy."
         )
-    figure.update_xaxes(
-        marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left")
-    )
-    figure.update_yaxes(
-        marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)")
-    )
     return figure.finish(
         title="The best number of directions at each budget",
         caption=caption,
         alt=f"Best k against epsilon. Predicted: {summary}.",
+        x=marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"),
+        y=marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)"),
     )
 
 

@@ -36,7 +36,7 @@ def epsilon_against_steps(
             name=str(name),
             hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )
-    figure.rule(figure.ink.muted, x=present, dash="dash")
+    figure.rule(x=present, dash="dash")
     most = table["steps"].max()
     last = table[table["steps"] == most]
     ticks = (

@@ -112,7 +112,7 @@ def ranking(
         low, spread = min(known), max(max(known) - min(known), 0.01)
         figure.update_xaxes(range=[max(0, low - spread / 4), max(known) + ROOM_FOR_NAMES * spread])
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
-        figure.rule(ink.muted, x=random_subspaces)
+        figure.rule(x=random_subspaces)
         figure.note(
             random_subspaces,
             1,
@@ -202,7 +202,7 @@ def gradient_spectra(
         positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words
     )
     if k is not None:
-        figure.rule(INK[mode].muted, x=k)
+        figure.rule(x=k)
     marked = f"; dotted: k = {k}" if k else ""
     return figure.finish(
         title="How quickly gradients run out of directions",
@@ -302,15 +302,10 @@ def score_against_accuracy(
             error_y=marks.reach(measured, fade(colour, 0.7)),
         )
     if baseline is not None:
-        figure.rule(figure.ink.muted, y=100 * baseline, words="no public data")
+        figure.rule(y=100 * baseline, words="no public data")
     span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
-    figure.update_xaxes(
-        range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span]
-    )
-    figure.update_xaxes(title_text=_axis_title(score, table))
     measure = str(accuracy.attrs.get("measure", "accuracy")).replace("auc", "AUC")
     of_learner = f" of {learner}" if learner else ""
-    figure.update_yaxes(title_text=f"test {measure}{of_learner} with it, %")
     verdict = (
         f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f},"
         f" {agreement['sets']:.0f} sets"
@@ -324,6 +319,14 @@ def score_against_accuracy(
         alt=f"Scatter of accuracy against score for {len(rows)} public sets. {verdict}.",
         line=90,
         showlegend=False,
+        x={
+            "title_text": _axis_title(score, table),
+            "range": [
+                rows["value"].min() - 0.06 * span,
+                rows["value"].max() + ROOM_FOR_NAMES * span,
+            ],
+        },
+        y=f"test {measure}{of_learner} with it, %",
     )
 
 
@@ -367,9 +370,6 @@ def public_rows(
         )
         if public == private:
             figure.rule(colour, x=n_private * epsilon, dash="dash")
-    figure.update_xaxes(
-        marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=",")
-    )
     private = words.get(private, private)
     return figure.finish(
         title=f"PILLAR on {n_private:,} private rows of {private}",
@@ -380,6 +380,7 @@ def public_rows(
         alt=f"PILLAR on {n_private:,} private rows of {private}. {'; '.join(summary)}.",
         height=480,
         y="test accuracy, %",
+        x=marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=","),
     )
 
 

@@ -57,7 +57,7 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
     )
     end_labels(figure, ends, low=low, high=high, height=360)
     if present is not None:
-        figure.rule(figure.ink.muted, x=present)
+        figure.rule(x=present)
     figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
     return figure.finish(
         title="How many private rows does each approach need?",
@@ -132,7 +132,7 @@ def mixture_errors(
             )
         )
     if floor is not None:
-        figure.rule(figure.ink.muted, y=100 * floor)
+        figure.rule(y=100 * floor)
         figure.note(
             0,
             100 * floor,
@@ -144,9 +144,6 @@ def mixture_errors(
             yanchor="top",
         )
     end_labels(figure, ends, low=-4, high=60, height=340)
-    figure.update_xaxes(
-        marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=",")
-    )
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
     return figure.finish(
         title="Measured and predicted error, with and without projection",
@@ -158,6 +155,7 @@ def mixture_errors(
         y={"title_text": "error on new rows, %", "rangemode": "tozero", "range": [-4, 60]},
         margin_r=150,
         showlegend=False,
+        x=marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","),
     )
 
 
@@ -200,12 +198,8 @@ def rows_against_dimension(
             height=290,
         )
     if present is not None:
-        figure.rule(figure.ink.muted, x=present)
-    figure.update_xaxes(
-        marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d")
-    )
+        figure.rule(x=present)
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
-    figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
     return figure.finish(
         title="How do the rows needed grow with the dimension?",
         caption=(
@@ -215,6 +209,8 @@ def rows_against_dimension(
         alt=f"Rows needed against dimension. {'; '.join(summary)}.",
         margin_r=150,
         showlegend=False,
+        x=marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d"),
+        y=marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"),
     )
 
 
@@ -251,14 +247,18 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
             math.log10(x), y, text, colour, size=14, weight=600, xanchor="right", xshift=-12
         )
     counts = sorted(set(table["n_private"]))
-    figure.update_xaxes(marks.log_axis(counts, "labelled private rows (log scale)", form=","))
-    figure.update_xaxes(range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08])
     return figure.finish(
         title="How many labelled rows does the private choice need?",
         caption=f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}.",
         alt=f"Expected error against labelled rows. {'; '.join(summary)}.",
         y={"title_text": "expected error, %", "rangemode": "tozero"},
         showlegend=False,
+        x=marks.log_axis(
+            counts,
+            "labelled private rows (log scale)",
+            form=",",
+            range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08],
+        ),
     )
 
 

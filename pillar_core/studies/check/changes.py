@@ -4,11 +4,13 @@ and those that private rows decide."""
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
-from pillar_core.studies.check.bindings import FILE, last_word
-from pillar_core.studies.check.source import Source, ends
+from pillar_core.studies.check import values
+from pillar_core.studies.check.bindings import FILE
+from pillar_core.studies.check.reading import NOISE, Draft, Schedule, first_line
+from pillar_core.studies.check.source import Source, arguments, last_word
 
 LONGEST = 20_000
 """Passes or steps of a schedule that are counted one by one."""
@@ -16,7 +18,6 @@ SCHEDULERS: Mapping[str, str] = FILE["schedulers"]
 CHANGED: Mapping[str, str] = {
     name: field for field, names in FILE["changed"].items() for name in names
 }
-NOISE = {"noise_multiplier", "epsilon"}
 SIGMA = ("noise_multiplier", "_noise_multiplier")
 """Names of what is σ itself, and no other share of the noise."""
 _PRIVATE = re.compile(r"loss|accura|(^|_)(acc|metrics?|score|auc|f1|err|error|norms)(_|$)")
@@ -24,29 +25,6 @@ _PUBLIC = re.compile(r"(^|_)(val|valid|validation|test|public|eval)(_|$)")
 Law = Callable[[int, Any, Any], Any]
 """σ after a change, from how often it was made, the loop's variable and σ before; None where it is
 not read."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Schedule:
-    """σ in each pass (or step, if `is_by_step`), as shares of the first where `is_share`; `words`
-    name the line."""
-
-    sigmas: tuple[float, ...]
-    words: str
-    is_share: bool
-    is_by_step: bool = False
-
-
-@dataclasses.dataclass
-class Changes:
-    """What a script alters: σ by a schedule, or the least that it becomes; numbers that a change
-    hides; and in words what is told, and what has no proven ε."""
-
-    schedule: Schedule | None = None
-    least: float | None = None
-    hidden: set[str] = dataclasses.field(default_factory=set)
-    told: list[str] = dataclasses.field(default_factory=list)
-    refused: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,34 +36,28 @@ class _Change:
     value: ast.AST
 
 
-def read_changes(
-    source: Source, values: Mapping[str, Any], engines: Container[str] = frozenset()
-) -> Changes:
-    """Every change of noise, clip norm, rate or accountant in the text; `engines` are the names of
-    what draws the noise."""
-    changes = Changes()
-    made = [*_scheduled(source), *_bound(source, values), *_overridden(source, engines)]
+def read_changes(draft: Draft, engines: Container[str]) -> None:
+    """Takes every change of noise, clip norm, rate or accountant into the draft: σ by a schedule,
+    by the least that it becomes, or as a number to ask for. `engines` are the names of what draws
+    the noise."""
+    source = draft.source
+    made = [*_scheduled(source), *_bound(draft)]
+    made += [_Change(place, "noise_multiplier", place) for place in _overriding(source, engines)]
     is_lone = sum(change.field == "noise_multiplier" for change in made) == 1
     for change in made:
-        words = f"{source.place(change.place)}, {first_line(change.place):.60}"
+        words = f", {first_line(change.place):.60}"
         if private := _private_names(source, change):
-            changes.refused.append(
-                f"{words}: {', '.join(private)} would decide it, which private rows say. No bound"
-                " is proven for that."
+            draft.refused.append(
+                f"{source.place(change.place)}{words}: {', '.join(private)} would decide it, which"
+                " private rows say. No bound is proven for that."
             )
         elif change.field == "noise_multiplier" and is_lone:
-            _read_noise(source, change, values.get("noise_multiplier"), words, changes)
+            _read_noise(draft, change, words)
         else:
             is_noise = change.field in ("noise_multiplier", "l2_clip_norm")
-            changes.hidden |= {change.field} | (NOISE if is_noise else set())
             wanted = "the least σ of any step, over its clip" if is_noise else "its largest value"
-            changes.told.append(f"{words} changes {change.field}: say {wanted}.")
-    return changes
-
-
-def first_line(part: ast.AST) -> str:
-    """The first line of a part, as Python writes it."""
-    return ast.unparse(part).partition("\n")[0]
+            hidden = {change.field, *(NOISE if is_noise else ())}
+            draft.tell(change.place, f"{words} changes {change.field}: say {wanted}.", *hidden)
 
 
 def _scheduled(source: Source) -> Iterator[_Change]:
@@ -93,58 +65,58 @@ def _scheduled(source: Source) -> Iterator[_Change]:
     built = {call.func: call for call, name in source.calls.items() if name in SCHEDULERS}
     for call in built.values():
         yield _Change(call, SCHEDULERS[source.calls[call]], call)
-    for node in source.nodes:
-        name = last_word(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        if name in SCHEDULERS and node not in built:
-            yield _Change(node, SCHEDULERS[name], node)
+    for name, field in SCHEDULERS.items():
+        for use in source.uses[name]:
+            if use not in built:
+                yield _Change(use, field, use)
 
 
-def _bound(source: Source, values: Mapping[str, Any]) -> Iterator[_Change]:
+def _bound(draft: Draft) -> Iterator[_Change]:
     """Attributes, keys and keywords that may give a number another value than was read."""
+    source = draft.source
     for word, field in CHANGED.items():
-        for binding in source.bindings.members[word]:
+        for binding in source.members[word]:
             place, value = binding.place, binding.value
             holder = source.parents.get(place)
             is_idle = isinstance(holder, ast.ClassDef) and not _is_engine(holder)
             targets = place.targets if isinstance(place, ast.Assign) else []
-            is_idle |= any(source.is_parsed(getattr(part, "value", part)) for part in targets)
-            if is_idle or place in source.bindings.options or source.is_unfilled(value, word):
+            is_idle |= any(
+                values.is_parsed(source, getattr(part, "value", part)) for part in targets
+            )
+            if is_idle or place in source.options or values.is_unfilled(source, value, word):
                 continue
             is_number = value is not None and (field != "noise_multiplier" or word in SIGMA)
-            number = source.value(value) if is_number else None  # type: ignore[arg-type]
+            number = values.value_of(source, value) if is_number else None
             is_call = isinstance(place, ast.Call | ast.Dict) and isinstance(value, ast.Name)
             is_named = number is None and CHANGED.get(last_word(value)) == field
-            if is_call and field not in values and (is_named or field == "l2_clip_norm"):
+            if is_call and field not in draft.values and (is_named or field == "l2_clip_norm"):
                 continue  # what has the number's name is taken for it
-            if number is None or number != values.get(field):
+            if number is None or number != draft.values.get(field):
                 yield _Change(place, field, value or place)
 
 
-def _overridden(source: Source, engines: Container[str]) -> Iterator[_Change]:
+def _overriding(source: Source, engines: Container[str]) -> Iterator[ast.AST]:
     """What may alter the noise by other ways than a number's name."""
-    for place in (
-        node for name, node in source.bindings.opened.items() if name == "*" or name in engines
-    ):
-        yield _Change(place, "noise_multiplier", place)
+    yield from (node for name, node in source.opened.items() if name == "*" or name in engines)
     for node in source.nodes:
-        if isinstance(node, ast.ClassDef) and _is_engine(node):
-            for part in node.body:
-                if isinstance(part, ast.FunctionDef) and part.name not in ("__init__", *CHANGED):
-                    yield _Change(part, "noise_multiplier", part)
+        if isinstance(node, ast.FunctionDef) and node.name not in ("__init__", *CHANGED):
+            kind = source.parents[node]
+            if isinstance(kind, ast.ClassDef) and _is_engine(kind):
+                yield node
     for call, name in source.calls.items():
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         is_ended = name == "detach" and "engine" in last_word(owner).lower()
         if is_ended or CHANGED.get(getattr(owner, "attr", "")) == "noise_multiplier":
-            yield _Change(call, "noise_multiplier", call)
-    for word, bindings in source.bindings.members.items():
+            yield call
+    for word, bindings in source.members.items():
         for place in (part.place for part in bindings if word not in CHANGED):
             targets = place.targets if isinstance(place, ast.Assign) else []
             owners = [part.value for part in targets if isinstance(part, ast.Attribute)]
             if any(isinstance(part, ast.Name) and part.id in engines for part in owners):
-                yield _Change(place, "noise_multiplier", place)
-    for use in source.bindings.uses["original_optimizer"]:
+                yield place
+    for use in source.uses["original_optimizer"]:
         if isinstance(source.parents[use], ast.Assign | ast.Attribute):
-            yield _Change(use, "noise_multiplier", use)
+            yield use
 
 
 def _is_engine(kind: ast.ClassDef) -> bool:
@@ -155,16 +127,19 @@ def _is_engine(kind: ast.ClassDef) -> bool:
 
 def _private_names(source: Source, change: _Change) -> list[str]:
     """Names that speak of private rows, in a change and in what decides whether it is made."""
-    parts = [change.value]
-    for made in (change.place, *_steps(source, change.place)):
-        parts += [made] if made is not change.place else []
-        parts += [part.test for part in source.around(made) if isinstance(part, ast.If | ast.While)]
-    names = {
-        str(getattr(node, "id", None) or getattr(node, "attr", None) or "")
+    steps = _steps(source, change.place)
+    parts = [change.value, *steps] + [
+        part.test
+        for made in (change.place, *steps)
+        for part in source.around(made)
+        if isinstance(part, ast.If | ast.While)
+    ]
+    words = {
+        str(getattr(node, "id", None) or getattr(node, "attr", ""))
         for part in parts
         for node in ast.walk(part)
     }
-    return sorted(name for name in names if _PRIVATE.search(name) and not _PUBLIC.search(name))
+    return sorted(word for word in words if _PRIVATE.search(word) and not _PUBLIC.search(word))
 
 
 def _steps(source: Source, built: ast.AST) -> list[ast.Call]:
@@ -174,99 +149,82 @@ def _steps(source: Source, built: ast.AST) -> list[ast.Call]:
     if not (isinstance(built, ast.Call) and isinstance(statement, ast.Assign)):
         return []
     name = ast.unparse(statement.targets[0])
-    uses = [node for node in source.nodes if isinstance(node, ast.Name) and node.id == name]
     steps = [call for call in source.calls if ast.unparse(call.func) == f"{name}.step"]
+    uses = [node for node in source.nodes if isinstance(node, ast.Name) and node.id == name]
     return steps if len(uses) == 1 + len(steps) else []
 
 
-def _read_noise(source: Source, change: _Change, first: Any, words: str, changes: Changes) -> None:
-    """Takes the one change of σ into `changes`: as a schedule, by the least that σ becomes, or as
-    a number that is not known."""
-    is_scheduler = _is_scheduler(source, change)
-    law = _law_of_scheduler(source, change) if is_scheduler else _law_of_statement(source, change)
-    start = law(0, None, 1.0) if is_scheduler else first
-    statement = change.place
-    if is_scheduler:
-        steps = _steps(source, change.place)
-        is_plain = len(steps) == 1 and not steps[0].args and not source.loops(change.place)
+def _read_noise(draft: Draft, change: _Change, words: str) -> None:
+    """Takes the one change of σ into the draft: as a schedule, by the least that σ becomes, or as a
+    number that is not known."""
+    source, statement, first = draft.source, change.place, draft.values.get("noise_multiplier")
+    is_share = source.calls.get(statement) in SCHEDULERS
+    if is_share:
+        law, steps = _law_of_scheduler(source, statement), _steps(source, statement)
+        is_plain = len(steps) == 1 and not steps[0].args
+        is_plain &= not values.loops_around(source, statement)
         statement = source.parents[steps[0]] if is_plain else None
-    walk = _walk(source, statement, change)
-    if walk is not None:
-        indices, place, last, is_by_step = walk
-        sigmas = list[float]()
-        sigma = start
-        for count, index in enumerate(indices, 1):
-            after = law(count, index, sigma)
-            during = after if place == 0 else sigma
-            if None in (during, after):
-                break
-            sigmas.append(during if place in (0, last) else min(during, after))
-            sigma = after
-        if sigmas:
-            changes.schedule = Schedule(tuple(sigmas), words, is_scheduler, is_by_step)
-            return
-    changes.least = _least(source, change, law, first) if _is_number(first) else None
-    if changes.least is None:
-        changes.hidden |= NOISE
-        changes.told.append(f"{words} changes σ: say the least σ of any step (noise_multiplier).")
     else:
-        changes.told.append(
-            f"{words} changes σ: its least, {changes.least:.6g}, was counted in every step."
+        law = _law_of_statement(source, change)
+    if source.function(change.place) is source.function(statement):
+        draft.schedule = _composed(
+            source,
+            statement,
+            law,
+            law(0, None, 1.0) if is_share else first,
+            f"{source.place(change.place)}{words}",
+            is_share,
         )
+    if draft.schedule is not None:
+        return
+    least = _least(source, change, law, first)
+    told = "say the least σ of any step (noise_multiplier)"
+    if least is not None:
+        draft.values["noise_multiplier"] = least
+        told = f"its least, {least:.6g}, was counted in every step"
+    draft.tell(change.place, f"{words} changes σ: {told}.", *(NOISE if least is None else ()))
 
 
-def _is_scheduler(source: Source, change: _Change) -> bool:
-    return isinstance(change.place, ast.Call) and source.calls[change.place] in SCHEDULERS
-
-
-def _law_of_scheduler(source: Source, change: _Change) -> Law:
+def _law_of_scheduler(source: Source, built: ast.Call) -> Law:
     """How a scheduler of Opacus changes the share of the first σ."""
-    given = {keyword.arg: keyword.value for keyword in change.value.keywords}  # type: ignore[attr-defined]
-    name, positional = source.calls[change.place], change.value.args  # type: ignore[attr-defined]
-    rate, size = (source.value(given.pop(key, ast.Pass())) for key in ("gamma", "step_size"))
-    rule = given.pop("noise_lambda", None)
+    given: dict[Any, Any] = arguments(built)
+    rule, rate, size = (
+        given.pop(key, ast.Pass()) for key in ("noise_lambda", "gamma", "step_size")
+    )
+    rate, size = values.value_of(source, rate), values.value_of(source, size)
     given.pop("optimizer", None)
-    is_read = not given and len(positional) <= 1
-
-    def law(count: int, _: Any, share: Any) -> Any:
-        if not is_read:
-            return None
-        match name:
-            case "LambdaNoise" if isinstance(rule, ast.Lambda) and len(rule.args.args) == 1:
-                return _evaluate(source, rule.body, {rule.args.args[0].arg: count})
-            case "ExponentialNoise" | "StepNoise" if _is_number(rate):
-                turns = name == "ExponentialNoise" or (_is_number(size) and count % size == 0)
-                return share * rate if turns and count else share
-        return None
-
-    return law
+    match "" if given or len(built.args) > 1 else source.calls[built]:
+        case "LambdaNoise" if isinstance(rule, ast.Lambda) and len(rule.args.args) == 1:
+            word = rule.args.args[0].arg
+            return lambda count, _, share: _evaluate(source, rule.body, {word: count})
+        case "ExponentialNoise" if _is_number(rate):
+            return lambda count, _, share: share * rate if count else share
+        case "StepNoise" if _is_number(rate) and _is_number(size) and size:
+            return lambda count, _, share: share if count == 0 or count % size else share * rate
+    return lambda *_: None
 
 
 def _law_of_statement(source: Source, change: _Change) -> Law:
     """How a statement in a loop sets σ, from the loop's variable and σ before."""
-    loops = source.loops(change.place)
+    loops = values.loops_around(source, change.place)
+    statement, expression = change.place, change.value
     variable = ast.unparse(loops[0].target) if loops and isinstance(loops[0], ast.For) else ""
     inside = {part for loop in loops[:1] for part in ast.walk(loop) if part is not loop}
     if any(part.place in inside for part in source.everywhere(variable)):
         variable = ""  # it is set in the loop, too
-    statement = change.place
-    target, expression = "", change.value
+    target = ""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = ast.unparse(statement.targets[0])
     elif isinstance(statement, ast.AugAssign):
         target = ast.unparse(statement.target)
         expression = ast.BinOp(ast.Name(target), statement.op, statement.value)
-    is_sigma = target.rpartition(".")[2] in SIGMA
-
-    def law(_: int, index: Any, sigma: Any) -> Any:
-        changing = {variable: index, target: sigma}
-        return _evaluate(source, expression, changing) if is_sigma else None
-
-    return law
+    if target.rpartition(".")[2] not in SIGMA:
+        return lambda *_: None
+    return lambda _, index, sigma: _evaluate(source, expression, {variable: index, target: sigma})
 
 
 def _evaluate(source: Source, expression: ast.AST, changing: Mapping[str, Any]) -> Any:
-    number = source.value(expression, changing)
+    number = values.value_of(source, expression, changing)
     return number if _is_number(number) else None
 
 
@@ -274,44 +232,56 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def _least(source: Source, change: _Change, law: Law, first: float) -> float | None:
+def _least(source: Source, change: _Change, law: Law, first: Any) -> Any:
     """The least σ that a change reaches whenever it is made; None where that is not read."""
-    if _is_scheduler(source, change):
-        rates = [source.value(word.value) for word in change.place.keywords if word.arg == "gamma"]
-        return first if rates and _is_number(rates[0]) and rates[0] >= 1 else None
-    loops = source.loops(change.place)
+    if not _is_number(first):
+        return None
+    if source.calls.get(change.place) in SCHEDULERS:
+        rate = values.value_of(source, arguments(change.place).get("gamma"))
+        return first if _is_number(rate) and rate >= 1 else None
+    loops = values.loops_around(source, change.place)
     walk: Any = (None,)
     if loops and isinstance(loops[0], ast.For):
-        walk = source.span(loops[0]) or source.value(loops[0].iter) or ()
+        walk = values.span_of(source, loops[0]) or values.value_of(source, loops[0].iter) or ()
     reached = [law(1, index, None) for index in walk[:LONGEST]]
     is_read = reached and len(walk) <= LONGEST and None not in reached
     return min(first, *reached) if is_read else None
 
 
-def _walk(
-    source: Source, statement: Any, change: _Change
-) -> tuple[Iterable[Any], int, int, bool] | None:
-    """What the loop over passes walks through in which σ changes, the statement's place in its loop
-    and the last place there, and whether that is a loop over steps; None where this is not read."""
-    loops: list[Any] = source.loops(statement) if statement is not None else []
-    counted = ends(loops[-1]) if loops and source.is_epochs(loops[-1]) else None
-    is_from_zero = len(counted or ()) == 1 or _is_scheduler(source, change)
-    if counted is None or (source.span(loops[-1]) is None and not is_from_zero):
+def _composed(
+    source: Source, statement: Any, law: Law, sigma: Any, words: str, is_share: bool
+) -> Schedule | None:
+    """σ in each turn of the loop over passes, or over steps, in which a statement changes it from
+    `sigma`: the least within a turn; None where this is not read."""
+    loops = [] if statement is None else values.loops_around(source, statement)
+    if not loops or not values.is_epochs(source, loops[-1]):
         return None
     loop, outer = loops[0], loops[-1]
-    is_by_step = len(loops) == 2 and isinstance(loop, ast.For) and source.span(loop) is None
+    counted, span = values.ends(outer), values.span_of(source, outer)
+    if counted is None or (span is None and len(counted) > 1 and not is_share):
+        return None
+    is_by_step = (
+        len(loops) == 2 and isinstance(loop, ast.For) and values.span_of(source, loop) is None
+    )
     is_read = (
-        (loop is outer or (is_by_step and _is_scheduler(source, change)))
+        (loop is outer or (is_by_step and is_share))
         and statement in loop.body
-        and source.function(outer) is source.function(change.place)
-        and not source.is_repeated(outer)
-        and [node for node in source.nodes if source.is_epochs(node)] == [outer]
+        and not values.is_repeated(source, outer)
+        and [node for node in source.nodes if values.is_epochs(source, node)] == [outer]
         and len(loop.body) > 1
         and not outer.orelse
         and not any(isinstance(node, ast.Continue | ast.Try) for node in ast.walk(outer))
     )
-    span = source.span(outer)
+    if not is_read:
+        return None
     indices = range(LONGEST) if span is None or is_by_step else span[:LONGEST]
-    return (
-        (indices, loop.body.index(statement), len(loop.body) - 1, is_by_step) if is_read else None
-    )
+    place, sigmas = loop.body.index(statement), list[float]()
+    for count, index in enumerate(indices, 1):
+        after = law(count, index, sigma)
+        during = after if place == 0 else sigma
+        if None in (during, after):
+            break
+        is_at_end = place in (0, len(loop.body) - 1)
+        sigmas.append(during if is_at_end else min(during, after))
+        sigma = after
+    return Schedule(tuple(sigmas), words, is_share, is_by_step) if sigmas else None

@@ -21,7 +21,7 @@ def _power(base: float, power: float) -> Any:
     return int(result) if is_whole and power >= 0 else result
 
 
-_OPERATIONS: Mapping[type, Callable[[Any, Any], Any]] = {
+_ARITHMETIC: Mapping[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -29,6 +29,8 @@ _OPERATIONS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: _power,
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
 }
 _COMPARISONS: Mapping[type, Callable[..., Any]] = {
     ast.Eq: operator.eq,
@@ -41,23 +43,19 @@ _COMPARISONS: Mapping[type, Callable[..., Any]] = {
     ast.NotIn: lambda part, whole: part not in whole,
 }
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "int": int,
-    "float": float,
-    "round": round,
-    "min": min,
-    "max": max,
-    "math.ceil": math.ceil,
-    "math.floor": math.floor,
-    "math.sqrt": math.sqrt,
-    "math.exp": math.exp,
-    "math.cos": math.cos,
-    "np.exp": math.exp,
-    "np.cos": math.cos,
-    "np.sqrt": math.sqrt,
+    **{function.__name__: function for function in (int, float, round, min, max)},
+    **{
+        f"{module}.{name}": getattr(math, name)
+        for module in ("math", "np", "numpy")
+        for name in ("ceil", "floor", "sqrt", "exp", "cos")
+    },
 }
+_TEXTS = {int, float, *_COMPARISONS.values()}
+"""What takes words, too; the next takes tuples."""
+_ROWS = {operator.getitem, min, max}
 
 
-def value_of(expression: ast.AST, look_up: LookUp) -> Any:
+def evaluate(expression: ast.AST, look_up: LookUp) -> Any:
     """The number, switch, word or tuple of such that an expression stands for; None where it is
     more than that, or too large."""
     match expression:
@@ -66,26 +64,23 @@ def value_of(expression: ast.AST, look_up: LookUp) -> Any:
         case ast.Name() | ast.Attribute():
             return math.inf if ast.unparse(expression) in INFINITE else look_up(expression)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            values = tuple(value_of(part, look_up) for part in parts)
+            values = tuple(evaluate(part, look_up) for part in parts)
             return None if None in values else values
         case ast.IfExp(test=test, body=body, orelse=other):
-            chosen = value_of(test, look_up)
-            return None if chosen is None else value_of(body if chosen else other, look_up)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _computed(operator.neg, [operand], look_up)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _computed(operator.not_, [operand], look_up)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATIONS:
-            return _computed(_OPERATIONS[type(sign)], [left, right], look_up)
+            chosen = evaluate(test, look_up)
+            return None if chosen is None else evaluate(body if chosen else other, look_up)
+        case ast.UnaryOp(op=sign, operand=part) if type(sign) in _ARITHMETIC:
+            return _computed(_ARITHMETIC[type(sign)], [part], look_up)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _ARITHMETIC:
+            return _computed(_ARITHMETIC[type(sign)], [left, right], look_up)
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARISONS:
+            return _computed(_COMPARISONS[type(sign)], [left, right], look_up)
         case ast.Subscript(value=row, slice=place):
             entry = look_up(expression)
             return _computed(operator.getitem, [row, place], look_up) if entry is None else entry
         case ast.Call(func=function, args=arguments, keywords=[]):
-            if (name := ast.unparse(function)) in _FUNCTIONS:
-                return _computed(_FUNCTIONS[name], arguments, look_up)
-            return look_up(expression)
-        case ast.Compare(left=left, ops=[sign], comparators=[right]):
-            return _compared(sign, value_of(left, look_up), value_of(right, look_up))
+            known = _FUNCTIONS.get(ast.unparse(function))
+            return _computed(known, arguments, look_up) if known else look_up(expression)
     return None
 
 
@@ -97,26 +92,16 @@ def parts_of(expression: ast.AST) -> Iterator[ast.AST]:
             yield from parts_of(part)
 
 
-def _compared(sign: ast.cmpop, left: Any, right: Any) -> bool | None:
-    """Whether two numbers, or two words, compare as said; None for all else."""
-    is_text = isinstance(left, str) and isinstance(right, str)
-    is_number = all(isinstance(part, int | float) for part in (left, right))
-    is_read = is_text or (is_number and not isinstance(sign, ast.In | ast.NotIn))
-    compare = _COMPARISONS.get(type(sign))
-    return bool(compare(left, right)) if compare and is_read else None
-
-
 def _computed(function: Callable[..., Any], parts: list[ast.expr], look_up: LookUp) -> Any:
-    values = [value_of(part, look_up) for part in parts]
-    others = {float: str, int: str, operator.getitem: tuple, min: tuple, max: tuple}
-    allowed = (int, float, others.get(function, int))
-    if not all(isinstance(value, allowed) for value in values):
+    values = [evaluate(part, look_up) for part in parts]
+    number = int | float | tuple if function in _ROWS else int | float
+    is_text = function in _TEXTS and all(isinstance(value, str) for value in values)
+    if not (is_text or all(isinstance(value, number) for value in values)):
         return None
     try:
-        result = function(*values)
+        return _within(function(*values))
     except (ArithmeticError, ValueError, TypeError, LookupError):
         return None
-    return _within(result)
 
 
 def _within(value: Any) -> Any:

@@ -9,7 +9,7 @@ from pillar_core import accounting
 from pillar_core.accounting.gaussian_runs import TITLES, sampler_cost
 from pillar_core.accounting.rdp import LEAST_NOISE, USUAL_ORDERS, usual_epsilon
 from pillar_core.studies.check.fields import FIELDS
-from pillar_core.studies.check.script import Reading
+from pillar_core.studies.check.reading import Reading
 from pillar_core.types import EpsilonBounds, NeighboringRelation, Values
 
 RELATIONS = tuple(str(relation) for relation in NeighboringRelation)

@@ -12,7 +12,6 @@ from pillar_core.accounting.gaussian_runs import batches, gaussian_run, sampler_
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.ledger import compose
 from pillar_core.numerics import number_words
-from pillar_core.studies.check.changes import Schedule
 from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, FIELDS, LIMITS
 from pillar_core.studies.check.formulas import (
@@ -23,7 +22,8 @@ from pillar_core.studies.check.formulas import (
     reported_by,
     solve_noise,
 )
-from pillar_core.studies.check.script import Reading, read_script
+from pillar_core.studies.check.reading import Reading, Schedule
+from pillar_core.studies.check.script import read_script
 from pillar_core.types import EpsilonBounds, Form, Values
 
 CONDITIONS = (
@@ -128,16 +128,12 @@ def check_run(
     drawn_by, of_script = sampler_of(reading, sampler), sampler_of(reading)
     is_drawn = sampler is not None or "sampler" not in reading.hidden
     counted = values | ({"sampler": drawn_by} if is_drawn else {})
-    if reading.refused:
-        return _refused_check(counted, (*reading.refused, *problems))
-    missing = _missing(values, reading)
-    if not is_drawn:
-        missing.append("Say how batches are drawn (sampler).")
-    if reading.library and drawn_by != of_script:
+    if not reading.refused and reading.library and drawn_by != of_script:
         problems.append(
             f"The script's batches are {of_script}, you said {drawn_by}: yours was counted."
         )
-    if missing:
+    asked = [] if is_drawn else ["Say how batches are drawn (sampler)."]
+    if missing := reading.refused or [*_missing(values, reading), *asked]:
         return _refused_check(counted, (*missing, *problems))
     try:
         with np.errstate(all="ignore"):
@@ -164,27 +160,20 @@ def _merge_numbers(said_by_caller: Mapping[str, Value], reading: Reading) -> tup
         )
     for name in FIELDS:
         value = reading.values.get(name)
-        if value is None or _is_answered(name, values):
-            of_script = (
-                value * _batches_a_step(reading)
-                if name == "batch_size" and isinstance(value, int)
-                else value
+        if name == "batch_size" and isinstance(value, int | float):
+            value *= _batches_a_step(reading)
+        if value is not None and not _is_answered(name, values):
+            values[name] = value
+        elif value is not None and values.get(name, value) != value:
+            problems.append(
+                f"The script says {name} = {value}, you said {values[name]}: yours was counted."
             )
-            if of_script is not None and name in values and values[name] != of_script:
-                problems.append(
-                    f"The script says {name} = {of_script}, you said {values[name]}: yours was"
-                    " counted."
-                )
-            continue
-        values[name] = value
     if reading.library == "fastdp" and "delta" not in values and "n" in values:
         values["delta"] = 1 / (2 * values["n"])
         problems.append(f"No δ is said: fastDP takes 1/(2n) = {number_words(values['delta'], 3)}.")
-    if said_by_caller["batch_size"] is None and "batch_size" in values:
-        values["batch_size"] *= _batches_a_step(reading)
     share = reading.values.get("share")
     if isinstance(share, float) and "n" in values:
-        values.setdefault("batch_size", math.ceil(share * values["n"] * (1 - 1e-12)))
+        values.setdefault("batch_size", _round_up(share * values["n"]))
     for name in {"epochs", "steps"} & values.keys():
         if said_by_caller[name] is None:
             values[name] *= reading.trainings
@@ -273,19 +262,21 @@ def _periods(values: Values, share: float, schedule: Schedule) -> int:
 
 def _share(values: Values, reading: Reading) -> float:
     """The share of rows that a batch draws."""
-    share: float = values["batch_size"] / values["n"]
+    n, batch_size = values["n"], values["batch_size"]
+    share: float = batch_size / n
     if reading.library == "opacus":  # it draws and counts with 1 / len(data_loader)
         may_drop = reading.values.get("drop_last") is True or "drop_last" in reading.hidden
-        share = 1 / (
-            values["n"] // values["batch_size"]
-            if may_drop
-            else -(-values["n"] // values["batch_size"])
-        )
+        share = 1 / (n // batch_size if may_drop else -(-n // batch_size))
     return share
 
 
+def _round_up(value: float) -> int:
+    """The next whole number, but for what the division of numbers adds."""
+    return math.ceil(value * (1 - 1e-12))
+
+
 def _steps(values: Values, share: float) -> int:
-    return int(values.get("steps") or max(1, math.ceil(values["epochs"] / share * (1 - 1e-12))))
+    return int(values.get("steps") or max(1, _round_up(values["epochs"] / share)))
 
 
 def _solve_target(
@@ -327,14 +318,12 @@ def _certify_run(values: Form, sampler: str, reading: Reading, problems: list[st
     steps = _steps(values, share)
     passes = values["epochs"] if "epochs" in values else steps * share
     is_grouped = _has_microbatches(reading, values)
-    noise = (
-        values["noise_multiplier"]
-        if "noise_multiplier" in values
-        else _solve_target(values, sampler, reading, problems)
-    )
+    noise = values.get("noise_multiplier")
+    if noise is None:
+        noise = _solve_target(values, sampler, reading, problems)
     sigmas, each = list[float](), 1
     if reading.schedule and noise is not None:
-        each = 1 if reading.schedule.is_by_step else math.ceil(1 / share * (1 - 1e-12))
+        each = 1 if reading.schedule.is_by_step else _round_up(1 / share)
         scale = noise if reading.schedule.is_share else 1.0
         periods = _periods(values, share, reading.schedule)
         sigmas = [scale * sigma for sigma in reading.schedule.sigmas[:periods]]

@@ -2,28 +2,27 @@
 source of numbers and no more.
 
 `calls.toml` knows the calls of Opacus, TensorFlow Privacy, fastDP (private-transformers too) and
-JAX-Privacy. A number counts where the text fixes it (`constants`). The rest is asked for. What else
-a script does is its owner's word.
+JAX-Privacy. A number counts where the text fixes it (`values`). The rest is asked for. What else a
+script does is its owner's word.
 """
 
 import ast
-import dataclasses
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pillar_core.errors import DataError, SettingError
-from pillar_core.studies.check.bindings import FILE, last_word
-from pillar_core.studies.check.changes import NOISE, Schedule, first_line, read_changes
+from pillar_core.studies.check import values
+from pillar_core.studies.check.bindings import FILE, read_source
+from pillar_core.studies.check.changes import read_changes
 from pillar_core.studies.check.command import Command, read_command
 from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, LIMITS
-from pillar_core.studies.check.source import Source, read_source
+from pillar_core.studies.check.reading import CALLS, NOISE, Draft, Reading, first_line
+from pillar_core.studies.check.source import Source, arguments, last_word
 
-CALLS: Mapping[str, Any] = FILE["calls"]
 _FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
-
 _LEFT_OUT = {"noise_multiplier", "epsilon", "delta", "epochs", "steps"}
 """Numbers that a library works out from others where they are None."""
 _LIBRARY = re.compile("opacus|privacy|fastdp|private_transformers|dp_accounting")
@@ -31,45 +30,6 @@ _OPTIMISER = re.compile(
     "(Vectorized)?DP(Sparse)?(Keras)?(SGD|Adam|Adagrad|RMSProp|GradientDescent)(Gaussian)?(Optimizer)?"
 )
 """Optimisers of TensorFlow Privacy whose noise is drawn anew in each step."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Reading:
-    """What a script says: the library ("" where none is known), values by field, and what could not
-    be read, in words.
-
-    hidden: fields that are said, but not as one number: their value must not be guessed. refused:
-    why no ε is proven, whatever the numbers. schedule: σ where it changes as the text says.
-    trainings: how many, each as long as said.
-    """
-
-    library: str = ""
-    values: Mapping[str, Value] = dataclasses.field(default_factory=dict)
-    unread: tuple[str, ...] = ()
-    hidden: frozenset[str] = frozenset()
-    refused: tuple[str, ...] = ()
-    schedule: Schedule | None = None
-    trainings: int = 1
-    options: frozenset[str] = frozenset()
-
-
-@dataclasses.dataclass
-class _Draft:
-    """A reading that is being made."""
-
-    source: Source
-    library: str
-    values: dict[str, Value] = dataclasses.field(default_factory=dict)
-    hidden: set[str] = dataclasses.field(default_factory=set)
-    told: list[str] = dataclasses.field(default_factory=list)
-    solvers: Sequence[ast.expr] = ()
-    trainings: int = 1
-    options: set[str] = dataclasses.field(default_factory=set)
-
-    def tell(self, place: ast.AST, words: str, *hidden: str) -> None:
-        """Notes words about a line, and the numbers that it hides."""
-        self.told.append(f"{self.source.place(place)}{words}")
-        self.hidden |= set(hidden)
 
 
 @functools.lru_cache(maxsize=8)
@@ -98,59 +58,41 @@ def _read(text: str, command: Command | None) -> Reading:
         if (known := _known_name(source, name, call)) in CALLS
     ]
     set_ups = [call for name, call in calls if "set_up" in CALLS[name]]
-    idle = [call for call in set_ups if source.is_idle(call)]
+    idle = [call for call in set_ups if values.is_idle(source, call)]
     if command and len(idle) < len(set_ups):
         calls = [(name, call) for name, call in calls if call not in idle]
         set_ups = [call for call in set_ups if call not in idle]
-    solvers = [call for name, call in calls if "solves" in CALLS[name]]
-    draft = _Draft(source, _library(source, calls), solvers=solvers)
-    loaders = _loaders(source, set_ups)
+    library, loaders = _library(source, calls), _loaders(source, set_ups)
     calls = [
         (name, call)
         for name, call in calls
         if (name != "DataLoader" or call in loaders)
-        and (name != "fit" or draft.library == "tensorflow_privacy")
+        and (name != "fit" or library == "tensorflow_privacy")
     ]
+    draft = Draft(source, library, calls, set_ups)
     for name, call in calls:
         if "last" not in CALLS[name]:
             _read_call(draft, name, call)
-    _read_length(draft, set_ups, calls)
+    _read_length(draft)
     for name, call in calls:
         if "last" in CALLS[name]:
             _read_call(draft, name, call)
-    _read_constants(draft)
-    _read_options(draft)
-    not_run = _read_branches(draft, set_ups)
-    _hide_target(draft)
-    _read_seeds(draft, set_ups)
-    changes = read_changes(source, draft.values, _read_results(draft, set_ups))
-    draft.hidden |= changes.hidden
-    draft.told += changes.told
-    if changes.least is not None:
-        draft.values["noise_multiplier"] = changes.least
-    values, hidden = draft.values, draft.hidden
-    if draft.library == "jax_privacy" and not set_ups:
+    for read in (_read_constants, _read_options, _read_branches, _hide_target, _read_seeds):
+        read(draft)
+    read_changes(draft, _read_results(draft))
+    if library == "jax_privacy" and not set_ups:
         drawn = {"CyclicPoissonSampling": "poisson", "BallsInBinsSampling": "random_allocation"}
         samplers = {drawn[name] for name in source.calls.values() if name in drawn}
-        values |= {"sampler": samplers.pop()} if len(samplers) == 1 else {}
-        hidden |= {"sampler"} - values.keys()
-    if draft.library == "opacus" and "PrivacyEngine" not in dict(calls):
-        hidden.add("accountant")  # the engine is made elsewhere
-    if draft.library == "tensorflow_privacy" and not set_ups:
-        values.setdefault("used_microbatching", True)  # the library's default
-    return Reading(
-        draft.library,
-        {field: values[field] for field in values if field not in hidden},
-        tuple(draft.told),
-        frozenset(hidden),
-        (*not_run, *changes.refused),
-        changes.schedule,
-        draft.trainings,
-        frozenset(draft.options),
-    )
+        draft.values |= {"sampler": samplers.pop()} if len(samplers) == 1 else {}
+        draft.hidden |= {"sampler"} - draft.values.keys()
+    if library == "opacus" and "PrivacyEngine" not in dict(calls):
+        draft.hidden.add("accountant")  # the engine is made elsewhere
+    if library == "tensorflow_privacy" and not set_ups:
+        draft.values.setdefault("used_microbatching", True)  # the library's default
+    return draft.reading()
 
 
-def _refusals(source: Source) -> tuple[str, ...]:
+def _refusals(source: Source) -> Sequence[str]:
     """Why no ε is proven of what a script names, with its line."""
     for node in source.nodes:
         name = getattr(node, "id", None) or getattr(node, "attr", None)
@@ -163,17 +105,12 @@ def _refusals(source: Source) -> tuple[str, ...]:
 
 def _library(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> str:
     """Whose set-up a script calls; what only counts ε decides where there is none."""
-    for is_last in (False, True):
-        libraries = {
-            CALLS[name]["library"]
-            for name, _ in calls
-            if "library" in CALLS[name] and ("last" in CALLS[name]) is is_last
-        }
-        if len(libraries) == 1:
-            return str(*libraries)
-        if libraries or is_last:
-            break
-    places: list[ast.AST] = [call for name, call in calls if "library" in CALLS[name]]
+    known = [(CALLS[name], call) for name, call in calls if "library" in CALLS[name]]
+    first = [rule for rule, _ in known if "last" not in rule] or [rule for rule, _ in known]
+    libraries = sorted({rule["library"] for rule in first})
+    if len(libraries) == 1:
+        return str(*libraries)
+    places: list[ast.AST] = [call for _, call in known]
     places += [
         node
         for node in source.nodes
@@ -184,19 +121,20 @@ def _library(source: Source, calls: Sequence[tuple[str, ast.Call]]) -> str:
         f"{source.place(places[0])}, {first_line(places[0]):.40}: privacy" if places else "Privacy"
     )
     raise DataError(
-        f"{words} is set up by {' and '.join(sorted(libraries)) or 'no call that is known here'}."
-        " Please give all numbers."
+        f"{words} is set up by {' and '.join(libraries) or 'no call that is known here'}. Please"
+        " give all numbers."
     )
 
 
-def _is_solved(draft: _Draft, expression: ast.AST | None, *, is_last: bool) -> bool:
+def _is_solved(draft: Draft, expression: ast.AST | None, *, is_last: bool) -> bool:
     """Whether a name stands for the noise that a call in the text solves for a target; also the
     parameter of a plan that it is solved for (`is_last`)."""
+    solvers = [call for name, call in draft.calls if "solves" in CALLS[name]]
     if not isinstance(expression, ast.Name):
-        return expression in draft.solvers
+        return expression in solvers
     bindings = draft.source.bound(expression)
     if not bindings:
-        return is_last and bindings == [] and bool(draft.solvers)
+        return is_last and bindings == [] and bool(solvers)
     return all(
         _is_solved(draft, part.value, is_last=is_last)
         or (is_last and isinstance(part.place, ast.Name) and part.value is None)
@@ -207,15 +145,11 @@ def _is_solved(draft: _Draft, expression: ast.AST | None, *, is_last: bool) -> b
 def _loaders(source: Source, set_ups: Sequence[ast.Call]) -> Sequence[Any]:
     """What the set-ups take as loaders, and all that is assigned to the names of those or of what
     they return; every loader of the text, where that is none."""
-    taken: list[Any] = [_given(call, "data_loader") for call in set_ups]
+    taken: list[Any] = [arguments(call).get("data_loader") for call in set_ups]
     names = {*map(last_word, taken), *(last_word(_returned(source, call, -1)) for call in set_ups)}
     taken += [part.value for name in names for part in source.everywhere(name)]
     every = [call for call, name in source.calls.items() if name == "DataLoader"]
     return every if any(taken) and not set(every) & set(taken) else taken
-
-
-def _given(call: ast.Call, keyword: str) -> ast.expr | None:
-    return next((word.value for word in call.keywords if word.arg == keyword), None)
 
 
 def _returned(source: Source, call: ast.Call, place: int) -> ast.expr | None:
@@ -226,33 +160,34 @@ def _returned(source: Source, call: ast.Call, place: int) -> ast.expr | None:
     return None
 
 
-def _read_results(draft: _Draft, set_ups: Sequence[ast.Call]) -> set[str]:
+def _read_results(draft: Draft) -> set[str]:
     """Tells where another optimiser or loader trains than a set-up returned, and where batches are
     added up before a step; the names of what draws noise."""
     source = draft.source
     engines = {
         name
-        for names in source.bindings.names.values()
+        for names in source.names.values()
         for name, bindings in names.items()
         if any("Engine" in last_word(part.value) for part in bindings)
     }
-    for call in set_ups:
-        for keyword, place, why, hidden in (
-            ("optimizer", 1, "It draws no noise", NOISE),
-            ("data_loader", -1, "It draws no Poisson samples", {"sampler"}),
-        ):
-            old, new = _given(call, keyword), _returned(source, call, place)
+    for keyword, place, why, hidden in (
+        ("optimizer", 1, "It draws no noise", NOISE),
+        ("data_loader", -1, "It draws no Poisson samples", {"sampler"}),
+    ):
+        taken = {call: arguments(call).get(keyword) for call in draft.set_ups}
+        for call, old in taken.items():
+            new = _returned(source, call, place)
             engines |= {last_word(old), last_word(new)} if place == 1 else set()
-            later = {last_word(_given(other, keyword)) for other in set_ups if other is not call}
+            later = {last_word(other) for again, other in taken.items() if again is not call}
             stale = [] if last_word(new) in later else _stale(source, call, old, new)
             for part in stale[:1]:
                 words = f", {first_line(part):.40}: this is not what the set-up returned. {why}."
                 draft.tell(part, words, *hidden)
-    for call, name in source.calls.items():
+    for call, name in source.calls.items() if draft.library == "opacus" else ():
         tests = [part.test for part in source.around(call) if isinstance(part, ast.If)]
         is_rest = any(isinstance(part, ast.Mod) for test in tests for part in ast.walk(test))
         is_step = name == "step" and ast.unparse(call.func).rpartition(".")[0] in engines
-        if draft.library == "opacus" and (name == "signal_skip_step" or (is_rest and is_step)):
+        if name == "signal_skip_step" or (is_rest and is_step):
             words = ": several batches may make one step."
             draft.tell(call, words, "gradient_accumulation_steps")
     return engines - {""}
@@ -263,7 +198,7 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
     parts, end = list[ast.AST](), call.end_lineno or 0
     is_returned = new is not None or not isinstance(source.parents[call], ast.Expr)
     if isinstance(old, ast.Name) and old.id != last_word(new) and (new or not is_returned):
-        for use in source.bindings.uses[old.id]:
+        for use in source.uses[old.id]:
             is_same = isinstance(use, ast.Name) and source.bound(use) == source.bound(old)
             is_later = source.function(use) is not source.function(old) or use.lineno > end
             match source.parents[use]:  # it makes a step, is walked through, or is handed on
@@ -276,55 +211,55 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
             parts += [use] if is_same and is_later and trains else []
     for part in source.bound(new) if isinstance(new, ast.Name) else ():
         words = map(last_word, ast.walk(part.value or part.place))
-        parts += [part.place] if part.place.lineno > end and new.id not in words else []  # type: ignore[attr-defined]
+        parts += [part.place] if part.place.lineno > end and new.id not in words else []
     return parts
 
 
-def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
+def _read_call(draft: Draft, name: str, call: ast.Call) -> None:
     """Takes the arguments of a known call into the draft."""
-    fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in CALLS[name]["takes"]}
-    for keyword, expression in _arguments(call, [*fields][: CALLS[name].get("positional", 0)]):
-        written = f", {name}: {keyword or ast.unparse(expression):.40}"
-        field, value = fields.get(keyword, ""), draft.source.value(expression)
+    source, rule = draft.source, CALLS[name]
+    fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in rule["takes"]}
+    for keyword, expression in _arguments(call, [*fields][: rule.get("positional", 0)]):
+        written, text = (
+            f", {name}: {keyword or ast.unparse(expression):.40}",
+            ast.unparse(expression),
+        )
+        field, value = fields.get(keyword, ""), values.value_of(source, expression)
+        is_last, is_said = "last" in rule, field in draft.values or field in draft.hidden
+        is_said |= field == "steps" and "epochs" in draft.values
         if not keyword:  # it may stand for any other argument
             draft.hidden |= {*fields.values(), "sampler"}
-        is_last, is_said = "last" in CALLS[name], field in draft.values or field in draft.hidden
-        is_said |= field == "steps" and "epochs" in draft.values
-        if is_last and is_said and (value is None or field == "delta"):
+        if keyword not in fields:
+            if "open" not in rule:
+                draft.hidden |= {"epochs"} if keyword == "steps_per_epoch" else set()
+                words = "is not known here: please see that it changes none of the numbers."
+                draft.tell(call, f"{written} {words}")
+        elif field == "share":
+            _read_share(draft, expression, value)
+        elif (
+            not field
+            or (is_last and is_said and (value is None or field == "delta"))
+            or (field == "noise_multiplier" and _is_solved(draft, expression, is_last=is_last))
+        ):
             continue
-        if field == "noise_multiplier" and _is_solved(draft, expression, is_last=is_last):
-            continue
-        if draft.source.command and field in _LEFT_OUT and draft.source.is_none(expression):
+        elif source.command and field in _LEFT_OUT and values.is_none(source, expression):
             if ALTERNATIVES.get(field) not in draft.values:
                 words = "the command says nothing of it, and it is taken for None"
                 draft.tell(call, f"{written}: {words}.")
-            continue
-        if field == "share":
-            _read_share(draft, expression, value)
-        elif keyword not in fields and "open" in CALLS[name]:
-            continue
-        elif keyword not in fields:
-            draft.hidden |= {"epochs"} if keyword == "steps_per_epoch" else set()
-            draft.tell(
-                call,
-                f"{written} is not known here: please see that it changes none of the numbers.",
-            )
-        elif not field:
-            continue
         elif (
             field == "sampler"
             or not isinstance(value, bool | int | float | str)
             or draft.values.get(field, value) != value
         ):
-            if not draft.source.command and draft.source.is_optional(expression):
+            if not source.command and values.is_optional(source, expression):
                 draft.options.add(field)
             is_any = field == "l2_clip_norm"  # σ is in units of it
             draft.hidden |= set() if is_any else {field}
-            if "Distributed" in ast.unparse(expression):  # it is one process's part of a batch
+            if "Distributed" in text:  # it is one process's part of a batch
                 draft.hidden.add("batch_size")
             draft.tell(
                 call,
-                f"{written} = {ast.unparse(expression):.40} is not one number in the text"
+                f"{written} = {text:.40} is not one number in the text"
                 f"{': any that is finite will do' if is_any else ''}.",
             )
         elif problem := _impossible(field, value, draft.library):
@@ -333,52 +268,61 @@ def _read_call(draft: _Draft, name: str, call: ast.Call) -> None:
             draft.values[field] = value
 
 
-def _read_share(draft: _Draft, expression: ast.expr, value: Any) -> None:
+def _read_share(draft: Draft, expression: ast.expr, value: Any) -> None:
     """Takes a batch's share of the rows: as batch and rows, where it is written as their
     quotient."""
     bindings = draft.source.bound(expression) if isinstance(expression, ast.Name) else ()
     for part in [expression, *(part.value for part in bindings)]:
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
-            batch, rows = map(draft.source.value, (part.left, part.right))
+            batch, rows = (values.value_of(draft.source, end) for end in (part.left, part.right))
             if isinstance(batch, int) and batch > 1:
-                draft.values |= {"batch_size": batch, **draft.values}
-                draft.values |= {"n": rows, **draft.values} if isinstance(rows, int) else {}
+                draft.values.setdefault("batch_size", batch)
+                if isinstance(rows, int):
+                    draft.values.setdefault("n", rows)
     if isinstance(value, float) and 0 < value <= 1:
         draft.values["share"] = value
 
 
-def _read_length(
-    draft: _Draft, set_ups: Sequence[ast.Call], calls: Sequence[tuple[str, ast.Call]]
-) -> None:
+def _read_length(draft: Draft) -> None:
     """How long training lasts: by loops over passes; asked for where it may be more than is
     said."""
-    source, values = draft.source, draft.values
-    is_planned = {"epochs", "steps"} & values.keys()
-    loops = [node for node in source.nodes if source.is_epochs(node)]
-    spans = [span for loop in loops if (span := source.span(loop)) is not None]
-    unread = [loop for loop in loops if source.is_repeated(loop)]
-    unread += [loop for loop in loops if source.span(loop) is None and not is_planned]
+    source, set_ups = draft.source, draft.set_ups
+    is_planned = {"epochs", "steps"} & draft.values.keys()
+    spans = {
+        node: values.span_of(source, node)
+        for node in source.nodes
+        if values.is_epochs(source, node)
+    }
+    lengths = [len(span) for span in spans.values() if span is not None]
+    unread = [loop for loop in spans if values.is_repeated(source, loop)]
+    unread += [loop for loop, span in spans.items() if span is None and not is_planned]
     for loop in unread[:1]:
         draft.tell(loop, ": how often this loop runs is not read.", "epochs", "steps")
-    if loops and len(spans) == len(loops) and not unread:
-        values["passes" if is_planned else "epochs"] = sum(map(len, spans))
+    if spans and len(lengths) == len(spans) and not unread:
+        draft.values["passes" if is_planned else "epochs"] = sum(lengths)
     if draft.library == "jax_privacy" and not set_ups:
-        turns = [span for node in source.nodes if (span := source.steps(node)) is not None]
-        values["turns"] = sum(map(len, turns))
-    trainings = [call for name, call in calls if name == "fit" and _given(call, "epochs")]
-    is_every = all(
-        _given(call, "epochs") or _given(call, "train_steps") or _given(call, "num_steps")
-        for call in set_ups
-    )
-    if len(set_ups) > 1 and is_every and not any(map(source.is_repeated, set_ups)):
+        draft.values["turns"] = sum(
+            len(values.span_of(source, node) or ())
+            for node in source.nodes
+            if isinstance(node, ast.For)
+            and re.search("step|iter", " ".join(map(ast.unparse, (node.target, node.iter))).lower())
+        )
+    lengths_said = {"epochs", "train_steps", "num_steps"}
+    if (
+        len(set_ups) > 1
+        and all(lengths_said & arguments(call).keys() for call in set_ups)
+        and not any(values.is_repeated(source, call) for call in set_ups)
+    ):
         draft.trainings = len(set_ups)
         draft.told.append(
             f"Privacy is set up {len(set_ups)} times, and the ε of all trainings add up: they were"
             " counted together."
         )
         set_ups = []
-    for begun, what in ((set_ups, "Privacy is set up"), (trainings, "Training starts")):
-        for call in [*begun[1:], *filter(source.is_repeated, begun[:1])][:1]:
+    fits = [call for name, call in draft.calls if name == "fit" and "epochs" in arguments(call)]
+    for begun, what in ((set_ups, "Privacy is set up"), (fits, "Training starts")):
+        again = [call for call in begun[:1] if values.is_repeated(source, call)]
+        for call in [*begun[1:], *again][:1]:
             words = (
                 f": {what} more than once, and the ε of all trainings add up. Say how long they"
                 " take together."
@@ -386,51 +330,51 @@ def _read_length(
             draft.tell(call, words, "epochs", "steps")
 
 
-def _read_constants(draft: _Draft) -> None:
+def _read_constants(draft: Draft) -> None:
     """Numbers that no call says, from a constant or option of that name."""
+    source, said = draft.source, draft.values.keys() | draft.hidden
     for field, names in FILE["constants"].items():
         found = {
-            draft.source.agree(word, bindings)
-            for known in (*draft.source.bindings.names.values(), draft.source.bindings.members)
-            for word, bindings in known.items()
+            values.agreed(source, word, bindings)
+            for word, bindings in source.bindings()
             if word.lower() in names and bindings
         }
-        is_needed = field not in draft.values and field not in draft.hidden
         is_elsewhere = (field == "epochs" and "steps" in draft.values) or (
-            field == "batch_size" and "DataLoader" in draft.source.calls.values()
+            field == "batch_size" and "DataLoader" in source.calls.values()
         )
-        if is_needed and len(found) == 1 and not is_elsewhere:
-            value = found.pop()
-            draft.values |= {field: value} if isinstance(value, int | float) else {}
+        value = found.pop() if len(found) == 1 else None
+        if isinstance(value, int | float) and field not in said and not is_elsewhere:
+            draft.values[field] = value
 
 
-def _hide_target(draft: _Draft) -> None:
+def _hide_target(draft: Draft) -> None:
     """Hides a target ε of which it is not known what the noise is solved for."""
-    values, hidden = draft.values, draft.hidden
-    is_either = values.keys() >= NOISE and draft.library == "opacus"
+    read, hidden = draft.values.keys(), draft.hidden
+    is_either = read >= NOISE and draft.library == "opacus"
     if is_either or "noise_multiplier" in hidden:  # which of both it is hangs on what is run
         hidden |= NOISE
-    plans = draft.library in ("opacus", "fastdp")  # their set-up says how long training lasts
-    is_planned = plans and bool({"epochs", "steps"} & (values.keys() - hidden))
-    if is_planned and "epsilon" in values:
-        draft.told.append("Training is taken to be as long as its noise is planned for.")
-    if "epsilon" in values and plans and not is_planned:
-        hidden.add("epsilon")
-    if "epsilon" in values and "delta" in hidden:
+    if "epsilon" not in read:
+        return
+    if draft.library in ("opacus", "fastdp"):  # their set-up says how long training lasts
+        if {"epochs", "steps"} & (read - hidden):
+            draft.told.append("Training is taken to be as long as its noise is planned for.")
+        else:
+            hidden.add("epsilon")
+    if "delta" in hidden:
         draft.told.append("The δ that you say counts as the one that the noise is solved for.")
 
 
-def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
-    """Tells of the first seed that the noise may be drawn with, and that options have defaults."""
+def _read_seeds(draft: Draft) -> None:
+    """Tells of the first seed that the noise may be drawn with."""
     calls = draft.source.calls
     given: list[ast.AST] = [
         word
-        for call in set_ups
+        for call in draft.set_ups
         for word in call.keywords
         if word.arg in ("seed", "noise_generator") and ast.unparse(word.value) != "None"
     ]
-    secure = [_given(call, "secure_mode") for call in calls]
-    if not any(part and draft.source.value(part) is True for part in secure):
+    secure = [arguments(call).get("secure_mode") for call in calls]
+    if not any(part and values.value_of(draft.source, part) is True for part in secure):
         given += [call for call, name in calls.items() if name in FILE["seeds"]["calls"]]
     for place in given[:1]:
         draft.tell(
@@ -440,42 +384,41 @@ def _read_seeds(draft: _Draft, set_ups: Sequence[ast.Call]) -> None:
         )
 
 
-def _read_branches(draft: _Draft, set_ups: Sequence[ast.Call]) -> list[str]:
-    """Why a command has no ε that trains without the set-ups; tells of options that decide
-    whether privacy is set up."""
+def _read_branches(draft: Draft) -> None:
+    """Refuses a command that trains without the set-ups; tells of options that decide whether
+    privacy is set up."""
     source = draft.source
-    for call in set_ups:
+    for call in draft.set_ups:
         for part, holds in source.branches(call):
-            truth = source.truth(part.test)
+            truth = values.truth(source, part.test)
             words = f": privacy is set up only where {ast.unparse(part.test):.60} is {holds}"
             if truth is (not holds) and source.command:
-                return [f"{source.place(call)}{words}, and by the command it is not."]
+                draft.refused.append(f"{source.place(call)}{words}, and by the command it is not.")
+                return
             if truth is (not holds):
                 draft.tell(call, f"{words}, and by the defaults it is not.")
                 draft.options.add("command")
-            elif truth is None and source.is_optional(part.test):
+            elif truth is None and values.is_optional(source, part.test):
                 draft.tell(call, f"{words}. Please see that it is.")
-    return []
 
 
-def _read_options(draft: _Draft) -> None:
+def _read_options(draft: Draft) -> None:
     """Tells what was read of the command, and what it gives that is not read."""
-    source = draft.source
+    source, command = draft.source, draft.source.command
     for node in source.nodes:
         for name, why in FILE["elsewhere"].items():
             if isinstance(node, ast.Import | ast.ImportFrom) and name in ast.unparse(node):
                 draft.tell(node, f", {name}: {why} Give the numbers.")
-    if source.command is None:
-        if source.bindings.options:
+    if command is None:
+        if source.options:
             draft.told.append("Options count at their defaults: give the command otherwise.")
         return
-    if (processes := source.command.processes) and processes > 1:
-        draft.told.append(f"{processes} processes: a batch is to be that of all together.")
+    if (command.processes or 1) > 1:
+        draft.told.append(f"{command.processes} processes: a batch is to be that of all together.")
     if source.read:
         draft.told.append(f"From the command: {', '.join(sorted(source.read))}.")
-    unknown = {name for name, _ in source.command.options} - {"", *source.bindings.known_options}
-    unknown = source.bindings.doubtful if source.bindings.parsers else unknown
-    if unknown:
+    unknown = {name for name, _ in command.options} - {"", *source.known_options}
+    if unknown := source.doubtful if source.parsers else unknown:
         words = ", ".join(sorted(unknown))
         draft.told.append(f"{words}: no option in the script's text. Nothing was read of it.")
 
@@ -485,7 +428,7 @@ def _known_name(source: Source, name: str, call: ast.Call) -> str:
     bindings = source.bound(call.func) if isinstance(call.func, ast.Name) else ()
     if any(isinstance(part.place, ast.FunctionDef | ast.ClassDef) for part in bindings):
         return ""
-    if name == "PrivacyEngine" and _given(call, "sample_size"):
+    if name == "PrivacyEngine" and "sample_size" in arguments(call):
         return "FastPrivacyEngine"
     if _OPTIMISER.fullmatch(name):
         return "DPKerasOptimizer"
