@@ -19,7 +19,6 @@ from pillar_core import mode, plots
 from pillar_core.arrays import Json
 from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
-from pillar_core.errors import DataError
 from pillar_core.metrics import FIGURES, threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
@@ -388,9 +387,8 @@ def _spend(settings: Settings, request: dict[str, Any]) -> None:
     """A test of the model that was taken away last, or is being trained; its release is in the
     cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):
-        if (model := receipts.latest_model(settings)) is None:
-            raise DataError("Train a model of these rows first: that one is tested.")
-        pc.private_test(model[0], model[1].features, seed=None, **request)
+        if (model := receipts.latest_model(settings)) is not None:
+            pc.private_test(model[0], model[1].features, seed=None, **request)
 
 
 def _results(
