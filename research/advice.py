@@ -50,6 +50,8 @@ PARTS = {
     ("made_up", "range"): [name for name in CHOSEN.split() if name != "spambase"],
 }
 """Tables by the range that they give; counts, as of spambase, take no made-up rows."""
+EARLIER = {("accuracy", "few_table"): 0.545, ("balanced_accuracy", "few_table"): 0.545}
+"""Errors on the same tables and other seeds, before each number had a fit (research/tables.md)."""
 EPSILONS, SEEDS, ROWS, FOREIGN_ROWS = (0.1, 0.3, 1.0, 3.0), (0, 1), 2500, 600
 SHARES = {"tenth": {"public_fraction": 0.1}, "five": {"public_per_class": 5}}
 RIVALS = {
@@ -121,8 +123,7 @@ def measure(path: Path, folder: Path | None) -> None:
 def _tables(folder):
     """As `_own`, each table for the ranges that it gives."""
     for (kind, part), names in PARTS.items():
-        seeds = range(6) if part == "few_table" else SEEDS  # so few rows are a lottery
-        for name, seed in itertools.product(names, seeds):
+        for seed, name in itertools.product(SEEDS, names):
             public, rows = tables.parts(folder / f"{name}.csv", seed)
             if kind == "labelled":
                 given = pc.load_features(rows, label="label", public=public)
@@ -260,10 +261,11 @@ def fit(*paths: Path) -> None:
                     size <= nested[name].loc[nested[name]["part"] == part, "size"].max()
                     for name, size in sizes.items()
                 )
-                lines += [f"[{metric}.{kind}.{part}]", f"error = {sizes.max():.3f}"]
+                error = max(sizes.max(), EARLIER.get((metric, part), 0.0))
+                lines += [f"[{metric}.{kind}.{part}]", f"error = {error:.3f}"]
                 lines += [f"inside = {inside}", f"sets = {len(sizes)}"]
                 title = kind if part == "range" else f"{kind}, {part}"
-                cell = f"{inside} of {len(sizes)} | ± {100 * sizes.max():.1f}"
+                cell = f"{inside} of {len(sizes)} | ± {100 * error:.1f}"
                 said[title] = [*said.get(title, []), cell]
             of_fit = runs[runs["is_table"] == (kind == "made_up")]
             for method, weights in _weights_of(of_fit, kind).items():
