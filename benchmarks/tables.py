@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--epsilons", type=float, nargs="*", default=EPSILONS)
+    parser.add_argument("--rows", type=int, default=MOST_ROWS, help="of a table, at most")
     parser.add_argument("--ranges", action="store_true", help="declared ranges, no public rows")
     parser.add_argument("--rival", choices=RIVALS, help="another library in the place of ours")
     options = parser.parse_args()
@@ -51,7 +52,7 @@ def main() -> None:
             measure = RIVALS[options.rival] if options.rival else measure
             measured = []
             for seed in range(options.first_seed, options.first_seed + options.seeds):
-                public, rows = parts(path, seed)
+                public, rows = parts(path, seed, options.rows)
                 known = pd.concat([public, rows[public.columns]]) if options.ranges else public
                 measured.append(measure(known, rows, epsilon, seed))
             words = (f"{name} {in_words([run[name] for run in measured])}" for name in measured[0])
@@ -59,14 +60,14 @@ def main() -> None:
         print(f"{path.stem}: {time.process_time() - start:.0f} s of a core", flush=True)
 
 
-def parts(path: Path, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def parts(path: Path, seed: int, most: int = MOST_ROWS) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(public rows, the others with a column that says train or test) of a table."""
     table = pd.read_csv(path, keep_default_na=False)
     table = table.loc[:, table.nunique() > 1].set_axis(
         [*(f"c{place}" for place in range((table.nunique() > 1).sum() - 1)), "label"], axis=1
     )
     generator = np.random.default_rng(seed)
-    table = table.iloc[generator.permutation(len(table))[:MOST_ROWS]].reset_index(drop=True)
+    table = table.iloc[generator.permutation(len(table))[:most]].reset_index(drop=True)
     table["label"] = "class " + table["label"].astype(str)
     is_test = generator.random(len(table)) < 0.2
     is_public = ~is_test & (generator.random(len(table)) < 0.1)
@@ -105,6 +106,27 @@ def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int
     PILLAR Kalman with rows made up from them, and of what `advise` says without public rows."""
     import pillar_core as pc
 
+    given = declared(whole, rows)
+
+    def measure(backbone: str, method: str, public: str | None) -> tuple[float | None, float]:
+        split = pc.split(pc.load_features(given, backbone), public=public, seed=seed)
+        record = pc.run(method, split, epsilon=epsilon, delta=DELTA, seed=seed)
+        return record.metrics["auc"], float(record.accuracy or 0)
+
+    scores = {}
+    bounds = any("low" in column for column in (given.recipe or {})["columns"])
+    for name in MAPS[: 3 if bounds else 1]:
+        scores[name] = measure(name, "dp_raft", None)
+        scores[f"{name}, made up"] = measure(name, "pillar_kalman", "made_up")
+    advice = pc.advise(pc.split(given, seed=seed), epsilon=epsilon, delta=DELTA)
+    public = None if advice.public == "none" else advice.public
+    return scores | {"advised": measure(advice.backbone, advice.method, public)}
+
+
+def declared(whole: pd.DataFrame, rows: pd.DataFrame) -> Any:
+    """The rows as features whose recipe declares ranges and words of the whole table."""
+    import pillar_core as pc
+
     names = [name for name in whole.columns if name != "label"]
     form = dict(pc.load_features(whole, label="label", public=whole).recipe or {})
     bounds = {names[place]: ends for place, ends in numeric_bounds(whole, names)}
@@ -113,20 +135,7 @@ def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int
         | dict(zip(("low", "high"), bounds.get(column["name"], ()), strict=False))
         for column in form["columns"]
     ]
-    given = pc.load_features(rows, recipe={**form, "columns": columns})
-
-    def measure(backbone: str, method: str, public: str | None) -> tuple[float | None, float]:
-        split = pc.split(pc.load_features(given, backbone), public=public, seed=seed)
-        record = pc.run(method, split, epsilon=epsilon, delta=DELTA, seed=seed)
-        return record.metrics["auc"], float(record.accuracy or 0)
-
-    scores = {}
-    for name in MAPS[: 3 if bounds else 1]:
-        scores[name] = measure(name, "dp_raft", None)
-        scores[f"{name}, made up"] = measure(name, "pillar_kalman", "made_up")
-    advice = pc.advise(pc.split(given, seed=seed), epsilon=epsilon, delta=DELTA)
-    public = None if advice.public == "none" else advice.public
-    return scores | {"advised": measure(advice.backbone, advice.method, public)}
+    return pc.load_features(rows, recipe={**form, "columns": columns})
 
 
 def of_dp_ebm(public: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int) -> Scores:

@@ -25,18 +25,18 @@ if not question.are_numbers(settings, names):
     st.stop()
 if not mode.binds():
     receipts.wait(settings)
-target = question.target(settings)
+wanted = question.wanted(settings)
 similar = question.stated_similar(settings, names)
-advice = question.advice(settings, names, similar, target)
+advice = question.advice(settings, names, similar, wanted)
 with answer:
-    reply.sentence(settings, advice, target)
+    reply.sentence(settings, advice, wanted["target_accuracy"])
 settings = question.following(settings, advice, names)
 ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
 free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None], key="answer-ways")
 with free:
     model.offer_free(settings, advice)
 with paid:
-    model.offer_paid(settings, names)
+    model.offer_paid(settings, names, wanted["metric"])
 with diagnostic:
     reply.diagnostic(settings, advice, names)
 if not mode.binds():
@@ -44,4 +44,4 @@ if not mode.binds():
     model.threshold_panel(settings)
     model.curves_panel(settings)
 model.test_panel(settings, advice)
-reply.figures_of(advice, settings, names, similar)
+reply.figures_of(advice, settings, names, similar, wanted)

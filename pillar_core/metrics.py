@@ -30,6 +30,8 @@ class Metric:
 
 
 METRICS: Registry[Metric] = Registry("metric")
+FIGURES = ("accuracy", "balanced_accuracy", "auc")
+"""Those that may be asked for, expected and tested."""
 
 
 def evaluate(scores: Array, y: Array, *, n_classes: int) -> dict[str, Value]:
@@ -82,6 +84,11 @@ def balanced_accuracy(scores: Array, y: Array) -> float:
     """Mean recall over the classes that have rows."""
     present = [value for value in recalls(scores, y) if value is not None]
     return sum(present) / len(present)
+
+
+def guess(metric: str, n_classes: int) -> float:
+    """What guessing among equally likely classes reaches."""
+    return 0.5 if metric == "auc" else 1 / n_classes
 
 
 def auc(scores: Array, y: Array) -> float | None:

@@ -1,14 +1,16 @@
 """Advice against what learners reach: measures sets, fits `pillar_core/studies/advice/fitted.toml`,
 prints docs/public_data.md's tables.
 
-    PYTHONPATH=. python research/advice.py measure runs.jsonl [folder of feature files]
-    PYTHONPATH=. python research/advice.py fit runs.jsonl
-    PYTHONPATH=. python research/advice.py check outside.jsonl
+    export PYTHONPATH=.:benchmarks
+    python research/advice.py measure runs.jsonl [folder of feature files, or of tables]
+    python research/advice.py fit runs.jsonl tables.jsonl
+    python research/advice.py check outside.jsonl
 
 Measuring takes about ten minutes of one core and goes on where the file ends. With a folder its
-files are measured instead; `check` compares them with the fitted table. A set is the unit: a set is
-*inside* where each of its predictions, the mean of its seeds, is within the range that the other
-sets give.
+files are measured instead: csv files of tables go into the fit, too (benchmarks/tables.py), and
+`check` compares npz files with the fitted table. Each number is fitted by itself. A set is the
+unit: a set is *inside* where each of its predictions, the mean of its seeds, is within the range
+that the other sets give.
 """
 
 import dataclasses
@@ -19,19 +21,37 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import tables
 from sklearn import datasets
 
 import pillar_core as pc
+from pillar_core import splits
 from pillar_core.accounting import mu_of
 from pillar_core.data.partition import stratify
 from pillar_core.errors import PillarError
 from pillar_core.memo import Memo
-from pillar_core.runs.splitting import default_backbone
-from pillar_core.studies.advice import prediction, simulation
+from pillar_core.metrics import FIGURES
+from pillar_core.runs.splitting import default_backbone, mapped, unmapped
+from pillar_core.studies.advice import maps, prediction, simulation
 from pillar_core.types import PrivacyBudget, PublicFacts
 
 IMAGES = ("mnist", "fashion_mnist", "pneumonia_mnist", "drawn_letters", "drawn_textures")
 SETS, TABLES = ("breast_cancer", "digits", *IMAGES), ("wine", "iris", "diabetes")
+CHOSEN = "german heart magic phoneme pima satimage segment spambase splice titanic vehicle wdbc"
+FEW = "housevotes sonar bupa saheart ionosphere glass0 breast bands haberman"
+UNTOUCHED = (
+    "australian bands breast bupa chess contraceptive ionosphere letter mammographic marketing"
+    " optdigits saheart texture tic-tac-toe vowel"
+)
+PARTS = {
+    ("labelled", "table"): CHOSEN.split(),
+    ("labelled", "few_table"): FEW.split(),
+    ("none", "table"): UNTOUCHED.split(),
+    ("made_up", "range"): [name for name in CHOSEN.split() if name != "spambase"],
+}
+"""Tables by the range that they give; counts, as of spambase, take no made-up rows."""
+EARLIER = {("accuracy", "few_table"): 0.545, ("balanced_accuracy", "few_table"): 0.545}
+"""Errors on the same tables and other seeds, before each number had a fit (research/tables.md)."""
 EPSILONS, SEEDS, ROWS, FOREIGN_ROWS = (0.1, 0.3, 1.0, 3.0), (0, 1), 2500, 600
 SHARES = {"tenth": {"public_fraction": 0.1}, "five": {"public_per_class": 5}}
 RIVALS = {
@@ -42,24 +62,45 @@ RIVALS = {
         "pillar_kalman",
         "pillar",
         "dp_sgd",
+        "dp_raft",
     ),
     "unlabelled": ("pillar_kalman", "pillar", "pillar_one_shot", "prototypes", "dp_sgd", "dp_raft"),
     "none": ("dp_raft", "dp_sgd"),
+    "made_up": ("pillar_kalman",),
     "foreign": ("dp_sgd", "dp_raft", "pillar_kalman", "pillar"),
 }
 LEARNERS = {
-    "labelled": ("adamix", "pillar_kalman_labelled", "only_public", "pillar"),
+    "labelled": (
+        "adamix",
+        "pillar_kalman_labelled",
+        "only_public",
+        "pillar",
+        "pillar_kalman",
+        "dp_raft",
+    ),
+    "unused": ("dp_raft",),
     "unlabelled": ("pillar_kalman", "pillar"),
     "none": ("dp_raft", "dp_sgd"),
+    "made_up": ("pillar_kalman",),
     "foreign": ("dp_sgd", "pillar_kalman"),
 }
 TERMS = {
     "labelled": ("scarcity",),
+    "unused": ("scarcity",),
     "unlabelled": ("constant", "signal", "classes", "directions", "rows"),
     "none": ("constant", "signal", "classes"),
+    "made_up": ("constant", "signal", "classes"),
     "foreign": ("constant", "signal", "classes"),
 }
-RIDGE = {"labelled": 1.0, "unlabelled": 3.0, "none": 3.0, "foreign": 1.0}
+RIDGE = {
+    "labelled": 1.0,
+    "unused": 1.0,
+    "unlabelled": 3.0,
+    "none": 3.0,
+    "made_up": 3.0,
+    "foreign": 1.0,
+}
+PLAYED = ("labelled", "unused")
 CELL = ["set", "kind", "beside", "epsilon"]
 
 
@@ -67,14 +108,41 @@ def measure(path: Path, folder: Path | None) -> None:
     """Adds a line for each cell and seed that the file lacks."""
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {tuple(line[name] for name in (*CELL, "seed")) for line in lines}
-    for name, kind, beside, seed, rows in itertools.chain(
-        _own(folder), () if folder else _foreign()
-    ):
-        for epsilon in EPSILONS:
+    has_tables = folder is not None and any(folder.glob("*.csv"))
+    sets = _tables(folder) if has_tables else _own(folder)
+    for name, kind, beside, seed, rows in itertools.chain(sets, () if folder else _foreign()):
+        for epsilon in EPSILONS[has_tables:]:
             cell = {"set": name, "kind": kind, "beside": beside, "epsilon": epsilon, "seed": seed}
             if tuple(cell.values()) not in done:
+                through = _through(rows, epsilon) if has_tables else {"": rows}
+                found = {of: _reached(each, kind, epsilon, seed) for of, each in through.items()}
                 with path.open("a") as file:
-                    file.write(json.dumps(cell | _reached(rows, kind, epsilon, seed)) + "\n")
+                    file.write(json.dumps(cell | {"through": found}) + "\n")
+
+
+def _tables(folder):
+    """As `_own`, each table for the ranges that it gives."""
+    for (kind, part), names in PARTS.items():
+        for seed, name in itertools.product(SEEDS, names):
+            public, rows = tables.parts(folder / f"{name}.csv", seed)
+            if kind == "labelled":
+                given = pc.load_features(rows, label="label", public=public)
+                split = pc.split(given, public=public, allow_overlap=True, seed=seed)
+            else:
+                given = tables.declared(pd.concat([public, rows[public.columns]]), rows)
+                split = pc.split(given, public="made_up" if kind == "made_up" else None, seed=seed)
+            yield name, kind, part, seed, split
+
+
+def _through(rows, epsilon):
+    """{numbers of which the map is advised: the rows through this map} of a table."""
+    sides, budget = {"own": simulation.blind(rows)}, PrivacyBudget(epsilon)
+    by_map = maps.sides_by_map(sides, rows.features)
+    found = {}
+    for metric in FIGURES:
+        name, _ = maps.choose_map(by_map, rows.features, budget, 0, metric)
+        found.setdefault(name, []).append(metric)
+    return {" ".join(of): mapped(rows, name) for name, of in found.items()}
 
 
 def _own(folder):
@@ -133,24 +201,24 @@ def _cut(rows, most):
 
 
 def _reached(rows, kind, epsilon, seed):
-    labels = rows.features.y_train[rows.private]
-    budget, metric = (
-        PrivacyBudget(epsilon),
-        simulation.metric_of(dataclasses.replace(rows, public_y=labels, memo=Memo())),
-    )
+    labels, budget = rows.features.y_train[rows.private], PrivacyBudget(epsilon)
+    metric = simulation.metric_of(dataclasses.replace(rows, public_y=labels, memo=Memo()))
     reached = {}
-    for method in RIVALS[kind]:
+    for method in LEARNERS[kind] if rows.features.names else RIVALS[kind]:
         spends = {"epsilon": epsilon} if pc.METHODS[method].budget_setting else {}
         try:
-            reached[method] = pc.run(method, rows, **spends, seed=seed).metrics[metric]
+            metrics = pc.run(method, rows, **spends, seed=seed).metrics
+            reached[method] = {name: metrics[name] for name in FIGURES}
         except PillarError as refusal:
             print(method, refusal, file=sys.stderr)
-    can_play = kind == "labelled" and simulation.can_play(rows)
-    plays = (
-        {method: simulation.mean_play(method, rows, budget, 0) for method in LEARNERS[kind]}
-        if can_play
-        else {}
-    )
+    plays = {}
+    if kind == "labelled" and simulation.can_play(rows):
+        plays = {method: simulation.plays(method, rows, budget, 0) for method in LEARNERS[kind]}
+        plays["unused"] = simulation.plays("dp_raft", rows, budget, 0, is_unused=True)
+        bare = pc.run(
+            "dp_raft", splits.beside(unmapped(rows), None), epsilon=epsilon, seed=seed
+        ).metrics
+        reached["unused"] = {name: bare[name] for name in FIGURES}
     facts, directions = (
         rows.facts,
         (simulation.effective_directions(rows) if kind == "unlabelled" else 1.0),
@@ -165,72 +233,95 @@ def _reached(rows, kind, epsilon, seed):
     return sizes | {"metric": metric, "directions": directions, "reached": reached, "plays": plays}
 
 
-def fit(path: Path) -> None:
+def fit(*paths: Path) -> None:
     """Writes the fitted table and prints the measured one."""
-    every = _read(path)
     lines = [
-        (
-            "# Weights on the scale of log odds by learner. error: half of a range; sets: the"
-            " largest |predicted - reached| of each set left"
-        ),
-        (
-            "# out of the fit; inside: of these sets those within the range that the others gave"
-            " (docs/public_data.md)."
-        ),
+        "# Weights on the scale of log odds by number and learner. error: half of a range, the",
+        "# largest |predicted - reached| of the sets, each left out of the fit; inside: of how",
+        "# many it lay within the range of the others (docs/public_data.md). Tables had a part in",
+        "# the fit of made-up rows alone.",
     ]
-    for kind, learners in LEARNERS.items():
-        runs = every[every["kind"] == kind]
-        errors = _left_out(runs, kind)
-        nested = {name: _left_out(runs[runs["set"] != name], kind) for name in runs["set"].unique()}
-        for is_few, cells in errors.groupby("few"):
-            sizes = cells.groupby("set", sort=False)["size"].max()
-            inside = sum(
-                size <= nested[name].loc[nested[name]["few"] == is_few, "size"].max()
-                for name, size in sizes.items()
-            )
-            table = ", ".join(f"{name} = {size:.3f}" for name, size in sizes.items())
-            lines += [f"[{kind}.{'few' if is_few else 'range'}]", f"error = {sizes.max():.3f}"]
-            lines += [f"inside = {inside}", f"sets = {{ {table} }}"]
-            print(
-                f"| {kind}{', few' if is_few else ''} | {inside} of {len(sizes)} | ±"
-                f" {100 * sizes.max():.1f} |"
-            )
-        for method in learners:
-            weights = _weights(runs, kind, method)
-            lines += [
-                f"[{kind}.learners.{method}]",
-                *(f"{term} = {weight:.4f}" for term, weight in weights.items()),
-            ]
-        _report(errors)
+    said = {}
+    for metric in FIGURES:
+        every = _read(paths, metric)
+        for kind in LEARNERS:
+            runs = every[every["kind"] == kind]
+            errors = _left_out(runs, kind)
+            nested = {
+                name: _left_out(runs[runs["set"] != name], kind)
+                if of_set["is_table"].all() == (kind == "made_up")
+                else errors[errors["set"] != name]
+                for name, of_set in runs.groupby("set")
+            }
+            for part, cells in errors.groupby("part", sort=False):
+                if kind == "unused" and part != "table":
+                    continue  # it is asked of no others
+                sizes = cells.groupby("set", sort=False)["size"].max()
+                inside = sum(
+                    size <= nested[name].loc[nested[name]["part"] == part, "size"].max()
+                    for name, size in sizes.items()
+                )
+                error = max(sizes.max(), EARLIER.get((metric, part), 0.0))
+                lines += [f"[{metric}.{kind}.{part}]", f"error = {error:.3f}"]
+                lines += [f"inside = {inside}", f"sets = {len(sizes)}"]
+                title = kind if part == "range" else f"{kind}, {part}"
+                cell = f"{inside} of {len(sizes)} | ± {100 * error:.1f}"
+                said[title] = [*said.get(title, []), cell]
+            of_fit = runs[runs["is_table"] == (kind == "made_up")]
+            for method, weights in _weights_of(of_fit, kind).items():
+                lines += [
+                    f"[{metric}.{kind}.learners.{method}]",
+                    *(f"{term} = {weight:.4f}" for term, weight in weights.items()),
+                ]
+            print(metric)
+            _report(errors)
+    print("\n".join(f"| {title} | {' | '.join(cells)} |" for title, cells in said.items()))
     Path(prediction.__file__).with_name("fitted.toml").write_text(
         "\n".join(lines) + "\n", encoding="utf-8"
     )
 
 
-def check(path: Path) -> None:
+def check(*paths: Path) -> None:
     """Prints the errors of the fitted table on sets that it was not fitted on."""
-    every = _read(path)
-    for kind in every["kind"].unique():
-        runs = every[every["kind"] == kind]
-        weights = {method: prediction.FITTED[kind]["learners"][method] for method in LEARNERS[kind]}
-        _report(_errors(runs, kind, weights))
+    for metric in FIGURES:
+        every = _read(paths, metric)
+        for kind in every["kind"].unique():
+            runs, fitted = every[every["kind"] == kind], prediction.FITTED[metric][kind]
+            print(metric)
+            _report(_errors(runs, kind, fitted["learners"]))
 
 
-def _read(path):
-    runs = pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
-    runs = runs[(runs["kind"] != "labelled") | runs["plays"].map(bool)]
-    return runs.assign(
-        few=runs["kind"].isin(["labelled", "unlabelled"])
-        & (runs["m"] < prediction.FEW_A_CLASS * runs["C"])
-    )
+def _read(paths, metric):
+    """A line for each run of one number, of tables that through the map that is advised for it."""
+    lines = []
+    for line in (json.loads(text) for path in paths for text in path.read_text().splitlines()):
+        through = line.pop("through")
+        of, found = next(
+            item for item in through.items() if metric in item[0].split() or not item[0]
+        )
+        numbers = {
+            name: {method: each[metric] for method, each in found[name].items()}
+            for name in ("reached", "plays")
+        }
+        is_few = found["m"] < prediction.FEW_A_CLASS * found["C"]
+        part = "few" if is_few and line["kind"] in ("labelled", "unlabelled") else "range"
+        line |= found | {"is_table": bool(of), "part": line["beside"] if of else part}
+        line["terms"] = _terms(line)
+        without = {name: {"dp_raft": each.pop("unused", None)} for name, each in numbers.items()}
+        if line["kind"] != "labelled" or numbers["plays"]:
+            lines.append(line | numbers)
+        if numbers["plays"]:
+            lines.append(line | without | {"kind": "unused"})
+    return pd.DataFrame(lines)
 
 
 def _left_out(runs, kind):
     """The errors of each set, its predictions from a fit on the others."""
-    parts = []
-    for name in runs["set"].unique():
-        others = runs[runs["set"] != name]
-        weights = {method: _weights(others, kind, method) for method in LEARNERS[kind]}
+    of_fit = runs[runs["is_table"] == (kind == "made_up")]
+    every, others = of_fit["set"].unique(), runs[~runs["set"].isin(of_fit["set"])]
+    parts = [_errors(others, kind, _weights_of(of_fit, kind))] if len(others) else []
+    for name in every:
+        weights = _weights_of(of_fit[of_fit["set"] != name], kind)
         parts.append(_errors(runs[runs["set"] == name], kind, weights))
     return pd.concat(parts)
 
@@ -242,36 +333,39 @@ def _errors(runs, kind, weights):
         key: pd.DataFrame(group["reached"].to_list()).mean() for key, group in runs.groupby(CELL)
     }
     lines = []
-    for _, run in runs.iterrows():
+    for run in runs.to_dict("records"):
         predicted = {
             method: _predicted(run, kind, method, weights[method])
             for method in LEARNERS[kind]
-            if method in run["reached"]
+            if run["reached"].get(method) is not None
         }
-        mean = means[tuple(run[CELL])]
-        for method in _chosen(kind, predicted, run):
+        mean = means[tuple(run[name] for name in CELL)]
+        for method in _chosen(kind, predicted, run) if predicted else ():
             error = predicted[method] - run["reached"][method]
             line = {"error": error, "size": abs(error), "regret": mean.max() - mean[method]}
-            lines.append(run[[*CELL, "few"]].to_dict() | line | {"method": method})
+            cell = {name: run[name] for name in (*CELL, "part")}
+            lines.append(cell | line | {"method": method})
     return pd.DataFrame(lines)
 
 
 def _predicted(run, kind, method, weights):
-    odds = sum(weights[term] * value for term, value in _terms(run).items() if term in weights)
-    return 1 / (
-        1 + np.exp(-odds - (simulation.logit(run["plays"][method]) if kind == "labelled" else 0.0))
-    )
+    odds = sum(weights[term] * value for term, value in run["terms"].items() if term in weights)
+    played = simulation.logit(run["plays"][method]) if kind in PLAYED else 0.0
+    return 1 / (1 + np.exp(-odds - played))
+
+
+def _weights_of(runs, kind):
+    return {method: _weights(runs, kind, method) for method in LEARNERS[kind]}
 
 
 def _weights(runs, kind, method):
     """{term: weight} of a ridge fit, each set counted alike."""
-    cells = runs[runs["reached"].map(lambda reached: method in reached)]
-    terms = [_terms(row) for _, row in cells.iterrows()]
-    x = np.array([[each[name] for name in TERMS[kind]] for each in terms])
+    cells = runs[runs["reached"].map(lambda reached: reached.get(method) is not None)]
+    x = np.array([[each[name] for name in TERMS[kind]] for each in cells["terms"]])
     mean = x.mean(axis=0) * (np.arange(x.shape[1]) > 0)
     accuracy = np.array([reached[method] for reached in cells["reached"]])
     offset = np.array(
-        [simulation.logit(plays[method]) if kind == "labelled" else 0.0 for plays in cells["plays"]]
+        [simulation.logit(plays[method]) if kind in PLAYED else 0.0 for plays in cells["plays"]]
     )
     y = np.array([simulation.logit(share) for share in accuracy]) - offset
     weight = (
@@ -286,7 +380,7 @@ def _weights(runs, kind, method):
     weights = np.linalg.solve(x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y))
     weights[0] -= (weights * mean).sum()
     return dict(zip(TERMS[kind], weights.tolist(), strict=True)) | (
-        {"plays": 1.0} if kind == "labelled" else {}
+        {"plays": 1.0} if kind in PLAYED else {}
     )
 
 
@@ -300,19 +394,14 @@ def _chosen(kind, predicted, run):
     choice takes."""
     if kind == "foreign":
         return ("dp_sgd", "pillar_kalman")
+    if kind == "unlabelled":
+        return ("pillar" if run["m"] < prediction.FEW_PUBLIC else "pillar_kalman",)
     if kind != "labelled":
-        return (
-            (
-                "dp_raft"
-                if kind == "none"
-                else "pillar"
-                if run["m"] < prediction.FEW_PUBLIC
-                else "pillar_kalman"
-            ),
-        )
-    best = max(predicted, key=predicted.get)
-    is_clear = predicted[best] > predicted["adamix"] + prediction.MARGIN and not run["few"]
-    return (best if is_clear else "adamix",)
+        return LEARNERS[kind][:1]
+    firsts = prediction.OF_TABLES if run["is_table"] else ("adamix",)
+    best, first = (max(names, key=predicted.get) for names in (predicted, firsts))
+    is_clear = predicted[best] > predicted[first] + prediction.MARGIN and run["part"] != "few"
+    return (best if is_clear else first,)
 
 
 def _report(errors):
@@ -327,13 +416,13 @@ def _report(errors):
         "largest": ("size", "max"),
     }
     columns |= {"regret": ("regret", "mean"), "worst": ("regret", "max"), "up": ("error", "mean")}
-    for key in (["kind", "few"], ["kind", "few", "set"]):
+    for key in (["kind", "part"], ["kind", "part", "set"]):
         print(percent.groupby(key, sort=False).agg(**columns).round(1).to_string())
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[2])
+    place, *further = map(Path, sys.argv[2:])
     if sys.argv[1] == "measure":
-        measure(place, Path(sys.argv[3]) if len(sys.argv) > 3 else None)
+        measure(place, *further or [None])
     else:
-        {"fit": fit, "check": check}[sys.argv[1]](place)
+        {"fit": fit, "check": check}[sys.argv[1]](place, *further)

@@ -59,11 +59,12 @@ class Encoder:
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
     """What a recipe says of the columns (d,): which pass as they are, words and numbers of texts;
-    which have a declared range, so that they lie in [0, 1]; and whose range starts at 0."""
+    which have a declared range, so that they lie in [0, 1]; and of which numbers crowd at its low
+    end."""
 
     is_kept: Array
     is_ranged: Array
-    is_from_zero: Array
+    crowds_low: Array
 
     @property
     def numbers(self) -> Array:

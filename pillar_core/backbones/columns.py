@@ -24,7 +24,7 @@ ROWS_APART = 500
 
 def _bins(public: Array, layout: Layout) -> ColumnMap:
     """Indicators x > q: q quantiles of the public rows, else even steps over the ranges, or over
-    their root where a range starts at 0, for counts and amounts crowd there."""
+    their root where numbers crowd at the low end."""
     numbers = _numbers("bins", public, layout)
     n_steps = min(STEPS, WIDEST // len(numbers))
     if n_steps < FEWEST_STEPS:
@@ -35,7 +35,7 @@ def _bins(public: Array, layout: Layout) -> ColumnMap:
     shares = np.arange(1, n_steps + 1) / (n_steps + 1)
     cut, steps = [], []
     for column in numbers:
-        even = shares**2 if layout.is_from_zero[column] else shares
+        even = shares**2 if layout.crowds_low[column] else shares
         levels = _levels(public[:, column], shares) if len(public) else even
         cut += [column] * len(levels)
         steps += list(levels)

@@ -13,6 +13,7 @@ from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.data.encoding import misfits
 from pillar_core.errors import DataError
+from pillar_core.metrics import FIGURES
 from pillar_core.runs.models import guarantee_card
 from pillar_core.studies.advice import Advice, Prediction, advise, choose
 from pillar_core.studies.advice.prediction import IN_WORDS
@@ -30,6 +31,11 @@ def add_to(commands: Commands) -> None:
             help="public sets to weigh: registered names or files",
         )
         shared.add_budget_options(each, has_accountant=False)
+        each.add_argument(
+            "--metric",
+            choices=FIGURES,
+            help="the number that you want (default: accuracy, balanced where classes are unequal)",
+        )
     parser.add_argument(
         "--alike",
         nargs="+",
@@ -71,7 +77,7 @@ def add_to(commands: Commands) -> None:
 def _advise(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)
-    names = ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")
+    names = ("epsilon", "delta", "relation", "alike", "target_accuracy", "metric", "seed")
     advice = advise(
         split, candidates=_candidates(options) or None, **shared.fields_of(options, *names)
     )
@@ -111,7 +117,9 @@ def _words(advice: Advice) -> str:
 def _choose(options: argparse.Namespace) -> int:
     options.backbone = options.backbones[0] if options.backbones else options.backbone
     split = shared.load_split(options, seed=options.seed)
-    request = shared.fields_of(options, "epsilon", "delta", "relation", "methods", "backbones")
+    request = shared.fields_of(
+        options, "epsilon", "delta", "relation", "methods", "backbones", "metric"
+    )
     for name in filter(is_table_file, options.candidates):
         with contextlib.suppress(DataError):  # the choice says what it leaves out
             for note in misfits(shared.public_of(name, split.features).notes):

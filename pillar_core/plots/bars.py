@@ -179,7 +179,7 @@ def expected(
     level: float | None = None,
     mode: Mode = "light",
 ) -> go.Figure:
-    """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands
+    """What is expected (percent) by name, from above in the table's order; the chosen one stands
     out.
 
     table: columns name, mean, the prediction, low and high, in [0, 1]. level: what a dotted line
@@ -209,7 +209,7 @@ def expected(
     return figure.finish(
         title=title,
         caption=caption,
-        alt=f"Expected accuracy: {words}.",
+        alt=f"Expected: {words}.",
         height=190 + 46 * len(table),
         line=38,
         x="expected, %",

@@ -9,6 +9,7 @@ import numpy as np
 
 from pillar_core.fingerprint import fingerprint
 from pillar_core.mechanisms.geometric import reach
+from pillar_core.metrics import guess
 from pillar_core.numerics import number_words, round_up
 from pillar_core.types import (
     BY_COIN,
@@ -158,15 +159,12 @@ def larger(coin: bool | str) -> str:
 def doubt(test: PrivateTest, low: float, high: float, metric: str, *, n_classes: int) -> str:
     """In one sentence that a test contradicts the expected range of `metric`, or does not show more
     than guessing; else ""."""
-    guess, ends = (
-        (0.5 if test.metric == "auc" else 1 / n_classes),
-        f"{100 * low:.0f} to {100 * high:.0f} %",
-    )
+    level, ends = guess(test.metric, n_classes), f"{100 * low:.0f} to {100 * high:.0f} %"
     is_outside = test.metric == metric and (test.high < low or test.low > high)
     outside = f"lies outside the {ends} that the answer expected" if is_outside else ""
-    is_guess = test.metric != "accuracy" and test.low <= guess
+    is_guess = test.metric != "accuracy" and test.low <= level
     guessing = (
-        f"does not show that the model beats guessing, {100 * guess:.0f} %" if is_guess else ""
+        f"does not show that the model beats guessing, {100 * level:.0f} %" if is_guess else ""
     )
     return (
         f"This test {' and '.join(filter(None, (outside, guessing)))}."

@@ -196,21 +196,26 @@ def mapped(
     )
 
 
+CROWDED = 100
+"""Times its low end that the high end of a range is from which numbers crowd at the low one."""
+
+
 def layout_of(features: FeatureSet) -> Layout:
     """What the recipe of a table says of its columns of numbers; without one, all are numbers of
     any size."""
-    is_kept, is_ranged, is_from_zero = (np.zeros(features.d, dtype=bool) for _ in range(3))
+    is_kept, is_ranged, crowds_low = (np.zeros(features.d, dtype=bool) for _ in range(3))
     recipe = None if features.recipe is None else recipes.recipe_of(features.recipe)
     if recipe is None or encoding.width(recipe) != features.d:
-        return Layout(is_kept, is_ranged, is_from_zero)
+        return Layout(is_kept, is_ranged, crowds_low)
     stop = 0
     for column in recipe.columns:
         start = stop
         stop += encoding.width(recipe, of=column)
         is_kept[start:stop] = column.kind == encoding.TEXT or column.name in recipe.categories
         is_ranged[start:stop] = column.name in recipe.ranges
-        is_from_zero[start:stop] = recipe.ranges.get(column.name, (None,))[0] == 0
-    return Layout(is_kept, is_ranged, is_from_zero)
+        low, high = recipe.ranges.get(column.name, (-1.0, 0.0))
+        crowds_low[start:stop] = 0 <= low <= high / CROWDED
+    return Layout(is_kept, is_ranged, crowds_low)
 
 
 def load_named_features(

@@ -67,7 +67,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     none of others. classes: the labels that there can be, by default those of the public rows;
     without either they are read off y, as `guarantee_` then says. recipe, ranges: what words, gaps
     and sizes of a DataFrame mean, as in `load_features`; public rows say it else. backbone: a map
-    of columns, by default as advised with auto, else none. rows_per_person: how many rows of each
+    of columns, by default as advised with auto, else none. metric: the number that auto follows, as
+    in `pc.advise`. rows_per_person: how many rows of each
     of `fit`'s groups are used, the first ones. random_state: the seed of an experiment; None, a
     release, draws secret noise.
 
@@ -103,6 +104,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         recipe: Any = None,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         backbone: str | None = None,
+        metric: str | None = None,
         rows_per_person: int = 1,
         settings: Values | None = None,
         random_state: int | None = None,
@@ -117,6 +119,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.recipe = recipe
         self.ranges = ranges
         self.backbone = backbone
+        self.metric = metric
         self.rows_per_person = rows_per_person
         self.settings = settings
         self.random_state = random_state
@@ -131,7 +134,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         checks.of(int | None, random_state=self.random_state)
         checks.of(int, rows_per_person=self.rows_per_person)
         checks.of(bool, alike=self.alike)
-        checks.of(str | None, backbone=self.backbone)
+        checks.of(str | None, backbone=self.backbone, metric=self.metric)
         checks.of(Mapping | None, settings=self.settings, ranges=self.ranges)
         features, public = self._rows(X, y)
         split = split_of(
@@ -263,6 +266,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             delta=self.delta,
             relation=self.relation,
             alike=(OWN,) if self.alike else (),
+            metric=self.metric,
         )
         if advice.expected.public == NONE:
             split = splits.beside(unmapped(split), None)

@@ -20,6 +20,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.grouping import by_label
 from pillar_core.ledger import Ledger, describe, of_person
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
+from pillar_core.metrics import FIGURES
 from pillar_core.numerics import round_up
 from pillar_core.params import EPSILON
 from pillar_core.rng import Streams
@@ -42,7 +43,6 @@ from pillar_core.types import (
 
 LEVEL = 0.95
 BINS = 32
-METRICS = ("accuracy", "balanced_accuracy", "auc")
 GIVEN = "which rows are test rows is taken as given, and the model was trained without them"
 APART = "models were trained on this file here: the rows that were set apart from training count"
 ADDED = "whoever has rows among the training rows, too, loses the sum of both ε"
@@ -123,7 +123,7 @@ def private_test(
     True
     """
     checks.within(epsilon=(epsilon, EPSILON))
-    checks.one_of(METRICS, metric=metric)
+    checks.one_of(FIGURES, metric=metric)
     neighbours = NeighboringRelation.of(relation)
     if math.isinf(epsilon):
         raise SettingError(

@@ -13,11 +13,11 @@ from pillar_core.errors import PillarError
 SIGNATURES = {
     "advise": (
         "(split, *, epsilon=1.0, delta=1e-05, relation='add_or_remove_one', candidates=None,"
-        " alike=(), target_accuracy=None, seed=0)"
+        " alike=(), target_accuracy=None, metric=None, seed=0)"
     ),
     "choose": (
         "(private, candidates, *, epsilon, delta=1e-05, relation='add_or_remove_one',"
-        " backbones=None, methods=None, seed=0)"
+        " backbones=None, methods=None, metric=None, seed=0)"
     ),
     "load_dataset": "(name, *, seed=0, download=False, **settings)",
     "load_images": "(path)",

@@ -107,9 +107,12 @@ def once(make: Callable[..., Any], content: Callable[..., Any]) -> Callable[...,
     return made
 
 
-def _content_of_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> Any:
+def _content_of_play(
+    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, *rest: Any, is_unused: bool = False
+) -> Any:
     spent = budget if METHODS[method].is_private else None
-    return method, rows.public_x, rows.public_y, rows.facts, rows.features.classes, spent, seed
+    rows_are = (rows.public_x, rows.public_y, rows.facts, rows.features.classes)
+    return method, *rows_are, spent, rest, is_unused
 
 
 def _content_of_ranking(private: FeatureSet, public: Mapping[str, FeatureSet], **named: Any) -> Any:

@@ -50,7 +50,7 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
     app = start("answer", data="breast_cancer", epsilon="1")
     fill(app, "local-widget.answer-look", True)
     assert app.button(key="answer-measure-run")
-    learners = list(prediction.FITTED["labelled"]["learners"])
+    learners = list(prediction.FITTED["accuracy"]["labelled"]["learners"])
     pc.sweep(
         {
             "dataset": "breast_cancer",
@@ -102,6 +102,8 @@ def test_a_choice_of_no_public_rows_is_the_sidebars_too(start):
     assert (
         question.following(Settings(public=PART), answer, [PART]).public == free.NONE == codec.NONE
     )
+    through = Settings(public=PART, backbone="bins")  # no public rows fit it
+    assert question.following(through, answer, [PART]).backbone == codec.AUTO
     app = start("curves", data="breast_cancer", public=free.NONE, method="dp_raft", epsilon="1")
     assert not app.error
     assert "choose a public set in the sidebar" in words(app)
@@ -241,6 +243,9 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     assert "is the smallest that should reach 90%" in said
     app.number_input[0].set_value(100).run()
     assert "100 % balanced accuracy is out of reach." in words(app)
+    fill(app, "segmented_control", "local-widget.answer-metric", "auc")
+    assert "100 % AUC is out of reach." in words(app)
+    assert "% AUC (guessing: 50 %) at" in words(app)
 
 
 def mine_and_two_sets(rows: Array, labels: Array, n: int) -> list[str]:
@@ -374,19 +379,18 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     fill(app, "local-widget.answer-test-breast_cancer", True)
     assert "no page shows an exact figure of them" in words(app, "info")
     assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
-    press(app, "answer-test-run")
-    assert "Train a model of these rows first" in words(app) + " ".join(
-        item.value for item in (*app.error, *app.warning)
-    )
+    assert app.button(key="answer-test-run").disabled, "there is no model to test"
     press(app, "answer-train")
     press(app, "answer-test-run")
-    assert "Accuracy, ε = 1" in [metric.label for metric in app.metric]
+    assert "Balanced accuracy, ε = 1" in [metric.label for metric in app.metric], (
+        "the figure is the one that the answer expects"
+    )
     said = texts_in(handed["answer-tested"]())["statement.txt"]
-    assert "Tested privately: Accuracy" in said
+    assert "Tested privately: Balanced accuracy" in said
     assert "Training and tests together: ε ≤ 2 " in said
     assert "test rows are not protected" not in said
     assert SHOWN not in said
-    assert "Tested privately: Accuracy" in handed["model-evidence"]().decode(), (
+    assert "Tested privately: Balanced accuracy" in handed["model-evidence"]().decode(), (
         "the evidence is of the file with its test"
     )
     assert "A private test of these rows was asked for" not in words(start("rows", data="iris"))
@@ -552,7 +556,7 @@ def test_another_press_during_a_training_loses_neither_model_nor_press(
         press_another(monkeypatch, Account)
         fill(app, "local-widget.answer-test-breast_cancer", True)
         press(app, "answer-test-run")
-        assert "Accuracy, ε = 1" in [metric.label for metric in app.run().metric]
+        assert "Balanced accuracy, ε = 1" in [metric.label for metric in app.run().metric]
 
 
 def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_does(start, handed):

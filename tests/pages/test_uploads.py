@@ -431,16 +431,19 @@ def test_one_private_row_decides_no_column(start, is_shared):
 
 def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(start):
     text = "a;b;ward;label\n" + "".join(
-        f"{row};1.{row:03};{'xy'[row % 2]};{row // 2 % 2}\n" for row in range(10, 70)
+        f"{row};{f'1.{row:03}' if row < 69 else ''};{'xy'[row % 2]};{row // 2 % 2}\n"
+        for row in range(10, 70)
     )
     app = bring(start, text)
     choose(app, "upload-public", 0)
+    assert understood(app).loc["b"]["Looks like"] == "numbers, 1 empty"
     assert "semicolons between cells" in words(app)
     assert "stand between thousands" in words(app)
     public = "".join(line.partition(";")[2] + "\n" for line in text.splitlines()[:40])
     app = send(app, "upload-candidates", {"public.csv": public})
     row = understood(app).loc["a"]
     assert (row["Role"], row["Looks like"]) == ("leave out", "missing in the public file")
+    assert understood(app).loc["b"]["Looks like"] == "numbers, 1 empty", "not the public file's 0"
     say(app, "a", Role="use")
     assert "column 'a' is missing in the public file: leave it out." in words(app)
     assert app.button(key="use-upload").disabled

@@ -19,8 +19,7 @@ from pillar_core import mode, plots
 from pillar_core.arrays import Json
 from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
-from pillar_core.errors import DataError
-from pillar_core.metrics import threshold_at
+from pillar_core.metrics import FIGURES, threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, use
@@ -32,7 +31,7 @@ from pillar_core.runs.run import run_spec
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
-from pillar_core.studies.private_test import METRICS, roc
+from pillar_core.studies.private_test import roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
 LOOK = "answer-look"
@@ -59,7 +58,7 @@ def offer_free(settings: Settings, advice: Advice) -> None:
     )
 
 
-def offer_paid(settings: Settings, names: list[str]) -> None:
+def offer_paid(settings: Settings, names: list[str], metric: str | None) -> None:
     """The public set, or none, chosen on the private rows, within ε."""
     if math.isinf(settings.epsilon):
         st.caption("Without noise nothing is paid: lower ε.")
@@ -81,7 +80,7 @@ def offer_paid(settings: Settings, names: list[str]) -> None:
     named = {question.title(name): name for name in names if name != PART}
     candidates = {title: core.candidate(name, settings) for title, name in named.items()}
     request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
-    request["backbones"] = question.backbones(settings, names)
+    request |= {"backbones": question.backbones(settings, names), "metric": metric}
 
     def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
         choice = pc.choose(split, candidates, **request, seed=None)
@@ -204,7 +203,7 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         ):
             st.caption("Test rows are people, too: a noisy figure of them may be shown and signed.")
             return
-        epsilon, metric = controls(data.n_classes)
+        epsilon, metric = controls(data.n_classes, default=advice.metric)
         most = None if data.persons is None else data.persons.most
         if not data.test_drawn:
             local.toggle(
@@ -225,16 +224,18 @@ def test_panel(settings: Settings, advice: Advice) -> None:
             "rows_per_person": most,
             "relation": settings.relation,
         }
+        model = receipts.latest_model(settings)
         st.button(
             label="Spend it and test",
             key="answer-test-run",
             help="It tests the model that you trained above.",
             icon=":material/lock:",
             type="primary",
+            disabled=model is None,
             on_click=_spend,
             args=(settings, request),
         )
-        if (model := receipts.latest_model(settings)) is None:
+        if model is None:
             st.caption("First train a model above; then press.")
             return
         choice = receipts.last_choice(settings) or {}
@@ -243,11 +244,12 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         )
 
 
-def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
-    """(ε, figure) of a private test, as their controls say. of: what further ones are for."""
+def controls(n_classes: int, *, of: str = "", default: str = "accuracy") -> tuple[float, str]:
+    """(ε, figure) of a private test, as their controls say. of: what further ones are for. default:
+    the figure at first."""
     left, right = st.columns(2)
     titles = {
-        name: private_tests.title_of(name) for name in METRICS if name != "auc" or n_classes == 2
+        name: private_tests.title_of(name) for name in FIGURES if name != "auc" or n_classes == 2
     }
     epsilon = float(
         local.slider(
@@ -271,7 +273,7 @@ def controls(n_classes: int, *, of: str = "") -> tuple[float, str]:
             "Accuracy has the narrowest interval. In the balanced one each class counts alike. AUC"
             " is for two classes."
         ),
-        default="accuracy",
+        default=default if default in titles else "accuracy",
         unlinked="AUC is there for two classes alone.",
     )
 
@@ -385,9 +387,8 @@ def _spend(settings: Settings, request: dict[str, Any]) -> None:
     """A test of the model that was taken away last, or is being trained; its release is in the
     cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):
-        if (model := receipts.latest_model(settings)) is None:
-            raise DataError("Train a model of these rows first: that one is tested.")
-        pc.private_test(model[0], model[1].features, seed=None, **request)
+        if (model := receipts.latest_model(settings)) is not None:
+            pc.private_test(model[0], model[1].features, seed=None, **request)
 
 
 def _results(

@@ -4,12 +4,13 @@ computed once."""
 import contextlib
 import dataclasses
 import re
+from typing import Any
 
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, local, memory, receipts, session, sidebar
-from pages.frame.settings import NONE, PART, PUBLIC_TITLES, RULE, Settings
+from pages.frame.settings import AUTO, NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pages.parts.public_data import sets as screening_sets
 from pages.parts.rows import columns, extraction
 from pillar_core import mode, texts
@@ -18,11 +19,15 @@ from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.metrics import FIGURES
+from pillar_core.runs import private_tests
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import OWN
 
 _NUMBER = re.compile(r" \(\d+\)$")
 """What `uploads.keep` adds to a title that another set has."""
+Wanted = dict[str, Any]
+"""The number that is wanted and how much of it, as `pc.advise` takes them."""
 MOST = 4
 """Public sets that are weighed at once: all learners are tried on each."""
 
@@ -103,29 +108,37 @@ def title(name: str) -> str:
     return PUBLIC_TITLES.get(PART if name == OWN else name) or uploads.title_of(name)
 
 
-def target(settings: Settings) -> float | None:
-    """The accuracy that is wanted, in [0, 1]; None where the budget is given instead."""
-    if (
-        local.choice(
-            "answer-given",
-            label="What is given",
-            help="With an accuracy, the page looks for the smallest ε that should reach it.",
-            default="budget",
-            options={"budget": "I have a budget ε", "accuracy": "I want an accuracy"},
-        )
-        == "budget"
-    ):
-        return None
-    sidebar.number("target", step=1)
-    return settings.target / 100
+def wanted(settings: Settings) -> Wanted:
+    """Which number is wanted, None where public labels decide between the first two; and how much
+    of it, in [0, 1], None where the budget is given instead."""
+    titles = {AUTO: "By the classes"} | {name: private_tests.title_of(name) for name in FIGURES}
+    metric = local.choice(
+        "answer-metric",
+        titles,
+        AUTO,
+        label="Which number do you want",
+        help=(
+            "Learner, map, public set and ranges follow it. By the classes: accuracy, or balanced"
+            " accuracy where public labels do not say that no class has more than 60 % of the rows."
+        ),
+    )
+    given = local.choice(
+        "answer-given",
+        label="What is given",
+        help="With a wanted value, the page looks for the smallest ε that should reach it.",
+        default="budget",
+        options={"budget": "I have a budget ε", "accuracy": "I want a value"},
+    )
+    if given == "accuracy":
+        sidebar.number("target", step=1)
+    target = settings.target / 100 if given == "accuracy" else None
+    return {"metric": None if metric == AUTO else metric, "target_accuracy": target}
 
 
-def advice(
-    settings: Settings, names: list[str], similar: list[str], target: float | None
-) -> Advice:
+def advice(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> Advice:
     """The advice about these candidates. The sidebar follows the public set that it names, or that
     private rows chose among them."""
-    answer = _advice(settings, names, similar, target)
+    answer = _advice(settings, names, similar, wanted)
     choice = receipts.last_choice(settings)
     chosen = choice["settings"]["public"] if choice else ""
     public = chosen if chosen in (NONE, *names) else _public_setting(answer, settings, names)
@@ -135,38 +148,28 @@ def advice(
     return answer
 
 
-def best_by_budget(
-    settings: Settings, names: list[str], similar: list[str], epsilons: list[float]
+def by_budget(
+    settings: Settings, names: list[str], similar: list[str], epsilons: list[float], wanted: Wanted
 ) -> list[Advice]:
-    """What the best learner should reach at each of rising budgets: one that spends less can be
-    taken at any larger one.
-
-    At the settings' ε it is the advice itself, and no smaller budget promises more.
-    """
-    now = _advice(settings, names, similar, None)
-    best: list[Advice] = []
-    for epsilon in epsilons:
-        latest = _advice(dataclasses.replace(settings, epsilon=epsilon), names, similar, None)
-        rivals = [latest, now] if epsilon < settings.epsilon else [latest]
-        best.append(
-            max(
-                [min(rivals, key=lambda each: each.predicted), *best[-1:]],
-                key=lambda each: each.predicted,
-            )
-        )
-    return best
+    """The advice at each budget."""
+    wanted = {**wanted, "target_accuracy": None}
+    return [
+        _advice(dataclasses.replace(settings, epsilon=epsilon), names, similar, wanted)
+        for epsilon in epsilons
+    ]
 
 
 def following(settings: Settings, answer: Advice, names: list[str]) -> Settings:
     """The settings of a run that follows the advice."""
     public = NONE if answer.public is None else _public_setting(answer, settings, names)
+    given = settings.backbone if fit_of(settings.backbone) is None else AUTO
     return dataclasses.replace(
         settings,
         public=public,
         method=answer.method,
         k=RULE,
         epsilon=answer.epsilon,
-        backbone=answer.backbone if fit_of(answer.backbone) else settings.backbone,
+        backbone=answer.backbone if fit_of(answer.backbone) else given,
     )
 
 
@@ -239,9 +242,7 @@ def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str
     )
 
 
-def _advice_key(
-    settings: Settings, names: list[str], similar: list[str], target: float | None
-) -> str:
+def _advice_key(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> str:
     fields = (
         "data",
         "backbone",
@@ -249,15 +250,13 @@ def _advice_key(
         "seed",
         "delta",
         "relation",
-        *(["epsilon"] if target is None else []),
+        *(["epsilon"] if wanted["target_accuracy"] is None else []),
     )
-    return fingerprint(core.key(settings, fields), names, similar, target)
+    return fingerprint(core.key(settings, fields), names, similar, wanted)
 
 
 @memory.cache(max_entries=32, show_spinner="Weighing learners on public rows …", by=_advice_key)
-def _advice(
-    settings: Settings, names: list[str], similar: list[str], target: float | None
-) -> Advice:
+def _advice(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> Advice:
     # in any order of the sets as many private rows: what a part leaves, where a part is among them
     try:
         base = core.split(dataclasses.replace(settings, public=PART if PART in names else names[0]))
@@ -265,4 +264,4 @@ def _advice(
         raise DataError(*(f"{title(names[0])}: {problem}" for problem in error.problems)) from error
     sides = {OWN if name == PART else name: core.candidate(name, settings) for name in names}
     budget = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(base, candidates=sides, alike=similar, target_accuracy=target, **budget)
+    return pc.advise(base, candidates=sides, alike=similar, **wanted, **budget)

@@ -22,11 +22,13 @@ from pages.frame import (
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import model, question
+from pages.parts.answer.question import Wanted
 from pages.parts.curves import panels
 from pillar_core import metrics, plots
 from pillar_core.backbones.cards import fit_of
 from pillar_core.errors import DataError
 from pillar_core.runs import splitting
+from pillar_core.runs.private_tests import title_of
 from pillar_core.studies.advice import Advice, Prediction, free, maps
 from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words
 from pillar_core.studies.compare import learners as compare
@@ -34,7 +36,6 @@ from pillar_core.types import Provenance
 
 BUDGETS = (0.1, 0.3, 1.0, 3.0)
 SEEDS = 3
-_MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 
 def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
@@ -81,10 +82,16 @@ def _show_reasons(reasons: list[str]) -> None:
             st.markdown(further)
 
 
-def figures_of(advice: Advice, settings: Settings, names: list[str], similar: list[str]) -> None:
+def figures_of(
+    advice: Advice,
+    settings: Settings,
+    names: list[str],
+    similar: list[str],
+    wanted: Wanted,
+) -> None:
     """By learner, by public set, by budget."""
     public = advice.expected.public
-    measure = _MEASURES[advice.metric]
+    measure = title_of(advice.metric)
     learners = [
         (pc.METHODS[each.method].title, each.middle, *each.accuracy)
         for each in advice.predictions
@@ -96,7 +103,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
     ]
     epsilons = sorted({*BUDGETS, advice.epsilon})
     best_at = zip(
-        epsilons, question.best_by_budget(settings, names, similar, epsilons), strict=True
+        epsilons, question.by_budget(settings, names, similar, epsilons, wanted), strict=True
     )
     budgets = [
         (plots.epsilon_label(epsilon), each.predicted, *each.expected_accuracy)
@@ -126,7 +133,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], similar: li
             "By budget",
             budgets,
             plots.epsilon_label(advice.epsilon),
-            f"{measure} of the best advice up to each ε.",
+            f"{measure} of the advice at each ε.",
             None,
         ),
     )
@@ -205,11 +212,9 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         f"Guessing the most common class scores {100 * (core.majority(settings) or 0):.1f} %."
         f" {SEEDS} seeds each; brackets: 95 % interval of the mean."
     )
-    metric = (
-        _MEASURES[advice.metric]
-        if all(_MEASURES[advice.metric] in run for runs in measured.values() for run in runs)
-        else "Accuracy"
-    )
+    metric = title_of(advice.metric)
+    if not all(metric in run for runs in measured.values() for run in runs):
+        metric = "Accuracy"
     scores = [
         (name, seed, run[metric][0])
         for name, runs in measured.items()
@@ -222,7 +227,7 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
         pd.DataFrame(scores, columns=["method", "seed", "accuracy"]),
         choices,
         titles,
-        metric.lower(),
+        metric,
     )
     panels.cost_panel(core.run(settings), settings)
     navigation.link(
@@ -293,7 +298,7 @@ def _show_verdict(
         if verdict.agrees
         else (st.warning, "warning", "contradicts")
     )
-    expected = f"{100 * mean:.1f} % {metric}, expected {100 * low:.0f} to {100 * high:.0f} %"
+    expected = f"{metric} {100 * mean:.1f} %, expected {100 * low:.0f} to {100 * high:.0f} %"
     show(f"**The measurement {word} the prediction**: {expected}.", icon=f":material/{icon}:")
     if not verdict.better:
         st.markdown(plain.text(verdict.words))

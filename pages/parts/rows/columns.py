@@ -175,6 +175,7 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
     names = [str(name) for name in frame.columns if name != split_column(frame)]
     key, said = _said_of(names)
     roles, columns = _roles(private, frame, said)
+    gaps = {column.name: column.gaps for column in columns}
     known, place, is_plain, problems = None, st.container(), False, list[str]()
     try:
         label, person, text = (_sole(roles, role) for role in (LABEL, PERSON, TEXT))
@@ -202,7 +203,9 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
             )
     except DataError as error:
         problems += error.problems
-    looks = {column.name: _looks(column, known) for column in columns}
+    looks = {
+        column.name: _looks(column, gaps.get(column.name, column.gaps), known) for column in columns
+    }
     for column in columns:
         is_out = column.kind in _UNUSUAL or looks[column.name] == _ABSENT
         roles.setdefault(column.name, LEAVE_OUT if is_out else USE)
@@ -329,10 +332,11 @@ def _roles(
     return roles, columns
 
 
-def _looks(column: Column, known: pd.DataFrame | None) -> str:
+def _looks(column: Column, gaps: int, known: pd.DataFrame | None) -> str:
+    """What a column of the private table is; gaps: its own, whatever the public one has."""
     if known is not None and column.name not in known:
         return _ABSENT
-    return f"{column.kind}, {column.gaps:,} empty" if column.gaps else column.kind
+    return f"{column.kind}, {gaps:,} empty" if gaps else column.kind
 
 
 def _is_plain(private: File, columns: Sequence[Column], labels: pd.Series) -> bool:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import accounting, splits, texts
+from pillar_core import accounting, checks, splits, texts
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import fit_of, identity_of
@@ -35,6 +35,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger, compose, describe
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
+from pillar_core.metrics import FIGURES
 from pillar_core.numerics import round_up
 from pillar_core.rng import Streams
 from pillar_core.runs.loading import load_features
@@ -129,6 +130,7 @@ def choose(
     relation: str = "add_or_remove_one",
     backbones: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    metric: str | None = None,
     seed: int | None = 0,
 ) -> Choice:
     """The public set that suits the private rows, asked of these within (ε, δ), and the model that
@@ -140,7 +142,7 @@ def choose(
     one. backbones: what all images may go through, or all texts of tables; of several, the one is
     taken whose learners do best when they are played on labelled public rows, which costs no ε; the
     first unless it is clear. methods: learners to take from, by default those that free advice
-    prefers. seed: as in `run`; None draws secret noise.
+    prefers. metric: as in `advise`. seed: as in `run`; None draws secret noise.
 
     Guarantee: see the module; `Choice.guarantee`.
     Raises DataError: private rows without labels, or candidates none of which fits. BudgetError,
@@ -159,6 +161,7 @@ def choose(
     total = accounting.mu_of(epsilon, delta) * (1 - ROOM)
     rest = total * math.sqrt(1 - SHARE)
     after = dataclasses.replace(budget, epsilon=accounting.epsilon_of_mu(rest * (1 - ROOM), delta))
+    checks.one_of(FIGURES, metric=metric or FIGURES[0])
     names = list(dict.fromkeys(backbones or ()))
     if some := [name for name in names if fit_of(name) is not None]:
         raise UnsupportedError(
@@ -180,14 +183,14 @@ def choose(
                 else _images(private, "the private rows")
             )
         reached = {
-            name: _played(_sides(private, candidates, name)[0], after, methods, seed or 0)
+            name: _played(_sides(private, candidates, name)[0], after, methods, seed or 0, metric)
             for name in names
         }
         backbone, reason = _best_backbone(reached)
         rehearsal.append(reason)
     sides, refused = _sides(private, candidates, backbone)
     alone = sides[NONE]
-    metric = metric_of(*sides.values())
+    metric = metric or metric_of(*sides.values())
     firsts = {
         name: _learner(name, blind(rows), after, methods, seed or 0, metric)
         for name, rows in sides.items()
@@ -351,6 +354,7 @@ def _played(
     budget: PrivacyBudget,
     methods: Sequence[str] | None,
     seed: int,
+    metric: str | None,
 ) -> dict[str, float]:
     """What learners reach on labelled public rows, by set: on rows drawn from the private set where
     there are any, else on each candidate in its classes. Guarantee: as `blind`."""
@@ -361,10 +365,11 @@ def _played(
         if OWN in plays and can_play(plays[OWN])
         else [name for name, rows in plays.items() if can_play(rows)]
     )
+    of = {name: metric or metric_of(plays[name]) for name in named}
     learners = {
-        name: _learner(name, sides[name], budget, methods, seed, "").method for name in named
+        name: _learner(name, sides[name], budget, methods, seed, of[name]).method for name in named
     }
-    return {name: mean_play(learners[name], plays[name], budget, seed) for name in named}
+    return {name: mean_play(learners[name], plays[name], budget, seed, of[name]) for name in named}
 
 
 def _best_backbone(reached: Mapping[str, Mapping[str, float]]) -> tuple[str, str]:
@@ -469,7 +474,7 @@ def _learner(
 ) -> Prediction:
     """The learner for one public set, from public rows alone."""
     kind = kind_of(rows)
-    known = prediction.FITTED[kind]["learners"]
+    known = prediction.FITTED[metric][kind]["learners"]
     if methods is None and kind == "foreign":
         return predict(name, "pillar_kalman", rows, budget, seed, metric)
     predictions = [

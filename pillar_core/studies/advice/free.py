@@ -15,18 +15,23 @@ from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
+from pillar_core.metrics import FIGURES
 from pillar_core.params import SEED, SHARE
 from pillar_core.runs.splitting import match_private, public_features, unmapped
 from pillar_core.splits import beside
 from pillar_core.studies.advice import maps, simulation
 from pillar_core.studies.advice.prediction import (
     BASIS,
+    CLEARLY,
     FITTED,
+    IN_WORDS,
     MARGIN,
     NONE,
     OWN,
+    UNUSED,
     Predicted,
     Prediction,
+    can_tell_unused,
     held_words,
     in_order,
     kind_of,
@@ -90,6 +95,7 @@ def advise(
     candidates: Mapping[str, FeatureSet | Dataset] | None = None,
     alike: Collection[str] = (),
     target_accuracy: float | None = None,
+    metric: str | None = None,
     seed: int = 0,
 ) -> Advice:
     """The learner that should reach most within (ε, δ), with which public set where that can be
@@ -100,8 +106,10 @@ def advise(
     alike: names of those that you state to be like the private rows, "own" where the split's public
     rows were brought from elsewhere. Of other sets nobody knows without asking private rows
     (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of
-    `BUDGETS` whose prediction reaches it, and `epsilon` is not used. Of a table whose columns went
-    through no map, maps are weighed, too (`Advice.backbone`).
+    `BUDGETS` whose prediction reaches it, and `epsilon` is not used. metric: the number that you
+    want, accuracy, balanced_accuracy or auc, which learner, map, set and ranges follow; by default
+    accuracy, or balanced accuracy where public labels are very unequal or none. Of a table whose
+    columns went through no map, maps are weighed, too (`Advice.backbone`).
 
     Guarantee: only the numbers of private rows, features and classes, the budget, public rows and
     their labels are read; private and test rows can be any. It is a prediction, measured on other
@@ -116,7 +124,8 @@ def advise(
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
-    at = _weigh(split, budget, candidates or _from_ranges(split), alike, seed or 0)
+    checks.one_of(FIGURES, metric=metric or FIGURES[0])
+    at = _weigh(split, budget, candidates or _from_ranges(split), alike, seed or 0, metric=metric)
     return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
 
 
@@ -143,6 +152,7 @@ def _weigh(
     alike: Collection[str],
     seed: int,
     backbones: Collection[str] | None = None,
+    metric: str | None = None,
 ) -> Callable[[float], Advice]:
     """The advice at each ε; backbones: as `maps.sides_by_map`. Raises as `advise`."""
     features, split = split.features, unmapped(split)
@@ -168,13 +178,12 @@ def _weigh(
     @functools.cache
     def at(epsilon: float) -> Advice:
         of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
-        backbone, why = maps.choose_map(by_map, split.features, of_budget, seed)
-        advice = _advise(by_map[backbone], known, of_budget, seed, why, of_sets)
-        if backbone != maps.GIVEN and not maps.is_mapped(by_map[backbone][advice.expected.public]):
-            backbone, advice = (
-                maps.GIVEN,
-                dataclasses.replace(advice, reasons=(*advice.reasons, maps.UNFIT)),
-            )
+        backbone, why = maps.choose_map(by_map, split.features, of_budget, seed, metric)
+        advice = _advise(by_map[backbone], known, of_budget, seed, why, of_sets, metric)
+        is_fit = maps.is_mapped(by_map[backbone][advice.expected.public])
+        if backbone != maps.GIVEN and (not is_fit or advice.expected.source == UNUSED):
+            said = (*advice.reasons, *(() if is_fit else (maps.UNFIT,)))
+            backbone, advice = maps.GIVEN, dataclasses.replace(advice, reasons=said)
         sentence = advice.sentence + maps.put_words(backbone)
         return dataclasses.replace(advice, backbone=backbone, sentence=sentence)
 
@@ -188,13 +197,14 @@ def _advise(
     seed: int,
     of_columns: tuple[str, ...],
     of_sets: tuple[str, ...],
+    metric: str | None,
 ) -> Advice:
-    metric = simulation.metric_of(*sides.values())
+    metric = metric or simulation.metric_of(*sides.values())
     ranked = {
         name: in_order(
             [
                 predict(name, method, rows, budget, seed, metric)
-                for method in FITTED[kind_of(rows)]["learners"]
+                for method in FITTED[metric][kind_of(rows)]["learners"]
             ],
             rows,
         )
@@ -204,6 +214,11 @@ def _advise(
     of_public = [ranked[name][0] for name in sides if name in known and name != NONE]
     first = max(of_public, key=lambda prediction: prediction.middle, default=alone)
     best = first if first.middle >= alone.accuracy[0] else alone
+    if can_tell_unused(best, sides[best.public]):
+        unused = predict(NONE, "dp_raft", sides[best.public], budget, seed, metric, UNUSED)
+        if unused.middle > best.middle + CLEARLY:
+            ranked[NONE] = [unused, *ranked[NONE][1:]]
+            best = alone = unused
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
     rows, named = sides[best.public], None if is_unknown else best.public
     names = sorted(sides, key=lambda name: (name != best.public, -ranked[name][0].middle))
@@ -240,6 +255,7 @@ def headline(advice: Advice, public: str) -> str:
     else:
         use = "Without public rows, take" if advice.public is None else "Use no public rows,"
         use = use if expected.public == NONE else f"Use {public} as public data,"
+        use = "Leave these public rows unused, take" if expected.source == UNUSED else use
         first = f"{use} {_title(expected)}: {_why(advice)}."
         if of_public and of_public.middle >= expected.middle:
             may = (
@@ -261,6 +277,12 @@ def level(advice: Advice) -> float | None:
 
 def _why(advice: Advice) -> str:
     points = f"{100 * MARGIN:.0f} points ahead"
+    if advice.expected.source == UNUSED:
+        used = next(each for each in advice.predictions if each.source.startswith("labelled"))
+        return (
+            f"rehearsals put it at {100 * advice.predicted:.0f} % without them, and"
+            f" {_title(used)} at {100 * used.middle:.0f} % with them"
+        )
     if advice.expected.source == "made_up":
         return "such rows put it ahead of learners without public rows on other tables"
     if advice.expected.source == "labelled, table":
@@ -375,13 +397,10 @@ def _grounds(
         )
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
-        is_balanced = best.metric == "accuracy"
-        guess = share if is_balanced else 1 / rows.facts.n_classes
-        same = (
-            ""
-            if is_balanced
-            else f", which is {100 * guess:.0f} % balanced accuracy (each class counts alike)"
-        )
+        counts_rows = best.metric == "accuracy"
+        guess = share if counts_rows else best.guess
+        same = "" if counts_rows else f", which is {100 * guess:.0f} %{IN_WORDS[best.metric]}"
+        same += " (each class counts alike)" * (best.metric == "balanced_accuracy")
         words.append(
             f"guessing the most common class of the public rows scores {100 * share:.0f} % on"
             f" them{same}"

@@ -11,6 +11,7 @@ import numpy as np
 from pillar_core.backbones.cards import BACKBONES, Layout
 from pillar_core.errors import DataError
 from pillar_core.methods.parts import rules
+from pillar_core.runs import private_tests
 from pillar_core.runs.splitting import layout_of, mapped
 from pillar_core.studies.advice.prediction import MARGIN, OWN
 from pillar_core.studies.advice.simulation import MOST_PLAYS, can_play, metric_of, plays
@@ -62,8 +63,10 @@ def choose_map(
     features: FeatureSet,
     budget: PrivacyBudget,
     seed: int,
+    metric: str | None = None,
 ) -> tuple[str, tuple[str, ...]]:
-    """(the map to take, why). Guarantee: as `advise`, for sides without private rows."""
+    """(the map to take, why), by this number, else by two. Guarantee: as `advise`, for sides
+    without private rows."""
     if len(by_map) == 1:
         name = next(iter(by_map))
         return name, ()
@@ -72,7 +75,7 @@ def choose_map(
     played = [OWN] if OWN in able else able
     if played:
         means = {
-            name: float(np.mean([_reached(sides[side], budget, seed) for side in played]))
+            name: float(np.mean([_reached(sides[side], budget, seed, metric) for side in played]))
             for name, sides in by_map.items()
         }
         n_rows = sum(len(given[side].public_x) for side in played)
@@ -82,9 +85,9 @@ def choose_map(
         best = max(means, key=lambda name: means[name] + error * (name == first))
         told = ", ".join(f"{title_of(name)} {100 * mean:.0f}" for name, mean in means.items())
         return best, (
-            f"columns: {title_of(best)}, by rehearsals on labelled public rows (mean of accuracy"
-            f" and AUC in percent: {told}; another map"
-            f" must be {100 * error:.1f} points ahead)",
+            f"columns: {title_of(best)}, by rehearsals on labelled public rows ("
+            f"{'mean of accuracy and AUC' if metric is None else private_tests.title_of(metric)} in"
+            f" percent: {told}; another map must be {100 * error:.1f} points ahead)",
         )
     side = next(iter(given))
     facts, layout = given[side].facts, layout_of(features)
@@ -127,10 +130,10 @@ def is_mapped(rows: SemiPrivateSplit) -> bool:
     return rows.features.given is not None
 
 
-def _reached(rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
-    """The mean of accuracy and AUC that the plays of labelled public rows reach."""
+def _reached(rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, metric: str | None) -> float:
+    """What the plays of labelled public rows reach, by default the mean of accuracy and AUC."""
     reached = [plays(LEARNER, rows, budget, seed + MOST_PLAYS * time) for time in range(AGAIN)]
-    measures = (metric_of(rows), "auc")
+    measures = (metric_of(rows), "auc") if metric is None else (metric,)
     return float(np.mean([each[measure] for each in reached for measure in measures]))
 
 

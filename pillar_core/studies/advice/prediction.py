@@ -9,6 +9,7 @@ from typing import Any
 
 from pillar_core.data import raw
 from pillar_core.methods.parts import rules
+from pillar_core.metrics import guess
 from pillar_core.registry import toml_tables
 from pillar_core.runs.statement import expecting
 from pillar_core.studies.advice import simulation
@@ -16,8 +17,13 @@ from pillar_core.types import PrivacyBudget, RunRecord, SemiPrivateSplit
 
 OWN, NONE = "own", "none"
 """The names of a part of the private rows that is public, and of no public rows at all."""
-IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
+IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy", "auc": " AUC"}
 """Of a metric after a number of percent."""
+UNUSED = "unused"
+"""The source of a prediction for labelled public rows that are left unused."""
+CLEARLY = 0.02
+"""By how much rehearsals without public rows must be ahead for these to be left unused: on twelve
+tables that gained 3.8 points of accuracy where it did (research/tables.md)."""
 MARGIN = 0.05
 """By how much plays must put another learner above the first one: measured regret is least there
 (docs/public_data.md)."""
@@ -39,6 +45,7 @@ BASIS = {
     "unlabelled": "the public rows' spectrum and the sizes, by a table fitted on other data sets",
     "none": "the sizes alone, by a table fitted on other data sets",
     "made_up": "the sizes alone, by a table fitted on other tables with rows made up from ranges",
+    UNUSED: "rehearsals in which labelled public rows play private ones, and none is public",
     "foreign": (
         "the sizes alone, by a table fitted on public rows of other classes: those help little"
     ),
@@ -53,10 +60,10 @@ class Prediction:
     a range around it, in [0, 1].
 
     `held`: on how many of how many data sets such a range held in every run, each set left out of
-    the fit in turn. `metric`: "balanced_accuracy" in the place of accuracy unless public labels say
-    that no class has more than 60 % of the rows. `source`: what it was predicted from, as
-    `kind_of`; "labelled, few" below `FEW_A_CLASS`, else "labelled, table" of columns with names; or
-    "" where nothing was measured.
+    the fit in turn. `metric`: the number that was asked for; else accuracy, or balanced accuracy
+    unless public labels say that no class has more than 60 % of the rows. `source`: what it was
+    predicted from, as `kind_of`; "labelled, few" below `FEW_A_CLASS`, else "labelled, table" of
+    columns with names; "unused"; or "" where nothing was measured.
     """
 
     public: str
@@ -69,22 +76,27 @@ class Prediction:
     n_classes: int = 2
 
     @property
+    def guess(self) -> float:
+        """What guessing reaches."""
+        return guess(self.metric, self.n_classes)
+
+    @property
     def is_useful(self) -> bool:
         """Whether the range lies above guessing, and is no wider than `WIDEST`."""
         low, high = self.accuracy
-        return low > 1 / self.n_classes and high - low <= WIDEST
+        return low > self.guess and high - low <= WIDEST
 
     @property
     def range_words(self) -> str:
         """The prediction with its range, in percent, and the metric where it is not accuracy, with
         what guessing reaches."""
         low, high = (100 * end for end in self.accuracy)
-        guess = (
-            f" (guessing: {100 / self.n_classes:.0f} %)"
+        said = (
+            f" (guessing: {100 * self.guess:.0f} %)"
             if IN_WORDS[self.metric] or not self.is_useful
             else ""
         )
-        return f"{100 * self.middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[self.metric]}{guess}"
+        return f"{100 * self.middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[self.metric]}{said}"
 
     @property
     def words(self) -> str:
@@ -92,9 +104,7 @@ class Prediction:
         if self.is_useful:
             return f"expect {self.range_words}"
         why = (
-            "is too wide a range"
-            if self.accuracy[0] > 1 / self.n_classes
-            else "does not exclude guessing"
+            "is too wide a range" if self.accuracy[0] > self.guess else "does not exclude guessing"
         )
         return f"no useful prediction, because {self.range_words} {why}"
 
@@ -103,7 +113,7 @@ class Prediction:
         """What would say more, where the range says nothing."""
         is_table = self.source in ("labelled, table", "made_up")
         near, rows = ("table", FEW_OF_TABLE) if is_table else ("range", FEW_A_CLASS)
-        error = 100 * FITTED["labelled"][near]["error"]
+        error = 100 * FITTED[self.metric]["labelled"][near]["error"]
         labels = (
             f"{rows} labelled public rows of each class, like yours (± {error:.0f} points), or "
         )
@@ -192,12 +202,14 @@ def predict(
     metric: str,
     kind: str = "",
 ) -> Prediction:
-    """What one learner of the fitted table should reach with these public rows. Guarantee: as
-    `advise`, for rows without private ones."""
+    """What one learner of the fitted table should reach with these public rows; of the kind
+    "unused" without them. Guarantee: as `advise`, for rows without private ones."""
     kind = kind or kind_of(rows)
-    sizes = (
-        {"plays": simulation.mean_play(method, rows, budget, seed)} if kind == "labelled" else {}
-    )
+    fitted, is_unused = FITTED[metric][kind], kind == UNUSED
+    sizes: dict[str, float] = {}
+    if kind in ("labelled", UNUSED):
+        play = simulation.mean_play(method, rows, budget, seed, metric, is_unused=is_unused)
+        sizes = {"plays": play}
     if kind == "unlabelled":
         sizes = {
             "directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))
@@ -206,12 +218,12 @@ def predict(
     share = 1 / (
         1
         + math.exp(
-            -sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())
+            -sum(weight * terms[term] for term, weight in fitted["learners"][method].items())
         )
     )
-    part, facts = _part_of(rows, kind), rows.facts
-    is_far_off = kind == "labelled" and facts.n_public < FEW_OF_TABLE * facts.n_classes
-    measured = FITTED[kind]["few_table" if part == "table" and is_far_off else part]
+    part, facts = _part_of(rows, fitted), rows.facts
+    is_far_off = kind == "labelled" and part == "table" and not _has_many(rows)
+    measured = fitted["few_table" if is_far_off else part]
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
     source = f"labelled, {part}" if kind == "labelled" and part != "range" else kind
     return Prediction(
@@ -220,7 +232,7 @@ def predict(
         ends,
         share,
         metric,
-        (measured["inside"], len(measured["sets"])),
+        (measured["inside"], measured["sets"]),
         source,
         facts.n_classes,
     )
@@ -243,18 +255,29 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
         return by_method.get(
             "pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0]
         )
-    part, best = _part_of(rows, "labelled"), max(predictions, key=_middle)
+    part = _part_of(rows, FITTED[predictions[0].metric]["labelled"])
+    best = max(predictions, key=_middle)
     firsts = OF_TABLES if part == "table" else ("adamix",)
     first = max((by_method[method] for method in firsts), key=_middle)
     return best if best.middle > first.middle + MARGIN and part != "few" else first
+
+
+def can_tell_unused(best: Prediction, rows: SemiPrivateSplit) -> bool:
+    """Whether rehearsals can tell that public rows are better left unused: on other sets, and with
+    fewer rows a class, following them lost points."""
+    return best.source == "labelled, table" and _has_many(rows)
+
+
+def _has_many(rows: SemiPrivateSplit) -> bool:
+    return rows.facts.n_public >= FEW_OF_TABLE * rows.facts.n_classes
 
 
 def _middle(prediction: Prediction) -> float:
     return prediction.middle
 
 
-def _part_of(rows: SemiPrivateSplit, kind: str) -> str:
-    """Which range of the fitted table is that of such rows."""
+def _part_of(rows: SemiPrivateSplit, fitted: Mapping[str, Any]) -> str:
+    """Which range of a kind's fitted table is that of such rows."""
     is_few = rows.facts.n_public < FEW_A_CLASS * rows.facts.n_classes
     parts = {"few": is_few, "table": rows.features.names is not None}
-    return next((part for part, holds in parts.items() if holds and part in FITTED[kind]), "range")
+    return next((part for part, holds in parts.items() if holds and part in fitted), "range")

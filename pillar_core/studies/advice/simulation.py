@@ -12,10 +12,19 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS, Method
+from pillar_core.metrics import FIGURES, auc, guess
 from pillar_core.runs.run import RunPlan, run_many, solve
-from pillar_core.splits import split_features, view_of
+from pillar_core.runs.splitting import unmapped
+from pillar_core.splits import beside, split_features, view_of
 from pillar_core.splits.basis import centre_weights
-from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit
+from pillar_core.types import (
+    FeatureSet,
+    PrivacyBudget,
+    PublicFacts,
+    PublicUse,
+    RunRecord,
+    SemiPrivateSplit,
+)
 
 HELD_OUT = 0.25
 ROWS_PLAYED, FEWEST_PLAYS, MOST_PLAYS = 400, 2, 8
@@ -24,7 +33,6 @@ PLAYED = Memo(256)
 """Means by what they hang on: advice, a rehearsal of backbones and a choice ask for the same
 plays."""
 MOST_ROWS = 2_000
-MEASURES = ("accuracy", "balanced_accuracy", "auc")
 UNBALANCED = 0.6
 """Share of one class above which always saying it looks like learning."""
 ROWS_A_CLASS = 4
@@ -90,40 +98,61 @@ def metric_of(*sides: SemiPrivateSplit) -> str:
     return "accuracy" if is_balanced else "balanced_accuracy"
 
 
-def mean_play(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
-    """The mean that `plays` gives of `metric_of` the rows."""
-    return plays(method, rows, budget, seed)[metric_of(rows)]
+def mean_play(
+    method: str,
+    rows: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    seed: int,
+    metric: str,
+    *,
+    is_unused: bool = False,
+) -> float:
+    """The mean of one of `FIGURES` that `plays` gives."""
+    return plays(method, rows, budget, seed, is_unused=is_unused)[metric]
 
 
 def plays(
-    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int
+    method: str,
+    rows: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    seed: int,
+    *,
+    is_unused: bool = False,
 ) -> Mapping[str, float]:
-    """Means of `MEASURES` on held-out public rows of `method` trained on the other public rows,
+    """Means of `FIGURES` on held-out public rows of `method` trained on the other public rows,
     signal against noise kept as it will be.
 
     n rows play the N private ones: the noise multiplier is n/N of the real one, so that μn stays
     μN. A learner without public labels has the same rows as its public ones; else half of the rows
-    start it; one that reads public rows alone has them all.
+    start it; one that reads public rows alone has them all. is_unused: public rows play private
+    ones alone, with columns as given, as where `method` leaves them unused.
     """
-
     spent = budget if METHODS[method].is_private else None
 
     def played() -> dict[str, float]:
         epsilon = None if spent is None else spent.epsilon
+        given = unmapped(rows) if is_unused else rows
         real = solve(
-            method, rows, epsilon=epsilon, delta=budget.delta, relation=str(budget.relation)
+            method,
+            beside(given, None) if is_unused else rows,
+            epsilon=epsilon,
+            delta=budget.delta,
+            relation=str(budget.relation),
         )
         parts = rows.memo.get(
-            ("plays", seed, real.method.public_use, spent is None),
-            lambda: _parts_of_plays(real.method, rows, seed),
+            ("plays", seed, real.method.public_use, spent is None, is_unused),
+            lambda: _parts_of_plays(real.method, given, seed, is_unused=is_unused),
         )
         reached = [_play(real, part, seed + play) for play, part in enumerate(parts)]
+        found = {
+            name: [each[name] for each in reached if each[name] is not None] for name in FIGURES
+        }
         return {
-            name: float(np.mean([metrics.get(name) or 0.0 for metrics in reached]))
-            for name in MEASURES
+            name: float(np.mean(known)) if known else guess(name, rows.facts.n_classes)
+            for name, known in found.items()
         }
 
-    return PLAYED.get((method, rows.fingerprint, spent, seed), played)
+    return PLAYED.get((method, rows.fingerprint, spent, seed, is_unused), played)
 
 
 def transfer(source: SemiPrivateSplit, target: SemiPrivateSplit, seed: int) -> float:
@@ -183,19 +212,33 @@ def _play(real: RunPlan, parts: SemiPrivateSplit, seed: int) -> Mapping[str, Any
         settings["noise_multiplier"] = (
             real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
         )
-    return run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].metrics
+    record = run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0]
+    found = record.metrics
+    return found if found["auc"] is not None else {**found, "auc": _auc_of_present(record, parts)}
+
+
+def _auc_of_present(record: RunRecord, parts: SemiPrivateSplit) -> float | None:
+    """The AUC among the classes that held-out rows have; None where these have one alone."""
+    x, y = parts.features.x_test, parts.features.y_test
+    if x is None or y is None or record.classifier is None:
+        return None
+    present, places = np.unique(y, return_inverse=True)
+    scores = record.classifier.scores(x)[:, present]
+    return auc(scores, places) if len(present) > 1 else None
 
 
 def _parts_of_plays(
-    method: Method[Any], rows: SemiPrivateSplit, seed: int
+    method: Method[Any], rows: SemiPrivateSplit, seed: int, *, is_unused: bool
 ) -> list[SemiPrivateSplit]:
     """The public rows as private, public and test rows of each play; the same for all learners that
     use public rows alike."""
     plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
-    return [_parts(method, rows, seed + play) for play in range(plays)]
+    return [_parts(method, rows, seed + play, is_unused=is_unused) for play in range(plays)]
 
 
-def _parts(method: Method[Any], rows: SemiPrivateSplit, seed: int) -> SemiPrivateSplit:
+def _parts(
+    method: Method[Any], rows: SemiPrivateSplit, seed: int, *, is_unused: bool
+) -> SemiPrivateSplit:
     order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
     n_held_out = max(1, round(HELD_OUT * len(order)))
     test, train = order[:n_held_out], order[n_held_out:]
@@ -206,7 +249,7 @@ def _parts(method: Method[Any], rows: SemiPrivateSplit, seed: int) -> SemiPrivat
     has_labels = is_labelled or centre_weights(rows.public_y) is not None
     return split_features(
         _features(rows, private, test),
-        public=_features(rows, public, None, is_labelled=has_labels),
+        public=None if is_unused else _features(rows, public, None, is_labelled=has_labels),
     )
 
 

@@ -76,12 +76,13 @@ def test_it_is_the_road_of_run(split):
 def test_auto_takes_what_advice_says_of_frames_with_words(tmp_path):
     x, y = table(400)
     public = table(150, seed=1)
-    model = pc.PrivateClassifier(public=public, alike=True).fit(x, y)
+    model = pc.PrivateClassifier(public=public, alike=True, metric="auc").fit(x, y)
     rows = x.assign(outcome=y, split="train")
     apart = public[0].assign(outcome=public[1])
     features = pc.load_features(rows, label="outcome", public=apart)
-    advice = pc.advise(pc.split(features, public=apart), alike=("own",))
+    advice = pc.advise(pc.split(features, public=apart), alike=("own",), metric="auc")
     assert model.advice_.sentence == advice.sentence
+    assert "% AUC (guessing: 50 %) at" in advice.sentence
     assert model.record_.method == advice.method
     assert list(model.classes_) == ["sick", "well"]
     path = pc.save_model(model.record_, tmp_path / "model.zip")
