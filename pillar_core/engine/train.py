@@ -143,10 +143,16 @@ def heavy_ball(
     )
     divisors = per_head([plan.expected_rows for plan in plans], like)
     velocity = torch.zeros_like(like)
+    has_momentum, has_decay = (
+        any(getattr(plan, name) for plan in plans) for name in ("momentum", "weight_decay")
+    )
 
     def descend(state: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
         nonlocal velocity
-        velocity = momenta * velocity + noisy / divisors + decays * state
+        mean = noisy / divisors
+        velocity = velocity.mul_(momenta).add_(mean) if has_momentum else mean
+        if has_decay:
+            velocity += decays * state
         return state - rates * velocity
 
     return descend
@@ -225,7 +231,8 @@ def trained_state(
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.sampling()
-    noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
+    draws = n_classes * (z.shape[1] + first.bias)
+    noise = [head.streams.secret("noise", device=str(z.device), draws=draws) for head in heads]
     fixed = torch.tensor(
         [plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device
     )
@@ -281,9 +288,10 @@ def trained_state(
                 ).float()
             batch = (z, squared_rows, labels) if picked is None else gather(indices, picked)
             total = _batch_sum(*batch, state, norms, clipping)
-            return torch.stack(
-                [mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]
-            ).float()
+            noisy = torch.empty_like(state)
+            for head, (mechanism, part) in enumerate(zip(used, total, strict=True)):
+                noisy[head] = mechanism.release(part)
+            return noisy
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
     descend = heavy_ball(plans, state)

@@ -41,18 +41,12 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import (
     LinearClassifier,
-    cross_entropy_residuals,
+    clipped_sum,
     exact,
     independent_noise,
     noise_left,
 )
-from pillar_core.engine.gradient import (
-    bounded_logits,
-    clipped_residuals,
-    row_sum,
-    squared_lengths,
-    squared_residuals,
-)
+from pillar_core.engine.gradient import squared_lengths
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -247,8 +241,10 @@ def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
     for start in range(0, len(coordinates), size):
         part = slice(start, start + size)
         usable = (squares[part] > 0) & np.isfinite(squares[part])
-        rows = coordinates[part][usable] / np.sqrt(squares[part][usable])[:, None]
-        stacked = np.column_stack([rows, sum_by_halves(np.square(rows))])
+        stacked = np.empty((int(usable.sum()), coordinates.shape[1] + 1))
+        rows = stacked[:, :-1]
+        np.divide(coordinates[part][usable], np.sqrt(squares[part][usable])[:, None], out=rows)
+        stacked[:, -1] = sum_by_halves(np.square(rows))
         stacked /= math.sqrt(2.0)
         yield stacked
 
@@ -313,8 +309,8 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     )
     known = shorten_rows(public, k, floor)
     private = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
-    for start in range(0, len(private), rows_at_once(k)):
-        part = slice(start, start + rows_at_once(k))
+    for start in range(0, len(private), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
         private[part] = shorten_rows(private[part] * scale[:k], k, floor)
     return Features(
         torch.from_numpy(private),
@@ -356,13 +352,9 @@ def residual_sum(
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
     for start in range(0, len(rows), rows_at_once(len(weights))):
         part = slice(start, start + rows_at_once(len(weights)))
-        residuals = cross_entropy_residuals(
-            bounded_logits(rows[part], lengths[part], weights[None]), labels[part]
-        )
-        squared = squared_residuals(residuals, 1) * lengths[part]
-        total -= row_sum(
-            clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part]
-        )
+        total -= clipped_sum(
+            rows[part], lengths[part], labels[part], weights[None], None, torch.tensor([clip])
+        )[0][0]
     return total
 
 
