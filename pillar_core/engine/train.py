@@ -22,7 +22,7 @@ from pillar_core.engine.classifier import noise_left
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import SUM_FLOATS, clipped_sum, squared_lengths
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
-from pillar_core.grouping import grouped
+from pillar_core.grouping import grouped, slices
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism
 from pillar_core.rng import Stream, Streams
@@ -346,13 +346,8 @@ def _batch_sum(
             ]
         )
     sums = []
-    for start in range(0, max(len(z), 1), chunk):
-        part = slice(start, start + chunk)
-        rows = (
-            (z, squared_rows, labels)
-            if len(z) <= chunk
-            else (z[part], squared_rows[part], labels[part])
-        )
+    for part in slices(max(len(z), 1), chunk):
+        rows = z[part], squared_rows[part], labels[part]
         if clipping.reference is not None:
             sums.append(clipped_difference_sum(*rows, weights, norms, clipping.reference))
             continue

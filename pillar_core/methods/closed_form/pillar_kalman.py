@@ -47,6 +47,7 @@ from pillar_core.engine import (
     noise_left,
 )
 from pillar_core.engine.gradient import squared_lengths
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -227,8 +228,7 @@ def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
     centred = Transform(*view.moments(standardise=None, centre=True))
     own = np.arange(len(view.x)) if view.rows is None else view.rows
     squares = np.empty(len(own))
-    for start in range(0, len(own), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
+    for part in slices(len(own), CHUNK_ROWS):
         rows = centred.rows(view.x, own[part]).astype(np.float64)
         squares[part] = sum_by_halves(np.square(rows))
     return coordinates, squares
@@ -238,8 +238,7 @@ def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
     """(m, k + 1) float64 rows (p, ‖p‖²)/√2, p = coordinates/√squares, some at a time; without those
     that are not finite."""
     size = rows_at_once(coordinates.shape[1] + 1)
-    for start in range(0, len(coordinates), size):
-        part = slice(start, start + size)
+    for part in slices(len(coordinates), size):
         usable = (squares[part] > 0) & np.isfinite(squares[part])
         stacked = np.empty((int(usable.sum()), coordinates.shape[1] + 1))
         rows = stacked[:, :-1]
@@ -309,8 +308,7 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     )
     known = shorten_rows(public, k, floor)
     private = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
-    for start in range(0, len(private), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
+    for part in slices(len(private), CHUNK_ROWS):
         private[part] = shorten_rows(private[part] * scale[:k], k, floor)
     return Features(
         torch.from_numpy(private),
@@ -350,8 +348,7 @@ def residual_sum(
     rows = features.private
     weights = torch.from_numpy(head[: rows.shape[1]].T.astype(np.float32))
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
-    for start in range(0, len(rows), rows_at_once(len(weights))):
-        part = slice(start, start + rows_at_once(len(weights)))
+    for part in slices(len(rows), rows_at_once(len(weights))):
         total -= clipped_sum(
             rows[part], lengths[part], labels[part], weights[None], None, torch.tensor([clip])
         )[0][0]
