@@ -1,6 +1,7 @@
-"""Positions of items that agree, for what is trained together, and of rows of one class."""
+"""Positions of items that agree, for what is trained together, of rows of one class, and of a few
+rows at a time."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
 
@@ -23,3 +24,8 @@ def by_label(labels: Array) -> dict[int, Array]:
     return (
         dict(zip(values.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}
     )
+
+
+def slices(count: int, size: int) -> Iterator[slice]:
+    """The places of `count` rows, so many at a time."""
+    return (slice(start, start + size) for start in range(0, count, size))

@@ -9,6 +9,7 @@ operating system's generator and can never be repeated.
 """
 
 import hashlib
+import math
 import os
 import secrets
 from collections.abc import Callable, Hashable
@@ -29,6 +30,10 @@ class Stream(Protocol):
     def standard_normal(self, size: int | tuple[int, ...]) -> Array: ...
 
 
+MANY = 1 << 15
+"""Normals at a time from which a seeded head's noise is drawn by `PolarStream`."""
+
+
 class SystemStream:
     """Uniforms and normals from `os.urandom`: a cryptographic source without a seed, for
     releases."""
@@ -44,14 +49,30 @@ class SystemStream:
         return (((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52).reshape(size)
 
     def standard_normal(self, size: int | tuple[int, ...]) -> Array:
-        """Standard normals by Box and Muller (1958), polar pairs."""
-        count = int(np.prod(size))
-        pairs = (count + 1) // 2
-        radius = np.sqrt(-2.0 * np.log(self.random(pairs)))
-        angle = 2.0 * np.pi * self.random(pairs)
-        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(
-            size
-        )
+        """Standard normals by Box and Muller (1958)."""
+        return polar_normals(self.random((2, (int(np.prod(size)) + 1) // 2)), size)
+
+
+class PolarStream:
+    """The same normals from a seeded generator: many in half of its own time, and other numbers."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.random = generator.random
+
+    def standard_normal(self, size: int | tuple[int, ...]) -> Array:
+        """Standard normals by Box and Muller (1958)."""
+        uniforms = self.random((2, (int(np.prod(size)) + 1) // 2))
+        return polar_normals(np.subtract(1.0, uniforms, out=uniforms), size)
+
+
+def polar_normals(uniforms: Array, size: int | tuple[int, ...]) -> Array:
+    """Standard normals of as many uniforms (2, pairs) in (0, 1], which are overwritten."""
+    radius, angle = torch.from_numpy(uniforms)
+    radius.log_().mul_(-2.0).sqrt_()
+    across = torch.sin(angle.mul_(2.0 * math.pi)).mul_(radius)
+    radius.mul_(angle.cos_())
+    angle.copy_(across)
+    return uniforms.ravel()[: int(np.prod(size))].reshape(size)
 
 
 def exact_words(stream: Stream) -> Callable[[int], Array] | None:
@@ -109,17 +130,20 @@ class Streams:
         something that no other streams have."""
         return self if self.seed is None else self.seed
 
-    def secret(self, purpose: str, *, device: str = "cpu") -> Stream:
+    def secret(self, purpose: str, *, device: str = "cpu", draws: int = 0) -> Stream:
         """The stream that a mechanism draws from: seeded in an experiment, the operating system's
         in a release.
 
         An experiment on another `device` draws there; a release never does: a GPU's generator is no
-        cryptographic source.
+        cryptographic source. draws: how many normals will be wanted at a time, if that is known.
         """
         if self.seed is None:
             return SystemStream()
         name = f"{purpose}/{self.ask}" if self.ask else purpose
-        return stream(self.seed, name) if device == "cpu" else DeviceStream(self.seed, name, device)
+        if device != "cpu":
+            return DeviceStream(self.seed, name, device)
+        seeded = stream(self.seed, name)
+        return PolarStream(seeded) if draws >= MANY else seeded
 
     def sampling(self, purpose: str = "sampling") -> Stream:
         """As secret as `secret`, for Poisson samples and labels that runs of one seed share."""

@@ -28,6 +28,7 @@ from pillar_core.engine.gradient import (
     row_sum,
 )
 from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.grouping import slices
 from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
 
 ROW_UNITS, WIDE_ROW_UNITS, WIDE = 1 << 12, 1 << 14, 2048
@@ -76,8 +77,7 @@ def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
     reach = most - math.sqrt(width) / 2 - 1  # rounding lengthens a row by at most √width / 2
     refuse(n, width, most * RESIDUAL_UNITS)
     units, scale = np.empty((n, width), dtype=np.int16), np.empty(n)
-    for start in range(0, n, CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
+    for part in slices(n, CHUNK_ROWS):
         rows = np.ones((len(z[part]), width))
         rows[:, : z.shape[1]] = z[part]
         norms = np.sqrt(sum_by_halves(np.square(rows)))
@@ -131,8 +131,7 @@ def clipped_sum(
         SUM_ROWS_DEVICE if device.type != "cpu" else min(SUM_ROWS, max(256, FLOATS // len(weights)))
     )
     reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
-    for start in range(0, len(labels), size):
-        part = slice(start, start + size)
+    for part in slices(len(labels), size):
         logits = _products(weights, units[part]).view(heads, classes, -1)
         gaps = (logits.amax(1, keepdim=True) - logits).mul_(
             (FINENESS * steps[:, None] * scales[part])[:, None]
@@ -183,8 +182,7 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float = 0.0)
         per_one * (1 - 2.0**-20) - math.sqrt(width) / 2
     )  # float32 leaves unit rows 2⁻²⁴ too long, rounding √width / 2
     total = np.zeros((n_classes, width), dtype=np.int64)
-    for start in range(0, len(z), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
+    for part in slices(len(z), CHUNK_ROWS):
         rows = np.full(
             (len(z[part]), width),
             math.floor(count_weight * per_one * (1 - 2.0**-20)),

@@ -43,6 +43,9 @@ SMALL_PRODUCT = 1_000_000
 SUM_ROWS, SUM_FLOATS, SUM_ROWS_DEVICE = 2048, 1 << 17, 1 << 17
 """Rows, and numbers of wide ones, that are widened to float64 at a time: what is cast stays in a
 core's second-level cache and on pages that the process has already; a GPU wants long products."""
+LONG_PASS = 1 << 23
+"""Numbers of rows from which half as many are widened at a time: small products are faster still,
+and what shorter passes add up to stays as it was, to the last bit."""
 
 
 def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
@@ -67,6 +70,8 @@ def part_rows(z: torch.Tensor, heads: int) -> int:
         return SUM_ROWS_DEVICE
     k = max(z.shape[1], 1)
     small = SMALL_PRODUCT // (heads * k)
+    if 32 <= small < SUM_FLOATS // k and z.numel() > LONG_PASS:
+        return max(32, SUM_FLOATS // 2 // k)
     return min(SUM_ROWS, max(32, SUM_FLOATS // k), small if small >= 32 else SUM_ROWS)
 
 
@@ -113,7 +118,9 @@ def bounded_logits(
     few UNITs.
     """
     heads, classes, k = weights.shape
-    flat = weights.reshape(heads * classes, k).double().renorm(2, 0, LONGEST_HEAD)
+    flat = weights.reshape(heads * classes, k).double()
+    if z.device.type != "cpu" or not float(weights.abs().max()) * math.sqrt(k) <= LONGEST_HEAD:
+        flat = flat.renorm(2, 0, LONGEST_HEAD)
     logits = exact_products(flat, z).view(heads, classes, -1)
     if z.device.type != "cpu" or (
         z.shape[0] and not float(squared_rows.max()) <= LONGEST_ROW**2

@@ -25,7 +25,7 @@ from pillar_core.engine.gradient import (
     squared_residuals,
 )
 from pillar_core.engine.train import CHUNK_FLOATS, HeadPlan, per_head, rows_at_once
-from pillar_core.grouping import grouped
+from pillar_core.grouping import grouped, slices
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, draw_batch
 from pillar_core.rng import Stream
@@ -147,8 +147,7 @@ def losses(z: Array, y: Array, weights: torch.Tensor, loss: Loss, *, n_classes: 
     flat = weights.reshape(-1, weights.shape[2])
     total = torch.zeros(len(weights), dtype=torch.float64)
     chunk = max(256, CHUNK_FLOATS // len(flat))
-    for start in range(0, len(rows), chunk):
-        part = slice(start, start + chunk)
+    for part in slices(len(rows), chunk):
         margins = (
             exact_products(flat, rows[part]).view(len(weights), weights.shape[1], -1)
             * signs[:, part]
@@ -221,8 +220,7 @@ def _batch_sum(
         picked = torch.from_numpy(indices).to(z.device)
         z, squared_rows, signs = z.index_select(0, picked), squared_rows[picked], signs[:, picked]
     chunk = rows_at_once(state)
-    for start in range(0, len(z), chunk):
-        part = slice(start, start + chunk)
+    for part in slices(len(z), chunk):
         total += clipped_joint_sum(
             z[part], squared_rows[part], signs[:, part], state, plan.loss, clip
         )

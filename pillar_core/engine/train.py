@@ -22,7 +22,7 @@ from pillar_core.engine.classifier import noise_left
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import SUM_FLOATS, clipped_sum, squared_lengths
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
-from pillar_core.grouping import grouped
+from pillar_core.grouping import grouped, slices
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism
 from pillar_core.rng import Stream, Streams
@@ -143,10 +143,16 @@ def heavy_ball(
     )
     divisors = per_head([plan.expected_rows for plan in plans], like)
     velocity = torch.zeros_like(like)
+    has_momentum, has_decay = (
+        any(getattr(plan, name) for plan in plans) for name in ("momentum", "weight_decay")
+    )
 
     def descend(state: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
         nonlocal velocity
-        velocity = momenta * velocity + noisy / divisors + decays * state
+        mean = noisy / divisors
+        velocity = velocity.mul_(momenta).add_(mean) if has_momentum else mean
+        if has_decay:
+            velocity += decays * state
         return state - rates * velocity
 
     return descend
@@ -225,7 +231,8 @@ def trained_state(
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.sampling()
-    noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
+    draws = n_classes * (z.shape[1] + first.bias)
+    noise = [head.streams.secret("noise", device=str(z.device), draws=draws) for head in heads]
     fixed = torch.tensor(
         [plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device
     )
@@ -281,9 +288,10 @@ def trained_state(
                 ).float()
             batch = (z, squared_rows, labels) if picked is None else gather(indices, picked)
             total = _batch_sum(*batch, state, norms, clipping)
-            return torch.stack(
-                [mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]
-            ).float()
+            noisy = torch.empty_like(state)
+            for head, (mechanism, part) in enumerate(zip(used, total, strict=True)):
+                noisy[head] = mechanism.release(part)
+            return noisy
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
     descend = heavy_ball(plans, state)
@@ -338,13 +346,8 @@ def _batch_sum(
             ]
         )
     sums = []
-    for start in range(0, max(len(z), 1), chunk):
-        part = slice(start, start + chunk)
-        rows = (
-            (z, squared_rows, labels)
-            if len(z) <= chunk
-            else (z[part], squared_rows[part], labels[part])
-        )
+    for part in slices(max(len(z), 1), chunk):
+        rows = z[part], squared_rows[part], labels[part]
         if clipping.reference is not None:
             sums.append(clipped_difference_sum(*rows, weights, norms, clipping.reference))
             continue

@@ -57,7 +57,7 @@ class GaussianMechanism:
         """`total` (any shape) plus noise, after the charge. `total` is a sum of rows clipped to
         `l2_clip_norm`."""
         std = self.noise_multiplier * self.l2_clip_norm
-        return self._charged(total, std, lambda: total + self._noise(total, std))
+        return self._charged(total, std, lambda: self._noise(total, std).add_(total))
 
     def release_integers(self, total: torch.Tensor, units: int) -> torch.Tensor:
         """As `release`, exactly: `total` (int64) is a sum of rows of whole numbers of norm at most

@@ -22,6 +22,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, SettingError
+from pillar_core.grouping import slices
 from pillar_core.params import COUNT, Param
 from pillar_core.rng import stream
 from pillar_core.screening.batches import LABEL_CLASSES, random_labels
@@ -295,7 +296,6 @@ def _descend(
 def _accuracy(network: Network, rows: Array, labels: torch.Tensor) -> float:
     hits = 0
     with torch.inference_mode():
-        for start in range(0, len(rows), BATCH):
-            part = slice(start, start + BATCH)
+        for part in slices(len(rows), BATCH):
             hits += int((network.module(network.read(rows[part])).argmax(1) == labels[part]).sum())
     return hits / len(rows)

@@ -14,7 +14,8 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 
-CHUNK_ROWS = 1024
+CHUNK_ROWS, CHUNK_NUMBERS = 1024, 1 << 17
+"""Rows, and numbers of wide ones, that are widened to float64 at a time."""
 LARGEST = 1e15
 """Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite
 row."""
@@ -72,9 +73,10 @@ class Transform:
             if self.projection is None
             else rounded_rows(self.projection.T.astype(np.float64), bits).T
         )
-        wide = np.empty((min(n, CHUNK_ROWS), x.shape[1]))
-        for start in range(0, n, CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, n)
+        size = rows_at_once(x.shape[1])
+        wide = np.empty((min(n, size), x.shape[1]))
+        for start in range(0, n, size):
+            stop = min(start + size, n)
             rows = wide[: stop - start]
             given = x[start:stop] if indices is None else x[indices[start:stop]]
             np.clip(given, -LARGEST, LARGEST, out=rows, dtype=np.float64)
@@ -87,7 +89,14 @@ class Transform:
             if directions is not None:
                 rows = rounded_rows(rows, bits) @ directions
             np.clip(rows, -LARGEST, LARGEST, out=out[start:stop], casting="same_kind")
-        return unit_rows(out) if self.normalise else out
+            if self.normalise:
+                unit_rows(out[start:stop])
+        return out
+
+
+def rows_at_once(width: int) -> int:
+    """How many rows of so many numbers are widened at a time."""
+    return min(CHUNK_ROWS, max(64, CHUNK_NUMBERS // max(width, 1)))
 
 
 def bits_of(terms: int) -> int:
@@ -118,12 +127,13 @@ def unit_rows(z: Array, scale: Array | None = None) -> Array:
     row's norm may be above 1 by 2⁻²⁴: what a guarantee leans on is clipped once more
     (`engine.gradient.within_unit_ball`, or the gradient's own clip).
     """
-    for start in range(0, len(z), CHUNK_ROWS):
-        rows = z[start : start + CHUNK_ROWS].astype(np.float64)
+    size = rows_at_once(z.shape[1])
+    for start in range(0, len(z), size):
+        rows = z[start : start + size].astype(np.float64)
         if scale is not None:
             rows *= scale
         norms = np.sqrt(sum_by_halves(np.square(rows)))
-        z[start : start + CHUNK_ROWS] = (
+        z[start : start + size] = (
             rows * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
         )
     return z

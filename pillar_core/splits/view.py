@@ -124,10 +124,8 @@ class View:
         transform = self.basis(standardise=standardise, centre=centre).transform(
             k, normalise=normalise
         )
-        z = self._projection(settings, k)
-        return Prepared(
-            unit_rows(z) if normalise else z, transform, lambda: transform(self.x_public)
-        )
+        z = self._projection(settings, k, normalise)
+        return Prepared(z, transform, lambda: transform(self.x_public))
 
     def apply(self, transform: Transform) -> Prepared:
         """Private and public rows through any row-wise transform that public data (or public
@@ -136,14 +134,14 @@ class View:
             transform.rows(self.x, self.rows), transform, lambda: transform(self.x_public)
         )
 
-    def _projection(self, settings: tuple[bool, bool], k: int) -> Array:
+    def _projection(self, settings: tuple[bool, bool], k: int, normalise: bool) -> Array:
         """A fresh (n, k) copy of the first k coordinates of the projected private rows."""
         basis = self.basis(standardise=settings[0], centre=settings[1])
         stops = [FIRST_WIDTH]
         while stops[-1] < k:
             stops.append(2 * stops[-1])
         if self.facts.n_private * min(stops[-1], basis.rank) > MOST_KEPT:
-            return basis.transform(k, normalise=False).rows(self.x, self.rows)
+            return basis.transform(k, normalise=normalise).rows(self.x, self.rows)
         z = np.empty((self.n_rows, k), dtype=np.float32)
         for start, stop in zip([0, *stops], stops, strict=False):
             directions = Transform(basis.mean, basis.scale, basis.vectors[:, start:stop])
@@ -152,7 +150,7 @@ class View:
                 functools.partial(directions.rows, self.x, self.rows),
             )
             z[:, start:stop] = part[:, : k - start]
-        return z
+        return unit_rows(z) if normalise else z
 
     def resolve(self, standardise: bool | None, centre: bool | None) -> tuple[bool, bool]:
         """(standardise, centre) with None settled: standardised where public columns have units of

@@ -41,18 +41,13 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import (
     LinearClassifier,
-    cross_entropy_residuals,
+    clipped_sum,
     exact,
     independent_noise,
     noise_left,
 )
-from pillar_core.engine.gradient import (
-    bounded_logits,
-    clipped_residuals,
-    row_sum,
-    squared_lengths,
-    squared_residuals,
-)
+from pillar_core.engine.gradient import squared_lengths
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -233,8 +228,7 @@ def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
     centred = Transform(*view.moments(standardise=None, centre=True))
     own = np.arange(len(view.x)) if view.rows is None else view.rows
     squares = np.empty(len(own))
-    for start in range(0, len(own), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
+    for part in slices(len(own), CHUNK_ROWS):
         rows = centred.rows(view.x, own[part]).astype(np.float64)
         squares[part] = sum_by_halves(np.square(rows))
     return coordinates, squares
@@ -244,11 +238,12 @@ def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
     """(m, k + 1) float64 rows (p, ‖p‖²)/√2, p = coordinates/√squares, some at a time; without those
     that are not finite."""
     size = rows_at_once(coordinates.shape[1] + 1)
-    for start in range(0, len(coordinates), size):
-        part = slice(start, start + size)
+    for part in slices(len(coordinates), size):
         usable = (squares[part] > 0) & np.isfinite(squares[part])
-        rows = coordinates[part][usable] / np.sqrt(squares[part][usable])[:, None]
-        stacked = np.column_stack([rows, sum_by_halves(np.square(rows))])
+        stacked = np.empty((int(usable.sum()), coordinates.shape[1] + 1))
+        rows = stacked[:, :-1]
+        np.divide(coordinates[part][usable], np.sqrt(squares[part][usable])[:, None], out=rows)
+        stacked[:, -1] = sum_by_halves(np.square(rows))
         stacked /= math.sqrt(2.0)
         yield stacked
 
@@ -313,8 +308,7 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     )
     known = shorten_rows(public, k, floor)
     private = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
-    for start in range(0, len(private), rows_at_once(k)):
-        part = slice(start, start + rows_at_once(k))
+    for part in slices(len(private), CHUNK_ROWS):
         private[part] = shorten_rows(private[part] * scale[:k], k, floor)
     return Features(
         torch.from_numpy(private),
@@ -354,15 +348,10 @@ def residual_sum(
     rows = features.private
     weights = torch.from_numpy(head[: rows.shape[1]].T.astype(np.float32))
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
-    for start in range(0, len(rows), rows_at_once(len(weights))):
-        part = slice(start, start + rows_at_once(len(weights)))
-        residuals = cross_entropy_residuals(
-            bounded_logits(rows[part], lengths[part], weights[None]), labels[part]
-        )
-        squared = squared_residuals(residuals, 1) * lengths[part]
-        total -= row_sum(
-            clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part]
-        )
+    for part in slices(len(rows), rows_at_once(len(weights))):
+        total -= clipped_sum(
+            rows[part], lengths[part], labels[part], weights[None], None, torch.tensor([clip])
+        )[0][0]
     return total
 
 

@@ -28,6 +28,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, exact
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -110,8 +111,7 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> "t
     0."""
     sums = torch.zeros((n_classes, z.shape[1]), dtype=torch.float64)
     rows, labels = torch.from_numpy(z), torch.from_numpy(y)
-    for start in range(0, len(rows), SUM_ROWS):
-        part = slice(start, start + SUM_ROWS)
+    for part in slices(len(rows), SUM_ROWS):
         sums.index_add_(0, labels[part], within_unit_ball(rows[part]))
     if count_weight == 0:
         return sums

@@ -43,6 +43,7 @@ from pillar_core.engine.gradient import (
 )
 from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism, release_joint
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -105,8 +106,7 @@ def embedded_sums(
     clips = torch.tensor([embedding_clip, residual_clip], dtype=torch.float64, device=z.device)
     embedding = torch.zeros(basis.coefficients.shape[1], dtype=torch.float64, device=z.device)
     unclipped, total = torch.zeros_like(embedding), torch.zeros_like(weights, dtype=torch.float64)
-    for start in range(0, len(z), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
+    for part in slices(len(z), CHUNK_ROWS):
         residuals = head_residuals(z[part], labels[part], weights)
         wide = residuals.double()
         rows = ((wide.T @ basis.residuals.double()).mul_(products[part])) @ basis.coefficients

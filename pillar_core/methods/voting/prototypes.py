@@ -24,6 +24,7 @@ import numpy as np
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier, exact
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger, repeat
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -108,8 +109,7 @@ def scores(z: Array, y: Array, z_public: Array, *, n_classes: int, low: int, hig
     (n, k), z_public: (m, k) unit rows."""
     exact.refuse(len(z), z.shape[1], high - low)
     total, candidates = np.zeros((n_classes, len(z_public)), dtype=np.int64), in_units(z_public)
-    for start in range(0, len(z), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
+    for part in slices(len(z), CHUNK_ROWS):
         np.add.at(
             total,
             y[part],

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pillar_core import rng
-from pillar_core.engine import Head, HeadPlan, clipped_sum, train_heads
+from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train_heads
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import Streams
 
@@ -63,3 +63,17 @@ def test_one_ordinary_row_moves_a_long_sum_by_no_more_than_the_clip_norm(classes
     whole, _ = clipped_sum(z, z.square().sum(1), y, weights, None, clip)
     without, _ = clipped_sum(z[1:], z[1:].square().sum(1), y[1:], weights, None, clip)
     assert float(torch.linalg.vector_norm(whole - without)) <= 1.0
+
+
+def test_a_long_pass_over_rows_sums_the_same(monkeypatch):
+    """In smaller parts: terms are exact in float64, and the logits of one kernel or another differ
+    by a float32 rounding at most."""
+    z = torch.sin(torch.arange(4096.0 * 64)).view(4096, 64)
+    y = torch.arange(4096) % 10
+    weights = torch.cos(torch.arange(640.0)).view(1, 10, 64)
+    arguments = (z, gradient.squared_lengths(z), y, weights, None, torch.tensor([0.5]))
+    rows, short = gradient.part_rows(z, 10), clipped_sum(*arguments)
+    monkeypatch.setattr(gradient, "LONG_PASS", 0)
+    assert gradient.part_rows(z, 10) < rows
+    for long, part in zip(clipped_sum(*arguments), short, strict=True):
+        torch.testing.assert_close(long, part, rtol=0, atol=4096 * 2.0**-24)
