@@ -80,15 +80,15 @@ def _cells(name: str, encoder: str, seeds: Sequence[int]) -> Iterator[dict[str, 
             usual = pc.run(learner, split, epsilon=epsilon, seed=seed)
             ours = cell | {"epsilon": epsilon, "learner": learner}
             yield ours | {"change": "none", "accuracy": 100 * usual.accuracy}
-            for change, settings in _changes(usual.settings, len(split.public_x) - 1):
+            for change, settings in _changes(learner, usual.settings, len(split.public_x) - 1):
                 record = pc.run(learner, split, epsilon=epsilon, seed=seed, **settings)
                 yield ours | {"change": change, "accuracy": 100 * record.accuracy}
 
 
-def _changes(usual: Any, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def _changes(learner: str, usual: Any, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
     for factor in FACTORS:
         yield f"clip × {factor:g}", {"l2_clip_norm": factor * usual["l2_clip_norm"]}
-        if usual.get("k"):
+        if learner == "pillar":
             yield f"k × {factor:g}", {"k": min(max(2, round(factor * usual["k"])), most)}
 
 
