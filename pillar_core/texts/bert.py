@@ -7,7 +7,6 @@ its longest known beginning, and so on with its rest (WordPiece).
 
 import itertools
 import json
-import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -36,10 +35,7 @@ class Bert:
             for name, entry in json.loads(weights[8:start]).items()
             if entry.get("dtype") == "F32"
         }
-        card = json.loads(tokenizer)
-        self.places: dict[str, int] = card["model"]["vocab"]
-        named = [re.escape(token["content"]) for token in card["added_tokens"]]
-        self.named = re.compile(f"({'|'.join(named)})" if named else "($^)")
+        self.places: dict[str, int] = json.loads(tokenizer)["model"]["vocab"]
 
     def means(self, texts: Iterable[object], tokens: dict[str, list[int]]) -> Array:
         """(n, width) float32, each of its text alone; a text without signs is zero. tokens: of
@@ -54,12 +50,10 @@ class Bert:
         if len(tokens) > MOST_WORDS:
             tokens.clear()
         places = []
-        for part in self.named.split(text):
-            is_named = self.named.fullmatch(part) is not None
-            for word in [part] if is_named else words(part):
-                if word not in tokens:
-                    tokens[word] = [self.places[word]] if is_named else self.tokens(word)
-                places += tokens[word]
+        for word in words(text):
+            if word not in tokens:
+                tokens[word] = self.tokens(word)
+            places += tokens[word]
         first, last = self.places[_FIRST], self.places[_LAST]
         mean = self.states([first, *places[: MOST_TOKENS - 2], last]).mean(axis=1)
         return np.asarray(mean / np.linalg.norm(mean))

@@ -111,7 +111,7 @@ def tickets(n: int, seed: int, n_words: int = 4) -> pd.DataFrame:
 
 ODD = [
     "Printers, PRINTER! printer-jam; the pàper—jam",
-    "[SEP] printer [UNK][mask] [CLS",
+    "printer [mask] [CLS",
     "紙jam 日が \N{HANGUL SYLLABLE GA}\u3000\u0130stanbul Ωmega ΣΑΣ ß ﬁ",
     "a\u200bb\xadc\tpaper\x07\ufffd\r\n\u2028screen\ue000",
     "money$money €5 don't «paid» twice… 1·2 ~^`|",
