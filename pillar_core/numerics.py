@@ -113,6 +113,15 @@ def superscript(number: int) -> str:
     return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
+def opened(words: str) -> str:
+    """Words as a sentence begins: a capital first, but for a Greek sign of a formula.
+
+    >>> opened("the noise"), opened("ε = 1")
+    ('The noise', 'ε = 1')
+    """
+    return words if words[:1] in "αβγδεμξσ" else words[:1].upper() + words[1:]
+
+
 def number_words(value: float, digits: int = 6) -> str:
     """`value` in at most so many significant digits, as sentences have it: “0.001”, “10⁻⁵”, “2.5 ×
     10⁻⁷”."""

@@ -30,10 +30,6 @@ class Stream(Protocol):
     def standard_normal(self, size: int | tuple[int, ...]) -> Array: ...
 
 
-MANY = 1 << 15
-"""Normals at a time from which a seeded head's noise is drawn by `PolarStream`."""
-
-
 class SystemStream:
     """Uniforms and normals from `os.urandom`: a cryptographic source without a seed, for
     releases."""
@@ -51,18 +47,6 @@ class SystemStream:
     def standard_normal(self, size: int | tuple[int, ...]) -> Array:
         """Standard normals by Box and Muller (1958)."""
         return polar_normals(self.random((2, (int(np.prod(size)) + 1) // 2)), size)
-
-
-class PolarStream:
-    """The same normals from a seeded generator: many in half of its own time, and other numbers."""
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self.random = generator.random
-
-    def standard_normal(self, size: int | tuple[int, ...]) -> Array:
-        """Standard normals by Box and Muller (1958)."""
-        uniforms = self.random((2, (int(np.prod(size)) + 1) // 2))
-        return polar_normals(np.subtract(1.0, uniforms, out=uniforms), size)
 
 
 def polar_normals(uniforms: Array, size: int | tuple[int, ...]) -> Array:
@@ -130,20 +114,17 @@ class Streams:
         something that no other streams have."""
         return self if self.seed is None else self.seed
 
-    def secret(self, purpose: str, *, device: str = "cpu", draws: int = 0) -> Stream:
+    def secret(self, purpose: str, *, device: str = "cpu") -> Stream:
         """The stream that a mechanism draws from: seeded in an experiment, the operating system's
         in a release.
 
         An experiment on another `device` draws there; a release never does: a GPU's generator is no
-        cryptographic source. draws: how many normals will be wanted at a time, if that is known.
+        cryptographic source.
         """
         if self.seed is None:
             return SystemStream()
         name = f"{purpose}/{self.ask}" if self.ask else purpose
-        if device != "cpu":
-            return DeviceStream(self.seed, name, device)
-        seeded = stream(self.seed, name)
-        return PolarStream(seeded) if draws >= MANY else seeded
+        return stream(self.seed, name) if device == "cpu" else DeviceStream(self.seed, name, device)
 
     def sampling(self, purpose: str = "sampling") -> Stream:
         """As secret as `secret`, for Poisson samples and labels that runs of one seed share."""

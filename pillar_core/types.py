@@ -286,6 +286,16 @@ class Dataset:
         )
 
 
+def names_of_text(width: int) -> list[str]:
+    """The names of the columns that a text becomes."""
+    return [f"text[{place}]" for place in range(width)]
+
+
+def is_of_text(name: str) -> bool:
+    """Whether a column of this name is one that a text became."""
+    return name.startswith("text[")
+
+
 @dataclasses.dataclass(frozen=True)
 class FeatureSet:
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None
@@ -356,10 +366,16 @@ class FeatureSet:
         return tuple(int(size) for size in self.images.x_train.shape[1:])
 
     @property
+    def text_columns(self) -> slice | None:
+        """The columns that a text became."""
+        places = [place for place, name in enumerate(self.names or ()) if is_of_text(name)]
+        return slice(places[0], places[-1] + 1) if places else None
+
+    @property
     def text_block(self) -> slice | None:
         """The columns that a text became, where other columns stand beside them."""
-        places = [place for place, name in enumerate(self.names or ()) if name.startswith("text[")]
-        return slice(places[0], places[-1] + 1) if 1 < len(places) < self.d else None
+        columns = self.text_columns
+        return columns if columns and 1 < columns.stop - columns.start < self.d else None
 
     @cached_property
     def fingerprint(self) -> str:

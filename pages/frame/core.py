@@ -40,6 +40,7 @@ from pillar_core.types import (
     RunRecord,
     RunSpec,
     SemiPrivateSplit,
+    is_of_text,
 )
 
 NOT_EXTRACTED = "are not in the cache yet: open Rows and press Extract."
@@ -268,7 +269,7 @@ def public_map(settings: Settings) -> pd.DataFrame:
         else [names[label] for label in parts.public_y[:_MAPPED]]
     )
     table = pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
-    said = [text[: encoding.BEGINNING] for text in parts.public_texts[:_MAPPED]]
+    said = encoding.beginnings(parts.public_texts[:_MAPPED])
     return table.assign(text=said) if said else table
 
 
@@ -327,7 +328,7 @@ def holds_texts(settings: Settings) -> bool:
     """Whether the private rows were texts, alone or beside other columns; reads none of them."""
     card = uploads.card(settings.data)
     if card is not None:
-        return card.is_text or any(name.startswith("text[") for name in card.names)
+        return card.is_text or any(map(is_of_text, card.names))
     return settings.data in pc.DATASETS and pc.DATASETS[settings.data].kind == "texts"
 
 

@@ -14,14 +14,14 @@ import streamlit as st
 
 from pages.frame import core, failures, history, local, memory, plain
 from pages.frame.settings import Settings
-from pillar_core import mode, store
+from pillar_core import mode, store, texts
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.runs import private_tests
 from pillar_core.runs.evidence import evidence_page
-from pillar_core.runs.models import check_room, model_bytes, token_files
+from pillar_core.runs.models import check_room, model_bytes
 from pillar_core.runs.receipts import Account, Training, account_of
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
@@ -64,8 +64,7 @@ def offer(
         " the extra onnx; else the file's README says how to get it.",
         unlinked="It belongs to a model that is here for this visit alone.",
     )
-    if files := token_files(features.recipe):
-        n_bytes = sum(path.stat().st_size for path in files)
+    if n_bytes := texts.n_bytes_of(texts.encoder_of(features.recipe)):
         st.caption(f"Its file has {n_bytes / 1e6:.0f} MB: it reads texts without this library.")
     is_ready = not place or local.toggle(
         f"train-again-{key}-{place}",

@@ -21,6 +21,7 @@ from pillar_core.data.persons import persons_of
 from pillar_core.data.tables import (
     FEWEST_DISTINCT,
     IDENTIFYING,
+    are_texts,
     distinct_of,
     is_text,
     labels_of,
@@ -32,7 +33,7 @@ from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.texts import token_vectors
-from pillar_core.types import BY_COIN, Dataset, Progress
+from pillar_core.types import BY_COIN, Dataset, Progress, is_of_text, names_of_text
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = (
     "numbers",
@@ -252,7 +253,7 @@ def encode_columns(
                     shape,
                 )
             )
-            names += [f"text[{place}]" for place in range(shape[1])]
+            names += names_of_text(shape[1])
         elif categories := recipe.categories.get(name):
             words = _words(cell_values, categories)
             parts += [(words == category).astype(np.float32) for category in categories]
@@ -442,6 +443,11 @@ def texts_of(frame: pd.DataFrame, recipe: Recipe) -> tuple[str, ...]:
     return () if recipe.text is None else tuple(map(token_vectors.clean, frame[recipe.text]))
 
 
+def beginnings(said: Iterable[str]) -> list[str]:
+    """As much of each text as is shown."""
+    return [text[:BEGINNING] for text in said]
+
+
 def text_notes(frame: pd.DataFrame, recipe: Recipe, said: Sequence[str]) -> list[str]:
     """How a text became numbers, and how many texts are empty or too long to be read whole."""
     if (name := recipe.text) is None:
@@ -463,10 +469,7 @@ def text_notes(frame: pd.DataFrame, recipe: Recipe, said: Sequence[str]) -> list
             " another column, or fill it."
         )
     notes += [f"{n_empty:,} texts are empty: their numbers are 0."] if n_empty else []
-    n_other = sum(
-        len(_LETTER.sub("", text)) > OTHER_SIGNS * len(text)
-        for text in (each[:BEGINNING] for each in said)
-    )
+    n_other = sum(len(_LETTER.sub("", text)) > OTHER_SIGNS * len(text) for text in beginnings(said))
     little = (
         f"of such signs the vocabulary of {recipe.encoder['name']} has few, and their numbers say"
         " little."
@@ -491,7 +494,7 @@ def text_notes(frame: pd.DataFrame, recipe: Recipe, said: Sequence[str]) -> list
 
 def _titles(names: Sequence[str]) -> list[str]:
     """The names of columns, those of a text as one."""
-    return list(dict.fromkeys("text" if name.startswith("text[") else name for name in names))
+    return list(dict.fromkeys("text" if is_of_text(name) else name for name in names))
 
 
 def split_off_public(
@@ -630,7 +633,7 @@ def _kind(name: str, column: pd.Series) -> str:
         codes, words = distinct_of(values)
         if cells.are_dates(codes, words):
             return DATE
-        if cells.are_long(words) and (np.bincount(codes) == 1).mean() > 0.5:
+        if are_texts(values):
             return TEXT
         is_name = (
             distinct > max(FEWEST_DISTINCT, len(values) / 2)

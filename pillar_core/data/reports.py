@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.encoding import BEGINNING
+from pillar_core.data.encoding import beginnings
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError, PillarError
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.types import Dataset, FeatureSet, is_of_text
 
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 40
 FEWEST_PUBLIC = 3
@@ -155,11 +155,11 @@ def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:
     names = (data.names if isinstance(data, FeatureSet) else None) or [
         f"x{column}" for column in range(len(row))
     ]
-    text = {"text": data.texts[number][:BEGINNING]} if data.texts else {}
+    text = {"text": beginnings([data.texts[number]])[0]} if data.texts else {}
     numbers = {
         name: float(value)
         for name, value in zip(names, row, strict=True)
-        if not (text and name.startswith("text["))
+        if not (text and is_of_text(name))
     }
     return (
         {"row": number, "label": label}

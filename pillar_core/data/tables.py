@@ -89,13 +89,15 @@ def label_notes(label: str) -> list[str]:
 
 
 def _words_alone(frame: pd.DataFrame) -> list[str]:
-    """The one column that holds no numbers, where it looks like labels: few values, each in some
-    rows, no dates and nobody's name, and the table's first or last column, or no other has so few
-    values: of ward and a 0 or 1, either may be meant.
+    """The one column that holds neither numbers nor texts, where it looks like labels: few values,
+    each in some rows, no dates and nobody's name, and the table's first or last column, or no other
+    has so few values: of ward and a 0 or 1, either may be meant.
     """
     columns = [name for name in map(str, frame.columns) if name.strip().lower() != "split"]
     numbers = frame[columns].select_dtypes(include=["number", "bool"])
     others = [name for name in columns if name not in numbers and not mostly_numbers(frame[name])]
+    if len(others) > 1:
+        others = [name for name in others if not are_texts(frame[name].dropna())]
     if len(others) != 1 or IDENTIFYING.search(others[0]) or PERSON.fullmatch(others[0]):
         return []
     words = frame[others[0]]
@@ -167,6 +169,12 @@ def distinct_of(column: pd.Series) -> tuple[Array, pd.Series]:
 def is_text(column: pd.Series) -> bool:
     """Whether a column, or its dtype, holds no numbers."""
     return not pd.api.types.is_numeric_dtype(column)
+
+
+def are_texts(values: pd.Series) -> bool:
+    """Whether cells without gaps are long, and most of them stand once."""
+    codes, words = distinct_of(values)
+    return cells.are_long(words) and bool((np.bincount(codes) == 1).mean() > 0.5)
 
 
 def mostly_numbers(column: pd.Series) -> bool:

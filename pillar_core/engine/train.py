@@ -231,8 +231,7 @@ def trained_state(
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.sampling()
-    draws = n_classes * (z.shape[1] + first.bias)
-    noise = [head.streams.secret("noise", device=str(z.device), draws=draws) for head in heads]
+    noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
     fixed = torch.tensor(
         [plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device
     )

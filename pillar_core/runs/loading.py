@@ -17,7 +17,14 @@ from pillar_core.data import encoding, recipes
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError, StoreError
 from pillar_core.params import COUNT
-from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested, Values
+from pillar_core.types import (
+    Dataset,
+    FeatureSet,
+    Progress,
+    StopRequested,
+    Values,
+    names_of_text,
+)
 
 
 def load_features(
@@ -152,11 +159,10 @@ def _through_encoder(
     identity, own = texts.identity_of(encoder, network=True), texts.encoder_of(rows.recipe)
     if own == identity:
         return rows
-    if own is None or not rows.texts:
+    columns = rows.text_columns
+    if own is None or columns is None or not rows.texts:
         raise DataError(f"{rows.name!r} holds no texts, which the backbone {encoder} takes.")
-    places = [place for place, name in enumerate(rows.names or ()) if name.startswith("text[")]
-    start, stop = places[0], places[-1] + 1
-    _refuse_beginnings(rows, own, slice(start, stop))
+    _refuse_beginnings(rows, own, columns)
     watch, n_train = progress or encoding.progress_of_texts(), len(rows.x_train)
     try:
         train, test, _ = extract(rows, backbone=encoder, progress=watch, cancelled=cancelled)
@@ -165,17 +171,16 @@ def _through_encoder(
         train, test = made[:n_train], made[n_train:]
 
     def in_place(x: Array, block: Array) -> Array:
-        return np.hstack([x[:, :start], block, x[:, stop:]])
+        return np.hstack([x[:, : columns.start], block, x[:, columns.stop :]])
 
-    width, names = texts.width_of(identity), rows.names or ()
-    block_names = tuple(f"text[{place}]" for place in range(width))
+    names, block_names = rows.names or (), names_of_text(texts.width_of(identity))
     recipe = dataclasses.replace(recipes.recipe_of(rows.recipe or {}), encoder=identity)
     before, after = (f"{texts.width_of(of)} numbers through {of['name']}" for of in (own, identity))
     return dataclasses.replace(
         rows,
         x_train=in_place(rows.x_train, train),
         x_test=None if rows.x_test is None or test is None else in_place(rows.x_test, test),
-        names=(*names[:start], *block_names, *names[stop:]),
+        names=(*names[: columns.start], *block_names, *names[columns.stop :]),
         recipe=recipes.form_of(recipe),
         backbone=encoder,
         notes=tuple(note.replace(before, after) for note in rows.notes),

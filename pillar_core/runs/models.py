@@ -8,9 +8,7 @@ import io
 import json
 import shlex
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +37,7 @@ from pillar_core.runs.tables import promise_json
 from pillar_core.runs.versions import made_with
 from pillar_core.splits import transform
 from pillar_core.store import files
-from pillar_core.texts import IDENTITY, LICENCE, TOKENIZER, VECTORS, token_vectors
+from pillar_core.texts import bert, encoder_of, files_of, n_bytes_of, token_vectors
 from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivateSplit
 
 FORMAT = "pillar-explorer-model-2"
@@ -52,6 +50,8 @@ STATEMENT, FIELDS = "statement.txt", "statement.json"
 READ_ME, USE, ONNX = "README.md", "use.py", "model.onnx"
 CURVES, CURVES_PAGE = "curves.json", "curves.html"
 _TEXTS: dict[str, str] = toml_tables(Path(__file__).with_name("read_me.toml"))  # type: ignore[assignment]  # texts, and no tables
+_LARGE = 2**23
+"""Bytes of numbers from which on to press them takes seconds; they hardly shrink."""
 SAVE_ONNX = f'`pc.load_model("model.zip").save_onnx("{ONNX}")` writes it (extra `onnx`).'
 
 
@@ -128,15 +128,15 @@ def model_bytes(
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
         contents[ARRAYS] = npz.getvalue()
-    tokens = token_files(card["input"].get("recipe"))
-    contents |= {path.name: path.read_bytes() for path in tokens}
+    contents |= files_of(encoder_of(card["input"].get("recipe")))
     contents[SUMS] = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()
     ).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():  # vectors hardly shrink, and that takes seconds
-            archive.writestr(name, content, zipfile.ZIP_STORED if name == VECTORS.name else None)
+        for name, content in contents.items():
+            is_large = len(content) > _LARGE and name.endswith(".safetensors")
+            archive.writestr(name, content, zipfile.ZIP_STORED if is_large else None)
     return buffer.getvalue()
 
 
@@ -182,20 +182,10 @@ def check_room(features: FeatureSet, path: str | Path | None = None) -> None:
     be written; or the cache.
     """
     n_bytes = 2**22 + 4 * features.d * (min(features.d, len(features.x_train)) + features.n_classes)
-    n_bytes += sum(path.stat().st_size for path in token_files(features.recipe))
+    n_bytes += n_bytes_of(encoder_of(features.recipe))
     store.default().check_room(n_bytes)
     if path is not None:
         files.check_room(place_of(path), n_bytes)
-
-
-def token_files(recipe: Mapping[str, Any] | None) -> tuple[Path, ...]:
-    """What a model of rows of this recipe holds to read texts by itself: the vectors of all tokens.
-
-    All, as they were published: which tokens occur would tell words of the private rows.
-    """
-    columns = (recipe or {}).get("columns", ())
-    has_vectors = any(column.get("encoder") == IDENTITY for column in columns)
-    return (VECTORS, TOKENIZER, LICENCE) if has_vectors else ()
 
 
 def write_model(path: str | Path, content: bytes) -> Path:
@@ -335,12 +325,13 @@ def _onnx(record: RunRecord, card: Form, split: SemiPrivateSplit | None) -> byte
 def _use() -> str:
     """`use.py` with the few lines of the library that it imports in their place."""
     source = Path(use.__file__).read_text(encoding="utf-8")
-    maps, body, means = (
+    maps, body, means, sentences = (
         (start + Path(str(module.__file__)).read_text(encoding="utf-8").partition(start)[2])
         for module, start in (
             (column_map, "ROWS_AT_ONCE"),
             (transform, "CHUNK_ROWS"),
             (token_vectors, "LONGEST"),
+            (bert, "MOST_TOKENS"),
         )
     )
     maps = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + maps
@@ -356,6 +347,7 @@ def _use() -> str:
         "data.tables import LABEL_NAMES": f"LABEL_NAMES = {LABEL_NAMES!r}\n",
         "errors import DataError": "",
         "splits.transform import Transform": body,
+        "texts.bert import Bert": "import unicodedata\n\n" + sentences,
         "texts.token_vectors import TokenVectors": "import heapq\n\n" + means,
     }.items():
         source = source.replace(f"from pillar_core.{imported}\n", place)
@@ -458,10 +450,12 @@ def _alone(card: Form, no_onnx: str) -> str:
     """How the files of the zip are used without the library."""
     form, shape = card["input"], card["input"].get("shape")
     if any(column["kind"] == TEXT for column in form.get("recipe", {"columns": ()})["columns"]):
-        more = ("numbers", "tokens") if token_files(form["recipe"]) else ("texts", "lines")
+        encoder = encoder_of(form["recipe"]) or {}
+        more = ("numbers", "tokens") if n_bytes_of(encoder) else ("texts", "lines")
         words = "".join(_TEXTS[name] for name in ("desk", "use", *more))
         column = recipes.recipe_of(form["recipe"]).text
-        return words.format(column=column, lines=use.FEATURES.format(rows="new.csv"))
+        lines = use.FEATURES.format(rows="new.csv")
+        return words.format(column=column, lines=lines, encoder=encoder.get("name"))
     if shape is None:
         return _TEXTS["use"] + _TEXTS["numbers"]
     facts: Form = {

@@ -27,12 +27,13 @@ from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.errors import DataError
 from pillar_core.splits.transform import Transform
+from pillar_core.texts.bert import Bert
 from pillar_core.texts.token_vectors import TokenVectors
 
 Numbers = np.ndarray[Any, Any]
 Card = Mapping[str, Any]
 HERE = Path(__file__).parent
-AT_ONCE, IMAGES_AT_ONCE = 8192, 64
+AT_ONCE, IMAGES_AT_ONCE, SENTENCES_AT_ONCE = 8192, 64, 32
 ROWS = ("x", "X", "x_test", "x_train")
 FEATURES = """import numpy, pillar_core as pc
 x = pc.load_model("model.zip").features({rows!r})
@@ -309,8 +310,15 @@ def _of_arrays(path: Path) -> Iterator[Numbers]:
 
 
 def _vectors_of(column: Card) -> Path:
-    """The file of the token vectors of a column of texts."""
+    """The file of what encodes a column of texts."""
     return HERE / f"{column.get('encoder', {}).get('name')}.safetensors"
+
+
+def _opened(vectors: Path) -> TokenVectors | Bert:
+    tokenizer = vectors.with_suffix(".tokenizer.json")
+    if json.loads(tokenizer.read_text(encoding="utf-8"))["model"].get("merges"):
+        return TokenVectors(vectors, tokenizer)
+    return Bert(vectors.read_bytes(), tokenizer.read_bytes())
 
 
 def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
@@ -350,13 +358,12 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
             )
         gaps = form.get("recipe", {}).get("gaps", ())
         empty, tokens = {*gaps, *map(str, gaps)}, dict[str, list[int]]()
-        vectors = {
-            column["name"]: TokenVectors(
-                _vectors_of(column), _vectors_of(column).with_suffix(".tokenizer.json")
-            )
+        encoders = {
+            column["name"]: _opened(_vectors_of(column))
             for column in columns
             if column.get("kind") == "text"
         }
+        is_slow = any(isinstance(encoder, Bert) for encoder in encoders.values())
         n_before, counts = (
             0,
             {
@@ -365,7 +372,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 OUTSIDE: dict[str, int](),
             },
         )
-        while block := list(itertools.islice(rows, AT_ONCE)):
+        while block := list(itertools.islice(rows, SENTENCES_AT_ONCE if is_slow else AT_ONCE)):
             if long := [
                 n_before + place
                 for place, row in enumerate(block)
@@ -382,7 +389,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 name = column["name"]
                 if column.get("kind") == "text":
                     texts = ["" if text in empty else text for text in texts]
-                    parts.append(vectors[name].means(texts, tokens))
+                    parts.append(encoders[name].means(texts, tokens))
                     continue
                 if column["categories"] is None:
                     values, filled, outside = _numbers(

@@ -54,6 +54,25 @@ def blocks(texts: Iterable[object], encoder: Mapping[str, Any] = IDENTITY) -> It
         yield encode_some(some)
 
 
+def files_of(encoder: Mapping[str, Any] | None) -> Mapping[str, bytes]:
+    """What reads texts by this encoder with `token_vectors` or `bert` alone, by file names: all of
+    it as it was published, with its licence; empty where it cannot be so, or is not here."""
+    if encoder == IDENTITY:
+        return {path.name: path.read_bytes() for path in (VECTORS, TOKENIZER, LICENCE)}
+    if encoder != minilm.IDENTITY or not minilm.is_installed():
+        return {}
+    licence = _FOLDER / f"{minilm.NAME}.LICENSE.txt"
+    names = (f"{minilm.NAME}.{ending}" for ending in ("safetensors", "tokenizer.json"))
+    return {**dict(zip(names, minilm.files(), strict=True)), licence.name: licence.read_bytes()}
+
+
+def n_bytes_of(encoder: Mapping[str, Any] | None) -> int:
+    """How large `files_of` are, without reading them."""
+    if encoder == IDENTITY:
+        return sum(path.stat().st_size for path in (VECTORS, TOKENIZER, LICENCE))
+    return minilm.N_BYTES if encoder == minilm.IDENTITY and minilm.is_installed() else 0
+
+
 def width_of(encoder: Mapping[str, Any]) -> int:
     """How many numbers an encoder makes of a text."""
     return int(encoder.get("width", WIDTH))

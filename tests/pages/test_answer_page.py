@@ -243,7 +243,7 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     assert "is the smallest that should reach 90%" in said
     app.number_input[0].set_value(100).run()
     assert "100 % balanced accuracy is out of reach." in words(app)
-    fill(app, "segmented_control", "local-widget.answer-metric", "auc")
+    fill(app, "local-widget.answer-metric", "auc")
     assert "100 % AUC is out of reach." in words(app)
     assert "% AUC (guessing: 50 %) at" in words(app)
 

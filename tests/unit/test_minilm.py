@@ -1,10 +1,13 @@
 """Sentences through a small transformer: as the library transformers computes it, each by itself, from
 the files of a package that a stand-in brings here."""
 
+import csv
 import dataclasses
 import hashlib
-import json
+import io
+import subprocess
 import sys
+import unicodedata
 import zipfile
 
 import numpy as np
@@ -21,6 +24,7 @@ from pillar_core.data import encoding
 from pillar_core.errors import Cancelled, MissingDependencyError, StoreError
 from pillar_core.runs import splitting
 from pillar_core.texts import minilm
+from pillar_core.texts.bert import MOST_TOKENS, N_HEADS, Bert
 from users import output_of, refuses
 
 WORDS = [
@@ -35,7 +39,22 @@ WORDS = [
     "paid",
     "twice",
 ]
-SIZES = {"hidden_size": minilm.WIDTH, "num_hidden_layers": 2, "num_attention_heads": 12}
+PIECES = [
+    *"abceijlmnoprstuy",
+    *"!.,$'«—·",
+    "##s",
+    "##jam",
+    "##er",
+    "prin",
+    "##ter",
+    "Ω",
+    "я",
+    "紙",
+    "日",
+    "が",
+    "か",
+]
+SIZES = {"hidden_size": minilm.WIDTH, "num_hidden_layers": 2, "num_attention_heads": N_HEADS}
 
 
 @pytest.fixture(scope="module")
@@ -44,24 +63,29 @@ def bert():
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
-    return BertModel(BertConfig(vocab_size=20, intermediate_size=64, **SIZES)).eval()
+    return BertModel(BertConfig(vocab_size=64, intermediate_size=64, **SIZES)).eval()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """What cuts sentences for it, by the library tokenizers."""
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    places = {word: place for place, word in enumerate([*marks, *WORDS, *PIECES])}
+    made = Tokenizer(models.WordPiece(places, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    made.add_special_tokens(marks)
+    made.enable_truncation(MOST_TOKENS)
+    return made
 
 
 @pytest.fixture
-def package(bert, own_cache, tmp_path, monkeypatch):
+def package(bert, tokenizer, own_cache, tmp_path, monkeypatch):
     """A package with the same files as the real one, of that BERT; the folder it lies in."""
-    places = {
-        word: place for place, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])
-    }
-    tokenizer = Tokenizer(models.WordPiece(places, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    tokenizer.enable_padding(length=minilm.LONGEST)
     files = {
         minilm.WEIGHTS: save(bert.state_dict()),
         minilm.TOKENIZER: tokenizer.to_str().encode(),
-        minilm.CONFIG: json.dumps(SIZES).encode(),
     }
     folder = tmp_path / "site" / minilm.PACKAGE
     folder.mkdir(parents=True)
@@ -85,14 +109,40 @@ def tickets(n: int, seed: int, n_words: int = 4) -> pd.DataFrame:
     return pd.DataFrame({"message": said, "queue": np.array(["hardware", "billing"])[kinds]})
 
 
-def test_the_numbers_are_those_of_transformers(bert):
-    tokens = [2, 4, 9, 5, 7, 3]
+ODD = [
+    "Printers, PRINTER! printer-jam; the pàper—jam",
+    "printer [mask] [CLS",
+    "紙jam 日が \N{HANGUL SYLLABLE GA}\u3000\u0130stanbul Ωmega ΣΑΣ ß ﬁ",
+    "a\u200bb\xadc\tpaper\x07\ufffd\r\n\u2028screen\ue000",
+    "money$money €5 don't «paid» twice… 1·2 ~^`|",
+    "\U0001f600 jam \u200d❤\ufe0f \U00020000\uf900",
+    "p" * 100,
+    "p" * 101,
+    "jam " * 500,
+    "!",
+]
+
+
+def test_tokens_and_numbers_are_those_of_the_libraries(bert, tokenizer):
+    """Of odd sentences, and of some thousand drawn ones of the signs of many alphabets."""
+    ours = Bert(save(bert.state_dict()), tokenizer.to_str().encode())
+    draw = np.random.Generator(np.random.PCG64(0))
+    known = unicodedata.ucd_3_2_0  # the library tokenizers knows fewer marks than Python
+    signs = [
+        sign
+        for sign in map(chr, range(0x3100))
+        if sign.isprintable() and known.category(sign) == unicodedata.category(sign)
+    ]
+    drawn = ["".join(draw.choice([*signs, *" aprinter"], 30)) for _ in range(2_000)]
+    seen = []
+    ours.states, usual = lambda tokens: seen.append(tokens) or np.ones((2, 1)), ours.states
+    for text in (said := [*ODD, *drawn]):
+        ours.mean(text, {})
+    assert seen == [tokenizer.encode(text).ids for text in said]
+    tokens = seen[0]
     with torch.no_grad():
-        mean = bert(torch.tensor([tokens])).last_hidden_state[0].mean(dim=0)
-    ours = minilm.mean_state(bert.state_dict(), SIZES["num_attention_heads"], tokens)
-    np.testing.assert_allclose(
-        ours, (mean / mean.norm()).numpy(), atol=1e-6
-    )  # float32 of unit rows
+        expected = bert(torch.tensor([tokens])).last_hidden_state[0]
+    np.testing.assert_allclose(usual(tokens).T, expected, atol=1e-5)  # float32, of unit spread
 
 
 def test_a_sentence_has_the_same_bits_beside_any_others(package):
@@ -187,12 +237,19 @@ def test_tickets_go_through_it_into_a_model_and_its_files_are_checked(package, t
     split = pc.split(features, public=tickets(60, 1, 6))
     record = pc.run("pillar", split, epsilon=1.0, seed=None)
     model = pc.load_model(pc.save_model(record, tmp_path / "model.zip", split=split))
-    new = tickets(3, 2)
-    assert model.predict(new).shape == (3,)
+    new = tickets(50, 2)
     assert model.card["input"]["recipe"]["columns"][0]["encoder"] == minilm.IDENTITY
+    new[["message"]].to_csv(tmp_path / "new.csv", index=False)
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+        archive.extractall(tmp_path / "alone")
+        assert "Apache License" in archive.read(f"{minilm.NAME}.LICENSE.txt").decode()
+    command = [sys.executable, "-I", str(tmp_path / "alone" / "use.py"), str(tmp_path / "new.csv")]
+    written = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [list(row.values())[2:] for row in csv.DictReader(io.StringIO(written))]
+    np.testing.assert_allclose(np.array(rows, float), model.predict_proba(new), atol=1e-6)
     minilm.opened.cache_clear()
     with zipfile.ZipFile(package / "model.zip", "w") as archive:
-        for name in (*minilm.SHA256, minilm.CONFIG):
+        for name in minilm.SHA256:
             archive.writestr(name, b"{}")
     refuses("SHA-256", model.predict, new)
     (package / "model.zip").write_bytes(b"no zip")

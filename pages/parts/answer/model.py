@@ -63,6 +63,9 @@ def offer_paid(settings: Settings, names: list[str], metric: str | None) -> None
     if math.isinf(settings.epsilon):
         st.caption("Without noise nothing is paid: lower ε.")
         return
+    if not names:
+        st.caption("There is no public set to choose: name those to weigh above.")
+        return
     st.markdown(
         f"One noisy sum over the private rows chooses among {len(names)} public"
         f" set{'s' * (len(names) > 1)} and no public rows; choice and training cost ε ="
@@ -237,6 +240,9 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         )
         if model is None:
             st.caption("First train a model above; then press.")
+            for test in _tests(settings):
+                said = f"A test of an earlier model, ε = {test.epsilon:.3g}: {test.words}"
+                st.markdown(plain.text(said))
             return
         choice = receipts.last_choice(settings) or {}
         _results(

@@ -60,9 +60,10 @@ def candidates(settings: Settings) -> list[str]:
         for upload in fitting
         if not upload.n_test and _NUMBER.sub("", title(upload.name)) != own
     ]
-    public = PART if settings.public == NONE else settings.public
-    usual = list(dict.fromkeys([*([] if public == PART and likely else [public]), *likely]))
-    options = list(dict.fromkeys([public, *(upload.name for upload in fitting), PART, *registered]))
+    public = session.public_side(settings.data) if settings.public == NONE else settings.public
+    named = [] if public == NONE else [public]
+    usual = list(dict.fromkeys([*([] if public == PART and likely else named), *likely]))
+    options = list(dict.fromkeys([*named, *(upload.name for upload in fitting), PART, *registered]))
     chosen = local.choices(
         "answer-public",
         options,
@@ -238,7 +239,11 @@ def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str
     if answer.public in (NONE, *names):
         return str(answer.public)
     return (
-        PART if answer.public == OWN else settings.public if settings.public in names else names[0]
+        PART
+        if answer.public == OWN
+        else settings.public
+        if settings.public in names
+        else next(iter(names), NONE)
     )
 
 
@@ -259,9 +264,10 @@ def _advice_key(settings: Settings, names: list[str], similar: list[str], wanted
 def _advice(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> Advice:
     # in any order of the sets as many private rows: what a part leaves, where a part is among them
     try:
-        base = core.split(dataclasses.replace(settings, public=PART if PART in names else names[0]))
+        public = PART if PART in names else next(iter(names), NONE)
+        base = core.split(dataclasses.replace(settings, public=public))
     except DataError as error:
-        raise DataError(*(f"{title(names[0])}: {problem}" for problem in error.problems)) from error
+        raise DataError(*(f"{title(public)}: {problem}" for problem in error.problems)) from error
     sides = {OWN if name == PART else name: core.candidate(name, settings) for name in names}
     budget = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation", "seed")}
     return pc.advise(base, candidates=sides, alike=similar, **wanted, **budget)

@@ -27,6 +27,7 @@ from pages.parts.curves import panels
 from pillar_core import metrics, plots
 from pillar_core.backbones.cards import fit_of
 from pillar_core.errors import DataError
+from pillar_core.numerics import opened
 from pillar_core.runs import splitting
 from pillar_core.runs.private_tests import title_of
 from pillar_core.studies.advice import Advice, Prediction, free, maps
@@ -341,4 +342,4 @@ def _with_titles(reason: str, advice: Advice) -> str:
     """A reason with the titles of sets in the place of their names, its first letter a capital."""
     for name in {prediction.public for prediction in advice.predictions} - {OWN, NONE}:
         reason = reason.replace(name, question.title(name))
-    return reason[:1].upper() + reason[1:]
+    return opened(reason)

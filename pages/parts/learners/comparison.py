@@ -17,6 +17,7 @@ from pillar_core import plots
 from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import number_of
 from pillar_core.fingerprint import fingerprint
+from pillar_core.numerics import opened
 from pillar_core.plots.theme import Figure
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
@@ -180,9 +181,7 @@ def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
         settings,
     )
     verdict = compare.judge_advice(runs, first.method)
-    said = verdict.words or plain.text(
-        " ".join(f"{reason[:1].upper()}{reason[1:]}." for reason in first.reasons)
-    )
+    said = verdict.words or plain.text(" ".join(f"{opened(reason)}." for reason in first.reasons))
     title = pc.METHODS[first.method].title
     headline = (
         f"Take {pc.METHODS[verdict.better].title}" if verdict.better else f"Try {title} first"

@@ -18,6 +18,7 @@ from pillar_core import mode
 from pillar_core.backbones.names import address
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
+from pillar_core.numerics import opened
 from pillar_core.runs.splitting import BACKBONE
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
@@ -160,7 +161,7 @@ def controls(settings: Settings) -> Choice:
         " disagree, trust that"
     )
     idea = SCORES[score].idea
-    scores.caption(f"{idea[:1].upper()}{idea[1:]}. {advice}.")
+    scores.caption(f"{opened(idea)}. {advice}.")
     _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
     model, n_examples, k = _gradients(score, spend)

@@ -453,8 +453,8 @@ def trim(choice: Choice, settings: Settings) -> None:
             shown = trimming.rows_of(pool, sample)
             st.markdown(f"**{kind}**")
             if shown.texts:
-                said = [text[: encoding.BEGINNING] for text in shown.texts]
-                frame = pd.DataFrame({"Set": sources, "Text": said})
+                said = {"Set": sources, "Text": encoding.beginnings(shown.texts)}
+                frame = pd.DataFrame(said)
                 st.dataframe(frame, hide_index=True, key=f"screen-trim-{kind.lower()}")
             else:
                 alts = [

@@ -491,26 +491,27 @@ def _buttons(upload: Upload, settings: Settings) -> None:
         upload.name == settings.data,
         upload.name == settings.public,
     )
-    st.button(
-        label="Private now" if is_private else "Use as private",
-        key=f"kept-private-{key}",
-        help="Protects these rows on every page.",
-        on_click=session.use,
-        args=(upload.name,),
-        disabled=is_private or not upload.is_labelled,
-    )
-    is_unfit = is_private or is_public or not core.may_be_public(upload, settings)
-    st.button(
-        label="Public now" if is_public else "Use as public",
-        key=f"kept-public-{key}",
-        help=(
-            "Takes the public rows of every page from here, without protection. They must be of the"
-            " private data's kind."
-        ),
-        on_click=session.change,
-        kwargs={"public": upload.name},
-        disabled=is_unfit,
-    )
+    if is_private or is_public:
+        st.badge("Private now" if is_private else "Public now", icon=":material/check:")
+    if upload.is_labelled and not is_private:
+        st.button(
+            label="Use as private",
+            key=f"kept-private-{key}",
+            help="Protects these rows on every page.",
+            on_click=session.use,
+            args=(upload.name,),
+        )
+    if not (is_private or is_public) and core.may_be_public(upload, settings):
+        st.button(
+            label="Use as public",
+            key=f"kept-public-{key}",
+            help=(
+                "Takes the public rows of every page from here, without protection. They are of the"
+                " private data's kind."
+            ),
+            on_click=session.change,
+            kwargs={"public": upload.name},
+        )
     st.download_button(
         label="Save as a file",
         key=f"kept-save-{key}",

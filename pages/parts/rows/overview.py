@@ -156,7 +156,7 @@ def show_rows(x: Array, numbers: list[int], names: list[str], texts: tuple[str, 
         )
     else:
         numbers_or_texts = (
-            {"text": [texts[row][: encoding.BEGINNING] for row in numbers]}
+            {"text": encoding.beginnings(texts[row] for row in numbers)}
             if texts
             else x[numbers, :_COLUMNS]
         )

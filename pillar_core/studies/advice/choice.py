@@ -71,6 +71,7 @@ from pillar_core.types import (
     PrivacyBudget,
     RunRecord,
     SemiPrivateSplit,
+    is_of_text,
 )
 
 SHARE = 0.2
@@ -170,8 +171,6 @@ def choose(
         )
     private, of_columns = _columns_as_given(private)
     backbone, rehearsal = (names[0] if names else None), list[str]()
-    if names and isinstance(private, Mapping) and {*names} <= {*private}:
-        private = private[names[0]]  # earlier versions took a split of texts for each encoder
     if len(names) > 1:
         for each in names:
             identity_of(each)
@@ -599,7 +598,7 @@ def _elsewhere(
     """
     alone = sides[NONE]
     names = alone.features.names or ()
-    judged = np.flatnonzero([not name.startswith("text[") for name in names])
+    judged = np.flatnonzero([not is_of_text(name) for name in names])
     said = {}
     for name, rows in sides.items():
         if name in (OWN, NONE) or rows.public_name == raw.MADE_UP_NAME or not len(judged):

@@ -16,6 +16,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.metrics import FIGURES
+from pillar_core.numerics import opened
 from pillar_core.params import SEED, SHARE
 from pillar_core.runs.splitting import match_private, public_features, unmapped
 from pillar_core.splits import beside
@@ -263,7 +264,7 @@ def headline(advice: Advice, public: str) -> str:
                 f" {100 * of_public.middle:.0f} %, without any ε."
             )
             first = f"{may} To spend ε, {first[:1].lower()}{first[1:]}"
-    return f"{first} {expected.words[:1].upper()}{expected.words[1:]} at ε = {advice.epsilon:g}."
+    return f"{first} {opened(expected.words)} at ε = {advice.epsilon:g}."
 
 
 def level(advice: Advice) -> float | None:

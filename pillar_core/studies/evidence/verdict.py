@@ -3,7 +3,7 @@ far, and the best attack tried."""
 
 import pandas as pd
 
-from pillar_core.numerics import round_up
+from pillar_core.numerics import opened, round_up
 from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit
 
@@ -14,7 +14,7 @@ WITHOUT_CLAIM = "**ε = ∞ promises nothing**, so nothing here can refute it."
 def without_audit(claimed: float, reason: str) -> str:
     """Of a learner that no audit here can test."""
     return (
-        f"**No audit here can test ε ≤ {round_up(claimed, 3)}.** {reason[:1].upper()}{reason[1:]}"
+        f"**No audit here can test ε ≤ {round_up(claimed, 3)}.** {opened(reason)}"
         " The claim rests on the proof, and on the tests of this library's own code."
     )
 

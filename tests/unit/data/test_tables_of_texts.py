@@ -107,7 +107,16 @@ def test_tickets_go_from_a_csv_to_labels_of_new_sentences_by_command(files):
     assert run_command(f"{run} --recipe r.json --json") == 0
 
 
-def test_an_encoder_or_texts_alone_say_which_column_is_meant(files):
+def test_of_texts_and_words_the_words_are_the_labels(files):
+    features = pc.load_features("tickets.csv")
+    assert sorted(features.classes) == ["billing", "hardware"]
+    assert features.d == texts.WIDTH
+    assert any(note.startswith("Label: queue, the only column of words") for note in features.notes)
+    mixed = tickets(60, 0).assign(place=["north", "south"] * 30)
+    refuses("not certain", pc.load_features, mixed)
+
+
+def test_an_encoder_or_texts_alone_say_which_column_is_meant(files, capsys):
     said = "Texts: message, the only column that can be it."
     alone = pc.load_features("tickets.csv", label="queue", text="message")
     for features in (
