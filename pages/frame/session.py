@@ -165,7 +165,7 @@ def change(**values: Value) -> None:
     """A callback for buttons and charts: sets some settings and leaves all others as they are, but
     for a part of the private rows as public ones, which nobody chose for other brought rows."""
     if current().public == PART and values.get("data", current().data) != current().data:
-        values = {"public": public_side(str(values["data"]))} | values
+        values.setdefault("public", public_side(str(values["data"])))
     for name, value in values.items():
         allowed, message = codec.check_value(name, value)
         st.session_state[_SET + name] = allowed

@@ -15,8 +15,8 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import fill, linked, press, unfold, words
-from pages.frame import core, failures, history
+from page_reading import fill, linked, press, unfold, widget, words
+from pages.frame import core, failures, history, memory
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, reply
@@ -394,8 +394,23 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
         "the evidence is of the file with its test"
     )
     assert "A private test of these rows was asked for" not in words(start("rows", data="iris"))
+    for memo in memory.MEMOS:  # as a restart does
+        memo.clear()
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no page shows an exact figure of them" in " ".join(item.value for item in again.info)
+    fill(again, "local-widget.answer-test-breast_cancer", True)
+    assert "A test of an earlier model, ε = 1: Balanced accuracy" in words(again)
+
+
+def test_no_part_of_brought_rows_is_weighed_unless_somebody_names_it(start):
+    name = uploads.keep(pc.load_dataset("breast_cancer"), title="Visits")
+    app = start("answer", data=name, public="none", epsilon="1")
+    assert widget(app, "local-widget.answer-public").value == []
+    assert linked(app)["public"] == "none"
+    assert "There is no public set to choose" in words(app, "caption")
+    assert not app.exception
+    fill(app, "local-widget.answer-public", ["part"])
+    assert linked(app)["public"] == "part"
 
 
 def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):
