@@ -25,7 +25,7 @@ SHA256 = {
 }
 IDENTITY: Mapping[str, Any] = {
     "name": NAME,
-    "version": 1,
+    "version": 2,
     "sha256": SHA256[WEIGHTS],
     "width": WIDTH,
 }
