@@ -263,7 +263,8 @@ def _read_text(content: io.BytesIO | Path, ending: str, as_written: Sequence[str
         except UnicodeDecodeError:
             how |= {"encoding": "cp1252", "encoding_errors": "replace"}
         except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
-            if is_wider or "out of memory" in str(error):
+            is_text = b"\0" not in _start(content, ending)
+            if is_wider or not is_text or "out of memory" in str(error):
                 raise ValueError(str(error)) from error
             how, is_wider = how | _wider(content, how), True
     encoding = how["encoding"]

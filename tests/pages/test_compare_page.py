@@ -49,9 +49,10 @@ def test_a_partly_finished_view_says_how_many_seeds_it_has(start):
 
 
 def test_a_partly_finished_comparison_counts_seeds_line_by_line(start):
-    app = start("learners", learners="pillar,dp_sgd", epsilon="0.7")
-    pc.sweep({**SMALL, "epsilon": 0.7, "method": "pillar", "seed": [0, 1]})
-    pc.sweep({**SMALL, "epsilon": 0.7, "method": "dp_sgd", "seed": [0]})
+    app = start("learners", data="breast_cancer", learners="pillar,dp_sgd", epsilon="0.7")
+    shared = {**SMALL, "dataset": "breast_cancer", "epsilon": 0.7}
+    pc.sweep({**shared, "method": "pillar", "seed": [0, 1]})
+    pc.sweep({**shared, "method": "dp_sgd", "seed": [0]})
     app.run()
     assert "1 to 2 seeds" in str(charts(app))
     lines = next(
