@@ -270,8 +270,8 @@ def _train(
 ) -> None:
     """A training, once for each press, that is written down first."""
     with failures.note_refusal("No model was made"):
-        note = st.empty()
         try:
+            note = st.empty()
             note.info(_TRAINS, icon=":material/hourglass_top:")
         finally:
             # another press ends this run of the page at whatever is asked of Streamlit, and from
@@ -289,7 +289,7 @@ def _train(
                 _LATEST.get(latest, lambda: (place, record, split))
                 if choice:
                     store.default().put_bytes(choice_name, json.dumps(choice).encode())
-            note.empty()
+        note.empty()
 
 
 def _key(settings: Settings) -> tuple[frozenset[str], str]:

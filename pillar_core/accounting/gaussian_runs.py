@@ -71,9 +71,10 @@ def epsilon_of_gaussian(
     """ε of `steps` Gaussian releases with noise std `noise_multiplier` × clip norm, each on a
     Poisson sample; inf without noise.
 
-    Guarantee: `upper` holds for the relation named, with a public number of rows, Poisson samples
-    and secret noise. Raises SettingError for a number outside its range, NaN included. Raises
-    UnsupportedError where the accountant has no sound bound for these settings.
+    Guarantee: where `is_bound`, `upper` holds for the relation named, with a public number of rows,
+    Poisson samples and secret noise; an accountant that approximates ("gdp") says that it is none.
+    Raises SettingError for a number outside its range, NaN included. Raises UnsupportedError where
+    a bound of this accountant does not cover these settings.
 
     >>> bounds = pc.epsilon(1.1, sampling_probability=0.01, steps=1_000, delta=1e-5)
     >>> round(bounds.lower, 2), round(bounds.upper, 2)

@@ -25,7 +25,7 @@ from pillar_core.runs.receipts import Account, Ranking, Training, account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
-from pillar_core.screening.ranking import ties
+from pillar_core.screening.ranking import is_noise, ties
 from pillar_core.studies.screening.answers import (
     OWN_HALF,
     OWN_PART,
@@ -216,9 +216,11 @@ def _verdicts(table: pd.DataFrame) -> Iterator[str]:
     for score, rows in table[table["public"] != OWN_HALF].groupby("score", sort=False):
         names = [rows["public"].iloc[0], *(name for name in ties(rows) if name != OWN_HALF)]
         first, *tied = [uploads.title_of(name) if uploads.is_name(name) else name for name in names]
+        others = f"; {join(tied)} may tie with it" if tied else ""
         yield (
-            f"{score}: {first} is the best"
-            f" choice{f'; {join(tied)} may tie with it' if tied else ''}."
+            f"{score}: nothing stands out, noise alone may put {first} first{others}."
+            if is_noise(rows)
+            else f"{score}: {first} is the best choice{others}."
         )
 
 

@@ -122,6 +122,11 @@ def ties(table: "pd.DataFrame") -> list[str]:
     return list(table.attrs.get("rivals", overlapping))
 
 
+def is_noise(table: "pd.DataFrame") -> bool:
+    """Whether noise alone may make the first score. table: as in `ties`."""
+    return bool(table["value"].iloc[0] >= table.attrs.get("noise_floor", math.inf))
+
+
 def _compute_score(score: str, private: Seen, public: Seen, k: int, name: str) -> float:
     compute = SCORES[score].value
     if compute is None:

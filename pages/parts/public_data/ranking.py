@@ -24,7 +24,7 @@ from pillar_core.numerics import number_words, round_up
 from pillar_core.registry import toml_tables
 from pillar_core.runs.receipts import Account
 from pillar_core.screening import SCORES
-from pillar_core.screening.ranking import ties
+from pillar_core.screening.ranking import is_noise, ties
 from pillar_core.studies.screening import benefit, trimming
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 from pillar_core.types import Values
@@ -75,7 +75,7 @@ def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         if tied
         else f"Best choice: {first}"
     )
-    if screening_sets.NOISE in tied:
+    if screening_sets.NOISE in tied or is_noise(candidates):
         verdict = (
             "Nothing stands out: at this ε even noise may do as well. More ε or more private rows"
             " would tell"

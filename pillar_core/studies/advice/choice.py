@@ -74,6 +74,9 @@ from pillar_core.types import (
     is_of_text,
 )
 
+STRANGE = "pillar_kalman"
+"""The learner for public rows that turn out unlike the private ones: it believes no label of
+theirs."""
 SHARE = 0.2
 """Of μ² that the choice spends."""
 ROOM = 1e-9
@@ -85,8 +88,8 @@ NEAR = 0.15
 """Share of that signal which a set like the private rows keeps: 0.33 to 0.73 where measured, and
 0.05 at most from elsewhere."""
 CHOSEN_WITHIN = (
-    "the public set was chosen on private rows by one noisy sum that ε counts, the learner from"
-    " public rows alone"
+    "the public set, and whether its labels are believed, was chosen on private rows by one noisy"
+    " sum that ε counts, the learner otherwise from public rows alone"
 )
 
 
@@ -197,7 +200,12 @@ def choose(
     trainings = {
         name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()
     }
-    for plan in trainings.values():
+    strange = {
+        name: _training(STRANGE, rows, after, seed)
+        for name, rows in sides.items()
+        if name != OWN and kind_of(rows) == "labelled" and STRANGE in (methods or [STRANGE])
+    }
+    for plan in (*trainings.values(), *strange.values()):
         refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
     factor, most = (
         (2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0),
@@ -208,7 +216,8 @@ def choose(
         "choice", noise_multiplier, [rows.fingerprint for rows in sides.values()]
     )
     name, is_near, why = _choose_set(sides, noise_multiplier, Streams(seed, identity))
-    record = run_many([trainings[name]], sides[name])[0]
+    trained_as = trainings[name] if is_near else strange.get(name, trainings[name])
+    record = run_many([trained_as], sides[name])[0]
     asked = events.of_person(events.gaussian(noise_multiplier), most)
     trained = events.gaussian(factor / rest)
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
@@ -226,7 +235,8 @@ def choose(
     )
     named_choice = (
         f"the public set {uploads.title_of(name)!r} was chosen on private rows, {public_choice}"
-        f" from public rows alone; the choice is charged as {describe(asked)[0]}, all releases of"
+        f" from {'public rows' if trained_as is trainings[name] else 'the same sum'} alone; the"
+        f" choice is charged as {describe(asked)[0]}, all releases of"
         f" the training together as {describe(trained)[0]}"
     )
     record = dataclasses.replace(
@@ -236,9 +246,7 @@ def choose(
     if (
         kind in ("labelled", "unlabelled") and not is_near
     ):  # what holds for rows like the private ones does not hold for these
-        first = predict(
-            name, "pillar_kalman", blind(sides[name]), after, seed or 0, metric, "foreign"
-        )
+        first = predict(name, STRANGE, blind(sides[name]), after, seed or 0, metric, "foreign")
     price = (
         f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among"
         f" {len(sides)}, the rest into training"
@@ -475,7 +483,7 @@ def _learner(
     kind = kind_of(rows)
     known = prediction.FITTED[metric][kind]["learners"]
     if methods is None and kind == "foreign":
-        return predict(name, "pillar_kalman", rows, budget, seed, metric)
+        return predict(name, STRANGE, rows, budget, seed, metric)
     predictions = [
         predict(name, method, rows, budget, seed, metric)
         for method in known

@@ -399,7 +399,14 @@ def _read_branches(draft: Draft) -> None:
                 draft.tell(call, f"{words}, and by the defaults it is not.")
                 draft.options.add("command")
             elif truth is None and values.is_optional(source, part.test):
-                draft.tell(call, f"{words}. Please see that it is.")
+                if not source.doubtful:
+                    draft.tell(call, f"{words}. Please see that it is.")
+                    continue
+                meant = ", ".join(sorted(source.doubtful))
+                draft.refused.append(
+                    f"{source.place(call)}{words}, and {meant} of the command may decide it: write"
+                    " options out."
+                )
 
 
 def _read_options(draft: Draft) -> None:
@@ -420,7 +427,9 @@ def _read_options(draft: Draft) -> None:
     unknown = {name for name, _ in command.options} - {"", *source.known_options}
     if unknown := source.doubtful if source.parsers else unknown:
         words = ", ".join(sorted(unknown))
-        draft.told.append(f"{words}: no option in the script's text. Nothing was read of it.")
+        draft.told.append(
+            f"{words}: no option in the script's text, or a shortened one. Nothing was read of it."
+        )
 
 
 def _known_name(source: Source, name: str, call: ast.Call) -> str:

@@ -130,4 +130,6 @@ def test_the_command_ranks_by_class_signal_and_releases(own_cache):
     assert list(_verdicts(alike)) == [
         f"gsd: {alike['public'][0]} is the best choice; {alike['public'][1]} may tie with it."
     ]
+    alike.attrs["noise_floor"] = float(alike["value"].iloc[0])
+    assert "nothing stands out, noise alone may put" in next(_verdicts(alike))
     assert "came from the operating system" in output_of(f"{line} --release").err

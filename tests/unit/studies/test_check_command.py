@@ -221,6 +221,10 @@ def test_a_set_up_that_the_command_leaves_out_has_no_epsilon():
     assert "Line 11: privacy is set up only where not args.disable_dp is True" in unproven(
         **given, command="python train.py --disable-dp", noise_multiplier=1.0
     )
+    for short in ("--dis", "--disable"):
+        assert f"{short} of the command may decide it" in unproven(
+            **given, command=f"python train.py {short}", noise_multiplier=1.0
+        )
     # An option that sets privacy up only where it is given: at its default, nothing is private.
     opted = {**given, "script": text.replace("not args.disable_dp", "args.disable_dp")}
     check = checked(**opted)
