@@ -99,10 +99,15 @@ def choices(
     """A choice of one or more names, stored as text; where there are many of them, in a list that
     opens."""
     options, title = _titles(options, title, entry)
-    codes = str(_read(name, _SEPARATOR.join(default), entry)).split(_SEPARATOR)
+    stored = str(_read(name, _SEPARATOR.join(default), entry))
     current = [
-        option for item in codes for option in options if item in (option, codec.code(option))
-    ] or list(default)
+        option
+        for item in stored.split(_SEPARATOR)
+        for option in options
+        if item in (option, codec.code(option))
+    ]
+    if not current and (stored or not entry.get("may_be_none")):
+        current = list(default)
     if entry.get("are_many"):
         _draw(
             st.multiselect,

@@ -409,8 +409,10 @@ def test_no_part_of_brought_rows_is_weighed_unless_somebody_names_it(start):
     assert linked(app)["public"] == "none"
     assert "There is no public set to choose" in words(app, "caption")
     assert not app.exception
-    fill(app, "local-widget.answer-public", ["part"])
-    assert linked(app)["public"] == "part"
+    for chosen, public in ((["part"], "part"), ([], "none")):
+        fill(app, "local-widget.answer-public", chosen)
+        assert linked(app)["public"] == public
+        assert widget(app, "local-widget.answer-public").value == chosen
 
 
 def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):

@@ -73,6 +73,11 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, ha
     press(app, "use-kept")
     kept = uploads.load(app.session_state["set.public"])
     assert texts_of["near.txt"] & set(kept.texts)
+    send(app, "upload-candidates", {"later.csv": tickets()[: tickets().index("\n", 9_000)]})
+    press(app, "use-public")
+    assert not app.error
+    later = uploads.load(linked(app)["public"])
+    assert (uploads.title_of(linked(app)["public"]), later.d) == ("later.csv", 256)
     assert texts_of["tickets.csv"].isdisjoint(kept.texts)
     app.session_state["set.public"] = next(
         upload.name for upload in uploads.list_uploads() if upload.title == "near.txt"

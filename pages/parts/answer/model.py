@@ -5,7 +5,7 @@ two classes."""
 import dataclasses
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -240,9 +240,7 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         )
         if model is None:
             st.caption("First train a model above; then press.")
-            for test in _tests(settings):
-                said = f"A test of an earlier model, ε = {test.epsilon:.3g}: {test.words}"
-                st.markdown(plain.text(said))
+            _list_earlier(_tests(settings))
             return
         choice = receipts.last_choice(settings) or {}
         _results(
@@ -428,6 +426,7 @@ def _results(
             draw_figure(
                 private_roc, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE])
             )
+    _list_earlier([test for test in tests if test.model != model])
     if (named := receipts.with_tests(settings, record)) is None:
         return
     st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
@@ -443,16 +442,27 @@ def _results(
     )
 
 
+def _list_earlier(tests: Sequence[PrivateTest]) -> None:
+    for test in tests:
+        said = f"A test of an earlier model, ε = {test.epsilon:.3g}: {test.words}"
+        st.markdown(plain.text(said))
+
+
 def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn: bool) -> str:
     """What training, earlier tests and this one cost together."""
-    spent = sum(test.epsilon for test in _tests(settings))
+    account, spent = receipts.account(settings), sum(test.epsilon for test in _tests(settings))
+    relation = settings.relation
+    trained = sum(item.epsilon for item in account.trainings if item.relation == relation)
+    trained = trained or settings.epsilon
+    if account.rankings:
+        trained += account.epsilon_of_rankings(delta=settings.delta, relation=relation)
     start = (
         "If you spend it, training and"
         f" {f'ε = {spent + epsilon:.3g} of this test and earlier ones' if spent else 'this test'}"
     )
-    if has_coin and settings.relation == "add_or_remove_one":
+    if has_coin and relation == "add_or_remove_one":
         return (
-            f"{start}: ε = {max(settings.epsilon, spent + epsilon):.3g} together,"
+            f"{start}: ε = {round_up(max(trained, spent + epsilon), 3)} together,"
             f" {private_tests.larger(has_coin)}."
         )
     drawn = (
@@ -462,7 +472,7 @@ def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn:
         else ""
     )
     return (
-        f"{start}: ε = {settings.epsilon + spent + epsilon:.3g} together,"
+        f"{start}: ε = {round_up(trained + spent + epsilon, 3)} together,"
         f" {private_tests.SUM}.{drawn}"
     )
 

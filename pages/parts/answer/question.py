@@ -13,6 +13,7 @@ from pages.frame import core, local, memory, receipts, session, sidebar
 from pages.frame.settings import AUTO, NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pages.parts.public_data import sets as screening_sets
 from pages.parts.rows import columns, extraction
+from pages.parts.rows.form import MADE_UP_FOR
 from pillar_core import mode, texts
 from pillar_core.backbones import is_ready
 from pillar_core.backbones.cards import fit_of
@@ -58,7 +59,9 @@ def candidates(settings: Settings) -> list[str]:
     likely = [
         upload.name
         for upload in fitting
-        if not upload.n_test and _NUMBER.sub("", title(upload.name)) != own
+        if not upload.n_test
+        and _NUMBER.sub("", title(upload.name)) != own
+        and not (upload.is_made_up and _NUMBER.sub("", upload.title) != MADE_UP_FOR.format(own))
     ]
     public = session.public_side(settings.data) if settings.public == NONE else settings.public
     named = [] if public == NONE else [public]
@@ -74,6 +77,7 @@ def candidates(settings: Settings) -> list[str]:
             "Sets of another kind or width than the private rows are not offered. Bring more above."
         ),
         are_many=True,
+        may_be_none=True,
     )
     if len(chosen) > MOST:
         st.caption(f"The first {MOST} are weighed: all learners are tried on each.")

@@ -5,7 +5,7 @@ to forget it."""
 import dataclasses
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -18,7 +18,17 @@ from pages.parts.rows.columns import Answers, Maker, list_lines, list_notes
 from pages.parts.rows.files import FILE, PATHS, PRIVATE, PUBLIC, File, let_go, new_files
 from pages.parts.rows.overview import show_rows
 from pillar_core import data, mode, splits
-from pillar_core.data import Report, npz, raw, reader, reports, uploads, visitors
+from pillar_core.data import (
+    Report,
+    encoding,
+    npz,
+    raw,
+    reader,
+    recipes,
+    reports,
+    uploads,
+    visitors,
+)
 from pillar_core.data.arrays import NO_TEST
 from pillar_core.data.npz import npz_of
 from pillar_core.data.partition import BY_COIN_NOTE, SET_APART, without_drawn_test
@@ -104,7 +114,9 @@ def panel(settings: Settings) -> bool:
             _judge(Answers(private[0], public), settings)
         elif public:  # kept beside the private data that the settings name
             beside = uploads.load(settings.data) if uploads.is_here(settings.data) else None
-            fitting = [each for each in public if _count_public((each.rows, each.name), beside)]
+            fitting = [
+                each for each in public if _count_public((_beside(each, beside), each.name), beside)
+            ]
             st.button(
                 label="Use as public data",
                 key="use-public",
@@ -464,9 +476,24 @@ def _keep_public(files: Sequence[File]) -> None:
     with failures.note_refusal("The rows could not be stored"):
         name = session.current().data
         private = uploads.load(name) if uploads.is_name(name) else None
-        names = [_keep_set(file.rows(), file.name, private) for file in files]
+        names = [_keep_set(_beside(file, private)(), file.name, private) for file in files]
         session.change(public=names[0])
         let_go(files)
+
+
+def _beside(file: File, private: FeatureSet | Dataset | None) -> Callable[[], FeatureSet | Dataset]:
+    """What makes a public file's rows: of a table by the recipe of the private ones."""
+    form = private.recipe if isinstance(private, FeatureSet) else None
+    if not form or not file.is_table():
+        return file.rows
+    recipe = recipes.recipe_of(form)
+
+    def make() -> FeatureSet:
+        table = columns.read_table(file, recipe.person, recipe.text)
+        frame = encoding.with_text_column(table, recipe.text)
+        return raw.public_features(frame, recipe, name=Path(file.name).name)
+
+    return make
 
 
 def _keep_set(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dataset | None) -> str:
