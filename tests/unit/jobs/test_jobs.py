@@ -33,6 +33,7 @@ from pillar_core.jobs import server as jobs_server
 from pillar_core.jobs import state, workers
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs.active import ActiveJob
+from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus
 from pillar_core.runs import sweep, versions
@@ -46,6 +47,10 @@ SECONDS = 420.0
 
 
 def point_at(cache: Path, patch: pytest.MonkeyPatch) -> None:
+    """Jobs of `cache`, the kinds for tests among them, until the patch is undone."""
+    ours = {name: kind for name, kind in JOB_KINDS.items() if not name.startswith("test_")}
+    patch.setattr(JOB_KINDS, "_items", ours)
+    patch.delitem(sys.modules, "job_kinds_for_tests", raising=False)  # it registers anew
     patch.setenv("PILLAR_CACHE", str(cache))
     patch.setenv("PILLAR_JOB_MODULES", "job_kinds_for_tests")
     patch.setenv("PYTHONPATH", str(HERE))
