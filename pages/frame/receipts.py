@@ -224,23 +224,27 @@ def look(settings: Settings) -> bool:
 
 
 def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
-    """Whether a private test of these rows was asked for, here or earlier; it then says that no
-    exact figure of them is shown.
-
-    reads_rows: not so, rows that were not brought, or are not here, are not read to look for
-    earlier tests.
-    """
-    is_known = reads_rows or uploads.is_here(settings.data)
-    is_asked = bool(local.value(f"{TEST}-{settings.data}", False)) or (
-        is_known and bool(account(settings).tests)
-    )
-    if is_asked and not mode.binds():
+    """Whether `is_test_asked`; it then says that no exact figure of these rows is shown."""
+    if is_asked := is_test_asked(settings, reads_rows=reads_rows):
         st.info(
             "A private test of these rows was asked for, so no page shows an exact figure of them."
             " Answer tests again within ε.",
             icon=":material/lock:",
         )
-    return is_asked and not mode.binds()
+    return is_asked
+
+
+def is_test_asked(settings: Settings, *, reads_rows: bool = True) -> bool:
+    """Whether a private test of these rows was asked for, here or earlier.
+
+    reads_rows: not so, rows that were not brought, or are not here, are not read to look for
+    earlier tests.
+    """
+    is_known = reads_rows or uploads.is_here(settings.data)
+    return not mode.binds() and (
+        bool(local.value(f"{TEST}-{settings.data}", False))
+        or (is_known and bool(account(settings).tests))
+    )
 
 
 def last_choice(settings: Settings) -> Any:

@@ -194,6 +194,7 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, ha
     )
     app = start("public_data", data=name, screen=f"p:{name};c:{near},{far};e:0.3")
     assert "Best choice" not in words(app)
+    assert "Ask GSD" not in words(app), "models of gradients read images alone"
     assert not Account(name).rankings
     press(app, "screen-spend")
     assert "Spent for real: ε ≤ 0.3" in words(app, "success")

@@ -18,6 +18,7 @@ from page_reading import (
     fill,
     labelled,
     linked,
+    links,
     markup,
     press,
     say,
@@ -480,6 +481,8 @@ def test_a_secret_coin_draws_the_test_rows_of_rows_that_are_brought(start):
         "nobody has to state what the app knows"
     )
     assert "together, the larger of the two, as this library drew the test rows" in words(app)
+    app.switch_page("pages/rows.py").run()
+    assert "Train on them on Answer" in links(app), "Curves would show exact figures"
 
 
 def test_a_public_column_in_another_unit_is_said_once_a_range_is_stated(start):

@@ -154,8 +154,9 @@ def controls(settings: Settings) -> Choice:
         label="Rank by",
     )
     advice = (
-        "Recommended: it was chosen on twelve tasks. Ask GSD where private rows have no labels,"
-        " which it replaces by random ones"
+        "Recommended: it was chosen on twelve tasks"
+        + ". Ask GSD where private rows have no labels, which it replaces by random ones"
+        * ("gsd" in able)
         if score == SCORE
         else f"{SCORES[SCORE].title} is recommended where private rows have labels; where the two"
         " disagree, trust that"

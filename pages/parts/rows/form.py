@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import badges, core, failures, local, memory, navigation, plain, session
+from pages.frame import badges, core, failures, local, memory, navigation, plain, receipts, session
 from pages.frame import settings as codec
 from pages.frame.settings import NONE, PARAMS, PART, Settings
 from pages.parts.rows import columns
@@ -79,7 +79,8 @@ def panel(settings: Settings) -> bool:
         elif settings.public == NONE:
             told += " None of them counts as public: say below where public rows come from."
         st.success(told, icon=":material/lock:")
-        navigation.link("curves", f"Train on them on {navigation.title('curves')}")
+        page = "answer" if receipts.is_test_asked(settings, reads_rows=False) else "curves"
+        navigation.link(page, f"Train on them on {navigation.title(page)}")
     for upload in uploads.list_uploads():
         with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
             st.text(upload.title)

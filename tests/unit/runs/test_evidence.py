@@ -97,7 +97,7 @@ def test_each_line_of_the_statement_stands_on_the_page_and_no_number_has_another
     alone = (math.exp(upper) - 1 + 2 * delta) / (math.exp(upper) + 1) / 2
     said = pc.plots.promise(alone, f"one {record.guarantee.unit}")  # Kairouz, Oh & Viswanath 2015
     assert said in text
-    assert "{&#x27;" not in text  # Python's own writing
+    assert "{'" not in text  # Python's own writing
     card = json.loads(files["model.json"])
     shown = numbers(
         " ".join(
