@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import expit, logit, ndtr, ndtri
 
 from pillar_core import checks, store
 from pillar_core.arrays import Array
@@ -164,9 +164,7 @@ def private_test(
         rows_per_person or 1,
         (1 if neighbours is NeighboringRelation.ADD_OR_REMOVE_ONE else 2),
     )
-    numerator = math.floor(epsilon / (most * worst) * DENOMINATOR)
-    while numerator * most * worst > epsilon * DENOMINATOR:
-        numerator -= 1
+    numerator = _numerator(epsilon, most * worst)
     if seed is None:
         store.default().check_room()
     ledger, use = Ledger(), fingerprint(x, y, counts, metric, numerator)
@@ -209,6 +207,43 @@ def private_test(
     if seed is None:
         account.keep(test)
     return Released(value, low, high, LEVEL, guarantee, metric, cells, test.unclear, test.words)
+
+
+def expected_ends(
+    value: float,
+    n_rows: int,
+    n_classes: int,
+    *,
+    epsilon: float,
+    metric: str = "accuracy",
+    relation: str = "add_or_remove_one",
+    rows_per_person: int | None = None,
+) -> tuple[float, float]:
+    """Where the ends of a private test are to be expected, before it is paid: of a model that
+    reaches `value`, on `n_rows` rows in classes of equal size. Reads no row.
+
+    Noise is taken as zero, which it is in the middle. The AUC is that of calibrated normal scores.
+    """
+    most = rows_per_person or 1
+    worst = 1 if NeighboringRelation.of(relation) is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
+    rate = _numerator(epsilon, most * worst) / DENOMINATOR
+    if metric == "auc":
+        spread = math.sqrt(2) * ndtri(min(max(value, 0.51), 0.999))
+        edges = logit(np.linspace(0, 1, BINS + 1))
+        masses = [np.diff(ndtr(edges / spread - side * spread / 2)) for side in (-1, 1)]
+        return _auc(n_rows / 2 * np.array(masses), rate, most)[1:3]
+    groups = 1 if metric == "accuracy" else n_classes
+    cells = np.tile(np.array([1 - value, value]) * n_rows / groups, (groups, 1))
+    return _shares(cells, rate, most)[1:3]
+
+
+def _numerator(epsilon: float, moves: int) -> int:
+    """The largest rate of noise, in 1 / DENOMINATOR, at which so many moved counts cost at most
+    ε."""
+    numerator = math.floor(epsilon / moves * DENOMINATOR)
+    while numerator * moves > epsilon * DENOMINATOR:
+        numerator -= 1
+    return numerator
 
 
 def roc(test: private_tests.PrivateTest) -> pd.DataFrame:

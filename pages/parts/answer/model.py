@@ -31,7 +31,7 @@ from pillar_core.runs.run import run_spec
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
-from pillar_core.studies.private_test import roc
+from pillar_core.studies.private_test import expected_ends, roc
 from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 
 LOOK = "answer-look"
@@ -221,12 +221,17 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         has_coin = receipts.has_coin(data)
         persons = f" No person may have more than {most} of the test rows." if most else ""
         st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
-        request = {
+        request: dict[str, Any] = {
             "epsilon": epsilon,
             "metric": metric,
             "rows_per_person": most,
             "relation": settings.relation,
         }
+        low, high = expected_ends(advice.predicted, len(data.y_test), data.n_classes, **request)
+        st.caption(
+            f"Of a model that reaches {100 * advice.predicted:.0f} %, expect an interval from"
+            f" {100 * low:.0f} to {100 * high:.0f} %, wider where classes are unequal."
+        )
         model = receipts.latest_model(settings)
         st.button(
             label="Spend it and test",

@@ -18,7 +18,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
 from pillar_core.runs import private_tests, receipts
 from pillar_core.splits import Transform
-from pillar_core.studies.private_test import APART, roc
+from pillar_core.studies.private_test import APART, expected_ends, roc
 from pillar_core.types import Persons
 from users import output_of, raises
 
@@ -81,15 +81,18 @@ def test_ends_hold_what_the_model_reaches_on_fresh_rows(record, metric, epsilon)
     model = with_head(record)
     large = drawn(200_000, 0)
     exact = pc.private_test(model, large, epsilon=50.0, metric=metric)
-    assert exact.high - exact.low < 0.02 if metric != "auc" else 0.2
-    missed = 0
+    assert exact.high - exact.low < (0.02 if metric != "auc" else 0.2)
+    low, high = expected_ends(exact.value, 1500, 2, epsilon=epsilon, metric=metric)
+    missed, widths = 0, []
     for seed in range(40):
         found = pc.private_test(
             model, drawn(1500, seed + 1), epsilon=epsilon, metric=metric, seed=seed
         )
         missed += not found.low <= exact.value <= found.high
+        widths.append(found.high - found.low)
         assert found.low <= found.value <= found.high
         assert found.guarantee.epsilon.upper <= epsilon
+    assert 0.7 < np.median(widths) / (high - low) < 1.3, "classes of 0.3 and 0.7 are not equal"
     assert missed <= 13  # of 40 at 5 %: more by chance with probability 4e-9
 
 
