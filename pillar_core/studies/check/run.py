@@ -84,13 +84,13 @@ class RunCheck:
 
 def check_run(
     *,
-    n: int | None,
-    batch_size: int | None,
+    n: int | None = None,
+    batch_size: int | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     noise_multiplier: float | None = None,
     epsilon: float | None = None,
-    delta: float | None,
+    delta: float | None = None,
     l2_clip_norm: float | None = None,
     sampler: str | None = None,
     script: str | None = None,

@@ -288,9 +288,14 @@ def span_of(source: Source, loop: ast.AST) -> range | None:
     return range(*found) if is_whole and 0 not in found[2:] else None
 
 
+RUN_ONCE = {"run", "fire", "launch", "process", "spawn", "start_processes", "thread", "main"}
+"""Calls, in lower case, that run a function which they are given once, or once in each process of
+one training."""
+
+
 def is_repeated(source: Source, node: ast.AST) -> bool:
     """Whether the text may run `node` more than once: in a loop, or in a function that is taken
-    twice, handed to a map, or decorated by the text's own."""
+    twice, handed to what may call it often, or decorated by the text's own."""
     path = [*source.path(node)]
     last = source.function(path[-1])
     return (
@@ -301,7 +306,11 @@ def is_repeated(source: Source, node: ast.AST) -> bool:
 
 
 def _is_handed(source: Source, use: ast.AST) -> bool:
-    """Whether a function goes to a map, or by another name."""
+    """Whether a function goes by another name, or to a call that may run it several times, as a
+    search for settings does."""
     parent = source.parents[use]
-    is_mapped = isinstance(parent, ast.Call) and "map" in last_word(parent)
-    return isinstance(parent, ast.Assign) or (is_mapped and parent.func is not use)  # type: ignore[attr-defined]
+    if isinstance(parent, ast.keyword):
+        parent = source.parents[parent]
+    if not isinstance(parent, ast.Call) or parent.func is use:
+        return isinstance(parent, ast.Assign)
+    return last_word(parent).lower() not in RUN_ONCE or "tune" in _lower(parent.func)
