@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError, UnsupportedError
@@ -63,6 +63,9 @@ class Ledger:
     """Charges of one run, in order. `total_event` is canonical; equal spending compares equal
     however it was written."""
 
+    latest: ClassVar[object] = None
+    """Stands for the latest release of this process: another object after each."""
+
     def __init__(self, tape: Tape | None = None) -> None:
         self._events: list[DpEvent] = []
         self._labels: list[str] = []
@@ -89,6 +92,7 @@ class Ledger:
         """The output of `draw`, after charging `event` as the enclosing block's sample of rows has
         it."""
         probability, charged = self._samples[-1] if self._samples else (1.0, lambda event: event)
+        Ledger.latest = object()
         self._events.append(charged(event))
         self._labels.append(label or call.kind)
         self.noise_laws.add(call.noise_law)

@@ -1,6 +1,7 @@
 """A model to take away: its training is written down before it begins, a receipt says the sum, and
 its file stays for later downloads."""
 
+import contextlib
 import functools
 import io
 import json
@@ -12,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import core, failures, history, local, memory, plain
+from pages.frame import core, failures, history, local, memory, plain, session
 from pages.frame.settings import Settings
 from pillar_core import mode, store, texts
 from pillar_core.arrays import Json
@@ -28,6 +29,7 @@ from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
 
 TEST = "answer-test"
 _TRAINS = "Training with secret noise …"
+_MEANWHILE = "A press came before this one: its model is listed below, and no more was spent."
 Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]]
 """Trains a model, with what private rows chose for it: `words` and the `settings` that follow; {}
 where they chose nothing.
@@ -55,7 +57,8 @@ def offer(
     prepare: what trains it; asked at the press, before anything is spent, and nothing of Streamlit
     by it either.
     """
-    place, features = len(account(settings).trainings), core.features(settings)
+    paid, features = account(settings), core.features(settings)
+    place = len(paid.trainings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle(
         f"with-onnx-{key}",
         label="Add model.onnx",
@@ -66,7 +69,7 @@ def offer(
     )
     if n_bytes := texts.n_bytes_of(texts.encoder_of(features.recipe)):
         st.caption(f"Its file has {n_bytes / 1e6:.0f} MB: it reads texts without this library.")
-    is_ready = not place or local.toggle(
+    is_ready = not paid.spent or local.toggle(
         f"train-again-{key}-{place}",
         label="Spend again on the same rows",
         help="A new training is charged, with equal settings too: its loss adds to the sum below."
@@ -111,7 +114,7 @@ def show(settings: Settings) -> None:
             if len(trainings) > 1 or place not in files:
                 where = (
                     ""
-                    if place in files
+                    if place in files or training.is_void
                     else " Its file is not in this cache: it is where it was downloaded or written."
                 )
                 st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
@@ -264,7 +267,21 @@ def account(settings: Settings) -> Account:
     return account_of(core.features(settings), settings.data)
 
 
-def _train(
+def _train(settings: Settings, *request: Any) -> None:
+    """`_train_once`, while the page says so."""
+    with contextlib.ExitStack() as after, failures.note_refusal("No model was made"):
+        try:
+            note = st.empty()
+            after.callback(note.empty)
+            note.info(_TRAINS, icon=":material/hourglass_top:")
+        finally:
+            # another press ends this run of the page at whatever is asked of Streamlit, and from
+            # here on that is nothing
+            with at_work(settings):
+                _train_once(settings, *request)
+
+
+def _train_once(
     settings: Settings,
     training: Training,
     prepare: Callable[[], Train],
@@ -272,28 +289,22 @@ def _train(
     place: int,
     features: FeatureSet,
 ) -> None:
-    """A training, once for each press, that is written down first."""
-    with failures.note_refusal("No model was made"):
-        try:
-            note = st.empty()
-            note.info(_TRAINS, icon=":material/hourglass_top:")
-        finally:
-            # another press ends this run of the page at whatever is asked of Streamlit, and from
-            # here on that is nothing
-            with at_work(settings):
-                paid, train, latest = account(settings), prepare(), _key(settings)
-                model_name, choice_name = (
-                    _name(settings, paid.trained, place, kind) for kind in ("model", "choice")
-                )
-                check_room(features)
-                paid.keep(training, place=place)
-                record, split, choice = train()
-                store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
-                _LATEST.clear()
-                _LATEST.get(latest, lambda: (place, record, split))
-                if choice:
-                    store.default().put_bytes(choice_name, json.dumps(choice).encode())
-        note.empty()
+    """A training that is written down first; none where another came before it."""
+    paid, train, latest = account(settings), prepare(), _key(settings)
+    if len(paid.trainings) > place:
+        session.surely(lambda: session.note(_MEANWHILE))
+        return
+    model_name, choice_name = (
+        _name(settings, paid.trained, place, kind) for kind in ("model", "choice")
+    )
+    check_room(features)
+    with paid.charged(training, place=place):
+        record, split, choice = train()
+    store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
+    _LATEST.clear()
+    _LATEST.get(latest, lambda: (place, record, split))
+    if choice:
+        store.default().put_bytes(choice_name, json.dumps(choice).encode())
 
 
 def _key(settings: Settings) -> tuple[frozenset[str], str]:

@@ -224,8 +224,8 @@ def _k(settings: Settings, limit: int | None, place: str, recorded: Sequence[flo
     offered = KS if limit is None else [*(k for k in KS if k < limit), limit]
     offered = [int(k) for k in recorded] or offered
     unlike = _slide("k", offered, used, place, "{:,}".format)
-    if ruled is not None:
-        st.html(marks(offered, [(ruled, f"Auto: k = {ruled:,}")], "Auto:"))
+    if ruled is not None and (row := marks(offered, [(ruled, f"Auto: k = {ruled:,}")], "Auto:")):
+        st.html(row)
     return unlike if settings.k else ""
 
 

@@ -124,9 +124,9 @@ def _choose(options: argparse.Namespace) -> int:
         with contextlib.suppress(DataError):  # the choice says what it leaves out
             for note in misfits(shared.public_of(name, split.features).notes):
                 print(f"note: {name}: {note}", file=sys.stderr)
-    export.begin(options, split, "A choice and a training", lambda: options.epsilon)
     seed = None if options.release else options.seed
-    choice = choose(split, _candidates(options), **request, seed=seed)
+    with export.charged(options, split, "A choice and a training", lambda: options.epsilon):
+        choice = choose(split, _candidates(options), **request, seed=seed)
     record = export.count(options, choice.record, choice.split)
     choice = dataclasses.replace(choice, record=record)
     if options.json:

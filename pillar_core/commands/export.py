@@ -1,7 +1,8 @@
 """What commands that train a model to take away do before the training and after it."""
 
 import argparse
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.runs import receipts
@@ -28,10 +29,12 @@ def add_options(parser: argparse.ArgumentParser, result: str) -> None:
     )
 
 
-def begin(
+@contextlib.contextmanager
+def charged(
     options: argparse.Namespace, split: SemiPrivateSplit, learner: str, epsilon: Callable[[], float]
-) -> None:
-    """Writes down, before a private row is read, the training whose model is to leave.
+) -> Iterator[None]:
+    """Writes down, before the block reads a private row, the training whose model is to leave, as
+    `Account.charged` does.
 
     Raises SettingError: model.onnx of rows that are no images, or δ = 0 after a ranking.
     UnsupportedError: a model of a seeded run that is to leave. DataError, StoreError: a model or
@@ -44,7 +47,9 @@ def begin(
         )
     if options.export and not options.release and epsilon():
         raise UnsupportedError(SEEDED)
-    if options.release and options.export:
+    if not (options.release and options.export):
+        yield
+    else:
         check_room(split.features, options.export)
         account = receipts.account_of(split.features, options.dataset)
         if account.rankings and not options.delta:
@@ -55,7 +60,8 @@ def begin(
         training = receipts.training_on(
             split, learner, (epsilon(), options.delta, options.relation)
         )
-        account.keep(training)
+        with account.charged(training):
+            yield
 
 
 def count(

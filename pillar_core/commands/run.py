@@ -61,13 +61,13 @@ def command(options: argparse.Namespace) -> int:
     )
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
     spec = RunSpec(options.method, *budget, seed, options.preset, settings)
-    export.begin(
+    with export.charged(
         options,
         split,
         METHODS[options.method].title,
         lambda: solve_spec(spec, split).guarantee.epsilon.upper,
-    )
-    record = run_declared(spec, split, options.chosen_beforehand or None)
+    ):
+        record = run_declared(spec, split, options.chosen_beforehand or None)
     record = export.count(options, record, split, sight="" if options.chosen_beforehand else None)
     print(
         json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record)

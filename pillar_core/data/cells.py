@@ -65,10 +65,10 @@ _WITH_UNIT = re.compile(
 _GROUPS = re.compile(r"(?<=\d)[ '’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 """A plain number, each in one way: of a pattern that has two, a repetition takes for ever."""
-_POINT = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_POINT = re.compile(r"[+-]?(?:(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _UNCERTAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?")
 """A cell whose point may stand between thousands."""
-_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?(?:,\d*)?(?:[eE][+-]?\d+)?")
+_COMMA = re.compile(r"[+-]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?")
 _MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
 _DATE = re.compile(
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
@@ -81,7 +81,7 @@ _DATE = re.compile(
 def is_number(text: str) -> bool:
     """Whether a cell reads as a number in some way."""
     bare, _ = _bare(text)
-    return any(map(str.isdigit, bare)) and bool(_POINT.fullmatch(bare) or _COMMA.fullmatch(bare))
+    return bool(_POINT.fullmatch(bare) or _COMMA.fullmatch(bare))
 
 
 def with_numbers(
@@ -323,7 +323,7 @@ def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[
         bare, way = _bare(value)
         if value.lower() in GAPS:
             results.append(np.nan)
-        elif any(map(str.isdigit, bare)) and pattern.fullmatch(bare):
+        elif pattern.fullmatch(bare):
             plain = (
                 bare.replace(".", "").replace(",", ".")
                 if pattern is _COMMA

@@ -139,6 +139,11 @@ class Reading(Task):
                 raise DataError(f"reading {self._title} was stopped.")
             if "refused" in answer:
                 raise DataError(*answer["refused"])
+            if process.returncode > 0:
+                raise DataError(
+                    f"{self._title} met an error that nobody foresaw: please report what the app"
+                    " prints where it was started."
+                )
             if process.returncode or "kind" not in answer:
                 raise DataError(
                     f"what reads {self._title} ended before it was done; {room.limit_text(limit)}"

@@ -1,11 +1,12 @@
 """One account for each set of private rows: what was paid for them and what somebody saw of them,
 written down before anybody sees what it buys, read by pages, commands and statements alike."""
 
+import contextlib
 import dataclasses
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from pillar_core.data import DATASETS, uploads
 from pillar_core.data.sets import embedded
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import compose, describe, gaussian
+from pillar_core.ledger import Ledger, compose, describe, gaussian
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests, records
@@ -46,7 +47,7 @@ _RANKED_ALONE = ", ranked with a known seed"
 @dataclasses.dataclass(frozen=True)
 class Training:
     """A training on `rows` private rows of `data`, with the most that it may spend. model: its
-    weights, where it was written down after."""
+    weights, where it was written down after. is_void: it ended before it released anything."""
 
     learner: str
     data: str
@@ -56,10 +57,15 @@ class Training:
     relation: str
     rows_per_person: int | None
     model: str = ""
+    is_void: bool = False
 
     @property
     def words(self) -> str:
         """What was spent on which rows."""
+        if self.is_void:
+            return (
+                f"{self.learner} ended by an error before any noise was drawn, and spent nothing."
+            )
         loss = (
             "ε = ∞: it protects nobody,"
             if math.isinf(self.epsilon)
@@ -108,7 +114,18 @@ class Account:
     @property
     def trainings(self) -> tuple[Training, ...]:
         """The trainings with secret noise, the oldest first; then the others."""
-        return (*self._entries(Training), *self.others)
+        own = (
+            dataclasses.replace(item, is_void=True)
+            if store.default().get_json("record", self._void_key(place))
+            else item
+            for place, item in enumerate(self._entries(Training))
+        )
+        return (*own, *self.others)
+
+    @property
+    def spent(self) -> tuple[Training, ...]:
+        """The trainings that spent something, or may have."""
+        return tuple(item for item in self.trainings if not item.is_void)
 
     @property
     def tests(self) -> tuple[PrivateTest, ...]:
@@ -156,6 +173,20 @@ class Account:
                 " again."
             )
 
+    @contextlib.contextmanager
+    def charged(self, training: Training, *, place: int | None = None) -> Iterator[None]:
+        """Writes a training down as `keep` does, before the block that trains; then, where that
+        ends by an error before this process released anything, that nothing was spent."""
+        place = len(self._entries(Training)) if place is None else place
+        self.keep(training, place=place)
+        latest = Ledger.latest
+        try:
+            yield
+        except BaseException:
+            if Ledger.latest is latest:
+                store.default().put_json("record", self._void_key(place), {"is_void": True})
+            raise
+
     def keep_saved(self, record: RunRecord, split: SemiPrivateSplit) -> None:
         """Writes down the training of a model that leaves by `save_model`, once for each model.
         Raises StoreError: a disk that refuses."""
@@ -184,7 +215,7 @@ class Account:
 
         Guarantee: ε and δ of trainings add up; with tests, as `private_tests.epsilon_together`.
         """
-        units = dict.fromkeys((item.relation, item.rows_per_person) for item in self.trainings)
+        units = dict.fromkeys((item.relation, item.rows_per_person) for item in self.spent)
         sums = [self._sum(unit, has_coin) for unit in units]
         words = f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}."
         if sums:
@@ -220,7 +251,7 @@ class Account:
         return in_sight(counted, seen) if seen else counted
 
     def _sum(self, unit: tuple[str, int | None], has_coin: bool | str) -> str:
-        same = [item for item in self.trainings if (item.relation, item.rows_per_person) == unit]
+        same = [item for item in self.spent if (item.relation, item.rows_per_person) == unit]
         epsilon, delta = (
             sum(getattr(item, name) for item in same) for name in ("epsilon", "delta")
         )
@@ -239,6 +270,9 @@ class Account:
             kind(**{name: _frozen(value) for name, value in file[word].items()})
             for word, file in itertools.takewhile(operator.itemgetter(1), files)
         )
+
+    def _void_key(self, place: int) -> str:
+        return upkeep.SPENT + fingerprint("void training", self.trained, place)
 
     def _address(self, kind: type[Any], place: int) -> tuple[str, str]:
         """What an entry is called in its file, and the file's key, as earlier versions had them."""

@@ -23,6 +23,7 @@ from pages.parts.answer import question, reply
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.runs.private_tests import SHOWN
 from pillar_core.runs.receipts import Account, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
@@ -489,6 +490,20 @@ def test_a_training_is_charged_with_a_receipt_and_a_further_one_asks_first(start
     )
 
 
+def test_a_choice_that_is_refused_before_its_release_has_spent_nothing(start, monkeypatch):
+    def refused(*_, **__):
+        raise DataError("3 public rows are private rows.")
+
+    rows = np.random.default_rng(0).standard_normal((500, 6)).astype(np.float32)
+    private, near, _ = mine_and_two_sets(rows, (rows[:, 0] > 0.9).astype(int), 300)
+    app = start("answer", data=private, epsilon="3", public=near)
+    monkeypatch.setattr(pc, "choose", refused)
+    press(app, "answer-paid")
+    assert "No model was made: 3 public rows are private rows" in words(app, "warning")
+    assert "spent nothing" in words(app, "info")
+    assert "Training with secret noise" not in words(app, "info")
+
+
 def test_a_training_whose_model_the_disk_would_not_take_is_not_begun(start, monkeypatch):
     app = start("answer", data="breast_cancer", epsilon="1")
     with monkeypatch.context() as patch:
@@ -508,9 +523,8 @@ def test_a_training_that_another_visit_was_ahead_of_is_not_begun(start):
     app = start("answer", data="breast_cancer", epsilon="1")
     start("answer", data="breast_cancer", epsilon="1").button(key="answer-train").click().run()
     press(app, "answer-train")
-    assert "No model was made: another training of these rows came at the same time" in words(
-        app, "warning"
-    )
+    assert "A press came before this one: its model is listed below" in words(app, "warning")
+    assert "Training with secret noise" not in words(app, "info")
     assert "in 1 training," in words(app, "info")
 
 

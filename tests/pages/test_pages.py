@@ -335,6 +335,11 @@ def test_published_deployments_lie_in_order_along_the_slider_with_their_sources(
     assert sidebar.marks([0.1], odds.PUBLISHED, "") == ""
 
 
+def test_a_rule_whose_k_is_off_the_slider_leaves_the_page_whole(start):
+    """Of 24 public rows there are fewer directions than AdaMix asks for."""
+    assert not start("curves", data="digits", method="adamix", public_fraction="0.02").error
+
+
 @pytest.mark.parametrize(("data", "measure"), [("digits", "accuracy"), ("breast_cancer", "AUC")])
 def test_costs_of_parts_are_trained_when_asked_for_and_drawn_with_a_badge(start, data, measure):
     app = start("curves", data=data, epsilon="0.5", view="costs")

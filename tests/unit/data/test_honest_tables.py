@@ -6,11 +6,13 @@ import io
 import re
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import strategies as st
 
 import pillar_core as pc
 from pillar_core.data import cells, encoding, raw
@@ -106,6 +108,24 @@ def test_cells_are_the_numbers_that_people_wrote(written, values):
         "v,w,label\n" + "".join(f"{cell},{place},x\n" for place, cell in enumerate(written))
     )
     np.testing.assert_array_equal(frame["v"].to_numpy(dtype=float), values)
+
+
+@hypothesis.given(st.lists(st.text("019.,eE+-% '€", max_size=8), min_size=1, max_size=6))
+def test_codes_of_digits_signs_and_letters_are_numbers_or_words(texts):
+    """An ICD code such as E11 was taken for a number without a first digit, and ended the
+    reading."""
+    (name,) = frame = cells.with_numbers(pd.DataFrame({"code": texts}), [])
+    for text, cell in zip(texts, frame[name], strict=True):
+        assert pd.isna(cell) or isinstance(cell, float | str), (text, cell)
+    assert cells.with_numbers(pd.DataFrame({"code": ["E11", "I10", "J45"]}), [])[
+        "code"
+    ].tolist() == [
+        "E11",
+        "I10",
+        "J45",
+    ]
+    for text in ("E11", ".E5", "-E10", "E+3", ",e5"):
+        assert not cells.is_number(text)
 
 
 def test_a_cell_that_is_no_number_is_named_and_never_filled():

@@ -2,6 +2,7 @@
 by what is protected."""
 
 import dataclasses
+import functools
 import json
 import math
 import multiprocessing
@@ -13,7 +14,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import store
 from pillar_core.data import uploads
-from pillar_core.errors import StoreError
+from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import private_tests
 from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
@@ -60,6 +61,20 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
     assert account_of(features(seed=1)).trainings == ()
     with pytest.raises(StoreError, match="another training of these rows"):
         account.keep(account.trainings[0], place=2)
+
+
+def test_a_training_that_ends_before_it_releases_anything_has_spent_nothing():
+    split = pc.split(features(), public_fraction=0.1)
+    account = account_of(split.features)
+    training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    released = functools.partial(pc.run, "pillar", split, epsilon=1.0)
+    for trains in (lambda: None, released):
+        with pytest.raises(DataError, match="no room"), account.charged(training):
+            raise DataError("no room", str(trains()))
+    assert [item.is_void for item in account.trainings] == [True, False]
+    assert account.spent == (training,)
+    assert "ended by an error before any noise was drawn" in account.trainings[0].words
+    assert "ε = 1, δ = 10⁻⁵ in 1 training" in account.total(1e-5)
 
 
 def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
