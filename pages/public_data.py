@@ -1,9 +1,11 @@
 """Public data: which candidate lies nearest to the private rows, how sure that is, and what
 finding out costs."""
 
+import dataclasses
+
 import streamlit as st
 
-from pages.frame import navigation
+from pages.frame import navigation, receipts
 from pages.parts.lessons import lesson
 from pages.parts.public_data import question as screening
 from pages.parts.public_data import ranking
@@ -24,6 +26,13 @@ cost += (
     if choice.is_paid
     else ""
 )
+of_these = dataclasses.replace(settings, data=choice.private)
+if not choice.is_paid and not (
+    receipts.may_look(of_these)
+    if choice.epsilon is None
+    else not receipts.is_locked(of_these, reads_rows=False)
+):
+    st.stop()
 table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
 choice, table = screening.answered_before(choice, table)
 if table is not None:

@@ -180,6 +180,11 @@ def fill(app: AppTest, key: str, value: Any) -> AppTest:
     return widget(app, key).set_value(value).run()
 
 
+def look(app: AppTest) -> AppTest:
+    """Asks for the exact figures of rows that were brought."""
+    return labelled(app, "toggle", "Show exact figures of these rows").set_value(True).run()
+
+
 def send(app: AppTest, key: str, files: Mapping[str, str | bytes]) -> AppTest:
     """The page after a browser sent files there, by their names."""
     contents = [

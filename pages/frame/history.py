@@ -9,6 +9,7 @@ import streamlit as st
 from pages.frame import core
 from pages.frame.settings import PINNED, Settings
 from pillar_core.runs.receipts import Account
+from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import RunRecord
 
 _KEY = "history"
@@ -37,6 +38,11 @@ def table(settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(
         [run for run in runs if run["where"] == where], columns=["k", "epsilon", "accuracy"]
     )
+
+
+def has_looked(settings: Settings) -> bool:
+    """Whether exact figures of these rows were in sight before."""
+    return Account(settings.data).sight == IN_SIGHT
 
 
 def look(settings: Settings, *, is_ranking: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import core, failures, history, local, memory, plain, session
+from pages.frame import core, failures, history, local, memory, navigation, plain, session
 from pages.frame.settings import Settings
 from pillar_core import mode, store, texts
 from pillar_core.arrays import Json
@@ -221,9 +221,31 @@ def has_coin(data: FeatureSet) -> bool | str:
 def look(settings: Settings) -> bool:
     """Whether a page may show exact figures of these rows, which is then remembered; False with the
     reason where they are locked."""
-    if is_shown := not is_locked(settings, reads_rows=False):
+    if is_shown := may_look(settings):
         history.look(settings)
     return is_shown
+
+
+def may_look(settings: Settings) -> bool:
+    """Whether exact figures of these rows may be shown: none of rows that were brought before
+    somebody asks for them."""
+    if is_locked(settings, reads_rows=False):
+        return False
+    if not uploads.names_in(settings.data) or history.has_looked(settings):
+        return True
+    is_asked = local.toggle(
+        "rows-look",
+        of=settings.data,
+        label="Show exact figures of these rows",
+        help="Test accuracy, class counts, the rows themselves.",
+        unlinked="Only whoever may see the rows can ask for them.",
+    )
+    if not is_asked:
+        st.caption(
+            "No ε covers exact figures, and the file of a model that you train afterwards records"
+            f" that you looked. {navigation.title('answer')} needs none."
+        )
+    return is_asked
 
 
 def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:

@@ -58,6 +58,11 @@ class PrivateTest:
     unclear: tuple[str, ...] = ()
 
     @property
+    def unit(self) -> tuple[str, int | None]:
+        """Relation and rows of a person."""
+        return self.relation, self.rows_per_person
+
+    @property
     def words(self) -> str:
         """The figure and its interval."""
         if self.low <= 0 and self.high >= 1:
@@ -138,7 +143,7 @@ def epsilon_together(
     neighbours differ by one row or person added or removed: given everybody else's coins, either
     side of the coin changes one of the two releases.
     """
-    if not tests or any((test.relation, test.rows_per_person) != unit for test in tests):
+    if not tests or any(test.unit != unit for test in tests):
         return None
     tested = sum(test.epsilon for test in tests)
     return float(

@@ -57,7 +57,8 @@ class Released:
 
     The interval holds the noise and the chance of these rows. `cells` are the noisy counts: class
     by (wrong, right), or by 32 ranges of the second class's probability; numbers that follow from
-    them cost nothing more. `untold`: classes of which they say nothing.
+    them cost nothing more. `untold`: classes of which they say nothing. `spent`: what all tests of
+    these rows cost, where there were others.
     """
 
     value: float
@@ -69,6 +70,7 @@ class Released:
     cells: Array
     untold: tuple[str, ...] = ()
     words: str = ""
+    spent: str = ""
 
     @property
     def text(self) -> str:
@@ -83,7 +85,8 @@ class Released:
             f"ε ≤ {round_up(promise.epsilon.upper)}, δ = 0, for {promise.unit.definition}"
             f" ({str(promise.relation).replace('_', ' ')})."
         )
-        return "\n".join([f"{secret}{self.words}", cost, *in_lines(promise.assumptions)])
+        lines = [f"{secret}{self.words}", cost, *filter(None, [self.spent])]
+        return "\n".join([*lines, *in_lines(promise.assumptions)])
 
 
 def private_test(
@@ -156,6 +159,16 @@ def private_test(
     if head is None:
         raise DataError("this record holds no model: run it again, or give the model's file.")
     x, y, account = _rows(model, rows, rows_per_person, person)
+    most_trained = (
+        model.card["guarantee"].get("rows_per_person")
+        if isinstance(model, Model)
+        else model.guarantee.rows_per_person
+    )
+    if most_trained and rows_per_person is None:
+        raise SettingError(
+            "the model protects a person: name the column that says whose these rows are (person)"
+            " and the most rows of one of them (rows_per_person), or say 1 where no person has two."
+        )
     width = getattr(head, "width", x.shape[1])
     if x.shape[1] != width:
         raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
@@ -204,9 +217,19 @@ def private_test(
         tuple(tuple(map(int, row)) for row in cells),
         tuple(classes[place] for place in unclear),
     )
+    spent = ""
     if seed is None:
         account.keep(test)
-    return Released(value, low, high, LEVEL, guarantee, metric, cells, test.unclear, test.words)
+        same = [each for each in account.tests if each.unit == test.unit]
+        spent = (
+            f"Private tests of these rows so far: {len(same)}, with ε ≤"
+            f" {round_up(sum(each.epsilon for each in same))} together."
+            + " Others of them protect another unit."
+            * (len(same) < len(account.tests))
+        ) * (len(account.tests) > 1)
+    return Released(
+        *(value, low, high, LEVEL, guarantee, metric, cells, test.unclear, test.words, spent)
+    )
 
 
 def expected_ends(
@@ -283,8 +306,8 @@ def _rows(
         )
     if loaded.persons is not None and most is None:
         raise SettingError(
-            "these rows say whose they are: pass rows_per_person, the most rows that one person has"
-            " among them."
+            "these rows say whose they are: say the most rows that one person has among them"
+            " (rows_per_person)."
         )
     loaded = as_given(loaded) if isinstance(model, Model) else loaded
     features = loaded

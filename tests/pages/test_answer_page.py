@@ -15,7 +15,7 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import fill, linked, press, unfold, widget, words
+from page_reading import fill, linked, links, press, unfold, widget, words
 from pages.frame import core, failures, history, memory
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
@@ -402,6 +402,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     assert "no page shows an exact figure of them" in " ".join(item.value for item in again.info)
     fill(again, "local-widget.answer-test-breast_cancer", True)
     assert "A test of an earlier model, ε = 1: Balanced accuracy" in words(again)
+    assert "Test its zip on Check" in links(again)
 
 
 def test_no_part_of_brought_rows_is_weighed_unless_somebody_names_it(start):
@@ -437,6 +438,11 @@ def test_a_private_test_of_persons_counts_all_rows_of_one(start, handed):
         "training and ε = 2 of this test and earlier ones: ε = 2 together, the larger of the two,"
         " as you state" in words(app)
     )
+    app.switch_page("pages/public_data.py").run()
+    (paid,) = (item for item in app.toggle if item.label == "Spend it for real")
+    paid.set_value(False).run()
+    assert "no page shows an exact figure of them" in words(app, "info")
+    assert not app.get("plotly_chart"), "noise of a known seed protects nobody"
     assert "Training and tests together: ε ≤ 1 at δ = 10⁻⁵, the larger of the two" in said
 
 

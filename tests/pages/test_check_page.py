@@ -67,6 +67,10 @@ def test_a_models_zip_is_tested_privately_on_raw_rows(start):
         r"Accuracy [\d.]+ %, between [\d.]+ and [\d.]+ % with 95 % confidence", words(app)
     )
     assert "NOT FOR RELEASE" not in words(app)
+    assert "so far" not in words(app)
+    press(app, "check-spend")
+    assert "Private tests of these rows so far: 2, with ε ≤ 2 together." in words(app)
+    assert words(app).count("with 95 % confidence") == 2, "what was paid for stays"
 
 
 def test_a_models_zip_is_read_for_what_it_states(start, split):
@@ -105,11 +109,16 @@ def test_what_was_paid_for_or_refused_is_said_although_the_visitor_moved_on_mean
     monkeypatch.setattr(local, "put", keep)
     monkeypatch.setattr(session, "note", keep)
     monkeypatch.setattr(training, "load_model", lambda file: file)
+    monkeypatch.setattr(local, "value", lambda *_: "80 % at ε = 1")
     monkeypatch.setattr(pc, "private_test", test)
     with pytest.raises(StopException):
-        training._spend(None, types.SimpleNamespace(name="rows.csv", getvalue=lambda: b"a,b"), {})
-    assert kept == ["", "81 % at ε = 1"]
+        training._spend(
+            types.SimpleNamespace(name="model.zip"),
+            types.SimpleNamespace(name="rows.csv", getvalue=lambda: b"a,b"),
+            {},
+        )
+    assert kept == ["model.zip on rows.csv: 81 % at ε = 1\n\n80 % at ε = 1"]
     moved[0] = True
     with pytest.raises(StopException), failures.note_refusal("Nothing was spent"):
         raise DataError("these rows have no labels.")
-    assert kept[2:] == ["Nothing was spent: these rows have no labels."]
+    assert kept[1:] == ["Nothing was spent: these rows have no labels."]

@@ -7,6 +7,7 @@ from page_reading import (
     choose,
     fill,
     labelled,
+    look,
     metric,
     press,
     say,
@@ -152,7 +153,7 @@ def test_rows_made_up_for_a_table_are_a_candidate_and_what_was_declared_is_assum
     for column, said in (("age", "0, 100"), ("sex", "f, m")):
         say(app, column, May_hold=said)
     press(app, "use-upload")
-    app.switch_page("pages/curves.py").run()
+    look(app.switch_page("pages/curves.py").run())
     assert "declared without looking at private rows" in words(app)
     app.switch_page("pages/public_data.py").run()
     press(app, "screen-spend")

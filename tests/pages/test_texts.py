@@ -7,7 +7,19 @@ import numpy as np
 import pandas as pd
 
 import pillar_core as pc
-from page_reading import fill, labelled, linked, metric, press, say, send, understood, unfold, words
+from page_reading import (
+    fill,
+    labelled,
+    linked,
+    look,
+    metric,
+    press,
+    say,
+    send,
+    understood,
+    unfold,
+    words,
+)
 from pillar_core import texts
 from pillar_core.data import uploads
 from pillar_core.jobs.kinds.extraction import specification
@@ -91,7 +103,7 @@ def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, ha
     new, of = said(200, 3, HARDWARE, BILLING)
     named = np.array(model.classes)[model.predict(pd.DataFrame({"message": new}))]
     assert (named == np.array(["hardware", "billing"])[of]).mean() > 0.7
-    app.switch_page("pages/curves.py").run()
+    look(app.switch_page("pages/curves.py").run())
     unfold(app, "misread")
     assert not app.error
     assert "test rows are misread" in words(app)

@@ -19,6 +19,7 @@ from page_reading import (
     labelled,
     linked,
     links,
+    look,
     markup,
     press,
     say,
@@ -36,7 +37,7 @@ from pillar_core.jobs import api
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
-from pillar_core.runs.receipts import Account
+from pillar_core.runs.receipts import Account, account_of
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, PublicFacts
 from unit.image_files import npz, npz_of_squares
@@ -59,7 +60,7 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
     app.switch_page("pages/public_data.py").run()
     assert box(app, "Private set").value == name
     assert "here instead" not in words(app)
-    unfold(app, "below-screening")
+    unfold(look(app), "below-screening")
     assert f"--private {name}" in next(
         item.value for item in app.code if "pillar_core" in item.value
     )
@@ -176,7 +177,7 @@ def test_a_forgotten_sets_title_is_on_no_page(start, monkeypatch):
     monkeypatch.setattr(api, "_attend", lambda *_: None)
     app = start("rows")
     name = bring_on_data(app, NUMBERS, "cells.csv")
-    app.switch_page("pages/curves.py").run()
+    look(app.switch_page("pages/curves.py").run())
     pc.jobs.submit(
         {
             "kind": "sweep",
@@ -337,6 +338,9 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start)
     assert card.n_train + card.n_test + len(uploads.load(linked(app)["public"]).x_train) == 400
     assert "one person with up to 2 rows took part" in markup(app)
     app.switch_page("pages/curves.py").run()
+    assert not app.metric, "nobody asked for exact figures yet"
+    assert not account_of(uploads.load(name), name).sight
+    look(app)
     assert not app.error
     assert "ε of a person with up to 2 rows" in words(app)
     (entry,) = (

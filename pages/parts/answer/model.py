@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, local, plain, receipts
+from pages.frame import badges, core, failures, local, navigation, plain, receipts
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pages.parts.answer import question
@@ -244,7 +244,11 @@ def test_panel(settings: Settings, advice: Advice) -> None:
             args=(settings, request),
         )
         if model is None:
-            st.caption("First train a model above; then press.")
+            if receipts.account(settings).spent:
+                st.caption("Models of before the app started are tested by their file.")
+                navigation.link("check", f"Test its zip on {navigation.title('check')}")
+            else:
+                st.caption("First train a model above; then press.")
             _list_earlier(_tests(settings))
             return
         choice = receipts.last_choice(settings) or {}

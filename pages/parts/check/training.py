@@ -109,7 +109,7 @@ def _private_test(file: Any) -> None:
         st.button(
             label="Spend it and test",
             key="check-spend",
-            help="The ε is of these rows alone.",
+            help="The ε is of these rows alone, and each press spends it again.",
             icon=":material/lock:",
             type="primary",
             disabled=rows is None,
@@ -123,12 +123,13 @@ def _private_test(file: Any) -> None:
 
 def _spend(file: Any, rows: Any, request: dict[str, Any]) -> None:
     """A test with secret noise; its note is in the cache before its words are kept."""
-    local.put("check-words", "")
+    before = local.value("check-words", "")
     with failures.note_refusal("Nothing was spent"), tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / Path(rows.name).name
         place.write_bytes(rows.getvalue())
         text = pc.private_test(load_model(file), place, seed=None, **request).text
-        session.surely(lambda: local.put("check-words", text))
+        said = "\n\n".join(filter(None, [f"{file.name} on {rows.name}: {text}", before]))
+        session.surely(lambda: local.put("check-words", said))
 
 
 _LABELS = {name: field.label for name, field in check.FIELDS.items()}

@@ -216,9 +216,10 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
             "energy": "In AdaMix",
         },
     )
+    if not receipts.look(dataclasses.replace(settings, data=choice.private)):
+        return
     if view == "accuracy":
-        if receipts.look(dataclasses.replace(settings, data=choice.private)):
-            _accuracy(choice, table, settings)
+        _accuracy(choice, table, settings)
         return
     answered = screening.answer(choice.ask(view), VIEWS[view])
     if answered is None:

@@ -2,6 +2,7 @@
 public, where they would lie; and one line for each set that came, by whichever page, to use it or
 to forget it."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -79,7 +80,9 @@ def panel(settings: Settings) -> bool:
         elif settings.public == NONE:
             told += " None of them counts as public: say below where public rows come from."
         st.success(told, icon=":material/lock:")
-        page = "answer" if receipts.is_test_asked(settings, reads_rows=False) else "curves"
+        page = "curves"
+        with contextlib.suppress(DataError):  # rows whose features are still to be made
+            page = "answer" if receipts.is_test_asked(settings, reads_rows=False) else page
         navigation.link(page, f"Train on them on {navigation.title(page)}")
     for upload in uploads.list_uploads():
         with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):

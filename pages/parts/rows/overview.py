@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, browser, core, history, local, memory, plain, receipts, theme, words
+from pages.frame import badges, browser, core, local, memory, plain, receipts, theme, words
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
@@ -60,17 +60,7 @@ def figures(settings: Settings) -> None:
 
     left, right = st.columns(2)
     with left:
-        if is_exact := not uploads.names_in(settings.data) or local.toggle(
-            "rows-look",
-            of=settings.data,
-            label="Show class counts and the first rows",
-            help=(
-                "They are exact: the file of a model that you train afterwards records that you"
-                " looked."
-            ),
-            unlinked="Only whoever may see the rows can ask for them.",
-        ):
-            history.look(settings)
+        if is_exact := receipts.look(settings):
             counts = core.class_counts(settings)
             figure = _figure(settings, plots.class_balance, counts)
             show_figure(
@@ -81,12 +71,13 @@ def figures(settings: Settings) -> None:
             places, badge = core.public_map(settings), str(Provenance.PUBLIC)
             classes = core.split(settings).features.classes
             figure = _figure(settings, plots.map_2d, places, classes=classes)
-            if local.choice(
+            colour = is_exact and local.choice(
                 "map-colour",
                 label="Colour",
                 default="class",
                 options={"class": "their class", "model": "what a private model says"},
-            ) == "model" and receipts.look(settings):
+            )
+            if colour == "model":
                 answered_by, badge = (
                     (
                         f"{pc.METHODS[settings.method].title} at"

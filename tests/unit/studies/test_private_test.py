@@ -100,6 +100,10 @@ def test_persons_are_counted_and_one_row_moves_one_cell_by_one(record):
     model, rows = with_head(record), drawn(1200, 3)
     whose = dataclasses.replace(rows, persons=Persons(np.repeat(np.arange(300), 4), 4))
     raises(SettingError, "rows_per_person", pc.private_test, model, whose, epsilon=1.0)
+    promise = dataclasses.replace(model.guarantee, rows_per_person=3)
+    of_persons = dataclasses.replace(model, guarantee=promise)
+    raises(SettingError, "protects a person", pc.private_test, of_persons, rows, epsilon=1.0)
+    assert pc.private_test(of_persons, rows, epsilon=1.0, rows_per_person=1).value
     found = pc.private_test(model, whose, epsilon=30.0, rows_per_person=2)
     assert abs(found.cells.sum() - 600) < 40
     assert found.guarantee.unit.rows_per_person == 2
@@ -183,7 +187,7 @@ def test_a_file_that_says_whose_rows_it_holds_gives_each_person_so_many(record, 
     )
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for file, named, most_rows in (("rows.npz", {}, 80), ("rows.csv", {"person": "patient"}, 90)):
-        with pytest.raises(SettingError, match="pass rows_per_person"):
+        with pytest.raises(SettingError, match="say the most rows"):
             pc.private_test(model, tmp_path / file, epsilon=1.0, **named)
         for most in (1, 2):
             tested = pc.private_test(
