@@ -58,8 +58,9 @@ _HELP = {
     ),
     FILL: "The number that stands for an empty cell. Public rows give their median.",
 }
-_FIRST, _SIGNS = 3, 40
-"""Of how many rows the values are shown, and so many signs of each."""
+_FIRST, _SIGNS, _AT_SIGHT = 3, 40, 25
+"""Of how many rows the values are shown, and so many signs of each; up to how many columns stand
+without scrolling."""
 _ABSENT = "missing in the public file"
 _USED_AS = {encoding.CONSTANT: encoding.NUMBERS}
 _UNUSUAL = (*encoding.LEFT_OUT, *encoding.ADVICE)
@@ -288,6 +289,7 @@ def _edit(key: str, table: Mapping[str, Any], roles: Sequence[str]) -> None:
         pd.DataFrame(table),
         key=key,
         hide_index=True,
+        height="content" if len(table["Column"]) <= _AT_SIGHT else "auto",
         placeholder="",
         disabled=[name for name in table if name not in _HELP],
         column_config={
