@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from page_reading import charts, labelled, linked, words
+from page_reading import charts, labelled, linked, look, words
 from pages.frame import jobs
 from pages.frame.settings import BUDGETS, Settings
 from pages.parts.learners import comparison
@@ -68,7 +68,7 @@ def test_public_rows_from_elsewhere_are_sets_of_the_same_width(start):
     app = start(
         "learners", compare="shift", data=uploads.keep(pc.features(rows, np.arange(60) % 2))
     )
-    offered = labelled(app, "selectbox", "Public rows from").options
+    offered = labelled(look(app), "selectbox", "Public rows from").options
     assert pc.DATASETS["mnist_m"].short_title in offered
     assert pc.DATASETS["torchvision:fashionmnist"].short_title not in offered
 

@@ -24,6 +24,7 @@ from pillar_core.plots.accuracy import with_runs
 from pillar_core.runs import records
 from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.models import model_bytes
+from pillar_core.runs.receipts import Account
 from pillar_core.studies import portable
 from pillar_core.types import Dataset
 from users import run_command
@@ -97,6 +98,7 @@ def test_no_private_row_is_in_a_file_that_leaves(start, left, tmp_path):
     split = core.split(settings)
     private = {int(value) for value in split.features.x_train[split.private, 0]} & MARKS
     assert len(private) > 100, "the marks are in the rows, as they are"
+    Account(name).look()
     for page, link in DRAWN:
         before = len(left)
         app = start(page, data=name, k="2", v="2", **link)
@@ -133,6 +135,7 @@ def test_no_private_image_is_in_a_file_that_leaves_or_is_reconstructed(start, tm
             ("sick", "well"),
         )
     )
+    Account(name).look()
     (folder := tmp_path / "files").mkdir()
     settings = Settings(data=name, backbone="raw_pixels", k=2)
     files, split = files_of(settings, folder), core.split(settings)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 import pillar_core as pc
-from page_reading import metric, unfold
+from page_reading import look, metric, unfold
 from pages.frame import core
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
@@ -116,7 +116,7 @@ def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unask
     monkeypatch.setattr(pc.jobs, "submit", submitted.append)
     app = start("curves", data=uploads.keep(splitting.load_named_features("digits")), epsilon="0.7")
     assert submitted == []
-    app.button("first-run").click().run()
+    look(app).button("first-run").click().run()
     ((axes,),) = ([spec["grid"] for spec in submitted],)
     assert (len(set(axes["k"])), axes["epsilon"], axes["seed"]) == (grid.FIRST, [0.7], [0])
     assert not [one for one in start("curves", data="digits").button if one.key == "first-run"]
