@@ -43,7 +43,7 @@ SIGNATURES = {
     ),
     "load_model": "(path)",
     "check_run": (
-        "(*, n, batch_size, steps=None, epochs=None, noise_multiplier=None, epsilon=None, delta,"
+        "(*, n=None, batch_size=None, steps=None, epochs=None, noise_multiplier=None, epsilon=None, delta,"
         " l2_clip_norm=None, sampler=None, script=None, command=None)"
     ),
 }
