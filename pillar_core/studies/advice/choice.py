@@ -192,16 +192,17 @@ def choose(
         rehearsal.append(reason)
     sides, refused = _sides(private, candidates, backbone)
     alone = sides[NONE]
-    metric = metric or metric_of(*sides.values())
+    wanted, metric = metric, metric or metric_of(*sides.values())
     firsts = {
-        name: _learner(name, blind(rows), after, methods, seed or 0, metric)
+        name: _learner(name, blind(rows), after, methods, seed or 0, metric, wanted)
         for name, rows in sides.items()
     }
     trainings = {
-        name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()
+        name: _training(firsts[name].method, rows, after, seed, wanted)
+        for name, rows in sides.items()
     }
     strange = {
-        name: _training(STRANGE, rows, after, seed)
+        name: _training(STRANGE, rows, after, seed, None)
         for name, rows in sides.items()
         if name != OWN and kind_of(rows) == "labelled" and STRANGE in (methods or [STRANGE])
     }
@@ -374,9 +375,13 @@ def _played(
     )
     of = {name: metric or metric_of(plays[name]) for name in named}
     learners = {
-        name: _learner(name, sides[name], budget, methods, seed, of[name]).method for name in named
+        name: _learner(name, sides[name], budget, methods, seed, of[name], metric).method
+        for name in named
     }
-    return {name: mean_play(learners[name], plays[name], budget, seed, of[name]) for name in named}
+    return {
+        name: mean_play(learners[name], plays[name], budget, seed, of[name], wanted=metric)
+        for name in named
+    }
 
 
 def _best_backbone(reached: Mapping[str, Mapping[str, float]]) -> tuple[str, str]:
@@ -478,14 +483,15 @@ def _learner(
     methods: Sequence[str] | None,
     seed: int,
     metric: str,
+    wanted: str | None,
 ) -> Prediction:
     """The learner for one public set, from public rows alone."""
     kind = kind_of(rows)
     known = prediction.FITTED[metric][kind]["learners"]
     if methods is None and kind == "foreign":
-        return predict(name, STRANGE, rows, budget, seed, metric)
+        return predict(name, STRANGE, rows, budget, seed, metric, wanted=wanted)
     predictions = [
-        predict(name, method, rows, budget, seed, metric)
+        predict(name, method, rows, budget, seed, metric, wanted=wanted)
         for method in known
         if methods is None or method in methods
     ]
@@ -503,12 +509,15 @@ def _learner(
 
 
 def _training(
-    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None
+    method: str,
+    rows: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    seed: int | None,
+    wanted: str | None,
 ) -> RunPlan:
     spends = {} if METHODS[method].budget_setting is None else {"epsilon": budget.epsilon}
-    return solve(
-        method, rows, **spends, delta=budget.delta, relation=str(budget.relation), seed=seed
-    )
+    asked = {"delta": budget.delta, "relation": str(budget.relation), "metric": wanted}
+    return solve(method, rows, **spends, **asked, seed=seed)
 
 
 def _choose_set(

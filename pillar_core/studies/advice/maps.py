@@ -132,7 +132,10 @@ def is_mapped(rows: SemiPrivateSplit) -> bool:
 
 def _reached(rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, metric: str | None) -> float:
     """What the plays of labelled public rows reach, by default the mean of accuracy and AUC."""
-    reached = [plays(LEARNER, rows, budget, seed + MOST_PLAYS * time) for time in range(AGAIN)]
+    reached = [
+        plays(LEARNER, rows, budget, seed + MOST_PLAYS * time, wanted=metric)
+        for time in range(AGAIN)
+    ]
     measures = (metric_of(rows), "auc") if metric is None else (metric,)
     return float(np.mean([each[measure] for each in reached for measure in measures]))
 
