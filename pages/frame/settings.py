@@ -170,8 +170,8 @@ class Settings:
     metric: str = params.declare(
         "auto",
         (
-            "Learner, map, public set and ranges follow it; for accuracy, models have the classes'"
-            " public shares, too. By the classes: accuracy, or balanced accuracy where public labels"
+            "Learner, map, public set and ranges follow it; for accuracy, classes have shares as"
+            " public labels have. By the classes: accuracy, or balanced accuracy where public labels"
             " do not say that no class has more than 60 % of the rows."
         ),
         label="Which number do you want",

@@ -130,9 +130,9 @@ def run(
     system, never stored). settings: the method's own; those left out follow its rules, with the
     reasons in `record.why`. chosen_beforehand: True if you fixed the settings without a look at
     these rows, False if you looked. It changes what the record declares, and no result. Left out,
-    given settings leave `record.guarantee.covers_choice` at None: not known. metric: the number that
-    you want; for accuracy labelled public rows set the intercept of a linear head by the shares of
-    their classes, for others each class counts alike.
+    given settings leave `record.guarantee.covers_choice` at None: not known. metric: the number
+    that you want. For accuracy labelled public rows set a linear head's intercept by the shares of
+    their classes; else unequal classes count alike.
 
     Guarantee: `record.guarantee`; its upper ε is at most `epsilon`.
 

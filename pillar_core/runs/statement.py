@@ -47,8 +47,8 @@ BY_LABELS = (
     " head that learns none, so that each class counts alike. That costs no ε."
 )
 BY_SHARES = (
-    "Accuracy is wanted: labels of the public rows set the intercept of a head that learns none by the"
-    " shares of the classes. That costs no ε."
+    "Accuracy is wanted: labels of the public rows set the intercept of a head that learns none by"
+    " the shares of the classes. That costs no ε."
 )
 TO_CONFIRM = (
     "To confirm: whoever trained the model signs here that nobody chose learner, k, ε, public rows"

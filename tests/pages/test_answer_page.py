@@ -240,7 +240,7 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     )
     said = words(app)
     assert "90 % balanced accuracy should take public rows alone: no ε needed. You need no" in said
-    assert "public rows alone are enough for 90%: no ε needed" in said
+    assert "Public rows alone are enough for 90%: no ε needed" in said
     assert "should take ε" not in said
     app.number_input[0].set_value(100).run()
     assert "100 % balanced accuracy is out of reach." in words(app)

@@ -351,13 +351,13 @@ def threshold_panel(settings: Settings) -> None:
             )
         )
         count = int((y == place).sum())
-        trained = pc.METHODS[model[0].method].public_use is PublicUse.LABELLED
+        kind = "test" if is_seen else "public"
+        trained = pc.METHODS[model[0].method].public_use is PublicUse.LABELLED and not is_seen
         told = " Their labels trained the model, so that private rows may do worse." * trained
         st.caption(
             plain.text(
-                f"It rests on {count:,} {'test' if is_seen else 'public'} rows of {names[place]} and"
-                f" {len(y) - count:,} of {names[1 - place]}. In brackets: 95 % intervals of other"
-                f" rows drawn alike.{'' if is_seen else told}"
+                f"It rests on {count:,} {kind} rows of {names[place]} and {len(y) - count:,} of"
+                f" {names[1 - place]}. In brackets: 95 % intervals of other rows drawn alike.{told}"
             )
         )
         command = (

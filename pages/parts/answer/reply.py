@@ -148,16 +148,17 @@ def _draw_budgets(
         [(each.predicted, *each.expected_accuracy) for each in at_each]
     ).T
     table = pd.DataFrame({"epsilon": BUDGETS, "mean": means})
-    table["low"], table["high"] = means - middles + lows, means - middles + highs
+    table["low"] = np.maximum(means - middles + lows, 0)
+    table["high"] = np.minimum(means - middles + highs, 1)
     draw_figure(
         plots.expected_by_budget,
-        table.clip(upper={"high": 1.0}, lower={"low": 0.0}),
+        table,
         FigureInfo("answer_budgets", settings, [badges.PUBLIC], sets=names),
         present=advice.epsilon,
         caption=(
-            f"{title_of(advice.metric)} of the advice at each ε. In its band the line may lie higher or"
-            f" lower as a whole. Rehearsals are up to {100 * wobble:.1f} points off it: it only rises,"
-            " because ε may be left unspent."
+            f"{title_of(advice.metric)} of the advice at each ε. The whole line may lie higher or"
+            f" lower in its band. Rehearsals are up to {100 * wobble:.1f} points off it: it never"
+            " falls, because ε may be left unspent."
         ),
     )
 

@@ -212,7 +212,10 @@ def predict(
     wanted: str | None = None,
 ) -> Prediction:
     """What one learner of the fitted table should reach with these public rows; of the kind
-    "unused" without them. wanted: as in `plays`. Guarantee: as `advise`, for rows without private ones."""
+    "unused" without them. wanted: as in `plays`.
+
+    Guarantee: as `advise`, for rows without private ones.
+    """
     kind = kind or kind_of(rows)
     fitted, is_unused = FITTED[metric][kind], kind == UNUSED
     sizes: dict[str, float] = {}
