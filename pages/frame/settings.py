@@ -171,8 +171,8 @@ class Settings:
         "auto",
         (
             "Learner, map, public set and ranges follow it; for accuracy, classes have shares as"
-            " public labels have. By the classes: accuracy, or balanced accuracy where public labels"
-            " do not say that no class has more than 60 % of the rows."
+            " public labels have. By the classes: accuracy, or balanced accuracy where no public"
+            " labels say that no class has more than 60 % of the rows."
         ),
         label="Which number do you want",
         choices=("auto", *FIGURES),
@@ -326,7 +326,7 @@ def unpin(word: str, *, chosen_names: Container[str] | None = None) -> Settings 
     `from_query`."""
     parts = word.split("~")
     if len(parts) == len(PINNED) - 1:  # of a link before there was `metric`
-        parts.append(PARAMS["metric"].default)
+        parts.append(AUTO)
     if not word or len(parts) != len(PINNED):
         return None
     settings, notes = from_query(dict(zip(PINNED, parts, strict=True)), chosen_names=chosen_names)

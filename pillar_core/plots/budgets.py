@@ -137,7 +137,7 @@ def expected_by_budget(
     level = float(np.interp(math.log(here), np.log(epsilons), means))
     words = f"you are here: {level:.1f} %"
     figure.dots([here], [level], figure.marked, size=17, symbol="star", hover=words)
-    figure.update_xaxes(marks.log_axis(epsilons, "ε, privacy budget"))
+    figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget"))
     told = ", ".join(f"{mean:.0f} at {at:g}" for at, mean in zip(epsilons, means, strict=True))
     return figure.finish(
         title="By budget",

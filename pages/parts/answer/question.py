@@ -119,8 +119,9 @@ def wanted(settings: Settings) -> Wanted:
     titles = {AUTO: "By the classes"} | {name: private_tests.title_of(name) for name in FIGURES}
     metric = settings.metric
     if "metric" not in settings.hidden:
-        offered = {"options": list(titles), "format_func": titles.get}
-        session.draw_setting(st.segmented_control, "metric", **offered)
+        session.draw_setting(
+            st.segmented_control, "metric", options=list(titles), format_func=titles.get
+        )
     given = local.choice(
         "answer-given",
         label="What is given",

@@ -122,8 +122,6 @@ def figures_of(
         ("public", "By public set", sets, question.title(public), f"{measure} {unsure}.", None),
     )
     *columns, last = st.columns(3)
-    with last:
-        _draw_budgets(advice, settings, names, similar, wanted)
     for column, (name, title, rows, chosen, caption, line) in zip(columns, drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         with column:
@@ -136,6 +134,8 @@ def figures_of(
                 caption=caption,
                 level=line,
             )
+    with last:
+        _draw_budgets(advice, settings, names, similar, wanted)
 
 
 def _draw_budgets(

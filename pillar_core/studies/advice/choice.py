@@ -201,10 +201,13 @@ def choose(
         name: _training(firsts[name].method, rows, after, seed, wanted)
         for name, rows in sides.items()
     }
-    strange = {
-        name: _training(STRANGE, rows, after, seed, None)
+    unbelieved = {
+        name: dataclasses.replace(rows, public_y=None, memo=Memo())
         for name, rows in sides.items()
         if name != OWN and kind_of(rows) == "labelled" and STRANGE in (methods or [STRANGE])
+    }
+    strange = {
+        name: _training(STRANGE, rows, after, seed, None) for name, rows in unbelieved.items()
     }
     for plan in (*trainings.values(), *strange.values()):
         refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
@@ -218,7 +221,8 @@ def choose(
     )
     name, is_near, why = _choose_set(sides, noise_multiplier, Streams(seed, identity))
     trained_as = trainings[name] if is_near else strange.get(name, trainings[name])
-    record = run_many([trained_as], sides[name])[0]
+    side = sides[name] if is_near else unbelieved.get(name, sides[name])
+    record = run_many([trained_as], side)[0]
     asked = events.of_person(events.gaussian(noise_multiplier), most)
     trained = events.gaussian(factor / rest)
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
@@ -272,7 +276,7 @@ def choose(
         record.method,
         record.settings,
         first.state(record),
-        sides[name],
+        side,
         first,
         reasons,
     )

@@ -260,6 +260,7 @@ def test_a_paid_choice_believes_no_labels_of_a_set_unlike_the_private_rows():
     assert choice.record.accuracy > 0.8
     assert choice.guarantee.epsilon.upper <= 1.0
     assert "PILLAR Kalman from the same sum alone" in choice.guarantee.paid_choice
+    assert choice.split.public_y is None, "nor may they set centre and intercept"
 
 
 def test_the_command_and_the_paid_choice_take_the_number_that_is_wanted():
