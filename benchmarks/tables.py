@@ -134,8 +134,8 @@ def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int
         return reached(method, split, epsilon, seed)
 
     scores = {}
-    bounds = any("low" in column for column in (given.recipe or {})["columns"])
-    for name in MAPS[: 3 if bounds else 1]:
+    has_numbers = any(column["kind"] == "numbers" for column in (given.recipe or {})["columns"])
+    for name in MAPS[: 3 if has_numbers else 1]:
         scores[name] = measure(name, "dp_raft", None)
         scores[f"{name}, made up"] = measure(name, "pillar_kalman", "made_up")
     auc, accuracy = (

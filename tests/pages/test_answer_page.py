@@ -251,6 +251,26 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     assert "% AUC (guessing: 50 %) at" in words(app)
 
 
+def test_the_curve_over_budgets_is_of_epsilon_alone_and_the_slider_marks_a_point_on_it(
+    start, monkeypatch
+):
+    """A point for the slider's ε joined the others, so that the curve changed as the slider moved."""
+    monkeypatch.setattr(reply, "BUDGETS", (0.3, 3.0))
+    lines, stars = [], []
+    for epsilon in ("0.3", "2"):
+        app = start("answer", data="breast_cancer", epsilon=epsilon)
+        (figure,) = [
+            figure
+            for figure in (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
+            if figure["layout"]["title"]["text"] == "By budget"
+        ]
+        _, line, star = figure["data"]
+        lines.append((line["x"], line["y"]))
+        stars.append(star)
+    assert lines[0] == lines[1]
+    assert [star["x"] for star in stars] == [[0.3], [2.0]]
+
+
 def mine_and_two_sets(rows: Array, labels: Array, n: int) -> list[str]:
     """The first n rows in the cache, and as public sets the others, as they are and moved."""
     test = (rows[:40] + 1, labels[:40])
@@ -341,8 +361,8 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
 def test_where_public_rows_alone_reach_more_no_epsilon_is_spent(start, monkeypatch):
     predict = free.predict
 
-    def overstated(name, method, *rest):
-        guess = predict(name, method, *rest)
+    def overstated(name, method, *rest, **wanted):
+        guess = predict(name, method, *rest, **wanted)
         return dataclasses.replace(
             guess, middle=0.99 if method == "only_public" else 0.9 * guess.middle
         )

@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -115,7 +114,7 @@ def figures_of(
     unsure = (
         "of the learner to name with each, if its rows are like yours: what you state of a set"
         " moves no number. No public rows come first where no set is stated to be like yours, or"
-        " where their whole range lies above it"
+        f" {free.WHERE_NONE}"
     )
     drawings = (
         ("learners", "By learner", learners, pc.METHODS[advice.method].title, held, level),
@@ -143,13 +142,8 @@ def _draw_budgets(
 ) -> None:
     """What the advice at each ε should reach: a curve of ε alone, on which the budget is marked."""
     at_each = question.by_budget(settings, names, similar, list(BUDGETS), wanted)
-    means, wobble = levelled([each.expected for each in at_each])
-    middles, lows, highs = np.array(
-        [(each.predicted, *each.expected_accuracy) for each in at_each]
-    ).T
-    table = pd.DataFrame({"epsilon": BUDGETS, "mean": means})
-    table["low"] = np.maximum(means - middles + lows, 0)
-    table["high"] = np.minimum(means - middles + highs, 1)
+    rows, wobble = levelled([each.expected for each in at_each])
+    table = pd.DataFrame(rows, columns=["mean", "low", "high"]).assign(epsilon=BUDGETS)
     draw_figure(
         plots.expected_by_budget,
         table,

@@ -54,6 +54,9 @@ UNKNOWN = (
 FREE = "free: ε = 0, for no private and no test row was read"
 IN_SENTENCES = {OWN: "the public rows at hand", raw.MADE_UP: "rows made up from the ranges"}
 """What a sentence calls public sets that have no title."""
+WHERE_NONE = "only where it has no labels and their whole range lies above it"
+"""Sizes alone do not know how hard classes are, and rehearsals do: of flights without public rows
+98 % of AUC were predicted, and 55 reached."""
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
 
@@ -214,7 +217,8 @@ def _advise(
     alone = ranked[NONE][0]
     of_public = [ranked[name][0] for name in sides if name in known and name != NONE]
     first = max(of_public, key=lambda prediction: prediction.middle, default=alone)
-    best = first if first.middle >= alone.accuracy[0] else alone
+    is_first = first is not alone and kind_of(sides[first.public]) == "labelled"
+    best = first if is_first or first.middle >= alone.accuracy[0] else alone
     if can_tell_unused(best, sides[best.public]):
         rows = sides[best.public]
         unused = predict(NONE, "dp_raft", rows, budget, seed, metric, UNUSED, wanted=wanted)
@@ -405,7 +409,7 @@ def _grounds(best: Prediction, of_set: list[Prediction], alone: Prediction) -> t
     if best.source not in ("none", "made_up") and alone.middle > best.middle:
         words.append(
             f"no public rows ({_title(alone)}, predicted: {100 * alone.middle:.0f} %) come before a"
-            " set like yours only where their whole range lies above it"
+            f" set like yours {WHERE_NONE}"
         )
     if best.most_common is not None:
         same = f"{100 * best.guess:.0f} %{IN_WORDS[best.metric]}"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.arrays import Array
 from pillar_core.data import raw
 from pillar_core.methods.parts import rules
 from pillar_core.metrics import guess
@@ -253,14 +252,16 @@ def predict(
     )
 
 
-def levelled(predictions: Sequence[Prediction]) -> tuple[Array, float]:
-    """(what rising budgets should reach, how far rehearsals were off it at most), in [0, 1]: more ε
-    loses nothing, because it can be left unspent (isotonic regression)."""
+def levelled(predictions: Sequence[Prediction]) -> tuple[list[tuple[float, ...]], float]:
+    """(mean, low and high of each of rising budgets, how far rehearsals were off the means at
+    most), in [0, 1]: more ε loses nothing, because it can be left unspent (isotonic regression)."""
     from scipy.optimize import isotonic_regression
 
     middles = np.array([_middle(each) for each in predictions])
-    rising = isotonic_regression(middles).x
-    return rising, float(np.abs(rising - middles).max())
+    means = isotonic_regression(middles).x
+    moved = (means - middles)[:, None] + np.array([each.accuracy for each in predictions])
+    rows = np.column_stack([means, moved.clip(0, 1)])
+    return [tuple(row) for row in rows.tolist()], float(np.abs(means - middles).max())
 
 
 def in_order(predictions: list[Prediction], rows: SemiPrivateSplit) -> list[Prediction]:

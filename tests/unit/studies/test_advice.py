@@ -342,6 +342,21 @@ def test_public_rows_that_are_enough_need_no_epsilon(digits):
     assert pc.METHODS[pc.advise(split, target_accuracy=1.0).method].is_private
 
 
+def test_labels_that_rehearse_come_before_what_sizes_alone_predict(digits, monkeypatch):
+    """Of 72,000 flights sizes alone promised 98 % of AUC without public rows, which had 55."""
+
+    def predicted(name, method, rows, *rest, **wanted):
+        of = real(name, method, rows, *rest, **wanted)
+        middle = 0.95 if name == "none" else 0.65
+        return dataclasses.replace(of, middle=middle, accuracy=(middle - 0.1, middle + 0.05))
+
+    real = prediction.predict
+    monkeypatch.setattr(free, "predict", predicted)
+    split = pc.split(digits, public_fraction=0.1)
+    assert pc.advise(split).public == "own"
+    assert pc.advise(unlabelled(split)).public == "none"
+
+
 def test_rehearsals_at_two_budgets_share_their_noise_and_a_curve_over_them_only_rises(digits):
     """Each ε drew its own noise, so that a curve over ε went up and down by 5 points."""
     split = simulation.blind(pc.split(digits, public_fraction=0.1))
@@ -352,9 +367,14 @@ def test_rehearsals_at_two_budgets_share_their_noise_and_a_curve_over_them_only_
     assert near[0] == near[1]
     middles = (0.6, 0.7, 0.66, 0.9)
     rising, wobble = prediction.levelled(
-        [prediction.Prediction("own", "pillar", (0, 1), each, "auc") for each in middles]
+        [
+            prediction.Prediction("own", "pillar", (each - 0.2, each + 0.2), each, "auc")
+            for each in middles
+        ]
     )
-    assert rising == pytest.approx([0.6, 0.68, 0.68, 0.9])
+    assert np.array(rising) == pytest.approx(
+        np.array([(0.6, 0.4, 0.8), (0.68, 0.48, 0.88), (0.68, 0.48, 0.88), (0.9, 0.7, 1.0)])
+    )
     assert wobble == pytest.approx(0.02)
 
 
