@@ -151,8 +151,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             delta=self.delta,
             relation=self.relation,
             seed=seed,
-            metric=self.metric,
-            **settings,
+            **{"metric": self.metric, **settings},
         )
         self._account = account_of(features)
         self._digests = set(matching.digests(features.x_train))

@@ -126,7 +126,7 @@ ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
         "load",
         lambda card, *asked, **named: None if card.needs_files else repr((card, asked, named)),
     ),
-    (simulation, "mean_play", _content_of_play),
+    (simulation, "plays", _content_of_play),
     (
         extraction,
         "_encode_batch",

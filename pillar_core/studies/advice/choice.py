@@ -57,8 +57,8 @@ from pillar_core.studies.advice.prediction import NONE, OWN, Predicted, Predicti
 from pillar_core.studies.advice.simulation import (
     blind,
     can_play,
-    mean_play,
     metric_of,
+    plays,
     with_own_classes,
 )
 from pillar_core.studies.compare.learners import obstacle
@@ -371,21 +371,18 @@ def _played(
     """What learners reach on labelled public rows, by set: on rows drawn from the private set where
     there are any, else on each candidate in its classes. Guarantee: as `blind`."""
     sides = {name: blind(rows) for name, rows in rows_of.items()}
-    plays = {name: with_own_classes(rows) for name, rows in sides.items()}
+    played = {name: with_own_classes(rows) for name, rows in sides.items()}
     named = (
         [OWN]
-        if OWN in plays and can_play(plays[OWN])
-        else [name for name, rows in plays.items() if can_play(rows)]
+        if OWN in played and can_play(played[OWN])
+        else [name for name, rows in played.items() if can_play(rows)]
     )
-    of = {name: metric or metric_of(plays[name]) for name in named}
-    learners = {
-        name: _learner(name, sides[name], budget, methods, seed, of[name], metric).method
-        for name in named
-    }
-    return {
-        name: mean_play(learners[name], plays[name], budget, seed, of[name], wanted=metric)
-        for name in named
-    }
+    reached = {}
+    for name in named:
+        of = metric or metric_of(played[name])
+        method = _learner(name, sides[name], budget, methods, seed, of, metric).method
+        reached[name] = plays(method, played[name], budget, seed, wanted=metric)[of]
+    return reached
 
 
 def _best_backbone(reached: Mapping[str, Mapping[str, float]]) -> tuple[str, str]:

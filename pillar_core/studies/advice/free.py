@@ -69,7 +69,8 @@ class Advice(Predicted):
     declared ranges, where there are no others), "none" (no public rows), or None where nobody knows
     which candidate is like the private rows; `expected` is then the prediction without public rows.
     `predictions` are those of all learners and candidates that were weighed, in the order of the
-    rule: the named set first, in each set the learner to name with it.
+    rule: the named set first, in each set the learner to name with it. `settings`: what `pc.run`
+    takes besides, the number that was asked for.
     `price`: what asking cost. `backbone`: the map of columns to put a table through, "identity" for
     columns as given.
     """
@@ -243,7 +244,8 @@ def _advise(
     )
     public = IN_SENTENCES.get(best.public, f"*{best.public}*")
     every = tuple(prediction for name in names for prediction in ranked[name])
-    advice = Advice(best, named, budget.epsilon, "", reasons, FREE, every)
+    asked = {"metric": wanted} if wanted else {}
+    advice = Advice(best, named, budget.epsilon, "", reasons, FREE, every, settings=asked)
     return dataclasses.replace(
         advice, sentence=(ASK if is_unknown else "") + headline(advice, public)
     )

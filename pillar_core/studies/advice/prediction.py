@@ -219,10 +219,8 @@ def predict(
     fitted, is_unused = FITTED[metric][kind], kind == UNUSED
     sizes: dict[str, float] = {}
     if kind in ("labelled", UNUSED):
-        play = simulation.mean_play(
-            method, rows, budget, seed, metric, is_unused=is_unused, wanted=wanted
-        )
-        sizes = {"plays": play}
+        reached = simulation.plays(method, rows, budget, seed, is_unused=is_unused, wanted=wanted)
+        sizes = {"plays": reached[metric]}
     if kind == "unlabelled":
         sizes = {
             "directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))

@@ -106,20 +106,6 @@ def largest_share(rows: SemiPrivateSplit) -> float | None:
     return float(np.bincount(labels).max() / len(labels))
 
 
-def mean_play(
-    method: str,
-    rows: SemiPrivateSplit,
-    budget: PrivacyBudget,
-    seed: int,
-    metric: str,
-    *,
-    is_unused: bool = False,
-    wanted: str | None = None,
-) -> float:
-    """The mean of one of `FIGURES` that `plays` gives."""
-    return plays(method, rows, budget, seed, is_unused=is_unused, wanted=wanted)[metric]
-
-
 def plays(
     method: str,
     rows: SemiPrivateSplit,

@@ -239,6 +239,7 @@ def test_learner_range_and_words_follow_the_number_that_is_wanted(digits, monkey
     split = pc.split(dataclasses.replace(digits, names=names), public_fraction=0.1)
     advice = pc.advise(split, metric=metric)
     assert (advice.metric, advice.method) == (metric, best[metric])
+    assert advice.settings == {"metric": metric}
     assert {each.metric for each in advice.predictions} == {metric}
     error = prediction.FITTED[metric]["labelled"]["few_table"]["error"]
     assert advice.expected_accuracy == pytest.approx(
@@ -298,10 +299,10 @@ def test_public_rows_that_hurt_in_rehearsals_are_left_unused(digits, monkeypatch
 
 
 def rare(share):
-    """A table of 2,000 rows of which so many are positive, and a fifth public."""
+    """A table of 800 rows of which so many are positive, and a fifth public."""
     drawn = np.random.default_rng(0)
-    labels = np.where(np.arange(2000) % 100 < 100 * share, "yes", "no")
-    rows = drawn.standard_normal((2000, 5)).astype(np.float32)
+    labels = np.where(np.arange(800) % 100 < 100 * share, "yes", "no")
+    rows = drawn.standard_normal((800, 5)).astype(np.float32)
     rows[:, 0] += 2.0 * (labels == "yes")
     names = tuple("abcde")
     return pc.split(
@@ -651,8 +652,10 @@ def test_labelled_public_rows_choose_the_backbone_and_no_private_row_does(images
     for best in names:  # whichever plays better is taken, and the same is charged
         monkeypatch.setattr(
             choice_module,
-            "mean_play",
-            lambda _, rows, *rest, best=best, **__: float(rows.features.d == widths[best]),
+            "plays",
+            lambda _, rows, *rest, best=best, **__: dict.fromkeys(
+                FIGURES, float(rows.features.d == widths[best])
+            ),
         )
         choice = pc.choose(split, candidates, epsilon=1.0, backbones=names)
         assert (choice.backbone, choice.split.features.backbone) == (best, best)
