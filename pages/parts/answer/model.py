@@ -32,7 +32,6 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
 from pillar_core.studies.private_test import expected_ends, roc
-from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
 from pillar_core.types import Provenance, PublicUse, RunRecord, SemiPrivateSplit
 
 LOOK = "answer-look"
