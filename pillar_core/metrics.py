@@ -209,17 +209,29 @@ def by_class(metrics: Values, rows: Sequence[int], classes: Sequence[str]) -> di
     }
 
 
-def threshold_at(p: Array, is_positive: Array, sensitivity: float) -> tuple[float, float, float]:
+def threshold_at(
+    p: Array, is_positive: Array, sensitivity: float
+) -> tuple[float, Measure, Measure]:
     """(the largest threshold of four digits that finds so large a share of the positive rows, the
-    share, the specificity)."""
+    share, the specificity), each share with the 95 % interval of other rows drawn alike.
+
+    The threshold is the k-th highest of n probabilities, so the share of all positive rows above it
+    has the law Beta(k, n − k + 1) (David & Nagaraja 2003, 2.1). The other class has no say in it:
+    its interval is Wilson's.
+    """
+    from scipy.stats import beta
+
     positive = np.sort(p[is_positive])[::-1]
     threshold = (
         math.floor(1e4 * positive[max(math.ceil(sensitivity * len(positive) - 1e-9), 1) - 1]) / 1e4
     )
+    count, found = len(positive), int((positive >= threshold).sum())
+    low, high = beta.interval(0.95, found, count - found + 1)
+    specificity = float((p[~is_positive] < threshold).mean())
     return (
         threshold,
-        float((p[is_positive] >= threshold).mean()),
-        float((p[~is_positive] < threshold).mean()),
+        (found / count, float(low), float(high)),
+        (specificity, *wilson(specificity, len(p) - count)),
     )
 
 

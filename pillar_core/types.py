@@ -455,7 +455,7 @@ class RunSpec:
 
     epsilon: None where the noise itself is set, and for methods that spend nothing. seed: None for
     a release. data, split: the axes of a sweep that name the rows and say which are public; empty
-    where a split is at hand.
+    where a split is at hand. metric: the number that is wanted; accuracy alone changes a run.
     """
 
     method: str
@@ -468,19 +468,26 @@ class RunSpec:
     settings: Values = dataclasses.field(default_factory=dict)
     data: Values = dataclasses.field(default_factory=dict)
     split: Values = dataclasses.field(default_factory=dict)
+    metric: str | None = None
 
     @classmethod
     def of(cls, method: str, **arguments: Any) -> "RunSpec":
         """The specification from `run`'s keyword arguments; those that are no field are settings of
         the method."""
-        budget = ("epsilon", "delta", "relation", "accountant", "seed", "preset")
-        fields = {name: arguments.pop(name) for name in budget if name in arguments}
+        own = ("epsilon", "delta", "relation", "accountant", "seed", "preset", "metric")
+        fields = {name: arguments.pop(name) for name in own if name in arguments}
         return cls(method, **fields, settings=arguments)
 
     @property
     def form(self) -> dict[str, Json]:
         """The plain mapping that records, jobs and cache keys hold; `RunSpec(**form)` reads it."""
-        return dict(vars(self))
+        form = dict(vars(self))
+        return form if self.follows_shares else {n: form[n] for n in form if n != "metric"}
+
+    @property
+    def follows_shares(self) -> bool:
+        """Whether classes shall be answered as often as public labels have them."""
+        return self.metric == "accuracy"
 
 
 @dataclasses.dataclass(frozen=True)

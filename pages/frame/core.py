@@ -185,8 +185,9 @@ def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
 
 
 def axes(settings: Settings) -> Form:
-    """The axes of a sweep that name the data and say how privacy is counted."""
+    """The axes of a sweep that name the data, and say how privacy is counted and what is wanted."""
     counted = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
+    counted |= {} if settings.metric == AUTO else {"metric": settings.metric}
     return {"dataset": settings.data, "backbone": backbone(settings), **counted}
 
 

@@ -65,6 +65,7 @@ def command_line(settings: Settings) -> str:
         run_spec.accountant,
         "--relation",
         run_spec.relation,
+        *(["--metric", run_spec.metric] if run_spec.metric else []),
     ]
     for name, value in run_spec.settings.items():
         arguments += ["--set", f"{name}={value}"]

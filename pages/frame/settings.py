@@ -18,6 +18,7 @@ import pillar_core as pc
 from pillar_core import params, plots
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
+from pillar_core.metrics import FIGURES
 from pillar_core.params import Param
 from pillar_core.registry import toml_tables
 from pillar_core.studies.compare.views import COMPARE_VIEWS
@@ -166,10 +167,20 @@ class Settings:
         label="Adjacency",
         choices=("add_or_remove_one", "replace_one"),
     )
+    metric: str = params.declare(
+        "auto",
+        (
+            "Learner, map, public set and ranges follow it; for accuracy, classes have shares as"
+            " public labels have. By the classes: accuracy, or balanced accuracy where no public"
+            " labels say that no class has more than 60 % of the rows."
+        ),
+        label="Which number do you want",
+        choices=("auto", *FIGURES),
+    )
     target: int = params.declare(
         75,
-        "Test accuracy to reach, when Answer looks for the smallest ε.",
-        label="Accuracy wanted, %",
+        "What to reach, when Answer looks for the smallest ε.",
+        label="Value wanted, %",
         low=1,
         high=100,
         unit="%",
@@ -314,6 +325,8 @@ def unpin(word: str, *, chosen_names: Container[str] | None = None) -> Settings 
     """The settings that `pin` wrote, None for an empty or foreign word; `own` as in
     `from_query`."""
     parts = word.split("~")
+    if len(parts) == len(PINNED) - 1:  # of a link before there was `metric`
+        parts.append(AUTO)
     if not word or len(parts) != len(PINNED):
         return None
     settings, notes = from_query(dict(zip(PINNED, parts, strict=True)), chosen_names=chosen_names)

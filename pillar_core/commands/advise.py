@@ -13,7 +13,6 @@ from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.data.encoding import misfits
 from pillar_core.errors import DataError
-from pillar_core.metrics import FIGURES
 from pillar_core.runs.models import guarantee_card
 from pillar_core.studies.advice import Advice, Prediction, advise, choose
 from pillar_core.studies.advice.prediction import IN_WORDS
@@ -31,11 +30,7 @@ def add_to(commands: Commands) -> None:
             help="public sets to weigh: registered names or files",
         )
         shared.add_budget_options(each, has_accountant=False)
-        each.add_argument(
-            "--metric",
-            choices=FIGURES,
-            help="the number that you want (default: accuracy, balanced where classes are unequal)",
-        )
+        shared.add_metric(each)
     parser.add_argument(
         "--alike",
         nargs="+",

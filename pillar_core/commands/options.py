@@ -17,6 +17,7 @@ from pillar_core.data import DATASETS, load, raw, recipes
 from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
+from pillar_core.metrics import FIGURES
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import (
     BACKBONE,
@@ -122,6 +123,12 @@ def add_column_options(parser: argparse.ArgumentParser, *, for_recipe: bool = Fa
 def add_assignments(group: Group, flag: str, help: str) -> None:
     """An option that is given as often as there is something to set."""
     group.add_argument(flag, action="append", default=[], metavar="NAME=VALUE", help=help)
+
+
+def add_metric(group: Group) -> None:
+    """The option that says which number is wanted."""
+    told = "the number that you want (default: accuracy, balanced where classes are unequal)"
+    group.add_argument("--metric", choices=FIGURES, help=told)
 
 
 def add_budget_options(group: Group, *, has_accountant: bool = True) -> None:

@@ -41,6 +41,7 @@ def add_to(commands: Commands) -> None:
     shared.add_budget_options(group)
     parser.add_argument("--method", default="pillar", help="see `list methods`")
     parser.add_argument("--preset", help="named settings of the method, such as paper")
+    shared.add_metric(parser)
     shared.add_assignments(parser, "--set", "a setting of the method, such as k=40")
     export.add_options(parser, "record")
     parser.add_argument(
@@ -60,7 +61,7 @@ def command(options: argparse.Namespace) -> int:
         shared.method_settings(options.method, options.set),
     )
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
-    spec = RunSpec(options.method, *budget, seed, options.preset, settings)
+    spec = RunSpec(options.method, *budget, seed, options.preset, settings, metric=options.metric)
     with export.charged(
         options,
         split,

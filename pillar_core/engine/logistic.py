@@ -76,13 +76,13 @@ def public_head(
     return np.ascontiguousarray(optimum.x.reshape(shape).T.astype(np.float32))
 
 
-def even_intercept(scores: Array, labels: Array) -> Array:
-    """(C,) float32 to add to a head's scores, so that each class of public rows counts alike,
-    however many rows it has.
+def fitted_intercept(scores: Array, labels: Array, *, is_even: bool) -> Array:
+    """(C,) float32 to add to a head's scores: `is_even`, so that each class of public rows counts
+    alike, however many rows it has; else so that each row does.
 
     scores: (m, C) of labelled public rows; labels: (m,) int64. With a factor a of the scores, it
-    minimises the mean over classes of their mean cross-entropy at a·scores + b, the penalty that of
-    one more row at a = 1 and b = 0; b/a comes back.
+    minimises the mean cross-entropy at a·scores + b, over classes of their means where they are
+    even, the penalty that of one more row at a = 1 and b = 0; b/a comes back.
     """
     from scipy.optimize import minimize
     from scipy.special import log_softmax
@@ -91,7 +91,9 @@ def even_intercept(scores: Array, labels: Array) -> Array:
     spread = float(centred.std()) or 1.0
     centred /= spread
     sizes, places = np.bincount(labels, minlength=scores.shape[1]), np.arange(len(labels))
-    weights = 1.0 / sizes[labels] / np.count_nonzero(sizes)
+    weights = 1.0 / (
+        np.count_nonzero(sizes) * sizes[labels] if is_even else len(labels) + 0 * labels
+    )
 
     def loss(point: Array) -> tuple[float, Array]:
         scaled = np.exp(point[0]) * centred

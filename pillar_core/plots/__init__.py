@@ -11,7 +11,7 @@ from pillar_core import checks
 from pillar_core.numerics import wilson
 from pillar_core.plots.accuracy import Here, accuracy_against_k, accuracy_heatmap
 from pillar_core.plots.bars import comparison, expected, gains, overlay
-from pillar_core.plots.budgets import error_against_epsilon, mark_pins
+from pillar_core.plots.budgets import error_against_epsilon, expected_by_budget, mark_pins
 from pillar_core.plots.classes import class_balance, confusion, per_class, possible_answers
 from pillar_core.plots.columns import column_curves
 from pillar_core.plots.effect import accuracy_by, effect, total_budget

@@ -4,6 +4,7 @@ privacy; and a curve fitted to few runs."""
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -118,6 +119,35 @@ def _reference(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
         "bottom left" if name == "non_private" else "top left"
     )  # on a phone the two lines are near each other
     figure.add_hline(y=level, line=line, annotation=words, annotation_position=place)
+
+
+def expected_by_budget(
+    table: pd.DataFrame, *, present: float, caption: str, mode: Mode = "light"
+) -> go.Figure:
+    """What is expected (percent) over ε, log axis, with its band; the present ε is marked on it.
+
+    table: columns epsilon, mean, low and high, in [0, 1].
+    """
+    figure = Drawing(mode=mode)
+    epsilons, means = table["epsilon"], 100 * table["mean"]
+    colour = figure.ink.accent
+    figure.band(epsilons, 100 * table["low"], 100 * table["high"], colour, opacity=0.16)
+    figure.line(epsilons, means, colour, hover="ε = %{x:g}: %{y:.1f} %", mode="lines+markers")
+    here = min(max(present, epsilons.min()), epsilons.max())
+    level = float(np.interp(math.log(here), np.log(epsilons), means))
+    words = f"you are here: {level:.1f} %"
+    figure.dots([here], [level], figure.marked, size=17, symbol="star", hover=words)
+    figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget"))
+    told = ", ".join(f"{mean:.0f} at {at:g}" for at, mean in zip(epsilons, means, strict=True))
+    return figure.finish(
+        title="By budget",
+        caption=caption,
+        alt=f"Expected, in percent, over ε: {told}.",
+        height=400,
+        line=38,
+        y="expected, %",
+        showlegend=False,
+    )
 
 
 def budget_curve(

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pillar_core import accounting, metrics, params, store
+from pillar_core import accounting, checks, metrics, params, store
 from pillar_core.arrays import Array
 from pillar_core.data import raw
 from pillar_core.engine import LinearClassifier, devices_used
 from pillar_core.engine.exact import has_exact_products
-from pillar_core.engine.logistic import even_intercept
+from pillar_core.engine.logistic import fitted_intercept
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
@@ -47,7 +47,7 @@ from pillar_core.runs.assumptions import (
     SPLIT_GIVEN,
     TEXT_PUBLIC,
 )
-from pillar_core.runs.statement import BY_LABELS, in_sight
+from pillar_core.runs.statement import BY_LABELS, BY_SHARES, in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
     BY_COIN,
@@ -83,7 +83,10 @@ is needed is an error too."""
 
 @dataclasses.dataclass(frozen=True)
 class RunPlan:
-    """A run that is ready to train: settings complete, noise solved, cost known."""
+    """A run that is ready to train: settings complete, noise solved, cost known.
+
+    ask: the name of its noise, given only where no row is private.
+    """
 
     method: Method[Any]
     settings: Any
@@ -94,15 +97,16 @@ class RunPlan:
     seed: int | None
     data: str
     is_exact: bool = False
+    follows_shares: bool = False
+    ask: str = ""
 
     def streams(self, seed: int | None) -> Streams:
         """Streams of `seed` whose noise no other ask shares: learner, solved settings, relation,
         cost (so sampling) and rows name it."""
         relation, settings = str(self.guarantee.relation), dataclasses.asdict(self.settings)
         settings.pop("sampling", None)
-        return Streams(
-            seed, fingerprint(self.method.name, settings, relation, describe(self.cost), self.data)
-        )
+        asked = (self.method.name, settings, relation, describe(self.cost), self.data)
+        return Streams(seed, self.ask or fingerprint(*asked))
 
 
 def run(
@@ -116,6 +120,7 @@ def run(
     seed: int | None = 0,
     preset: str | None = None,
     chosen_beforehand: bool | None = None,
+    metric: str | None = None,
     **settings: Any,
 ) -> RunRecord:
     """The record of one learner trained on one split within (ε, δ).
@@ -125,7 +130,9 @@ def run(
     system, never stored). settings: the method's own; those left out follow its rules, with the
     reasons in `record.why`. chosen_beforehand: True if you fixed the settings without a look at
     these rows, False if you looked. It changes what the record declares, and no result. Left out,
-    given settings leave `record.guarantee.covers_choice` at None: not known.
+    given settings leave `record.guarantee.covers_choice` at None: not known. metric: the number
+    that you want. For accuracy labelled public rows set a linear head's intercept by the shares of
+    their classes; else unequal classes count alike.
 
     Guarantee: `record.guarantee`; its upper ε is at most `epsilon`.
 
@@ -138,7 +145,9 @@ def run(
     (True, 20)
     """
     return run_declared(
-        RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings),
+        RunSpec(
+            method, epsilon, delta, relation, accountant, seed, preset, settings, metric=metric
+        ),
         split,
         chosen_beforehand,
     )
@@ -176,6 +185,7 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     """As `solve`, for what was asked as one value."""
     learner, accountant = METHODS[spec.method], spec.accountant
     params.SEED.check(spec.seed)
+    checks.one_of(metrics.FIGURES, metric=spec.metric or metrics.FIGURES[0])
     budget = _budget(learner, spec.epsilon, spec.delta, spec.relation)
     settings = _settings(learner, spec.preset, spec.settings)
     reason = learner.unsupported_reason(split) if learner.unsupported_reason is not None else ""
@@ -214,7 +224,16 @@ def solve_spec(spec: RunSpec, split: SemiPrivateSplit) -> RunPlan:
     guarantee = _guarantee(spec, spent, budget, split, is_exact=is_exact)
     checked, why = params.check_settings(finished.settings), prepared.why + finished.why
     return RunPlan(
-        learner, checked, view, spent, guarantee, why, spec.seed, split.fingerprint, is_exact
+        learner,
+        checked,
+        view,
+        spent,
+        guarantee,
+        why,
+        spec.seed,
+        split.fingerprint,
+        is_exact,
+        spec.follows_shares,
     )
 
 
@@ -251,7 +270,10 @@ def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecor
     seconds = (time.perf_counter() - began) / len(plans)
     for plan, ledger in zip(plans, ledgers, strict=True):
         charged_as_declared(plan, ledger, split)
-    results = [_evened(result, first.view, split.public_y) for result in results]
+    results = [
+        _with_intercept(result, plan, split.public_y)
+        for plan, result in zip(plans, results, strict=True)
+    ]
     for result in results:
         if isinstance(result.classifier, LinearClassifier | NetworkClassifier):
             _SPLITS[result.classifier] = weakref.ref(split)
@@ -261,20 +283,24 @@ def run_many(plans: Sequence[RunPlan], split: SemiPrivateSplit) -> list[RunRecor
     ]
 
 
-def _evened(result: TrainResult, view: View, labels: Array | None) -> TrainResult:
-    """The result of a head whose rows are centred, with the intercept that labelled public rows of
-    unequal classes ask for, unless it learnt one; any other result as it is.
+def _with_intercept(result: TrainResult, plan: RunPlan, labels: Array | None) -> TrainResult:
+    """The result of a head with the intercept that labelled public rows ask for, unless it learnt
+    one: for accuracy by the shares of classes, else, if rows are centred and classes unequal, so
+    that these count alike. Any other result as it is.
 
     Guarantee: public rows and the released head alone decide it, so it costs nothing.
     """
-    head = result.classifier
-    if view.weights is None or labels is None or not isinstance(head, LinearClassifier):
+    head, view = result.classifier, plan.view
+    if labels is None or not len(labels) or not isinstance(head, LinearClassifier):
         return result
-    if head.transform.mean is None:
+    is_even = not plan.follows_shares
+    if is_even and (view.weights is None or head.transform.mean is None):
         return result
     if not head.bias.any():
-        head = dataclasses.replace(head, bias=even_intercept(head.scores(view.x_public), labels))
-    return dataclasses.replace(result, classifier=head, notes=(*result.notes, BY_LABELS))
+        bias = fitted_intercept(head.scores(view.x_public), labels, is_even=is_even)
+        head = dataclasses.replace(head, bias=bias)
+    note = BY_LABELS if is_even else BY_SHARES
+    return dataclasses.replace(result, classifier=head, notes=(*result.notes, note))
 
 
 def charged_as_declared(plan: RunPlan, ledger: Ledger, split: SemiPrivateSplit) -> None:

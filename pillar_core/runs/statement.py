@@ -46,6 +46,10 @@ BY_LABELS = (
     "Classes have unequal shares: labels of the public rows set the centre, and the intercept of a"
     " head that learns none, so that each class counts alike. That costs no ε."
 )
+BY_SHARES = (
+    "Accuracy is wanted: labels of the public rows set the intercept of a head that learns none by"
+    " the shares of the classes. That costs no ε."
+)
 TO_CONFIRM = (
     "To confirm: whoever trained the model signs here that nobody chose learner, k, ε, public rows"
     " or other settings after a look at the private rows, such as test accuracy, a figure of them"
@@ -70,7 +74,8 @@ def public_words(record: RunRecord) -> str:
     """What the run learnt from public rows, apart from means and scales; of unequal classes with
     what the labels set."""
     words = METHODS[record.method].public_words(record.settings)
-    return f"{words}, labels for centre and intercept" if BY_LABELS in record.notes else words
+    is_set = BY_LABELS in record.notes or BY_SHARES in record.notes
+    return f"{words}, labels for centre and intercept" if is_set else words
 
 
 def spent_event(record: RunRecord) -> DpEvent:

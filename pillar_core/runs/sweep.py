@@ -52,7 +52,9 @@ AXES: Form = {
     "dataset": str | FeatureSet | SemiPrivateSplit,
     "method": str,
     "allow_overlap": bool | None,
-    **dict.fromkeys(("backbone", "public", "relation", "accountant", "preset"), str | None),
+    **dict.fromkeys(
+        ("backbone", "public", "relation", "accountant", "preset", "metric"), str | None
+    ),
     **dict.fromkeys(
         ("public_fraction", "validation_fraction", "imbalance", "epsilon", "delta"), float | None
     ),
@@ -168,6 +170,7 @@ def spec_of(values: Values, dataset_settings: Values | None = None) -> RunSpec:
         settings,
         _data(values, dataset_settings or {}),
         split,
+        values.get("metric"),
     )
 
 

@@ -67,8 +67,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     none of others. classes: the labels that there can be, by default those of the public rows;
     without either they are read off y, as `guarantee_` then says. recipe, ranges: what words, gaps
     and sizes of a DataFrame mean, as in `load_features`; public rows say it else. backbone: a map
-    of columns, by default as advised with auto, else none. metric: the number that auto follows, as
-    in `pc.advise`. rows_per_person: how many rows of each
+    of columns, by default as advised with auto, else none. metric: the number that auto and the
+    intercept follow, as in `pc.advise` and `pc.run`. rows_per_person: how many rows of each
     of `fit`'s groups are used, the first ones. random_state: the seed of an experiment; None, a
     release, draws secret noise.
 
@@ -151,7 +151,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             delta=self.delta,
             relation=self.relation,
             seed=seed,
-            **settings,
+            **{"metric": self.metric, **settings},
         )
         self._account = account_of(features)
         self._digests = set(matching.digests(features.x_train))

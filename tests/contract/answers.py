@@ -167,7 +167,7 @@ TUNE: Ask = functools.partial(tuned, way="tune", grid=GRID, mean_trials=2.0)
 """Beside the others: what it promises is no composition of its trials."""
 
 
-PLAYS = ((choice, "predict"), (choice, "mean_play"))
+PLAYS = ((choice, "predict"), (choice, "plays"))
 """What runs learners on public rows alone (tests/unit/studies holds it)."""
 
 

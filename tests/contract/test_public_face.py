@@ -71,6 +71,7 @@ def test_signatures_and_registries():
         "seed",
         "preset",
         "chosen_beforehand",
+        "metric",
         "settings",
     ]
     assert list(parameters) == names

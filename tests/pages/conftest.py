@@ -108,11 +108,11 @@ def once(make: Callable[..., Any], content: Callable[..., Any]) -> Callable[...,
 
 
 def _content_of_play(
-    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, *rest: Any, is_unused: bool = False
+    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, *rest: Any, **wanted: Any
 ) -> Any:
     spent = budget if METHODS[method].is_private else None
     rows_are = (rows.public_x, rows.public_y, rows.facts, rows.features.classes)
-    return method, *rows_are, spent, rest, is_unused
+    return method, *rows_are, spent, rest, sorted(wanted.items(), key=str)
 
 
 def _content_of_ranking(private: FeatureSet, public: Mapping[str, FeatureSet], **named: Any) -> Any:
@@ -126,7 +126,7 @@ ONCE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
         "load",
         lambda card, *asked, **named: None if card.needs_files else repr((card, asked, named)),
     ),
-    (simulation, "mean_play", _content_of_play),
+    (simulation, "plays", _content_of_play),
     (
         extraction,
         "_encode_batch",

@@ -239,15 +239,36 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
         "answer", data="breast_cancer", epsilon="8", target="90", controls="answer-given:accuracy"
     )
     said = words(app)
-    assert re.search(r"90 % balanced accuracy should take ε = (0\.\d+|1)\. (You may|Use)", said), (
-        said
-    )
-    assert "is the smallest that should reach 90%" in said
+    assert "90 % balanced accuracy should take public rows alone: no ε needed. You need no" in said
+    assert "Public rows alone are enough for 90%: no ε needed" in said
+    assert "should take ε" not in said
     app.number_input[0].set_value(100).run()
     assert "100 % balanced accuracy is out of reach." in words(app)
-    fill(app, "local-widget.answer-metric", "auc")
+    assert app.number_input[0].label == "Value wanted, %"
+    fill(app, "control.metric", "auc")
     assert "100 % AUC is out of reach." in words(app)
+    assert app.number_input[0].label == "AUC wanted, %"
     assert "% AUC (guessing: 50 %) at" in words(app)
+
+
+def test_the_curve_over_budgets_is_of_epsilon_alone_and_the_slider_marks_a_point_on_it(
+    start, monkeypatch
+):
+    """A point for the slider's ε joined the others, so that the curve changed as the slider moved."""
+    monkeypatch.setattr(reply, "BUDGETS", (0.3, 3.0))
+    lines, stars = [], []
+    for epsilon in ("0.3", "2"):
+        app = start("answer", data="breast_cancer", epsilon=epsilon)
+        (figure,) = [
+            figure
+            for figure in (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
+            if figure["layout"]["title"]["text"] == "By budget"
+        ]
+        _, line, star = figure["data"]
+        lines.append((line["x"], line["y"]))
+        stars.append(star)
+    assert lines[0] == lines[1]
+    assert [star["x"] for star in stars] == [[0.3], [2.0]]
 
 
 def mine_and_two_sets(rows: Array, labels: Array, n: int) -> list[str]:
@@ -340,8 +361,8 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
 def test_where_public_rows_alone_reach_more_no_epsilon_is_spent(start, monkeypatch):
     predict = free.predict
 
-    def overstated(name, method, *rest):
-        guess = predict(name, method, *rest)
+    def overstated(name, method, *rest, **wanted):
+        guess = predict(name, method, *rest, **wanted)
         return dataclasses.replace(
             guess, middle=0.99 if method == "only_public" else 0.9 * guess.middle
         )
@@ -538,21 +559,24 @@ def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are
     app = start("answer", data="breast_cancer", epsilon="8")
     assert "Choose a threshold" not in [expander.label for expander in app.expander]
     press(app, "answer-train")
-    assert "public rows, which may have trained the model" in words(app)
+    assert re.search(r"It rests on \d+ public rows of benign and \d+ of malignant\.", words(app))
+    assert "Their labels trained the model, so that private rows may do worse." in words(app)
     found = []
     for wanted in (0.7, 0.99):
         fill(app, "local-widget.answer-sensitivity", wanted)
         (code,) = [item.value for item in app.code if "--threshold" in item.value]
         found.append(float(re.search(r"--threshold (0\.\d{4}) --positive benign", code)[1]))
         shares = re.search(
-            r"finds ([\d.]+) % of benign and is right on ([\d.]+) % of malignant", words(app)
+            r"finds ([\d.]+) % \((\d+) to (\d+)\) of benign and is right on [\d.]+ % \(\d+ to \d+\)"
+            " of malignant",
+            words(app),
         )
         assert float(shares[1]) >= 100 * wanted - 0.1
+        assert float(shares[2]) < 100 * wanted, "of few rows it may be less elsewhere"
     assert found[0] > found[1]
     fill(app, "local-widget.answer-look", True)
-    assert re.search(r"on [\d,]+ test rows\.", words(app)), re.findall(
-        r"From a prob[^\n]*", words(app)
-    )
+    assert re.search(r"It rests on \d+ test rows of benign", words(app))
+    assert "trained the model, so" not in words(app)
 
 
 def press_another(monkeypatch: pytest.MonkeyPatch, module: Any, name: str = "keep") -> None:

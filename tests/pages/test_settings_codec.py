@@ -24,7 +24,7 @@ names = st.sampled_from([*PARAMS, "v", "surprise"])
 def test_a_link_holds_the_version_and_what_differs_from_its_table_that_never_changes():
     changed = Settings(k=12, epsilon=math.inf, data="digits")
     assert codec.to_query(changed) == {"v": "2", "data": "digits", "k": "12", "epsilon": "inf"}
-    frozen = """fashion_mnist_2k part 0.1 auto pillar 0 0.3 1e-05 0 5 auto add_or_remove_one 75 k budgets - - - 0"""
+    frozen = """fashion_mnist_2k part 0.1 auto pillar 0 0.3 1e-05 0 5 auto add_or_remove_one auto 75 k budgets - - - 0"""
     found, notes = codec.from_query({"v": "2"})
     assert notes == []
     assert [str(getattr(found, name)) or "-" for name in PARAMS] == frozen.split()

@@ -32,7 +32,7 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
 from pillar_core.studies.private_test import expected_ends, roc
-from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
+from pillar_core.types import Provenance, PublicUse, RunRecord, SemiPrivateSplit
 
 LOOK = "answer-look"
 
@@ -337,16 +337,26 @@ def threshold_panel(settings: Settings) -> None:
             )
         )
         p = use.probabilities(classifier.scores(x).astype(float))[:, place]
-        threshold, sensitivity, specificity = threshold_at(p, y == place, wanted)
-        badges.show(Provenance.NON_PRIVATE if is_seen else Provenance.PUBLIC)
-        rows = "test rows" if is_seen else "public rows, which may have trained the model, too"
-        reached = (
-            f"finds {100 * sensitivity:.1f} % of {names[place]} and is right on"
-            f" {100 * specificity:.1f} % of {names[1 - place]}"
+        threshold, *shares = threshold_at(p, y == place, wanted)
+        found, right = (
+            f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f})"
+            for share, low, high in shares
         )
+        badges.show(Provenance.NON_PRIVATE if is_seen else Provenance.PUBLIC)
         st.markdown(
             plain.text(
-                f"From a probability of {threshold:.4f} on, it {reached}: on {len(y):,} {rows}."
+                f"From a probability of {threshold:.4f} on, it finds {found} of {names[place]} and"
+                f" is right on {right} of {names[1 - place]}."
+            )
+        )
+        count = int((y == place).sum())
+        kind = "test" if is_seen else "public"
+        trained = pc.METHODS[model[0].method].public_use is PublicUse.LABELLED and not is_seen
+        told = " Their labels trained the model, so that private rows may do worse." * trained
+        st.caption(
+            plain.text(
+                f"It rests on {count:,} {kind} rows of {names[place]} and {len(y) - count:,} of"
+                f" {names[1 - place]}. In brackets: 95 % intervals of other rows drawn alike.{told}"
             )
         )
         command = (

@@ -117,16 +117,11 @@ def wanted(settings: Settings) -> Wanted:
     """Which number is wanted, None where public labels decide between the first two; and how much
     of it, in [0, 1], None where the budget is given instead."""
     titles = {AUTO: "By the classes"} | {name: private_tests.title_of(name) for name in FIGURES}
-    metric = local.choice(
-        "answer-metric",
-        titles,
-        AUTO,
-        label="Which number do you want",
-        help=(
-            "Learner, map, public set and ranges follow it. By the classes: accuracy, or balanced"
-            " accuracy where public labels do not say that no class has more than 60 % of the rows."
-        ),
-    )
+    metric = settings.metric
+    if "metric" not in settings.hidden:
+        session.draw_setting(
+            st.segmented_control, "metric", options=list(titles), format_func=titles.get
+        )
     given = local.choice(
         "answer-given",
         label="What is given",
@@ -135,7 +130,8 @@ def wanted(settings: Settings) -> Wanted:
         options={"budget": "I have a budget ε", "accuracy": "I want a value"},
     )
     if given == "accuracy":
-        sidebar.number("target", step=1)
+        name = "Value" if metric == AUTO else titles[metric]
+        sidebar.number("target", step=1, label=f"{name} wanted, %")
     target = settings.target / 100 if given == "accuracy" else None
     return {"metric": None if metric == AUTO else metric, "target_accuracy": target}
 

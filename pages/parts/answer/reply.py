@@ -31,11 +31,11 @@ from pillar_core.numerics import opened
 from pillar_core.runs import splitting
 from pillar_core.runs.private_tests import title_of
 from pillar_core.studies.advice import Advice, Prediction, free, maps
-from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words
+from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words, levelled
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
 
-BUDGETS = (0.1, 0.3, 1.0, 3.0)
+BUDGETS = (0.1, 0.3, 1.0, 3.0, 8.0)
 SEEDS = 3
 
 
@@ -50,15 +50,13 @@ def sentence(settings: Settings, advice: Advice, target: float | None) -> None:
         badges.show(Provenance.PUBLIC)
         start = "" if choice is None else "Free advice: "
         if target is not None:
-            cost = (
-                f"take {plots.epsilon_label(advice.epsilon)}"
-                if pc.METHODS[advice.method].is_private
-                else "take no private row"
-            )
+            may = "should" if advice.expected.is_useful else "may"
             verb = (
-                f"{'should' if advice.expected.is_useful else 'may'} {cost}"
-                if advice.predicted >= target
-                else "is out of reach"
+                "is out of reach"
+                if advice.predicted < target
+                else f"{may} take {plots.epsilon_label(advice.epsilon)}"
+                if pc.METHODS[advice.method].is_private
+                else f"{may} take public rows alone: no ε needed"
             )
             start += f"{100 * target:.0f} %{IN_WORDS[advice.metric]} {verb}. "
         if advice.public is None and choice is None:
@@ -102,14 +100,6 @@ def figures_of(
         (question.title(each.public), each.middle, *each.accuracy)
         for each in _first_of_sets(advice).values()
     ]
-    epsilons = sorted({*BUDGETS, advice.epsilon})
-    best_at = zip(
-        epsilons, question.by_budget(settings, names, similar, epsilons, wanted), strict=True
-    )
-    budgets = [
-        (plots.epsilon_label(epsilon), each.predicted, *each.expected_accuracy)
-        for epsilon, each in best_at
-    ]
     held = (
         f"{measure} with this public set, first the learner named:"
         f" {held_words(advice.expected.held)}."
@@ -124,23 +114,14 @@ def figures_of(
     unsure = (
         "of the learner to name with each, if its rows are like yours: what you state of a set"
         " moves no number. No public rows come first where no set is stated to be like yours, or"
-        " where their whole range lies above it"
+        f" {free.WHERE_NONE}"
     )
     drawings = (
         ("learners", "By learner", learners, pc.METHODS[advice.method].title, held, level),
         ("public", "By public set", sets, question.title(public), f"{measure} {unsure}.", None),
-        (
-            "budgets",
-            "By budget",
-            budgets,
-            plots.epsilon_label(advice.epsilon),
-            f"{measure} of the advice at each ε.",
-            None,
-        ),
     )
-    for column, (name, title, rows, chosen, caption, line) in zip(
-        st.columns(3), drawings, strict=True
-    ):
+    *columns, last = st.columns(3)
+    for column, (name, title, rows, chosen, caption, line) in zip(columns, drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         with column:
             draw_figure(
@@ -152,6 +133,28 @@ def figures_of(
                 caption=caption,
                 level=line,
             )
+    with last:
+        _draw_budgets(advice, settings, names, similar, wanted)
+
+
+def _draw_budgets(
+    advice: Advice, settings: Settings, names: list[str], similar: list[str], wanted: Wanted
+) -> None:
+    """What the advice at each ε should reach: a curve of ε alone, on which the budget is marked."""
+    at_each = question.by_budget(settings, names, similar, list(BUDGETS), wanted)
+    rows, wobble = levelled([each.expected for each in at_each])
+    table = pd.DataFrame(rows, columns=["mean", "low", "high"]).assign(epsilon=BUDGETS)
+    draw_figure(
+        plots.expected_by_budget,
+        table,
+        FigureInfo("answer_budgets", settings, [badges.PUBLIC], sets=names),
+        present=advice.epsilon,
+        caption=(
+            f"{title_of(advice.metric)} of the advice at each ε. The whole line may lie higher or"
+            f" lower in its band. Rehearsals are up to {100 * wobble:.1f} points off it: it never"
+            " falls, because ε may be left unspent."
+        ),
+    )
 
 
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:

@@ -57,8 +57,8 @@ from pillar_core.studies.advice.prediction import NONE, OWN, Predicted, Predicti
 from pillar_core.studies.advice.simulation import (
     blind,
     can_play,
-    mean_play,
     metric_of,
+    plays,
     with_own_classes,
 )
 from pillar_core.studies.compare.learners import obstacle
@@ -192,18 +192,22 @@ def choose(
         rehearsal.append(reason)
     sides, refused = _sides(private, candidates, backbone)
     alone = sides[NONE]
-    metric = metric or metric_of(*sides.values())
+    wanted, metric = metric, metric or metric_of(*sides.values())
     firsts = {
-        name: _learner(name, blind(rows), after, methods, seed or 0, metric)
+        name: _learner(name, blind(rows), after, methods, seed or 0, metric, wanted)
         for name, rows in sides.items()
     }
     trainings = {
-        name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()
+        name: _training(firsts[name].method, rows, after, seed, wanted)
+        for name, rows in sides.items()
     }
-    strange = {
-        name: _training(STRANGE, rows, after, seed)
+    unbelieved = {
+        name: dataclasses.replace(rows, public_y=None, memo=Memo())
         for name, rows in sides.items()
         if name != OWN and kind_of(rows) == "labelled" and STRANGE in (methods or [STRANGE])
+    }
+    strange = {
+        name: _training(STRANGE, rows, after, seed, None) for name, rows in unbelieved.items()
     }
     for plan in (*trainings.values(), *strange.values()):
         refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
@@ -217,7 +221,8 @@ def choose(
     )
     name, is_near, why = _choose_set(sides, noise_multiplier, Streams(seed, identity))
     trained_as = trainings[name] if is_near else strange.get(name, trainings[name])
-    record = run_many([trained_as], sides[name])[0]
+    side = sides[name] if is_near else unbelieved.get(name, sides[name])
+    record = run_many([trained_as], side)[0]
     asked = events.of_person(events.gaussian(noise_multiplier), most)
     trained = events.gaussian(factor / rest)
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
@@ -271,7 +276,7 @@ def choose(
         record.method,
         record.settings,
         first.state(record),
-        sides[name],
+        side,
         first,
         reasons,
     )
@@ -366,17 +371,18 @@ def _played(
     """What learners reach on labelled public rows, by set: on rows drawn from the private set where
     there are any, else on each candidate in its classes. Guarantee: as `blind`."""
     sides = {name: blind(rows) for name, rows in rows_of.items()}
-    plays = {name: with_own_classes(rows) for name, rows in sides.items()}
+    played = {name: with_own_classes(rows) for name, rows in sides.items()}
     named = (
         [OWN]
-        if OWN in plays and can_play(plays[OWN])
-        else [name for name, rows in plays.items() if can_play(rows)]
+        if OWN in played and can_play(played[OWN])
+        else [name for name, rows in played.items() if can_play(rows)]
     )
-    of = {name: metric or metric_of(plays[name]) for name in named}
-    learners = {
-        name: _learner(name, sides[name], budget, methods, seed, of[name]).method for name in named
-    }
-    return {name: mean_play(learners[name], plays[name], budget, seed, of[name]) for name in named}
+    reached = {}
+    for name in named:
+        of = metric or metric_of(played[name])
+        method = _learner(name, sides[name], budget, methods, seed, of, metric).method
+        reached[name] = plays(method, played[name], budget, seed, wanted=metric)[of]
+    return reached
 
 
 def _best_backbone(reached: Mapping[str, Mapping[str, float]]) -> tuple[str, str]:
@@ -478,14 +484,15 @@ def _learner(
     methods: Sequence[str] | None,
     seed: int,
     metric: str,
+    wanted: str | None,
 ) -> Prediction:
     """The learner for one public set, from public rows alone."""
     kind = kind_of(rows)
     known = prediction.FITTED[metric][kind]["learners"]
     if methods is None and kind == "foreign":
-        return predict(name, STRANGE, rows, budget, seed, metric)
+        return predict(name, STRANGE, rows, budget, seed, metric, wanted=wanted)
     predictions = [
-        predict(name, method, rows, budget, seed, metric)
+        predict(name, method, rows, budget, seed, metric, wanted=wanted)
         for method in known
         if methods is None or method in methods
     ]
@@ -503,12 +510,15 @@ def _learner(
 
 
 def _training(
-    method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None
+    method: str,
+    rows: SemiPrivateSplit,
+    budget: PrivacyBudget,
+    seed: int | None,
+    wanted: str | None,
 ) -> RunPlan:
     spends = {} if METHODS[method].budget_setting is None else {"epsilon": budget.epsilon}
-    return solve(
-        method, rows, **spends, delta=budget.delta, relation=str(budget.relation), seed=seed
-    )
+    asked = {"delta": budget.delta, "relation": str(budget.relation), "metric": wanted}
+    return solve(method, rows, **spends, **asked, seed=seed)
 
 
 def _choose_set(

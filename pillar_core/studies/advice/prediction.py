@@ -3,9 +3,11 @@ learner to name with it."""
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pillar_core.data import raw
 from pillar_core.methods.parts import rules
@@ -63,7 +65,8 @@ class Prediction:
     the fit in turn. `metric`: the number that was asked for; else accuracy, or balanced accuracy
     unless public labels say that no class has more than 60 % of the rows. `source`: what it was
     predicted from, as `kind_of`; "labelled, few" below `FEW_A_CLASS`, else "labelled, table" of
-    columns with names; "unused"; or "" where nothing was measured.
+    columns with names; "unused"; or "" where nothing was measured. `most_common`: the share of the
+    most common label of the public rows that it was predicted from.
     """
 
     public: str
@@ -74,11 +77,14 @@ class Prediction:
     held: tuple[int, int] = (0, 0)
     source: str = ""
     n_classes: int = 2
+    most_common: float | None = None
 
     @property
     def guess(self) -> float:
-        """What guessing reaches."""
-        return guess(self.metric, self.n_classes)
+        """What guessing reaches; of accuracy the most common class of the public rows, where these
+        have labels."""
+        share = self.most_common if self.metric == "accuracy" else None
+        return guess(self.metric, self.n_classes) if share is None else share
 
     @property
     def is_useful(self) -> bool:
@@ -91,11 +97,10 @@ class Prediction:
         """The prediction with its range, in percent, and the metric where it is not accuracy, with
         what guessing reaches."""
         low, high = (100 * end for end in self.accuracy)
-        said = (
-            f" (guessing: {100 * self.guess:.0f} %)"
-            if IN_WORDS[self.metric] or not self.is_useful
-            else ""
-        )
+        is_by_labels = self.metric == "accuracy" and self.most_common is not None
+        how = " the most common class of the public rows" if is_by_labels else ""
+        is_said = how or IN_WORDS[self.metric] or not self.is_useful
+        said = f" (guessing{how}: {100 * self.guess:.0f} %)" if is_said else ""
         return f"{100 * self.middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[self.metric]}{said}"
 
     @property
@@ -136,6 +141,7 @@ class Prediction:
             "low": low,
             "high": high,
             "is_useful": self.is_useful,
+            "most_common": self.most_common,
         }
         metric = "" if IN_WORDS[self.metric] else " accuracy"
         words, source = (
@@ -201,15 +207,20 @@ def predict(
     seed: int,
     metric: str,
     kind: str = "",
+    *,
+    wanted: str | None = None,
 ) -> Prediction:
     """What one learner of the fitted table should reach with these public rows; of the kind
-    "unused" without them. Guarantee: as `advise`, for rows without private ones."""
+    "unused" without them. wanted: as in `plays`.
+
+    Guarantee: as `advise`, for rows without private ones.
+    """
     kind = kind or kind_of(rows)
     fitted, is_unused = FITTED[metric][kind], kind == UNUSED
     sizes: dict[str, float] = {}
     if kind in ("labelled", UNUSED):
-        play = simulation.mean_play(method, rows, budget, seed, metric, is_unused=is_unused)
-        sizes = {"plays": play}
+        reached = simulation.plays(method, rows, budget, seed, is_unused=is_unused, wanted=wanted)
+        sizes = {"plays": reached[metric]}
     if kind == "unlabelled":
         sizes = {
             "directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))
@@ -235,7 +246,20 @@ def predict(
         (measured["inside"], measured["sets"]),
         source,
         facts.n_classes,
+        simulation.largest_share(rows),
     )
+
+
+def levelled(predictions: Sequence[Prediction]) -> tuple[list[tuple[float, ...]], float]:
+    """(mean, low and high of each of rising budgets, how far rehearsals were off the means at
+    most), in [0, 1]: more ε loses nothing, because it can be left unspent (isotonic regression)."""
+    from scipy.optimize import isotonic_regression
+
+    middles = np.array([_middle(each) for each in predictions])
+    means = isotonic_regression(middles).x
+    moved = (means - middles)[:, None] + np.array([each.accuracy for each in predictions])
+    rows = np.column_stack([means, moved.clip(0, 1)])
+    return [tuple(row) for row in rows.tolist()], float(np.abs(means - middles).max())
 
 
 def in_order(predictions: list[Prediction], rows: SemiPrivateSplit) -> list[Prediction]:

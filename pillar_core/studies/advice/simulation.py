@@ -11,7 +11,7 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.memo import Memo
-from pillar_core.methods import METHODS, Method
+from pillar_core.methods import METHODS
 from pillar_core.metrics import FIGURES, auc, guess
 from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import unmapped
@@ -32,6 +32,8 @@ ROWS_PLAYED, FEWEST_PLAYS, MOST_PLAYS = 400, 2, 8
 PLAYED = Memo(256)
 """Means by what they hang on: advice, a rehearsal of backbones and a choice ask for the same
 plays."""
+SHARED_NOISE = "advice"
+"""The name of the noise of plays, the same at every ε, so that a curve over ε shows ε."""
 MOST_ROWS = 2_000
 UNBALANCED = 0.6
 """Share of one class above which always saying it looks like learning."""
@@ -91,24 +93,17 @@ def can_play(rows: SemiPrivateSplit) -> bool:
 def metric_of(*sides: SemiPrivateSplit) -> str:
     """What predictions are said in: accuracy where there are public labels, of which no set has
     more than `UNBALANCED` of one class."""
-    labels = [rows.public_y for rows in sides if rows.public_y is not None and len(rows.public_y)]
-    is_balanced = bool(labels) and all(
-        np.bincount(each).max() <= UNBALANCED * len(each) for each in labels
-    )
+    shares = [share for share in map(largest_share, sides) if share is not None]
+    is_balanced = bool(shares) and max(shares) <= UNBALANCED
     return "accuracy" if is_balanced else "balanced_accuracy"
 
 
-def mean_play(
-    method: str,
-    rows: SemiPrivateSplit,
-    budget: PrivacyBudget,
-    seed: int,
-    metric: str,
-    *,
-    is_unused: bool = False,
-) -> float:
-    """The mean of one of `FIGURES` that `plays` gives."""
-    return plays(method, rows, budget, seed, is_unused=is_unused)[metric]
+def largest_share(rows: SemiPrivateSplit) -> float | None:
+    """The share of the most common label of the public rows; None without labels."""
+    labels = rows.public_y
+    if labels is None or not len(labels):
+        return None
+    return float(np.bincount(labels).max() / len(labels))
 
 
 def plays(
@@ -118,6 +113,7 @@ def plays(
     seed: int,
     *,
     is_unused: bool = False,
+    wanted: str | None = None,
 ) -> Mapping[str, float]:
     """Means of `FIGURES` on held-out public rows of `method` trained on the other public rows,
     signal against noise kept as it will be.
@@ -126,6 +122,7 @@ def plays(
     μN. A learner without public labels has the same rows as its public ones; else half of the rows
     start it; one that reads public rows alone has them all. is_unused: public rows play private
     ones alone, with columns as given, as where `method` leaves them unused.
+    wanted: the number that runs are for.
     """
     spent = budget if METHODS[method].is_private else None
 
@@ -138,10 +135,11 @@ def plays(
             epsilon=epsilon,
             delta=budget.delta,
             relation=str(budget.relation),
+            metric=wanted,
         )
         parts = rows.memo.get(
-            ("plays", seed, real.method.public_use, spent is None, is_unused),
-            lambda: _parts_of_plays(real.method, given, seed, is_unused=is_unused),
+            ("plays", seed, real.method.public_use, spent is None, is_unused, real.follows_shares),
+            lambda: _parts_of_plays(real, given, seed, is_unused=is_unused),
         )
         reached = [_play(real, part, seed + play) for play, part in enumerate(parts)]
         found = {
@@ -152,7 +150,9 @@ def plays(
             for name, known in found.items()
         }
 
-    return PLAYED.get((method, rows.fingerprint, spent, seed, is_unused), played)
+    follows_shares = wanted == "accuracy"
+    key = (method, rows.fingerprint, spent, seed, is_unused, follows_shares)
+    return PLAYED.get(key, played)
 
 
 def transfer(source: SemiPrivateSplit, target: SemiPrivateSplit, seed: int) -> float:
@@ -212,7 +212,9 @@ def _play(real: RunPlan, parts: SemiPrivateSplit, seed: int) -> Mapping[str, Any
         settings["noise_multiplier"] = (
             real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
         )
-    record = run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0]
+    plan = solve(real.method.name, parts, seed=seed, **settings)
+    plan = dataclasses.replace(plan, follows_shares=real.follows_shares, ask=SHARED_NOISE)
+    record = run_many([plan], parts)[0]
     found = record.metrics
     return found if found["auc"] is not None else {**found, "auc": _auc_of_present(record, parts)}
 
@@ -228,17 +230,18 @@ def _auc_of_present(record: RunRecord, parts: SemiPrivateSplit) -> float | None:
 
 
 def _parts_of_plays(
-    method: Method[Any], rows: SemiPrivateSplit, seed: int, *, is_unused: bool
+    real: RunPlan, rows: SemiPrivateSplit, seed: int, *, is_unused: bool
 ) -> list[SemiPrivateSplit]:
     """The public rows as private, public and test rows of each play; the same for all learners that
     use public rows alike."""
     plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
-    return [_parts(method, rows, seed + play, is_unused=is_unused) for play in range(plays)]
+    return [_parts(real, rows, seed + play, is_unused=is_unused) for play in range(plays)]
 
 
 def _parts(
-    method: Method[Any], rows: SemiPrivateSplit, seed: int, *, is_unused: bool
+    real: RunPlan, rows: SemiPrivateSplit, seed: int, *, is_unused: bool
 ) -> SemiPrivateSplit:
+    method = real.method
     order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
     n_held_out = max(1, round(HELD_OUT * len(order)))
     test, train = order[:n_held_out], order[n_held_out:]
@@ -246,7 +249,8 @@ def _parts(
     public, private = (
         (train[:half], train[half:]) if method.is_private and is_labelled else (train, train)
     )
-    has_labels = is_labelled or centre_weights(rows.public_y) is not None
+    is_unequal = centre_weights(rows.public_y) is not None
+    has_labels = is_labelled or is_unequal or real.follows_shares
     return split_features(
         _features(rows, private, test),
         public=None if is_unused else _features(rows, public, None, is_labelled=has_labels),
