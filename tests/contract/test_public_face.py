@@ -43,8 +43,8 @@ SIGNATURES = {
     ),
     "load_model": "(path)",
     "check_run": (
-        "(*, n=None, batch_size=None, steps=None, epochs=None, noise_multiplier=None, epsilon=None, delta,"
-        " l2_clip_norm=None, sampler=None, script=None, command=None)"
+        "(*, n=None, batch_size=None, steps=None, epochs=None, noise_multiplier=None, epsilon=None,"
+        " delta=None, l2_clip_norm=None, sampler=None, script=None, command=None)"
     ),
 }
 
@@ -123,5 +123,6 @@ def test_names_resolved_late_are_those_that_type_checkers_see():
     }
     assert seen.keys() == set(pc.__all__)
     for name, (module, attribute) in seen.items():
+        own = getattr(pc, name)  # imports a module, which its package names from then on
         found = getattr(importlib.import_module(module), attribute)
-        assert inspect.unwrap(getattr(pc, name)) is inspect.unwrap(found), name
+        assert inspect.unwrap(own) is inspect.unwrap(found), name
