@@ -33,7 +33,7 @@ from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
-from pillar_core.splits.transform import sum_by_halves
+from pillar_core.splits.transform import squared_norms
 from pillar_core.threads import threads_for
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -132,7 +132,7 @@ def second_moment(view: View, transform: Transform) -> "torch.Tensor":
             rows = transform.rows(view.x, ids[start : start + CHUNK_ROWS]).astype(np.float64)
             rows *= (
                 (exact.ROW_UNITS - math.sqrt(d) / 2 - 1)
-                / np.maximum(np.sqrt(sum_by_halves(np.square(rows))), 1.0)
+                / np.maximum(np.sqrt(squared_norms(rows)), 1.0)
             )[:, None]
             np.rint(rows, out=rows)
             rows[np.square(rows).sum(axis=1) > exact.ROW_UNITS**2] = 0.0
