@@ -60,7 +60,7 @@ def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """
     exact = heads.double()
     if z.shape[0] <= part_rows(z, len(heads)):
-        return _product(exact, z.double().T)
+        return torch.as_tensor(_product(_in_numpy(exact), _in_numpy(z.double().T)))
     products = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device)
     left, made = _in_numpy(exact), _in_numpy(products)
     for part, rows in wide_parts(z, len(heads)):
@@ -100,13 +100,9 @@ def _in_numpy(values: torch.Tensor) -> Any:
 def _product(left: Any, right: Any) -> Any:
     """left @ right, both numpy's or torch's; a small one by numpy, whose library takes half the
     time there, a large one by torch."""
-    if isinstance(left, np.ndarray):
-        if len(left) * right.size <= SMALL_PRODUCT:
-            return left @ right
-        return (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
-    if left.device.type != "cpu" or len(left) * right.numel() > SMALL_PRODUCT:
+    if isinstance(left, torch.Tensor) or len(left) * right.size <= SMALL_PRODUCT:
         return left @ right
-    return torch.from_numpy(left.numpy() @ right.numpy())
+    return (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -204,7 +200,7 @@ def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals:
     (R, n); z: (n, k)."""
     if z.shape[0] <= part_rows(z, residuals.shape[0]):
-        return _product(residuals.double(), z.double())
+        return torch.as_tensor(_product(_in_numpy(residuals.double()), _in_numpy(z.double())))
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
     left, sums = _in_numpy(residuals), _in_numpy(total)
     for part, rows in wide_parts(z, len(residuals)):

@@ -10,7 +10,8 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
-from pillar_core.splits.transform import Transform
+from pillar_core.grouping import slices
+from pillar_core.splits.transform import Transform, rows_at_once
 from pillar_core.threads import LARGE_WORK, threads_for
 
 RANK_TOLERANCE = 1e-6
@@ -123,7 +124,9 @@ def has_units(x: Array, block: slice | None = None) -> bool:
 
     block: columns that became of a text beside others, whose units it does not share.
     """
-    variances = x.var(axis=0, dtype=np.float64) if len(x) else np.zeros(1)
+    mean = x.mean(axis=0, dtype=np.float64) if len(x) else np.zeros(x.shape[1])
+    parts = slices(len(x), rows_at_once(x.shape[1]))
+    variances = sum((np.square(x[part] - mean).sum(axis=0) for part in parts), np.zeros(len(mean)))
     return bool(len(x)) and (
         block is not None or bool(variances.max() > LARGEST_SHARE * variances.sum())
     )

@@ -13,9 +13,11 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
+from pillar_core.grouping import slices
 
-CHUNK_ROWS, CHUNK_NUMBERS = 1024, 1 << 17
-"""Rows, and numbers of wide ones, that are widened to float64 at a time."""
+CHUNK_ROWS, CHUNK_NUMBERS, PRODUCT_PARTS = 1024, 1 << 16, 16
+"""Rows, and numbers of wide ones, that are widened to float64 at a time, and how often so many are
+multiplied at a time: a core's second-level cache holds the first, products want the second."""
 LARGEST = 1e15
 """Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite
 row."""
@@ -74,27 +76,37 @@ class Transform:
             else rounded_rows(self.projection.T.astype(np.float64), bits).T
         )
         size = rows_at_once(x.shape[1])
-        wide, spare = np.empty((min(n, size), x.shape[1])), np.empty((2, min(n, size), width))
-        for start in range(0, n, size):
-            stop = min(start + size, n)
-            rows, spares = wide[: stop - start], spare[:, : stop - start]
-            given = x[start:stop] if indices is None else x[indices[start:stop]]
-            np.copyto(rows, given)
-            if not _is_bounded(given):
-                np.clip(rows, -LARGEST, LARGEST, out=rows)
-                rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
-            if self.mean is not None:
-                rows -= self.mean
-            if factor is not None:
-                rows *= factor
+        at_once = size if directions is None else PRODUCT_PARTS * size
+        wide, spare = np.empty((min(n, at_once), x.shape[1])), np.empty((2, min(n, size), width))
+        made = wide if directions is None else np.empty((len(wide), width))
+        for block in slices(n, at_once):
+            done = out[block]
+            rows, products = wide[: len(done)], made[: len(done)]
+            for part in slices(len(done), size):
+                given = x[block][part] if indices is None else x[indices[block][part]]
+                self._widen(given, rows[part], factor)
+                if directions is not None:
+                    rounded_rows(rows[part], bits)
             if directions is not None:
-                rows = np.matmul(rounded_rows(rows, bits), directions, out=spares[0])
-            if not _is_bounded(rows):
-                np.clip(rows, -LARGEST, LARGEST, out=rows)
-            out[start:stop] = rows
-            if self.normalise:
-                _make_unit(out[start:stop], spares, None)
+                np.matmul(rows, directions, out=products)
+            for part in slices(len(done), size):
+                if not _is_bounded(products[part]):
+                    np.clip(products[part], -LARGEST, LARGEST, out=products[part])
+                done[part] = products[part]
+                if self.normalise:
+                    _make_unit(done[part], spare[:, : len(done[part])], None)
         return out
+
+    def _widen(self, given: Array, rows: Array, factor: Array | None) -> None:
+        """Writes given rows to `rows` in float64, centred and times `factor`."""
+        np.copyto(rows, given)
+        if not _is_bounded(given):
+            np.clip(rows, -LARGEST, LARGEST, out=rows)
+            rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
+        if self.mean is not None:
+            rows -= self.mean
+        if factor is not None:
+            rows *= factor
 
 
 def rows_at_once(width: int) -> int:
@@ -104,7 +116,7 @@ def rows_at_once(width: int) -> int:
 
 def _is_bounded(rows: Array) -> bool:
     """Whether no number lies outside ±LARGEST, or is none: to look is faster than to clip."""
-    return bool(-LARGEST <= rows.min() and rows.max() <= LARGEST)
+    return bool(rows.min() >= -LARGEST and rows.max() <= LARGEST)
 
 
 def bits_of(terms: int) -> int:
