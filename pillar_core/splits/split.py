@@ -82,13 +82,7 @@ def split_features(
             "no row is left private; lower public_fraction, public_per_class or"
             " validation_fraction."
         )
-    settings = {
-        "public_fraction": public_fraction,
-        "public_per_class": public_per_class,
-        "public": None,
-        "validation_fraction": validation_fraction,
-        "seed": seed,
-    }
+    settings = chosen | {"public": None, "validation_fraction": validation_fraction, "seed": seed}
     parts = SemiPrivateSplit(
         features,
         private,

@@ -84,9 +84,17 @@ class Transform:
             rows, products = wide[: len(done)], made[: len(done)]
             for part in slices(len(done), size):
                 given = x[block][part] if indices is None else x[indices[block][part]]
-                self._widen(given, rows[part], factor)
+                few = rows[part]
+                np.copyto(few, given)
+                if not _is_bounded(given):
+                    np.clip(few, -LARGEST, LARGEST, out=few)
+                    few[np.isnan(few)] = 0.0  # a row that is no number must not make the sum none
+                if self.mean is not None:
+                    few -= self.mean
+                if factor is not None:
+                    few *= factor
                 if directions is not None:
-                    rounded_rows(rows[part], bits)
+                    rounded_rows(few, bits)
             if directions is not None:
                 np.matmul(rows, directions, out=products)
             for part in slices(len(done), size):
@@ -96,17 +104,6 @@ class Transform:
                 if self.normalise:
                     _make_unit(done[part], spare[:, : len(done[part])], None)
         return out
-
-    def _widen(self, given: Array, rows: Array, factor: Array | None) -> None:
-        """Writes given rows to `rows` in float64, centred and times `factor`."""
-        np.copyto(rows, given)
-        if not _is_bounded(given):
-            np.clip(rows, -LARGEST, LARGEST, out=rows)
-            rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
-        if self.mean is not None:
-            rows -= self.mean
-        if factor is not None:
-            rows *= factor
 
 
 def rows_at_once(width: int) -> int:
@@ -149,9 +146,8 @@ def unit_rows(z: Array, scale: Array | None = None) -> Array:
     """
     size = rows_at_once(z.shape[1])
     wide = np.empty((2, min(size, len(z)), z.shape[1]))
-    for start in range(0, len(z), size):
-        part = z[start : start + size]
-        _make_unit(part, wide[:, : len(part)], scale)
+    for part in slices(len(z), size):
+        _make_unit(z[part], wide[:, : len(z[part])], scale)
     return z
 
 

@@ -26,6 +26,7 @@ from pillar_core.accounting import calibrate
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, LinearClassifier, exact, train_heads
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -128,8 +129,8 @@ def second_moment(view: View, transform: Transform) -> "torch.Tensor":
     exact.refuse(len(ids), d, exact.SUM_UNITS)
     total = np.zeros((d, d), dtype=np.int64)
     with threads_for(CHUNK_ROWS * d**2):
-        for start in range(0, len(ids), CHUNK_ROWS):
-            rows = transform.rows(view.x, ids[start : start + CHUNK_ROWS]).astype(np.float64)
+        for part in slices(len(ids), CHUNK_ROWS):
+            rows = transform.rows(view.x, ids[part]).astype(np.float64)
             rows *= (
                 (exact.ROW_UNITS - math.sqrt(d) / 2 - 1)
                 / np.maximum(np.sqrt(squared_norms(rows)), 1.0)
