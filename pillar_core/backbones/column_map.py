@@ -7,6 +7,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
+from pillar_core.grouping import slices
 
 ROWS_AT_ONCE = 4_096
 WAVE = np.cos(2 * np.pi * np.arange(4_096) / 4_096).astype(np.float32)
@@ -65,8 +66,8 @@ class ColumnMap:
         if x.shape[1] != self.d:
             raise DataError(f"rows must have shape (n, {self.d}); got {x.shape}.")
         out = np.empty((len(x), self.width), dtype=np.float32)
-        for start in range(0, len(x), ROWS_AT_ONCE):
-            rows, made = x[start : start + ROWS_AT_ONCE], out[start : start + ROWS_AT_ONCE]
+        for part in slices(len(x), ROWS_AT_ONCE):
+            rows, made = x[part], out[part]
             made[:, : len(self.kept)] = rows[:, self.kept]
             if self.turns is None or self.offsets is None:
                 made[:, len(self.kept) :] = rows[:, self.cut] > self.steps

@@ -11,6 +11,7 @@ from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.data.wording import join
 from pillar_core.errors import DataError
+from pillar_core.grouping import slices
 from pillar_core.types import FeatureSet
 
 CHUNK = 2_048
@@ -126,6 +127,6 @@ def _bit_sums(x: Array, rows: Array) -> Array:
 
 def _float32_parts(x: Array, rows: Array) -> Iterator[Array]:
     """These rows in float32, some at a time, numbers that are equal with equal bits."""
-    for start in range(0, len(rows), CHUNK):
+    for part in slices(len(rows), CHUNK):
         # Adding zero turns −0 into 0, whose bits differ though the numbers are equal.
-        yield x[rows[start : start + CHUNK]].astype(np.float32, copy=False) + np.float32(0)
+        yield x[rows[part]].astype(np.float32, copy=False) + np.float32(0)

@@ -29,7 +29,7 @@ from pillar_core.engine.gradient import (
 )
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.grouping import slices
-from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
+from pillar_core.splits.transform import CHUNK_ROWS, rows_at_once, squared_norms
 
 ROW_UNITS, WIDE_ROW_UNITS, WIDE = 1 << 12, 1 << 14, 2048
 """U, and U of rows of at least WIDE numbers."""
@@ -77,14 +77,16 @@ def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
     reach = most - math.sqrt(width) / 2 - 1  # rounding lengthens a row by at most √width / 2
     refuse(n, width, most * RESIDUAL_UNITS)
     units, scale = np.empty((n, width), dtype=np.int16), np.empty(n)
-    for part in slices(n, CHUNK_ROWS):
-        rows = np.ones((len(z[part]), width))
-        rows[:, : z.shape[1]] = z[part]
-        norms = np.sqrt(sum_by_halves(np.square(rows)))
+    size = rows_at_once(width)
+    wide = np.ones((2, min(n, size), width))
+    for part in slices(n, size):
+        rows, squares = wide[:, : len(z[part])]
+        rows[:, : z.shape[1]], rows[:, z.shape[1] :] = z[part], 1.0
+        norms = np.sqrt(squared_norms(rows, squares))
         rows[~np.isfinite(norms)] = norms[~np.isfinite(norms)] = 0.0
         rows *= np.divide(reach, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
         np.rint(rows, out=rows)
-        rows[np.square(rows).sum(axis=1) > most**2] = 0.0
+        rows[np.einsum("ij,ij->i", rows, rows) > most**2] = 0.0
         units[part], scale[part] = rows, norms / reach
     return IntegerRows(torch.from_numpy(units), torch.from_numpy(scale), most)
 

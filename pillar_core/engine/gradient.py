@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +46,11 @@ SUM_ROWS, SUM_FLOATS, SUM_ROWS_DEVICE = 2048, 1 << 17, 1 << 17
 core's second-level cache and on pages that the process has already; a GPU wants long products."""
 LONG_PASS = 1 << 23
 """Numbers of rows from which half as many are widened at a time: small products are faster still,
-and what shorter passes add up to stays as it was, to the last bit."""
+and what shorter passes add up to stays as it was, to the last bit. Sums of whole numbers hang on no
+order, so that theirs are always cut so."""
 
 
+@np.errstate(all="ignore")  # rows that are not finite are taken out later
 def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """(R, n) float64 products of heads (R, k) with float32 rows z (n, k).
 
@@ -57,10 +60,11 @@ def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """
     exact = heads.double()
     if z.shape[0] <= part_rows(z, len(heads)):
-        return _product(exact, z.double().T)
+        return torch.as_tensor(_product(_in_numpy(exact), _in_numpy(z.double().T)))
     products = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device)
+    left, made = _in_numpy(exact), _in_numpy(products)
     for part, rows in wide_parts(z, len(heads)):
-        products[:, part] = _product(exact, rows.T)
+        made[:, part] = _product(left, rows.T)
     return products
 
 
@@ -70,31 +74,35 @@ def part_rows(z: torch.Tensor, heads: int) -> int:
         return SUM_ROWS_DEVICE
     k = max(z.shape[1], 1)
     small = SMALL_PRODUCT // (heads * k)
-    if 32 <= small < SUM_FLOATS // k and z.numel() > LONG_PASS:
+    is_free = z.numel() > LONG_PASS or not z.is_floating_point()
+    if 32 <= small < SUM_FLOATS // k and is_free:
         return max(32, SUM_FLOATS // 2 // k)
     return min(SUM_ROWS, max(32, SUM_FLOATS // k), small if small >= 32 else SUM_ROWS)
 
 
-def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, torch.Tensor]]:
-    """The rows in float64, a part at a time, with its place. All parts lie in one buffer: a new one
-    each would be new pages each."""
-    size = part_rows(z, heads)
-    buffer = z.new_empty((min(size, len(z)), z.shape[1]), dtype=torch.float64)
-    for start in range(0, len(z), size):
-        rows = z[start : start + size]
-        yield slice(start, start + size), buffer[: len(rows)].copy_(rows)
+def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, Any]]:
+    """The rows in float64, a part at a time, with its place: numpy's on a CPU, where torch's calls
+    would take a fifth of a step. All parts lie in one buffer: a new one each would be new pages
+    each."""
+    size, rows, n = part_rows(z, heads), _in_numpy(z), len(z)
+    buffer = _in_numpy(z.new_empty((min(size, n), z.shape[1]), dtype=torch.float64))
+    for start in range(0, n, size):
+        wide = buffer[: n - start]
+        wide[:] = rows[start : start + size]
+        yield slice(start, start + size), wide
 
 
-@np.errstate(all="ignore")  # rows that are not finite are taken out later
-def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """left @ right; a small one by numpy, whose library takes half the time there."""
-    if not _is_small(left, right):
+def _in_numpy(values: torch.Tensor) -> Any:
+    """The same numbers as numpy's, where they lie on a CPU."""
+    return values.numpy() if values.device.type == "cpu" else values
+
+
+def _product(left: Any, right: Any) -> Any:
+    """left @ right, both numpy's or torch's; a small one by numpy, whose library takes half the
+    time there, a large one by torch."""
+    if isinstance(left, torch.Tensor) or len(left) * right.size <= SMALL_PRODUCT:
         return left @ right
-    return torch.from_numpy(left.numpy() @ right.numpy())
-
-
-def _is_small(left: torch.Tensor, right: torch.Tensor) -> bool:
-    return left.device.type == "cpu" and left.numel() * right.shape[1] <= SMALL_PRODUCT
+    return (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -136,7 +144,7 @@ def squared_lengths(z: torch.Tensor) -> torch.Tensor:
     numbers were 2.4e-5 too small."""
     squares = z.new_empty(len(z), dtype=torch.float32)
     for part, rows in wide_parts(z, 1):
-        squares[part] = torch.linalg.vector_norm(rows, dim=1).square_()
+        squares[part] = torch.linalg.vector_norm(torch.as_tensor(rows), dim=1).square_()
     return squares
 
 
@@ -187,18 +195,19 @@ def clipped_residuals(
     return residuals * factors[:, None], factors
 
 
+@np.errstate(all="ignore")
 def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals:
     (R, n); z: (n, k)."""
     if z.shape[0] <= part_rows(z, residuals.shape[0]):
-        return _product(residuals.double(), z.double())
+        return torch.as_tensor(_product(_in_numpy(residuals.double()), _in_numpy(z.double())))
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
+    left, sums = _in_numpy(residuals), _in_numpy(total)
     for part, rows in wide_parts(z, len(residuals)):
-        scaled = residuals[:, part].double()
-        if _is_small(scaled, rows):
-            total += _product(scaled, rows)
-        else:
-            total.addmm_(scaled, rows)  # a product of its own would be written and read once more
+        if isinstance(rows, np.ndarray) and len(left) * rows.size <= SMALL_PRODUCT:
+            sums += left[:, part].astype(np.float64, copy=False) @ rows
+        else:  # a product of its own would be written and read once more
+            total.addmm_(residuals[:, part].double(), torch.as_tensor(rows))
     return total
 
 

@@ -19,6 +19,7 @@ from pillar_core.engine.gradient import (
     squared_lengths,
     squared_residuals,
 )
+from pillar_core.grouping import slices
 
 
 def public_gradients(
@@ -87,9 +88,9 @@ def preconditioned_sum(
     total = torch.zeros_like(weights, dtype=torch.float64)
     squares = root.square()
     clip = torch.tensor([l2_clip_norm], dtype=torch.float32, device=z.device)
-    for start in range(0, len(z), CHUNK_ROWS):
-        part = z[start : start + CHUNK_ROWS]
-        residuals = head_residuals(part, labels[start : start + CHUNK_ROWS], weights)
+    for place in slices(len(z), CHUNK_ROWS):
+        part = z[place]
+        residuals = head_residuals(part, labels[place], weights)
         norms = preconditioned_norms(part, residuals, squares)
         clipped, _ = clipped_residuals(residuals[None], norms[None], clip, more_terms=z.shape[1])
         total += row_sum(clipped[0], part)

@@ -182,7 +182,6 @@ def train_heads(
     """
     where = training_device()
     rows = torch.from_numpy(z).to(where)
-    squared_rows = squared_lengths(rows)
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
     is_release = [head.streams.seed is None for head in heads]
@@ -197,7 +196,6 @@ def train_heads(
         start = None if optimiser is None else functools.partial(optimiser, positions)
         state = trained_state(
             rows,
-            squared_rows,
             labels,
             [heads[position] for position in positions],
             n_classes,
@@ -219,7 +217,6 @@ def train_heads(
 
 def trained_state(
     z: torch.Tensor,
-    squared_rows: torch.Tensor,
     labels: torch.Tensor,
     heads: list[Head],
     n_classes: int,
@@ -251,7 +248,11 @@ def trained_state(
             )  # in half of torch's time
         else:
             rows = torch.index_select(z, 0, picked, out=gathered.resize_(0))
-        return rows, squared_rows.index_select(0, picked), labels.index_select(0, picked)
+        return rows, squared_rows().index_select(0, picked), labels.index_select(0, picked)
+
+    @functools.cache
+    def squared_rows() -> torch.Tensor:  # whole numbers need none
+        return squared_lengths(z)
 
     @functools.cache
     def integers() -> exact.IntegerRows:
@@ -285,7 +286,7 @@ def trained_state(
                         for mechanism, part in zip(used, sums, strict=True)
                     ]
                 ).float()
-            batch = (z, squared_rows, labels) if picked is None else gather(indices, picked)
+            batch = (z, squared_rows(), labels) if picked is None else gather(indices, picked)
             total = _batch_sum(*batch, state, norms, clipping)
             noisy = torch.empty_like(state)
             for head, (mechanism, part) in enumerate(zip(used, total, strict=True)):

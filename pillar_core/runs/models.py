@@ -4,6 +4,7 @@ statement, and code that uses it."""
 import dataclasses
 import functools
 import hashlib
+import inspect
 import io
 import json
 import shlex
@@ -24,6 +25,7 @@ from pillar_core.data.parts import IMAGE_ENDINGS, place_of
 from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import MissingDependencyError, SettingError, UnsupportedError
+from pillar_core.grouping import slices
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
@@ -334,7 +336,9 @@ def _use() -> str:
             (bert, "MOST_TOKENS"),
         )
     )
-    maps = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + maps
+    imports = "import dataclasses\nimport math\nfrom collections.abc import Iterator\n\n"
+    names = "Array, DataError = np.ndarray, ValueError\n\n\n"
+    maps = f"{imports}{names}{inspect.getsource(slices)}\n\n{maps}"
     gaps = "".join(
         f"{name} = frozenset({sorted(getattr(cells, name))!r})\n"
         for name in ("GAPS", "GAPS_OF_WORDS")

@@ -10,7 +10,8 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
-from pillar_core.splits.transform import Transform
+from pillar_core.grouping import slices
+from pillar_core.splits.transform import Transform, rows_at_once
 from pillar_core.threads import LARGE_WORK, threads_for
 
 RANK_TOLERANCE = 1e-6
@@ -123,10 +124,11 @@ def has_units(x: Array, block: slice | None = None) -> bool:
 
     block: columns that became of a text beside others, whose units it does not share.
     """
-    variances = x.var(axis=0, dtype=np.float64) if len(x) else np.zeros(1)
-    return bool(len(x)) and (
-        block is not None or bool(variances.max() > LARGEST_SHARE * variances.sum())
-    )
+    if not len(x) or block is not None:
+        return bool(len(x))
+    mean, parts = x.mean(axis=0, dtype=np.float64), slices(len(x), rows_at_once(x.shape[1]))
+    variances = np.add.reduce([np.square(x[part] - mean).sum(axis=0) for part in parts])
+    return bool(variances.max() > LARGEST_SHARE * variances.sum())
 
 
 def public_basis(
@@ -186,8 +188,8 @@ def second_moment(rows: Array) -> Array:
     By numpy, which fills one half of a matrix times itself and copies it: torch computes both.
     """
     total = np.zeros((rows.shape[1], rows.shape[1]))
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        wide = rows[start : start + ROWS_AT_ONCE].astype(np.float64)
+    for part in slices(len(rows), ROWS_AT_ONCE):
+        wide = rows[part].astype(np.float64)
         total += wide.T @ wide
     return total / len(rows)
 

@@ -69,7 +69,9 @@ def split_features(
     first, place = _by_person(persons, len(order))
     order = order[place[order] == 0]
     carved = _carve(features, order, public_fraction, public_per_class)
-    rest = order[~np.isin(order, carved)] if len(carved) else order
+    is_left = np.ones(len(features.x_train), dtype=bool)
+    is_left[carved] = False
+    rest = order[is_left[order]]
     n_validation = round(validation_fraction * len(rest))
     validation, private = np.sort(rest[:n_validation]), np.sort(rest[n_validation:])
     if most is not None:
@@ -80,13 +82,7 @@ def split_features(
             "no row is left private; lower public_fraction, public_per_class or"
             " validation_fraction."
         )
-    settings = {
-        "public_fraction": public_fraction,
-        "public_per_class": public_per_class,
-        "public": None,
-        "validation_fraction": validation_fraction,
-        "seed": seed,
-    }
+    settings = chosen | {"public": None, "validation_fraction": validation_fraction, "seed": seed}
     parts = SemiPrivateSplit(
         features,
         private,

@@ -13,9 +13,11 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
+from pillar_core.grouping import slices
 
-CHUNK_ROWS, CHUNK_NUMBERS = 1024, 1 << 17
-"""Rows, and numbers of wide ones, that are widened to float64 at a time."""
+CHUNK_ROWS, CHUNK_NUMBERS, PRODUCT_PARTS = 1024, 1 << 16, 16
+"""Rows, and numbers of wide ones, that are widened to float64 at a time, and how often so many are
+multiplied at a time: a core's second-level cache holds the first, products want the second."""
 LARGEST = 1e15
 """Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite
 row."""
@@ -74,29 +76,44 @@ class Transform:
             else rounded_rows(self.projection.T.astype(np.float64), bits).T
         )
         size = rows_at_once(x.shape[1])
-        wide = np.empty((min(n, size), x.shape[1]))
-        for start in range(0, n, size):
-            stop = min(start + size, n)
-            rows = wide[: stop - start]
-            given = x[start:stop] if indices is None else x[indices[start:stop]]
-            np.clip(given, -LARGEST, LARGEST, out=rows, dtype=np.float64)
-            if np.isnan(rows.min()):
-                rows[np.isnan(rows)] = 0.0  # a row that is no number must not make the sum none
-            if self.mean is not None:
-                rows -= self.mean
-            if factor is not None:
-                rows *= factor
+        at_once = size if directions is None else PRODUCT_PARTS * size
+        wide, spare = np.empty((min(n, at_once), x.shape[1])), np.empty((2, min(n, size), width))
+        made = wide if directions is None else np.empty((len(wide), width))
+        for block in slices(n, at_once):
+            done = out[block]
+            rows, products = wide[: len(done)], made[: len(done)]
+            for part in slices(len(done), size):
+                given = x[block][part] if indices is None else x[indices[block][part]]
+                few = rows[part]
+                np.copyto(few, given)
+                if not _is_bounded(given):
+                    np.clip(few, -LARGEST, LARGEST, out=few)
+                    few[np.isnan(few)] = 0.0  # a row that is no number must not make the sum none
+                if self.mean is not None:
+                    few -= self.mean
+                if factor is not None:
+                    few *= factor
+                if directions is not None:
+                    rounded_rows(few, bits)
             if directions is not None:
-                rows = rounded_rows(rows, bits) @ directions
-            np.clip(rows, -LARGEST, LARGEST, out=out[start:stop], casting="same_kind")
-            if self.normalise:
-                unit_rows(out[start:stop])
+                np.matmul(rows, directions, out=products)
+            for part in slices(len(done), size):
+                if not _is_bounded(products[part]):
+                    np.clip(products[part], -LARGEST, LARGEST, out=products[part])
+                done[part] = products[part]
+                if self.normalise:
+                    _make_unit(done[part], spare[:, : len(done[part])], None)
         return out
 
 
 def rows_at_once(width: int) -> int:
     """How many rows of so many numbers are widened at a time."""
     return min(CHUNK_ROWS, max(64, CHUNK_NUMBERS // max(width, 1)))
+
+
+def _is_bounded(rows: Array) -> bool:
+    """Whether no number lies outside ±LARGEST, or is none: to look is faster than to clip."""
+    return bool(rows.min() >= -LARGEST and rows.max() <= LARGEST)
 
 
 def bits_of(terms: int) -> int:
@@ -128,27 +145,34 @@ def unit_rows(z: Array, scale: Array | None = None) -> Array:
     (`engine.gradient.within_unit_ball`, or the gradient's own clip).
     """
     size = rows_at_once(z.shape[1])
-    for start in range(0, len(z), size):
-        rows = z[start : start + size].astype(np.float64)
-        if scale is not None:
-            rows *= scale
-        norms = np.sqrt(sum_by_halves(np.square(rows)))
-        z[start : start + size] = (
-            rows * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
-        )
+    wide = np.empty((2, min(size, len(z)), z.shape[1]))
+    for part in slices(len(z), size):
+        _make_unit(z[part], wide[:, : len(z[part])], scale)
     return z
 
 
-def sum_by_halves(values: Array) -> Array:
-    """(n,) sums of rows (n, k) float64: the second half is added to the first until one number is
-    left.
+def _make_unit(z: Array, wide: Array, scale: Array | None) -> None:
+    """`unit_rows` of few rows, in two buffers wide (2, n, k) float64."""
+    rows, squares = wide
+    np.copyto(rows, z)
+    if scale is not None:
+        rows *= scale
+    norms = np.sqrt(squared_norms(rows, squares))
+    rows *= np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+    z[:] = rows
+
+
+def squared_norms(rows: Array, squares: Array | None = None) -> Array:
+    """(n,) sums of the squares of rows (n, k) float64: the second half is added to the first until
+    one number is left. squares: a buffer of their shape.
 
     One order for every row, wherever it stands: numpy's own sums of long rows, and einsum's, hang
     on how many rows there are.
     """
-    while (width := values.shape[1]) > 1:
+    squares = np.square(rows, out=squares)
+    width = squares.shape[1]
+    while width > 1:
         half = (width + 1) // 2
-        folded = values[:, :half].copy()
-        folded[:, : width - half] += values[:, half:]
-        values = folded
-    return values[:, 0]
+        squares[:, : width - half] += squares[:, half:width]
+        width = half
+    return squares[:, 0]

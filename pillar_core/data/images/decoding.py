@@ -28,6 +28,7 @@ from pillar_core.data.parts import COLOUR_SEEN, RANGE_SEEN, SIZE_SEEN
 from pillar_core.data.wording import join
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, StoreError
+from pillar_core.grouping import slices
 from pillar_core.types import Dataset, Progress, ignore_progress
 
 VERSION = 3
@@ -359,14 +360,10 @@ def resize(dataset: Dataset, shape: tuple[int, ...]) -> tuple[Dataset, str]:
 def _images(rows: Array, shape: tuple[int, ...]) -> Array:
     """(n, *shape) uint8."""
     out = np.empty((len(rows), *shape), dtype=np.uint8)
-    for start in range(0, len(rows), ROWS_AT_A_TIME):
-        part = interpolate(
-            rows[start : start + ROWS_AT_A_TIME], shape[:2], 1 if len(shape) == 2 else 3
-        )
+    for place in slices(len(rows), ROWS_AT_A_TIME):
+        part = interpolate(rows[place], shape[:2], 1 if len(shape) == 2 else 3)
         pixels = part.round().clamp(0, 255).byte()
-        out[start : start + len(part)] = (
-            pixels.squeeze(1) if len(shape) == 2 else pixels.permute(0, 2, 3, 1)
-        ).numpy()
+        out[place] = (pixels.squeeze(1) if len(shape) == 2 else pixels.permute(0, 2, 3, 1)).numpy()
     return out
 
 

@@ -8,6 +8,7 @@ from pillar_core import mode, store
 from pillar_core.arrays import Json
 from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.grouping import slices
 from pillar_core.jobs.kind import JOB_KINDS, Asked, JobKind, Task
 from pillar_core.runs import sweep
 from pillar_core.types import Progress, RunSpec, StopRequested
@@ -26,11 +27,7 @@ def split(payload: Task) -> list[Task]:
 
     Raises SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
-    pieces = [
-        group[start : start + TASK_CELLS]
-        for group in _groups(payload)
-        for start in range(0, len(group), TASK_CELLS)
-    ]
+    pieces = [group[part] for group in _groups(payload) for part in slices(len(group), TASK_CELLS)]
     return [{"cells": [spec.form for spec in specs]} for specs in _pack(pieces)]
 
 
@@ -118,7 +115,7 @@ def _batches(specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
         specs, key=lambda spec: fingerprint(spec.data, spec.split, spec.method)
     ):
         group = list(members)
-        yield from (group[start : start + TASK_CELLS] for start in range(0, len(group), TASK_CELLS))
+        yield from (group[part] for part in slices(len(group), TASK_CELLS))
 
 
 def _groups(payload: Mapping[str, Json]) -> list[list[RunSpec]]:

@@ -26,6 +26,7 @@ from pillar_core.accounting import calibrate
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, LinearClassifier, exact, train_heads
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -33,7 +34,7 @@ from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
-from pillar_core.splits.transform import sum_by_halves
+from pillar_core.splits.transform import squared_norms
 from pillar_core.threads import threads_for
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -128,11 +129,11 @@ def second_moment(view: View, transform: Transform) -> "torch.Tensor":
     exact.refuse(len(ids), d, exact.SUM_UNITS)
     total = np.zeros((d, d), dtype=np.int64)
     with threads_for(CHUNK_ROWS * d**2):
-        for start in range(0, len(ids), CHUNK_ROWS):
-            rows = transform.rows(view.x, ids[start : start + CHUNK_ROWS]).astype(np.float64)
+        for part in slices(len(ids), CHUNK_ROWS):
+            rows = transform.rows(view.x, ids[part]).astype(np.float64)
             rows *= (
                 (exact.ROW_UNITS - math.sqrt(d) / 2 - 1)
-                / np.maximum(np.sqrt(sum_by_halves(np.square(rows))), 1.0)
+                / np.maximum(np.sqrt(squared_norms(rows)), 1.0)
             )[:, None]
             np.rint(rows, out=rows)
             rows[np.square(rows).sum(axis=1) > exact.ROW_UNITS**2] = 0.0

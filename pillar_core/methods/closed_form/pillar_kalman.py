@@ -55,7 +55,7 @@ from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import require
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, public_basis
-from pillar_core.splits.transform import CHUNK_ROWS, sum_by_halves
+from pillar_core.splits.transform import CHUNK_ROWS, squared_norms
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
 
 FEWEST_DIRECTIONS = 10
@@ -230,7 +230,7 @@ def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
     squares = np.empty(len(own))
     for part in slices(len(own), CHUNK_ROWS):
         rows = centred.rows(view.x, own[part]).astype(np.float64)
-        squares[part] = sum_by_halves(np.square(rows))
+        squares[part] = squared_norms(rows)
     return coordinates, squares
 
 
@@ -243,7 +243,7 @@ def spread_rows(coordinates: Array, squares: Array) -> Iterator[Array]:
         stacked = np.empty((int(usable.sum()), coordinates.shape[1] + 1))
         rows = stacked[:, :-1]
         np.divide(coordinates[part][usable], np.sqrt(squares[part][usable])[:, None], out=rows)
-        stacked[:, -1] = sum_by_halves(np.square(rows))
+        stacked[:, -1] = squared_norms(rows)
         stacked /= math.sqrt(2.0)
         yield stacked
 
@@ -322,7 +322,7 @@ def shorten_rows(rows: Array, k: int, floor: float) -> Array:
     """(n, K′) float64 rows over max(norm of the first k entries, floor); a row of zero or infinite
     norm there is all zeros."""
     with np.errstate(over="ignore"):
-        norms = np.sqrt(sum_by_halves(np.square(rows[:, :k])))
+        norms = np.sqrt(squared_norms(rows[:, :k]))
     usable = (norms > 0) & np.isfinite(norms)
     return np.asarray(
         np.where(

@@ -19,6 +19,7 @@ import numpy as np
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import draw_batch
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
@@ -154,15 +155,15 @@ def neighbour_votes(
     rows, order = z.astype(np.float64), np.argsort(ids, kind="stable")
     rows, labels = rows[order], y[order]
     lengths = np.einsum("ij,ij->i", rows, rows)
-    for start in range(0, len(z_queries), CHUNK_QUERIES):
-        block = z_queries[start : start + CHUNK_QUERIES].astype(np.float64)
+    for part in slices(len(z_queries), CHUNK_QUERIES):
+        block = z_queries[part].astype(np.float64)
         for row, distances in enumerate(lengths - 2.0 * (block @ rows.T)):
             last = np.partition(distances, wanted - 1)[wanted - 1]
             nearer = distances < last
             level = np.flatnonzero(distances == last)[: wanted - int(nearer.sum())]
-            counts[start + row] = np.bincount(labels[nearer], minlength=n_classes) + np.bincount(
-                labels[level], minlength=n_classes
-            )
+            counts[part.start + row] = np.bincount(
+                labels[nearer], minlength=n_classes
+            ) + np.bincount(labels[level], minlength=n_classes)
     return counts
 
 

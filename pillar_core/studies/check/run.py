@@ -10,6 +10,7 @@ import numpy as np
 from pillar_core import accounting, checks
 from pillar_core.accounting.gaussian_runs import batches, gaussian_run, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
+from pillar_core.grouping import slices
 from pillar_core.ledger import compose
 from pillar_core.numerics import number_words
 from pillar_core.studies.check.constants import Value
@@ -391,7 +392,7 @@ def _scheduled_epsilon(
     """ε of Poisson samples, `steps` at each of `sigmas`; neighbours in size count as the least of
     them, so that few events are composed."""
     together, ordered = -(-len(sigmas) // GROUPS), sorted(sigmas)
-    groups = [ordered[start : start + together] for start in range(0, len(ordered), together)]
+    groups = [ordered[part] for part in slices(len(ordered), together)]
     share = run["sampling_probability"]
     event = compose(
         *(

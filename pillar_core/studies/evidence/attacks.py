@@ -29,7 +29,7 @@ from pillar_core.auditing import (
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan, LinearClassifier, exact
 from pillar_core.errors import DataError, UnsupportedError
-from pillar_core.grouping import grouped
+from pillar_core.grouping import grouped, slices
 from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
@@ -314,7 +314,7 @@ def canary_worlds(plan: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
     worlds: list[Array] = []
     for place, world in enumerate((add_rows(view, *canary), view)):
         seeds = _seeds(seed, runs, world=place)
-        parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
+        parts = [seeds[part] for part in slices(len(seeds), chunk)]
         worlds.append(
             np.concatenate([_trials(plan, view, world, canary, part)[0] for part in parts], axis=1)
         )

@@ -48,12 +48,12 @@ def rows():
 @pytest.mark.parametrize("batch_size", [None, 20])
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_training_loop_stays_on_the_device_and_reads_nothing_back(fake, batch_size, bias):
-    z, squares, labels = rows()
+    z, _, labels = rows()
     plan = HeadPlan(
         3, 0.5, 1.0, 1.0, N, batch_size=batch_size, momentum=0.9, bias=bias, weight_decay=0.1
     )
     state = train.trained_state(
-        z, squares, labels, [Head(plan, OnAnyDevice(0), Ledger()) for _ in range(H)], C
+        z, labels, [Head(plan, OnAnyDevice(0), Ledger()) for _ in range(H)], C
     )
     assert (state.device.type, tuple(state.shape)) == ("cuda", (H, C, K + bias))
 

@@ -30,6 +30,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.exact import SUM_UNITS
+from pillar_core.grouping import slices
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism
 from pillar_core.methods.parts.deep import gradients
@@ -103,8 +104,8 @@ def public_phase(
         for _ in range(epochs):
             drawn = torch.from_numpy(draw_moves(generator, len(rows.y), 1)).to(where)
             order = generator.permutation(len(rows.y))
-            for start in range(0, len(order), batch_size):
-                picked = order[start : start + batch_size]
+            for part in slices(len(order), batch_size):
+                picked = order[part]
                 index = torch.from_numpy(picked).to(where)
                 images = rows.images(picked, where)
                 images = augment(images, drawn[index], mirror=mirror) if copies else images
@@ -171,8 +172,8 @@ def private_phase(
                 total = torch.zeros_like(
                     state, dtype=torch.int64 if mechanism.is_exact else torch.float64
                 )
-                for start in range(0, len(indices), size):
-                    picked = indices[start : start + size]
+                for part in slices(len(indices), size):
+                    picked = indices[part]
                     numbers = rows.numbers[picked]
                     vectors, factors = micro.gradients(
                         rows.x[numbers], rows.y[picked], drawn[numbers], size
