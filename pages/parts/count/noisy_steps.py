@@ -322,7 +322,7 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
     st.markdown("**What is known of each**")
     st.markdown(
         "\n".join(
-            f"- {row.label}, ε = {row.epsilon:.4g}: {row.known}" for row in table.itertuples()
+            f"- {row.label}, ε = {round_up(row.epsilon)}: {row.known}" for row in table.itertuples()
         )
     )
 
