@@ -39,11 +39,20 @@ EXACT = (
     "score is an exact figure of the rows that it is given: where they are private, no ε covers it."
     " pc.private_test has one within ε."
 )
+UNUSED = (
+    "auto uses no public row, not even as a scale, because nobody knows whether they are like the"
+    " private ones. If you state that they are (alike=True), it may; a learner that you name does."
+)
 ALONE = "ε is of this training alone, and these rows, or some of them, were trained on before. {}"
 FITTED: dict[Account, set[bytes]] = {}
 """Digests of the rows of each account on which this process trained with secret noise."""
 PREDICTED: set[bytes] = set()
 """Digests of the rows for which models that this process trained gave answers, as scores take."""
+
+
+class PublicRowsUnused(UserWarning):
+    """Says that auto took no public row, because nobody states that they are like the private
+    ones."""
 
 
 class ExactScore(UserWarning):
@@ -268,6 +277,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             alike=(OWN,) if self.alike else (),
             metric=self.metric,
         )
+        if advice.public is None and len(split.public_x):
+            warnings.warn(UNUSED, PublicRowsUnused, stacklevel=3)
         if advice.expected.public == NONE:
             split = splits.beside(unmapped(split), None)
         elif advice.expected.public == raw.MADE_UP:

@@ -88,7 +88,8 @@ def test_auto_takes_what_advice_says_of_frames_with_words(tmp_path):
     path = pc.save_model(model.record_, tmp_path / "model.zip")
     exported = pc.load_model(path)
     assert np.array_equal(exported.predict_proba(x), model.predict_proba(x))
-    unknown = pc.PrivateClassifier(public=apart, random_state=0).fit(x, y)
+    with pytest.warns(estimator.PublicRowsUnused, match="alike=True"):
+        unknown = pc.PrivateClassifier(public=apart, random_state=0).fit(x, y)
     assert unknown.advice_.public is None
     assert unknown.record_.facts.n_public == 0
     with pytest.raises(DataError, match="categories"):
