@@ -382,8 +382,21 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
         persons=persons,
         names=names,
         texts=said,
+        cells=hash_cells(
+            frame.iloc[train].drop(columns={recipe.label, side, recipe.person} & {*frame})
+        ),
         test_drawn=is_drawn and len(test) > 0 and (BY_COIN if by_coin else True),
     )
+
+
+def hash_cells(frame: pd.DataFrame) -> Array:
+    """(n,) uint64 hashes of rows: of the cells by their columns' names, in whatever order."""
+    hashes = np.zeros(len(frame), dtype=np.uint64)
+    for name, column in frame.items():
+        kind = np.float64 if pd.api.types.is_numeric_dtype(column) else str
+        named = pd.DataFrame({"name": str(name), "cell": column.astype(kind)})
+        hashes += pd.util.hash_pandas_object(named, index=False).to_numpy()
+    return hashes
 
 
 def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Dataset:

@@ -113,14 +113,16 @@ class Account:
     name: of their data set, of which rankings and looks are; trained: the content of the rows that
     trainings read, whichever share of them is public; tested: of those that private tests read;
     others: `sharing`, where `trainings` are to have them, too; rows: those that trainings read, in
-    this process alone.
+    this process alone, and of a table the hashes of their cells.
     """
 
     name: str = ""
     trained: str = ""
     tested: str = ""
     others: tuple[Training, ...] = ()
-    rows: Array | None = dataclasses.field(default=None, compare=False, repr=False)
+    rows: tuple[Array, Array | None] | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a file of an account holds: no row."""
@@ -169,7 +171,7 @@ class Account:
     @property
     def _hashes(self) -> Array | None:
         kept = _kept_hashes(_ROWS + self.trained)
-        return hashes_of(self.rows) if kept is None and self.rows is not None else kept
+        return hashes_of(*self.rows) if kept is None and self.rows is not None else kept
 
     def _shares(self, other: str) -> bool:
         pair = self.trained, other
@@ -220,7 +222,7 @@ class Account:
         name = _ROWS + self.trained
         is_new = isinstance(entry, Training) and not store.default().has("arrays", name)
         if is_new and self.rows is not None:
-            store.default().put_arrays(name, rows=hashes_of(self.rows))
+            store.default().put_arrays(name, rows=hashes_of(*self.rows))
         if not store.default().put_json("record", key, {word: dataclasses.asdict(entry)}):
             raise StoreError(
                 f"another {word} of these rows came at the same time; nothing was shown. Run it"
@@ -345,7 +347,9 @@ def account_of(data: FeatureSet | Dataset, name: str = "") -> Account:
     tested = rows.x_train if data.x_test is None else rows.x_test
     if name not in DATASETS and Path(name).exists():
         name = uploads.name_of(rows)
-    return Account(name, fingerprint(rows.x_train), fingerprint(tested), rows=rows.x_train)
+    return Account(
+        name, fingerprint(rows.x_train), fingerprint(tested), rows=(rows.x_train, rows.cells)
+    )
 
 
 def note_answers(x: Array) -> None:
@@ -360,10 +364,11 @@ def note_answers(x: Array) -> None:
             kept.put_arrays(_ANSWERED + fingerprint(rows), rows=rows)
 
 
-def hashes_of(x: Array) -> Array:
-    """(n,) uint64 hashes of rows as float32: equal rows have equal ones."""
+def hashes_of(x: Array, cells: Array | None = None) -> Array:
+    """(n,) uint64 hashes of rows as float32: equal rows have equal ones; then those of `cells`."""
     digests = matching.digests(x.reshape(len(x), -1))
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)[::2]
+    of_numbers = np.frombuffer(b"".join(digests), dtype=np.uint64)[::2]
+    return of_numbers if cells is None else np.concatenate([of_numbers, cells])
 
 
 def _kept_hashes(name: str) -> Array | None:

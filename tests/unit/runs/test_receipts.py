@@ -125,6 +125,37 @@ def test_a_model_is_saved_with_the_split_of_its_training_alone(tmp_path):
     assert len(account_of(split.features).trainings) == 1
 
 
+def test_a_table_has_one_sum_however_it_becomes_numbers(tmp_path):
+    draw = np.random.default_rng(0)
+    ward, public = (
+        pd.DataFrame(
+            {
+                "age": draw.integers(18, 90, n),
+                "dose": draw.random(n).round(3),
+                "ward": draw.choice(["north", "south", "west"], n),
+                "sick": draw.choice(["no", "yes"], n),
+            }
+        )
+        for n in (300, 200)
+    )
+    others = {
+        "beside fewer categories": (ward, public[public["ward"] != "west"], {}),
+        "with a range": (ward, public, {"ranges": {"age": (0, 120)}}),
+        "in another order": (ward[["sick", "ward", "dose", "age"]], public, {}),
+        "a part of it": (ward[50:], public, {}),
+    }
+    split = pc.split(pc.load_features(ward, label="sick", public=public), public=public)
+    pc.save_model(pc.run("dp_raft", split, epsilon=1.0, seed=None), tmp_path / "model.zip")
+    for name, (rows, beside, more) in others.items():
+        features = uploads.load(
+            uploads.keep(pc.load_features(rows, label="sick", public=beside, **more))
+        )
+        assert "ε = 1, δ = 10⁻⁵ in 1 training" in account_of(features).total(1e-5), name
+    x, y = ward.drop(columns="sick"), ward["sick"]
+    model = pc.PrivateClassifier("dp_raft", public=public).fit(x, y)
+    assert "ε = 2, δ = 2 × 10⁻⁵ in 2 trainings" in model.account_.total(1e-5)
+
+
 @pytest.mark.parametrize("command", ["run", "choose"])
 def test_commands_print_the_receipt_of_a_release_and_of_nothing_else(command, tmp_path):
     x = features()
