@@ -17,7 +17,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, matching, uploads
 from pillar_core.data.sets import embedded
 from pillar_core.errors import StoreError
-from pillar_core.fingerprint import fingerprint
+from pillar_core.fingerprint import LENGTH, fingerprint
 from pillar_core.ledger import Ledger, compose, describe, gaussian
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
@@ -149,12 +149,12 @@ class Account:
     def sharing(self) -> tuple[Training, ...]:
         """Trainings on other rows of which some are among these: other parts of a table, or it with
         more rows. Rows are compared as numbers; receipts of versions before that are not found."""
-        names = store.default().keys("arrays", prefix=_ROWS)
-        others = (name.removeprefix(_ROWS) for name in names)
+        names = filter(self._shares, store.default().keys("arrays", prefix=_ROWS))
+        others = {name.removeprefix(_ROWS)[:LENGTH]: None for name in names}
         return tuple(
             training
             for other in others
-            if other != self.trained and self._shares(other)
+            if other != self.trained
             for training in Account(trained=other).trainings
         )
 
@@ -169,14 +169,21 @@ class Account:
         )
 
     @property
+    def _rows_name(self) -> str:
+        """Of the hashes in the store; arrays and a table may have the same numbers."""
+        has_cells = self.rows is not None and self.rows[1] is not None
+        return _ROWS + self.trained + "-cells" * has_cells
+
+    @property
     def _hashes(self) -> Array | None:
-        kept = _kept_hashes(_ROWS + self.trained)
+        kept = _kept_hashes(f"{self._rows_name}-cells") if self.rows is None else None
+        kept = _kept_hashes(self._rows_name) if kept is None else kept
         return hashes_of(*self.rows) if kept is None and self.rows is not None else kept
 
-    def _shares(self, other: str) -> bool:
-        pair = self.trained, other
+    def _shares(self, name: str) -> bool:
+        pair = self._rows_name, name
         if pair not in _SHARED and (mine := self._hashes) is not None:
-            _SHARED[pair] = _are_shared(mine, _kept_hashes(_ROWS + other))
+            _SHARED[pair] = _are_shared(mine, _kept_hashes(name))
         return _SHARED.get(pair, False)
 
     @property
@@ -219,10 +226,9 @@ class Account:
         """
         place = len(self._entries(type(entry))) if place is None else place
         word, key = self._address(type(entry), place)
-        name = _ROWS + self.trained
-        is_new = isinstance(entry, Training) and not store.default().has("arrays", name)
-        if is_new and self.rows is not None:
-            store.default().put_arrays(name, rows=hashes_of(*self.rows))
+        is_known = store.default().has("arrays", self._rows_name)
+        if isinstance(entry, Training) and self.rows is not None and not is_known:
+            store.default().put_arrays(self._rows_name, rows=hashes_of(*self.rows))
         if not store.default().put_json("record", key, {word: dataclasses.asdict(entry)}):
             raise StoreError(
                 f"another {word} of these rows came at the same time; nothing was shown. Run it"
