@@ -148,7 +148,7 @@ class Account:
     @property
     def sharing(self) -> tuple[Training, ...]:
         """Trainings on other rows of which some are among these: other parts of a table, or it with
-        more rows. Rows are compared as numbers; receipts of versions before that are not found."""
+        more rows, or read otherwise. Receipts of versions before that are not found."""
         names = filter(self._shares, store.default().keys("arrays", prefix=_ROWS))
         others = {name.removeprefix(_ROWS)[:LENGTH]: None for name in names}
         return tuple(
