@@ -56,14 +56,14 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
         stop += encoding.width(recipe, of=column)
         if words := recipe.categories.get(column.name):
             is_its = (columns.kept >= start) & (columns.kept < stop)
-            curve = {"name": column.name, "categories": list(words)}
+            curve: Form = {"name": column.name, "categories": list(words)}
             levels = np.eye(len(words))
             made = np.flatnonzero(is_its)
         elif column.kind != encoding.TEXT:
-            centre = recipe.centres.get(column.name, 0.0)
-            low, high = recipe.ranges.get(column.name, (centre, centre + 1))
+            low, high = recipe.ranges.get(column.name, (0.0, 1.0))
+            zero = low if column.name in recipe.ranges else recipe.centres.get(column.name, 0.0)
             steps = columns.steps[is_its := columns.cut == start]
-            written = [_in_few_digits(step, low, high - low) for step in steps]
+            written = [_in_few_digits(step, zero, high - low) for step in steps]
             curve = {"name": column.name, "steps": written}
             levels = np.tri(len(steps) + 1, len(steps), -1)
             made = len(columns.kept) + np.flatnonzero(is_its)

@@ -259,7 +259,7 @@ def is_epochs(source: Source, loop: ast.AST) -> bool:
 def long_walks(source: Source) -> list[ast.AST]:
     """Where the text may take more steps in a pass than its loader has batches: it repeats a
     loader, or walks through loaders again in the same pass."""
-    again = [
+    again: list[ast.AST] = [
         call
         for call, name in source.calls.items()
         if name in _REPEATS and _has_loader(source, call)
