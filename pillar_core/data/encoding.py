@@ -32,6 +32,7 @@ from pillar_core.data.tables import (
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.texts import token_vectors
 from pillar_core.types import BY_COIN, Dataset, Progress, is_of_text, names_of_text
 
@@ -394,8 +395,8 @@ def hash_cells(frame: pd.DataFrame) -> Array:
     hashes = np.zeros(len(frame), dtype=np.uint64)
     for name, column in frame.items():
         kind = np.float64 if pd.api.types.is_numeric_dtype(column) else str
-        named = pd.DataFrame({"name": str(name), "cell": column.astype(kind)})
-        hashes += pd.util.hash_pandas_object(named, index=False).to_numpy()
+        weight = np.uint64(int(fingerprint(str(name))[:16], 16) | 1)
+        hashes += weight * pd.util.hash_pandas_object(column.astype(kind), index=False).to_numpy()
     return hashes
 
 
