@@ -221,7 +221,8 @@ class Dataset:
 
     `caveats`: what the rows themselves decided of their form, each after "decided"; every guarantee
     on them as private rows names it. `texts`: what counts of the text of each train row and then
-    each test row, where texts became numbers. `recipe`: see `FeatureSet`.
+    each test row, where texts became numbers. `recipe`: see `FeatureSet`. `cells`: (n,) uint64,
+    of a table a hash of each train row as it was read, whatever the recipe.
     """
 
     how: ClassVar[str] = "pc.load_dataset and pc.load_images give one"
@@ -249,6 +250,7 @@ class Dataset:
     """See `FeatureSet`, as for the next two."""
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     recipe: Values | None = dataclasses.field(default=None, compare=False)
+    cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)
@@ -307,9 +309,9 @@ class FeatureSet:
     persons, compared by name, none has one of these (public) rows. `names`: those of the columns,
     in order; None for images and arrays without names. `recipe`: how the table that the rows come
     from became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`.
-    `test_drawn`: see `Dataset`. `given`: these features before a map of columns, `columns`, which
-    `backbone` names; None where there is none, or no split has fitted it so far. None of these is
-    part of the fingerprint.
+    `test_drawn`, `cells`: see `Dataset`. `given`: these features before a map of columns,
+    `columns`, which `backbone` names; None where there is none, or no split has fitted it so far.
+    None of these is part of the fingerprint.
     """
 
     how: ClassVar[str] = "pc.load_features gives one"
@@ -334,6 +336,7 @@ class FeatureSet:
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     given: "FeatureSet | None" = dataclasses.field(default=None, compare=False)
     columns: Any = dataclasses.field(default=None, compare=False)
+    cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)

@@ -11,6 +11,7 @@ from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
+from pillar_core.numerics import round_up
 from pillar_core.runs.receipts import account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import is_known
@@ -63,7 +64,13 @@ def command(options: argparse.Namespace) -> int:
     table, lines = view(options, split)
     if options.output:
         write_csv(table, options.output)
-    print(lines.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    print(
+        lines.to_string(
+            index=False,
+            float_format=lambda value: f"{value:.4g}",
+            formatters={"epsilon_upper": round_up},
+        )
+    )
     return 1 if (lines["error_message"] != "").any() else 0
 
 

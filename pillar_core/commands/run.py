@@ -11,7 +11,7 @@ from pillar_core.commands import export
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, round_up
 from pillar_core.runs.models import guarantee_card
 from pillar_core.runs.run import run_declared, solve_spec
 from pillar_core.types import RunRecord, RunSpec
@@ -97,7 +97,7 @@ def _words(record: RunRecord) -> str:
     budget = (
         "no guarantee (ε = ∞)"
         if math.isinf(upper)
-        else f"ε ≤ {upper:.6g} at δ = {delta}, {guarantee.relation}"
+        else f"ε ≤ {round_up(upper, 6)} at δ = {delta}, {guarantee.relation}"
     )
     accuracy = (
         "no test rows"

@@ -21,6 +21,7 @@ from pillar_core.commands.options import (
 )
 from pillar_core.data import uploads
 from pillar_core.data.wording import join
+from pillar_core.numerics import round_up
 from pillar_core.runs.receipts import Account, Ranking, Training, account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
@@ -131,7 +132,9 @@ def command(options: argparse.Namespace) -> int:
     ]
     print(
         table.drop(columns=["provenance"]).to_string(
-            index=False, float_format=lambda value: f"{value:.4g}"
+            index=False,
+            float_format=lambda value: f"{value:.4g}",
+            formatters={"epsilon_upper": round_up},
         )
     )
     for note in [*_verdicts(table), *notes]:

@@ -262,7 +262,7 @@ def checked_features(rows: Dataset, *, name: str) -> FeatureSet:
     ):
         raise DataError(TOO_MANY_NUMBERS.format("the labels hold", len(values)))
     checked = features(rows.x_train, rows.y_train, rows.x_test, rows.y_test, classes)
-    said = ("persons", "caveats", "names", "recipe", "test_drawn", "texts")
+    said = ("persons", "caveats", "names", "recipe", "test_drawn", "texts", "cells")
     return dataclasses.replace(
         checked,
         name=name,

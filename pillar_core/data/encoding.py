@@ -32,6 +32,7 @@ from pillar_core.data.tables import (
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.texts import token_vectors
 from pillar_core.types import BY_COIN, Dataset, Progress, is_of_text, names_of_text
 
@@ -382,8 +383,21 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
         persons=persons,
         names=names,
         texts=said,
+        cells=hash_cells(
+            frame.iloc[train].drop(columns={recipe.label, side, recipe.person} & {*frame})
+        ),
         test_drawn=is_drawn and len(test) > 0 and (BY_COIN if by_coin else True),
     )
+
+
+def hash_cells(frame: pd.DataFrame) -> Array:
+    """(n,) uint64 hashes of rows: of the cells by their columns' names, in whatever order."""
+    hashes = np.zeros(len(frame), dtype=np.uint64)
+    for name, column in frame.items():
+        kind = np.float64 if pd.api.types.is_numeric_dtype(column) else str
+        weight = np.uint64(int(fingerprint(str(name))[:16], 16) | 1)
+        hashes += weight * pd.util.hash_pandas_object(column.astype(kind), index=False).to_numpy()
+    return hashes
 
 
 def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Dataset:

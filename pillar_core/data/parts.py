@@ -80,6 +80,7 @@ def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
         "notes": np.array(data.notes, dtype=str),
         "caveats": np.array(data.caveats, dtype=str),
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
+        "cells": data.cells,
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
         "test_drawn": np.array(data.test_drawn) if data.test_drawn else None,
@@ -127,6 +128,7 @@ def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Data
         "notes": notes,
         "persons": persons,
         "caveats": caveats,
+        "cells": arrays.get("cells"),
         "test_drawn": draw_of(arrays),
     }
     more["texts"] = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.numerics import round_up
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
@@ -138,7 +139,7 @@ def ranking(
     )
     budget = float(table["epsilon_upper"].iloc[0])
     cost = (
-        f"One release at ε ≤ {budget:.3g} ranks them all. "
+        f"One release at ε ≤ {round_up(budget, 3)} ranks them all. "
         if math.isfinite(budget)
         else "Reads private rows without noise. "
     )

@@ -56,16 +56,15 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
         stop += encoding.width(recipe, of=column)
         if words := recipe.categories.get(column.name):
             is_its = (columns.kept >= start) & (columns.kept < stop)
-            curve = {"name": column.name, "categories": list(words)}
+            curve: Form = {"name": column.name, "categories": list(words)}
             levels = np.eye(len(words))
             made = np.flatnonzero(is_its)
         elif column.kind != encoding.TEXT:
             low, high = recipe.ranges.get(column.name, (0.0, 1.0))
-            is_its = columns.cut == start
-            steps = low + (high - low) * columns.steps[is_its].astype(np.float64)
-            if column.name not in recipe.ranges:
-                steps += recipe.centres.get(column.name, 0.0)
-            curve = {"name": column.name, "steps": steps.tolist()}
+            zero = low if column.name in recipe.ranges else recipe.centres.get(column.name, 0.0)
+            steps = columns.steps[is_its := columns.cut == start]
+            written = [_in_few_digits(step, zero, high - low) for step in steps]
+            curve = {"name": column.name, "steps": written}
             levels = np.tri(len(steps) + 1, len(steps), -1)
             made = len(columns.kept) + np.flatnonzero(is_its)
         else:
@@ -73,6 +72,14 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
         curves.append(curve | _scores(classifier, levels - levels.mean(axis=0), made))  # type: ignore[arg-type]  # linear, as just seen
     noise = BAND if all("noise_std" in curve for curve in curves) else NO_BAND
     return {"format": FORMAT, "meaning": MEANING, "noise": noise, "columns": curves}
+
+
+def _in_few_digits(step: np.float32, low: float, width: float) -> float:
+    """A step in the table's own units, in the fewest digits of which the model makes this very
+    step, so that a cell with the same number lies on the same side of it."""
+    exact = low + width * float(step)
+    values = (float(f"{exact:.{digits}g}") for digits in range(1, 17))
+    return next((value for value in values if np.float32((value - low) / width) == step), exact)
 
 
 def _scores(head: LinearClassifier, levels: Array, made: Array) -> Form:

@@ -135,7 +135,17 @@ def through_backbone(
         cancelled=cancelled,
     )
     checked = data.features(x_train, rows.y_train, x_test, rows.y_test, rows.classes or None)
-    same = ("name", "synthetic", "known", "persons", "caveats", "test_drawn", "texts", "recipe")
+    same = (
+        "name",
+        "synthetic",
+        "known",
+        "persons",
+        "caveats",
+        "test_drawn",
+        "texts",
+        "recipe",
+        "cells",
+    )
     return dataclasses.replace(
         checked,
         **{field: getattr(rows, field) for field in same},

@@ -74,7 +74,7 @@ def model_bytes(
     Raises UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound,
     one whose settings were chosen on test rows and not paid for, one that claims to cover a choice
     made in sight of test accuracy, or a classifier of an unknown kind. SettingError: neither a
-    split nor classes.
+    split nor classes, or another split than the run's.
     """
     from safetensors.numpy import save
 
@@ -82,6 +82,10 @@ def model_bytes(
     if classes is None and split is None:
         raise SettingError(
             "give the split that the run was trained on (split=), or the classes' names (classes=)."
+        )
+    if split is not None and split.fingerprint != record.data:
+        raise SettingError(
+            "this is another split than the one that the run was trained on: give that (split=)."
         )
     names = split.features.classes if classes is None and split is not None else classes or ()
     if record.seed is not None and record.guarantee.has_releases:
@@ -151,7 +155,7 @@ def save_model(
     onnx: bool = False,
 ) -> Path:
     """Writes `model_bytes` to `path` and returns it; the cache gets the training's receipt, unless
-    only `classes` are known.
+    only `classes` are known and the split is not in memory.
 
     split: what the run was trained on, by default the split of this process that the run was given,
     as long as that is in memory.
@@ -166,12 +170,12 @@ def save_model(
     ...     pc.save_model(record, f"{folder}/model.zip").name
     'model.zip'
     """
-    if split is None and classes is None:
-        split = split_of(record.classifier)
+    trained_on = split or split_of(record.classifier)
+    split = trained_on if classes is None else split
     path, content = place_of(path), model_bytes(record, classes=classes, split=split, onnx=onnx)
     files.check_room(path, len(content))
-    if split is not None:
-        receipts.account_of(split.features).keep_saved(record, split)
+    if trained_on is not None:
+        receipts.account_of(trained_on.features).keep_saved(record, trained_on)
     return write_model(path, content)
 
 

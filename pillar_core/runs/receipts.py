@@ -10,11 +10,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pillar_core import accounting, store
-from pillar_core.data import DATASETS, uploads
+from pillar_core.arrays import Array
+from pillar_core.data import DATASETS, matching, uploads
 from pillar_core.data.sets import embedded
 from pillar_core.errors import StoreError
-from pillar_core.fingerprint import fingerprint
+from pillar_core.fingerprint import LENGTH, fingerprint
 from pillar_core.ledger import Ledger, compose, describe, gaussian
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
@@ -42,6 +45,12 @@ PART = (
 )
 _CHANGED = {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
 _RANKED_ALONE = ", ranked with a known seed"
+_ROWS, _ANSWERED = f"{upkeep.SPENT}rows-", f"{upkeep.SPENT}answered-"
+"""Names of arrays with the hashes of rows that trainings read, and that models answered on."""
+MOST_ANSWERS = 1_000
+"""Batches of answers that a process writes down: a service asks more often, a search does not."""
+_ANSWERS: set[int] = set()
+_SHARED: dict[tuple[str, str], bool] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,13 +112,21 @@ class Account:
 
     name: of their data set, of which rankings and looks are; trained: the content of the rows that
     trainings read, whichever share of them is public; tested: of those that private tests read;
-    others: trainings on some of these rows beside others.
+    others: `sharing`, where `trainings` are to have them, too; rows: those that trainings read, in
+    this process alone, and of a table the hashes of their cells.
     """
 
     name: str = ""
     trained: str = ""
     tested: str = ""
     others: tuple[Training, ...] = ()
+    rows: tuple[Array, Array | None] | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a file of an account holds: no row."""
+        return {**self.__dict__, "rows": None}
 
     @property
     def trainings(self) -> tuple[Training, ...]:
@@ -124,8 +141,50 @@ class Account:
 
     @property
     def spent(self) -> tuple[Training, ...]:
-        """The trainings that spent something, or may have."""
-        return tuple(item for item in self.trainings if not item.is_void)
+        """The trainings that spent something of any of these rows, or may have."""
+        charged = self.trainings if self.others else (*self.trainings, *self.sharing)
+        return tuple(item for item in charged if not item.is_void)
+
+    @property
+    def sharing(self) -> tuple[Training, ...]:
+        """Trainings on other rows of which some are among these: other parts of a table, or it with
+        more rows, or read otherwise. Receipts of versions before that are not found."""
+        names = filter(self._shares, store.default().keys("arrays", prefix=_ROWS))
+        others = {name.removeprefix(_ROWS)[:LENGTH]: None for name in names}
+        return tuple(
+            training
+            for other in others
+            if other != self.trained
+            for training in Account(trained=other).trainings
+        )
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a model gave answers on some of these rows, as scores take."""
+        if (mine := self._hashes) is None:
+            return False
+        kept = store.default().keys("arrays", prefix=_ANSWERED)
+        return bool(_ANSWERS.intersection(mine.tolist())) or any(
+            _are_shared(mine, _kept_hashes(name)) for name in kept
+        )
+
+    @property
+    def _rows_name(self) -> str:
+        """Of the hashes in the store; arrays and a table may have the same numbers."""
+        has_cells = self.rows is not None and self.rows[1] is not None
+        return _ROWS + self.trained + "-cells" * has_cells
+
+    @property
+    def _hashes(self) -> Array | None:
+        kept = _kept_hashes(f"{self._rows_name}-cells") if self.rows is None else None
+        kept = _kept_hashes(self._rows_name) if kept is None else kept
+        return hashes_of(*self.rows) if kept is None and self.rows is not None else kept
+
+    def _shares(self, name: str) -> bool:
+        pair = self._rows_name, name
+        if pair not in _SHARED and (mine := self._hashes) is not None:
+            _SHARED[pair] = _are_shared(mine, _kept_hashes(name))
+        return _SHARED.get(pair, False)
 
     @property
     def tests(self) -> tuple[PrivateTest, ...]:
@@ -167,6 +226,9 @@ class Account:
         """
         place = len(self._entries(type(entry))) if place is None else place
         word, key = self._address(type(entry), place)
+        is_known = store.default().has("arrays", self._rows_name)
+        if isinstance(entry, Training) and self.rows is not None and not is_known:
+            store.default().put_arrays(self._rows_name, rows=hashes_of(*self.rows))
         if not store.default().put_json("record", key, {word: dataclasses.asdict(entry)}):
             raise StoreError(
                 f"another {word} of these rows came at the same time; nothing was shown. Run it"
@@ -220,8 +282,8 @@ class Account:
         words = f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}."
         if sums:
             words += (
-                " The same people in other files, or read with other columns or rows of a person,"
-                " are not in it: add those."
+                " The same people in other files, or read with other columns, ranges, categories or"
+                " rows of a person, are not in it: add those."
             )
         if self.tests and not any("private test" in line for line in sums):
             words += " Private tests protect another unit and are not in it."
@@ -291,7 +353,37 @@ def account_of(data: FeatureSet | Dataset, name: str = "") -> Account:
     tested = rows.x_train if data.x_test is None else rows.x_test
     if name not in DATASETS and Path(name).exists():
         name = uploads.name_of(rows)
-    return Account(name, fingerprint(rows.x_train), fingerprint(tested))
+    return Account(
+        name, fingerprint(rows.x_train), fingerprint(tested), rows=(rows.x_train, rows.cells)
+    )
+
+
+def note_answers(x: Array) -> None:
+    """Writes down that a model of this process gave answers on these rows; a disk that refuses
+    leaves it to the process."""
+    new = sorted({*hashes_of(x).tolist()} - _ANSWERS)
+    _ANSWERS.update(new)
+    kept = store.default()
+    if new and len(kept.keys("arrays", prefix=_ANSWERED)) < MOST_ANSWERS:
+        with contextlib.suppress(StoreError):
+            rows = np.array(new, dtype=np.uint64)
+            kept.put_arrays(_ANSWERED + fingerprint(rows), rows=rows)
+
+
+def hashes_of(x: Array, cells: Array | None = None) -> Array:
+    """(n,) uint64 hashes of rows as float32: equal rows have equal ones; then those of `cells`."""
+    digests = matching.digests(x.reshape(len(x), -1))
+    of_numbers = np.frombuffer(b"".join(digests), dtype=np.uint64)[::2]
+    return of_numbers if cells is None else np.concatenate([of_numbers, cells])
+
+
+def _kept_hashes(name: str) -> Array | None:
+    arrays = store.default().get_arrays(name)
+    return None if arrays is None else arrays["rows"]
+
+
+def _are_shared(mine: Array, others: Array | None) -> bool:
+    return others is not None and bool(np.isin(mine, others).any())
 
 
 def training_on(

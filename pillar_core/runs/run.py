@@ -24,7 +24,7 @@ from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
 from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.fields import HasMoments
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Streams
 from pillar_core.runs.assumptions import (
     CLASSES_PUBLIC,
@@ -539,8 +539,8 @@ def _guarantee(
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=spec.accountant)
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
         raise BudgetError(
-            f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower"
-            " steps or raise the budget."
+            f"the settings cost ε = {round_up(bounds.upper, 6)}, above the budget"
+            f" {budget.epsilon:g}; lower steps or raise the budget."
         )
     return Guarantee(
         bounds,

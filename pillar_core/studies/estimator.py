@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pillar_core import checks, data, splits
 from pillar_core.arrays import Array
-from pillar_core.data import frames, matching, raw, recipes
+from pillar_core.data import frames, raw, recipes
 from pillar_core.data.arrays import MISSING, as_array, codes, plain
 from pillar_core.data.wording import join
 from pillar_core.engine import LinearClassifier
@@ -24,7 +24,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.runs.loaded import Model
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.models import input_of
-from pillar_core.runs.receipts import Account, account_of
+from pillar_core.runs.receipts import Account, account_of, note_answers
 from pillar_core.runs.run import run
 from pillar_core.runs.splitting import beside, mapped, unmapped
 from pillar_core.runs.splitting import split as split_of
@@ -39,11 +39,16 @@ EXACT = (
     "score is an exact figure of the rows that it is given: where they are private, no ε covers it."
     " pc.private_test has one within ε."
 )
+UNUSED = (
+    "auto uses no public row, not even as a scale, because nobody knows whether they are like the"
+    " private ones. If you state that they are (alike=True), it may; a learner that you name does."
+)
 ALONE = "ε is of this training alone, and these rows, or some of them, were trained on before. {}"
-FITTED: dict[Account, set[bytes]] = {}
-"""Digests of the rows of each account on which this process trained with secret noise."""
-PREDICTED: set[bytes] = set()
-"""Digests of the rows for which models that this process trained gave answers, as scores take."""
+
+
+class PublicRowsUnused(UserWarning):
+    """Says that auto took no public row, because nobody states that they are like the private
+    ones."""
 
 
 class ExactScore(UserWarning):
@@ -73,8 +78,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     release, draws secret noise.
 
     After `fit`: `classes_`; `guarantee_`, of this training; `record_`, which `pc.save_model` takes;
-    `advice_` with auto; `account_`, what all fits of this process with secret noise that share a
-    row with it spent, as the folds of `cross_val_score` do. A fit after a score or an answer on
+    `advice_` with auto; `account_`, what all trainings of this cache with secret noise that share
+    a row with it spent, as the folds of `cross_val_score` do. A fit after a score or an answer on
     some of its rows declares that these were in sight. What stands before it in a pipeline must be
     fitted on public rows: no ε covers that. ε is of one row, and of one person only where `fit`
     itself gets groups: `cross_val_score` passes its own on by `params={"groups": …}`, a pipeline by
@@ -154,11 +159,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             **{"metric": self.metric, **settings},
         )
         self._account = account_of(features)
-        self._digests = set(matching.digests(features.x_train))
         if seed is None:
             self._account.keep_saved(record, split)
-            FITTED[self._account] = self._digests
-            if self._digests & PREDICTED and record.guarantee.covers_choice is not False:
+            if self._account.is_answered and record.guarantee.covers_choice is not False:
                 record = in_sight(record)
             if len(self.account_.trainings) > 1:
                 record = _of_training_alone(record, self.account_)
@@ -168,17 +171,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     @property
     def account_(self) -> Account:
-        """What was spent on these rows, or on some of them by other fits of this process: no row of
-        them spent more."""
+        """What was spent on these rows, or on some of them beside others: no row of them spent
+        more."""
         check_is_fitted(self, "_account")
-        mine: set[bytes] = getattr(self, "_digests", set())
-        others = (
-            training
-            for account, rows in FITTED.items()
-            if account != self._account and mine & rows
-            for training in account.trainings
-        )
-        return dataclasses.replace(self._account, others=tuple(others))
+        return dataclasses.replace(self._account, others=self._account.sharing)
 
     def predict(self, X: Any) -> Array:
         """(n,) the likeliest of `classes_` for each row."""
@@ -191,8 +187,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         rows = _checked(self, X)
         is_table = frames.is_frame(X) and self._model.card["input"]["kind"] == "table"
         x = self._model.features(rows if is_table else as_array(rows))
-        if hasattr(self, "_digests"):
-            PREDICTED.update(matching.digests(x))
+        if hasattr(self, "_split"):
+            note_answers(x)
         return self._model.predict_proba(x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -209,7 +205,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def __getstate__(self) -> dict[str, Any]:
         """What a file of the estimator holds: no row of the split."""
         state = super().__getstate__()
-        return {name: state[name] for name in state if name not in ("_split", "_digests")}
+        return {name: state[name] for name in state if name != "_split"}
 
     def _rows(self, X: Any, y: Any) -> tuple[FeatureSet, Any]:
         """The private rows, all of them train rows, and the public ones as `split` takes them; sets
@@ -268,6 +264,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             alike=(OWN,) if self.alike else (),
             metric=self.metric,
         )
+        if advice.public is None and len(split.public_x):
+            warnings.warn(UNUSED, PublicRowsUnused, stacklevel=3)
         if advice.expected.public == NONE:
             split = splits.beside(unmapped(split), None)
         elif advice.expected.public == raw.MADE_UP:

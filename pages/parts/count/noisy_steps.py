@@ -322,7 +322,8 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
     st.markdown("**What is known of each**")
     st.markdown(
         "\n".join(
-            f"- {row.label}, ε = {row.epsilon:.4g}: {row.known}" for row in table.itertuples()
+            f"- {label}, ε = {round_up(epsilon)}: {known}"
+            for label, epsilon, known in table[["label", "epsilon", "known"]].to_numpy()
         )
     )
 

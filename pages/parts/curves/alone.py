@@ -11,6 +11,7 @@ from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
 from pages.parts.curves import figures
 from pillar_core import metrics, plots, store
+from pillar_core.numerics import round_up
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.runs.tables import record_of
 from pillar_core.studies.compare import learners
@@ -112,7 +113,7 @@ def _summary(record: RunRecord, here: pd.DataFrame, settings: Settings) -> None:
         label = "Test accuracy"
         label += f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
         left.metric(label, f"{100 * mean:.1f} %", help=f"Mean of {len(here)} seeds.")
-        spent = f"{record.guarantee.epsilon.upper:.4g}".replace("inf", "∞")
+        spent = round_up(record.guarantee.epsilon.upper).replace("inf", "∞")
         second.metric("ε, upper bound", spent, help="; ".join(record.guarantee.events))
         label, number, hint = odds.metric_of(record, settings.data)
         third.metric(label, number, help=hint)

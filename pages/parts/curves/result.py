@@ -20,7 +20,7 @@ from pillar_core import mode, plots
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
-from pillar_core.numerics import number_words, signed
+from pillar_core.numerics import number_words, round_up, signed
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT, PAID_WAYS, UNPAID
 from pillar_core.studies import tuning as tuned
@@ -126,7 +126,7 @@ def summary(record: RunRecord, settings: Settings) -> Any:
             _accuracy(record, pinned, core.n_test(settings))
         second.metric(
             "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
-            f"{guarantee.epsilon.upper:.4g}".replace("inf", "∞"),
+            round_up(guarantee.epsilon.upper).replace("inf", "∞"),
             help=(
                 f"What really ran, at δ = {number_words(guarantee.delta)}, counted by"
                 f" “{guarantee.accountant}”: {'; '.join(guarantee.events)}. Adjacency:"

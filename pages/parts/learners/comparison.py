@@ -17,7 +17,7 @@ from pillar_core import plots
 from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import number_of
 from pillar_core.fingerprint import fingerprint
-from pillar_core.numerics import opened
+from pillar_core.numerics import opened, round_up
 from pillar_core.plots.theme import Figure
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
@@ -251,7 +251,7 @@ def _table(lines: pd.DataFrame) -> None:
         accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"]
     )
     percent["epsilon_upper"] = (
-        percent["epsilon_upper"].map("{:.4g}".format).replace({"nan": "", "inf": "∞"})
+        percent["epsilon_upper"].map(round_up).replace({"nan": "", "inf": "∞"})
     )  # what never ran spent none
 
     filled = percent[list(_COLUMNS)].dropna(axis=1, how="all")

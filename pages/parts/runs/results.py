@@ -25,7 +25,7 @@ from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import AUTO, NONE, PARAMS, PART, RULE, Settings
 from pillar_core import plots
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import records, splitting, sweep
 from pillar_core.runs import versions as made
 
@@ -191,7 +191,7 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
     )
     for name in {"k", "epsilon", "public_fraction"} & set(visible):
         visible[name] = visible[name].map(_text)
-    visible["epsilon_upper"] = visible["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
+    visible["epsilon_upper"] = [_word(round_up(value)) for value in visible["epsilon_upper"]]
     visible = visible[
         [name for name in _COLUMNS if name in visible and visible[name].notna().any()]
     ]

@@ -12,7 +12,7 @@ from pillar_core.accounting.gaussian_runs import batches, gaussian_run, sampler_
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.grouping import slices
 from pillar_core.ledger import compose
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, round_up
 from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, FIELDS, LIMITS
 from pillar_core.studies.check.formulas import (
@@ -492,7 +492,9 @@ def _advice(
         for way, words in INSTEAD.items():
             cost = sampler_cost(way, noise / factor, relation=RELATIONS[0], **_run(counted, way))
             if cost.epsilon.upper < 0.99 * upper:
-                advice.append(f"{words}: ε ≤ {cost.epsilon.upper:.4g} then, at the same noise.")
+                advice.append(
+                    f"{words}: ε ≤ {round_up(cost.epsilon.upper)} then, at the same noise."
+                )
         if 0 < claimed < upper:
             enough = factor * (noise_for(claimed, sampler, run) or math.inf)
             advice.append(
@@ -507,7 +509,7 @@ def _advice(
         )
     if upper > 10:
         advice.append(
-            f"ε = {upper:.3g} promises little: more noise, fewer steps or more rows bring it down;"
-            " a model hardly feels noise this small."
+            f"ε = {round_up(upper, 3)} promises little: more noise, fewer steps or more rows bring"
+            " it down; a model hardly feels noise this small."
         )
     return tuple(advice)

@@ -8,6 +8,7 @@ script does is its owner's word.
 
 import ast
 import functools
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -296,6 +297,7 @@ def _read_length(draft: Draft) -> None:
     lengths = [len(span) for span in spans.values() if span is not None]
     unread = [loop for loop in spans if values.is_repeated(source, loop)]
     unread += [loop for loop, span in spans.items() if span is None and not is_planned]
+    unread += values.long_walks(source)
     for loop in unread[:1]:
         draft.tell(loop, ": how often this loop runs is not read.", "epochs", "steps")
     if spans and len(lengths) == len(spans) and not unread:
@@ -356,10 +358,10 @@ def _hide_target(draft: Draft) -> None:
     if "epsilon" not in read:
         return
     if draft.library in ("opacus", "fastdp"):  # their set-up says how long training lasts
-        if {"epochs", "steps"} & (read - hidden):
-            draft.told.append("Training is taken to be as long as its noise is planned for.")
-        else:
+        if not {"epochs", "steps"} & (read - hidden):
             hidden.add("epsilon")
+        elif draft.values.get("passes", 0) <= draft.values.get("epochs", math.inf):
+            draft.told.append("Training is taken to be as long as its noise is planned for.")
     if "delta" in hidden:
         draft.told.append("The δ that you say counts as the one that the noise is solved for.")
 

@@ -244,26 +244,57 @@ def loops_around(source: Source, node: ast.AST) -> list[Any]:
 
 
 def is_epochs(source: Source, loop: ast.AST) -> bool:
-    """Whether a loop counts passes over the data: with “epoch” in its words, or over a range and
-    around a loop over a loader."""
+    """Whether a loop counts passes over the data: with “epoch” in its words, or over a range or a
+    condition and around a loop over a loader."""
     match loop:
         case ast.While(test=words) | ast.For(target=words) if "epoch" in _lower(words):
             return True
-        case ast.For(iter=words, body=body) if ends(loop) is not None:
-            walked = {
-                last_word(word)
-                for row in body
-                for part in ast.walk(row)
-                if isinstance(part, ast.For)
-                for word in ast.walk(part.iter)
-            }
-            return "epoch" in _lower(words) or any(_is_loader(source, word) for word in walked)
+        case ast.While(test=words) | ast.For(iter=words) if (
+            isinstance(loop, ast.While) or ends(loop) is not None
+        ):
+            return "epoch" in _lower(words) or bool(_walks(source, loop))
     return False
 
 
-def _is_loader(source: Source, word: str) -> bool:
-    values = [part.value for part in source.everywhere(word)]
-    return "loader" in word.lower() or "DataLoader" in map(last_word, values)
+def long_walks(source: Source) -> list[ast.AST]:
+    """Where the text may take more steps in a pass than its loader has batches: it repeats a
+    loader, or walks through loaders again in the same pass."""
+    again: list[ast.AST] = [
+        call
+        for call, name in source.calls.items()
+        if name in _REPEATS and _has_loader(source, call)
+    ]
+    for loop in source.nodes:
+        if is_epochs(source, loop):
+            again += [
+                walk
+                for walk in _walks(source, loop)
+                if any(last_word(part) == "step" for part in ast.walk(walk))
+            ][1:]
+    return again
+
+
+_REPEATS = ("chain", "cycle", "from_iterable", "repeat")
+"""Calls after which a walk through a loader may be longer than it."""
+
+
+def _walks(source: Source, loop: Any) -> list[ast.AST]:
+    """The loops over a loader within a loop."""
+    return [
+        part
+        for row in loop.body
+        for part in ast.walk(row)
+        if isinstance(part, ast.For) and _has_loader(source, part.iter)
+    ]
+
+
+def _has_loader(source: Source, part: ast.AST) -> bool:
+    words = {last_word(word) for word in ast.walk(part)}
+    return any(
+        "loader" in word.lower()
+        or "DataLoader" in (last_word(bound.value) for bound in source.everywhere(word))
+        for word in words
+    )
 
 
 def _lower(part: ast.AST) -> str:

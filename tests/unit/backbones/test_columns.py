@@ -18,7 +18,7 @@ from pillar_core.backbones.cards import Layout, fit_of
 from pillar_core.data import raw
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import receipts, splitting, sweep
-from pillar_core.runs.curves import table_of
+from pillar_core.runs.curves import _in_few_digits, table_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.studies.advice import maps
 from pillar_core.studies.advice.free import advise_as_it_is
@@ -299,15 +299,15 @@ def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(split, tmp_pa
     assert len(age["scores"]) == len(age["noise_std"]) == len(age["steps"]) + 1
     assert min(*age["noise_std"], *ward["noise_std"]) > 0
     assert "age: most for 1 at" in page
+    assert {*np.round(age["steps"], 1)} == {*age["steps"]}, "in the digits of the table"
     new = patients(50, 6)
+    new.loc[: len(age["steps"]) - 1, "age"] = age["steps"]
     sums = np.array(
         [
-            np.array(age["scores"])[np.searchsorted(np.array(age["steps"], np.float32), row.age)]
+            np.array(age["scores"])[np.searchsorted(age["steps"], row.age)]
             + np.array(ward["scores"])[ward["categories"].index(row.ward)]
-            + np.array(dose["scores"])[
-                np.searchsorted(np.array(dose["steps"], np.float32), row.dose)
-            ]
-            for row in new.astype({"age": np.float32, "dose": np.float32}).itertuples()
+            + np.array(dose["scores"])[np.searchsorted(dose["steps"], row.dose)]
+            for row in new.itertuples()
         ]
     )
     model = pc.load_model(tmp_path / "model.zip")
@@ -319,6 +319,13 @@ def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(split, tmp_pa
     record = pc.run("pillar_kalman", fourier, epsilon=3.0, seed=None)
     with zipfile.ZipFile(pc.save_model(record, tmp_path / "waves.zip")) as archive:
         assert "curves.json" not in archive.namelist()
+
+
+@pytest.mark.parametrize(
+    ("cell", "low", "width"), [(9.7, 0, 1), (10.5, 0, 120), (86.0, 18, 72), (1.7e9 + 0.5, 1.7e9, 1)]
+)
+def test_a_step_is_written_as_the_cell_that_it_stands_at(cell, low, width):
+    assert _in_few_digits(np.float32((cell - low) / width), low, width) == cell
 
 
 def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band():

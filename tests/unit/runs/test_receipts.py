@@ -14,7 +14,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import store
 from pillar_core.data import uploads
-from pillar_core.errors import DataError, StoreError
+from pillar_core.errors import DataError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import private_tests
 from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
@@ -107,6 +107,53 @@ def test_a_model_saved_from_python_is_charged_once(tmp_path):
     )
     pc.save_model(pc.run("only_public", split, seed=None), tmp_path / "model.zip", split=split)
     assert len(account.trainings) == 2
+    named = pc.run("pillar", split, epsilon=1.0, seed=None)
+    pc.save_model(named, tmp_path / "model.zip", classes=("a", "b"))
+    assert len(account.trainings) == 3
+
+
+def test_a_model_is_saved_with_the_split_of_its_training_alone(tmp_path):
+    split, other = (pc.split(features(seed=seed), public_fraction=0.2) for seed in (0, 1))
+    release = pc.run("pillar", split, epsilon=1.0, seed=None)
+    for wrong in (other, pc.split(split.features, public_fraction=0.3)):
+        with pytest.raises(SettingError, match="another split"):
+            pc.save_model(release, tmp_path / "model.zip", split=wrong)
+    assert not (tmp_path / "model.zip").exists()
+    assert not account_of(other.features).trainings
+    same = pc.split(features(), public_fraction=0.2)
+    pc.save_model(release, tmp_path / "model.zip", split=same)
+    assert len(account_of(split.features).trainings) == 1
+
+
+def test_a_table_has_one_sum_however_it_becomes_numbers(tmp_path):
+    draw = np.random.default_rng(0)
+    ward, public = (
+        pd.DataFrame(
+            {
+                "age": draw.integers(18, 90, n),
+                "dose": draw.random(n).round(3),
+                "ward": draw.choice(["north", "south", "west"], n),
+                "sick": draw.choice(["no", "yes"], n),
+            }
+        )
+        for n in (300, 200)
+    )
+    others = {
+        "beside fewer categories": (ward, public[public["ward"] != "west"], {}),
+        "with a range": (ward, public, {"ranges": {"age": (0, 120)}}),
+        "in another order": (ward[["sick", "ward", "dose", "age"]], public, {}),
+        "a part of it": (ward[50:], public, {}),
+    }
+    split = pc.split(pc.load_features(ward, label="sick", public=public), public=public)
+    pc.save_model(pc.run("dp_raft", split, epsilon=1.0, seed=None), tmp_path / "model.zip")
+    for name, (rows, beside, more) in others.items():
+        features = uploads.load(
+            uploads.keep(pc.load_features(rows, label="sick", public=beside, **more))
+        )
+        assert "ε = 1, δ = 10⁻⁵ in 1 training" in account_of(features).total(1e-5), name
+    x, y = ward.drop(columns="sick"), ward["sick"]
+    model = pc.PrivateClassifier("dp_raft", public=public).fit(x, y)
+    assert "ε = 2, δ = 2 × 10⁻⁵ in 2 trainings" in model.account_.total(1e-5)
 
 
 @pytest.mark.parametrize("command", ["run", "choose"])
@@ -261,7 +308,8 @@ def test_what_a_command_shows_of_rows_is_on_their_account(command, sight, tmp_pa
 
 def test_a_ranking_by_gradients_that_a_command_releases_is_in_the_sum():
     sets = "--private drawn_shapes --public drawn_textures --model linear_head"
-    assert run_command(f"screen {sets} --k 2 --examples 100 --repeats 1 --epsilon 1 --release") == 0
+    said = output_of(f"screen {sets} --k 2 --examples 100 --repeats 1 --epsilon 1 --release").out
+    assert said.split()[-1] == "0.9995", "0.99941, rounded up"
     account = account_of(answers.images_of("drawn_shapes", n=400), "drawn_shapes")
     assert not account.sight
     assert "ε = 0.9995, δ = 10⁻⁵ in 1 training" in account.total(1e-5)

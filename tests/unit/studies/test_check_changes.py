@@ -325,6 +325,48 @@ def test_where_only_steps_are_said_a_schedule_by_passes_is_asked_for():
     assert is_proven(checked(**RUN, script=text))
 
 
+@pytest.mark.parametrize(
+    "walk",
+    [
+        "for x, y in chain(train_loader, train_loader): optimizer.step()",
+        "for _, (x, y) in zip(range(5000), cycle(train_loader)): optimizer.step()",
+        "for x, y in data.repeat(3): optimizer.step()",
+        "for x, y in train_loader: optimizer.step()\n  for x, y in train_loader: optimizer.step()",
+    ],
+)
+def test_a_loop_that_walks_its_loader_more_than_once_is_asked_for(walk):
+    given = {name: value for name, value in RUN.items() if name != "epochs"}
+    text = f"{SET_UP}\ndata = DataLoader(rows)\nfor epoch in range(10):\n  "
+    assert "how often" in unproven(**given, script=text + walk)
+    assert checked(**given, steps=15_000, script=text + walk).counted["steps"] == 15_000
+    ordinary = "for x, y in tqdm(train_loader): optimizer.step()\n  for x in train_loader: score(x)"
+    assert checked(**given, script=text + ordinary).counted["epochs"] == 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import hydra\n@hydra.main(config_name='c')\ndef main(cfg):{}\nmain()",
+        "import unittest\ndef main():{}\nmain()\nunittest.main()",
+    ],
+)
+def test_a_module_that_has_a_function_of_the_same_name_calls_none_of_the_texts_own(text):
+    text = text.format(SET_UP.replace("\n", "\n  "))
+    assert "more than once" not in said(checked(**RUN, script=text))
+
+
+def test_a_loop_longer_than_planned_is_counted_and_nothing_else_said():
+    plan = "make_private_with_epsilon(module=m, optimizer=o, data_loader=d, target_epsilon=2.0,"
+    plan += " target_delta=1e-5, epochs=5, max_grad_norm=1.0)\n"
+    text = f"import opacus\nm, o, d = PrivacyEngine().{plan}for epoch in range({{}}): train()"
+    given = {"n": 1_000, "batch_size": 100}
+    longer, planned = (checked(**given, script=text.format(count)) for count in (10, 5))
+    assert longer.counted["epochs"] == 10
+    assert "10 epochs, and they were counted" in said(longer)
+    assert "as long as" not in said(longer)
+    assert "as long as" in said(planned)
+
+
 FIT = "model.fit(x, y, batch_size=100, epochs=3)"
 START = "def start(seed=0):" + SET_UP.replace("\n", "\n  ") + "\n"
 

@@ -77,8 +77,9 @@ def test_every_applicable_learner_runs_at_one_budget():
 def test_the_command_compares(tmp_path):
     output = tmp_path / "runs.csv"
     arguments = "compare --dataset digits --public-fraction 0.1 --methods pillar,dp_sgd,non_private"
-    assert "pillar" in output_of(f"{arguments} --epsilon 0.5,2 --seeds 2 --output {output}").out
+    said = output_of(f"{arguments} --epsilon 0.5,2.0003 --seeds 2 --output {output}").out
     assert len(pd.read_csv(output)) == 2 * 2 * 2 + 2
+    assert said.count(" 2.001 ") == 2, "an upper end is rounded up"
 
 
 def row(method, **asked):
