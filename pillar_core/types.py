@@ -304,7 +304,8 @@ class FeatureSet:
     Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
     `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them).
     `caveats`, `texts`: see `Dataset`. `apart_from`: fingerprints of private features of whose
-    persons, compared by name, none has one of these (public) rows. `names`: those of the columns,
+    persons, compared by name, none has one of these (public) rows; of private features digests of
+    the names of public persons who have no rows here. `names`: those of the columns,
     in order; None for images and arrays without names. `recipe`: how the table that the rows come
     from became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`.
     `test_drawn`: see `Dataset`. `given`: these features before a map of columns, `columns`, which

@@ -21,7 +21,6 @@ from pages.parts.rows.overview import show_rows
 from pillar_core import data, mode, splits
 from pillar_core.data import (
     Report,
-    encoding,
     npz,
     raw,
     reader,
@@ -487,17 +486,12 @@ def _keep_public(files: Sequence[File]) -> None:
 
 def _beside(file: File, private: FeatureSet | Dataset | None) -> Callable[[], FeatureSet | Dataset]:
     """What makes a public file's rows: of a table by the recipe of the private ones."""
-    form = private.recipe if isinstance(private, FeatureSet) else None
-    if not form or not file.is_table():
+    if not isinstance(private, FeatureSet) or not private.recipe or not file.is_table():
         return file.rows
-    recipe = recipes.recipe_of(form)
-
-    def make() -> FeatureSet:
-        table = columns.read_table(file, recipe.person, recipe.text)
-        frame = encoding.with_text_column(table, recipe.text)
-        return raw.public_features(frame, recipe, name=Path(file.name).name)
-
-    return make
+    recipe = recipes.recipe_of(private.recipe)
+    read = functools.partial(columns.read_table, file, recipe)
+    named = columns.names_in(file, recipe)
+    return functools.partial(columns.public_rows, read, file.name, named, recipe, private)
 
 
 def _keep_set(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dataset | None) -> str:
