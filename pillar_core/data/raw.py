@@ -435,8 +435,8 @@ def public_features(
     is_apart = private and are_all and digest_of(names) in private.apart_from
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = arrays.checked_features(parts, name=name)
-    names = {column.name: column for column in recipe.columns}
-    is_ordered = [name for name in frame.columns if name in names] == list(names)
+    in_order = [column.name for column in recipe.columns]
+    is_ordered = [column for column in frame.columns if column in in_order] == in_order
     notes = (
         *(note for note in features.notes if note != arrays.NO_TEST),
         *(() if is_ordered else (matching.REORDERED,)),

@@ -13,8 +13,7 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
-    INK,
-    Mode,
+    current_ink,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -56,7 +55,6 @@ def ranking(
     table: pd.DataFrame,
     *,
     score: ScoreAxis | None = None,
-    mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     private: str = "the private set",
     random_subspaces: float | None = None,
@@ -73,12 +71,12 @@ def ranking(
     both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
-    ink = INK[mode]
+    ink = current_ink()
     names = list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:z.0f} %" if is_kept else "{:.2f}"
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
         row = rows.loc[name]
@@ -156,9 +154,7 @@ def ranking(
     )
 
 
-def angles(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def angles(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
     """Principal angles with the private directions, one line a set. table: columns public, index,
     degrees."""
     figure = lines_of_sets(
@@ -166,7 +162,6 @@ def angles(
         by="public",
         x="index",
         y="degrees",
-        mode=mode,
         titles=titles,
         hover="direction %{x}: %{y:.0f}°",
     )
@@ -190,7 +185,6 @@ def angles(
 def gradient_spectra(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     k: int | None = None,
 ) -> go.Figure:
@@ -198,9 +192,7 @@ def gradient_spectra(
     index, value."""
     words = "direction %{x}: %{y:.3g} of the largest"
     positive = table[table["value"] > 0]
-    figure = lines_of_sets(
-        positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words
-    )
+    figure = lines_of_sets(positive, by="set", x="index", y="value", titles=titles, hover=words)
     if k is not None:
         figure.rule(x=k)
     marked = f"; dotted: k = {k}" if k else ""
@@ -224,9 +216,7 @@ def gradient_spectra(
     )
 
 
-def distance_map(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second,
     value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -243,7 +233,7 @@ def distance_map(
     labels = [(titles or {}).get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()
     scale = [[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)]
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     figure.cells(
         labels,
         labels,
@@ -274,7 +264,6 @@ def score_against_accuracy(
     agreement: Row,
     *,
     score: ScoreAxis | None = None,
-    mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     baseline: float | None = None,
     learner: str = "",
@@ -284,8 +273,8 @@ def score_against_accuracy(
     without public data; learner: what was trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy").set_index("public")
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
-    figure = Drawing(mode=mode)
-    for public, colour, symbol in told_apart(list(rows["public"]), mode):
+    figure = Drawing()
+    for public, colour, symbol in told_apart(list(rows["public"])):
         row = rows[rows["public"] == public].iloc[0]
         measured = means.loc[[public]]
         label = (titles or {}).get(public, public)
@@ -330,16 +319,14 @@ def score_against_accuracy(
     )
 
 
-def public_rows(
-    table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light"
-) -> go.Figure:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with
     theory's n·ε as dashes.
 
     table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set.
     titles: of the sets.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     summary = []
     words = dict(titles or {})
     private = table["private"].iloc[0]
@@ -348,7 +335,7 @@ def public_rows(
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
         public = rows["public"].iloc[0]
         epsilon = float(rows["epsilon"].iloc[0])
-        colour = epsilon_colour(epsilon, mode)
+        colour = epsilon_colour(epsilon)
         name = f"{words.get(public, public)}, {epsilon_label(epsilon)}"
         figure.line(
             rows["n_public"],
@@ -431,15 +418,14 @@ def lines_of_sets(
     by: str,
     x: str,
     y: str,
-    mode: Mode,
     titles: Mapping[str, str] | None,
     hover: str,
     size: int = 6,
 ) -> go.Figure:
     """A line for each of the sets that column `by` names, with its title."""
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     names = list(dict.fromkeys(table[by]))
-    for name, colour, symbol in told_apart(names, mode):
+    for name, colour, symbol in told_apart(names):
         rows = table[table[by] == name]
         label = (titles or {}).get(name, name)
         figure.line(
@@ -469,13 +455,12 @@ _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 def order_over_training(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     order_kept: float | None = None,
 ) -> go.Figure:
     """Distances while a model is trained on the private rows. table: columns public, step, value,
     accuracy; order_kept: share of pairs of sets that stay in order."""
-    figure = _by_step(table, "value", mode, titles)
+    figure = _by_step(table, "value", titles)
     last = table[table["step"] == table["step"].max()]
     words = (
         ""
@@ -499,11 +484,11 @@ def order_over_training(
 
 
 def captured_gradients(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
+    table: pd.DataFrame, *, titles: Mapping[str, str] | None = None
 ) -> go.Figure:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns
     public, step, error."""
-    figure = _by_step(table, "error", mode, titles)
+    figure = _by_step(table, "error", titles)
     means = table.groupby("public")["error"].mean().sort_values()
     words = "; ".join(
         f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items()
@@ -525,14 +510,14 @@ def captured_gradients(
 
 
 def reconstruction_bound(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
+    table: pd.DataFrame, *, titles: Mapping[str, str] | None = None
 ) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
-    ink = INK[mode]
+    ink = current_ink()
     rows = table.sort_values("error")
     labels = [(titles or {}).get(name, name) for name in rows["public"]]
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     for column, label, symbol, colour in (
         ("error", "measured error", "circle", ink.accent),
         ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
@@ -574,15 +559,12 @@ def reconstruction_bound(
     )
 
 
-def _by_step(
-    table: pd.DataFrame, value: str, mode: Mode, titles: Mapping[str, str] | None
-) -> go.Figure:
+def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str] | None) -> go.Figure:
     figure = lines_of_sets(
         table[table["public"] != RANDOM],
         by="public",
         x="step",
         y=value,
-        mode=mode,
         titles=titles,
         hover="step %{x}: %{y:.3f}",
         size=7,
@@ -593,7 +575,7 @@ def _by_step(
         figure.line(
             random["step"],
             random[value],
-            INK[mode].muted,
+            current_ink().muted,
             dash="dot",
             name=RANDOM,
             hover=words,

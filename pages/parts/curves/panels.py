@@ -397,7 +397,6 @@ def _figure(settings: Settings, mode: Mode, _parts: one_training.TrainingSteps) 
         _parts.points,
         _parts.heads,
         _parts.pushes,
-        mode=mode,
         noise=_parts.noise,
         pushed=_parts.pushed,
         classes=core.split(settings).features.classes,

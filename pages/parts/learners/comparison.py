@@ -158,7 +158,7 @@ def draw(settings: Settings) -> None:
         )
     figure = _against_epsilon(key, theme.mode(), lines)
     pins = exports.pins(settings)
-    figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
+    figure = plots.mark_pins(figure, pins[pins["data"] == settings.data])
     info = FigureInfo("compare_budgets", settings, seeds=seeds_of(lines), command=again)
     show_figure(figure, lines, info, takes=["epsilon", "method"])
     st.caption(
@@ -170,7 +170,7 @@ def draw(settings: Settings) -> None:
 
 @memory.cache(max_entries=32, is_free=True)
 def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Figure:
-    return plots.error_against_epsilon(_lines, mode=mode)
+    return plots.error_against_epsilon(_lines)
 
 
 def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
@@ -377,7 +377,6 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
             )
         return
     shared: Values = {
-        "mode": theme.mode(),
         "x_title": view.x_title,
         "x_log": view.x_log,
         "wanted_seeds": len(setup.seeds),
