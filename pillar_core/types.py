@@ -214,8 +214,39 @@ class Persons:
         return Persons(self.of[rows], self.most)
 
 
+class _Sides:
+    """What images and features have in common: train rows, and test rows where there are any."""
+
+    x_train: Array
+    y_train: Array | None
+    x_test: Array | None
+    y_test: Array | None
+    classes: tuple[str, ...]
+    persons: Persons | None
+
+    def __post_init__(self) -> None:
+        _check_persons(self.persons, self.x_train)
+
+    @property
+    def n_test(self) -> int:
+        """How many test rows there are."""
+        return 0 if self.x_test is None else len(self.x_test)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of rows and labels, and of their persons where these are declared."""
+        return fingerprint(
+            self.x_train,
+            self.y_train,
+            self.x_test,
+            self.y_test,
+            self.classes,
+            *_person_parts(self.persons),
+        )
+
+
 @dataclasses.dataclass(frozen=True)
-class Dataset:
+class Dataset(_Sides):
     """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels
     int64 or None.
 
@@ -250,9 +281,6 @@ class Dataset:
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     recipe: Values | None = dataclasses.field(default=None, compare=False)
 
-    def __post_init__(self) -> None:
-        _check_persons(self.persons, self.x_train)
-
     def __repr__(self) -> str:
         """Name and shapes: no row, no label."""
         sides = (
@@ -264,18 +292,6 @@ class Dataset:
     def is_images(self) -> bool:
         """Whether rows are uint8 images."""
         return self.x_train.ndim >= 3
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Content hash of rows and labels, and of their persons where these are declared."""
-        return fingerprint(
-            self.x_train,
-            self.y_train,
-            self.x_test,
-            self.y_test,
-            self.classes,
-            *_person_parts(self.persons),
-        )
 
     @cached_property
     def rows_fingerprint(self) -> str:
@@ -297,7 +313,7 @@ def is_of_text(name: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class FeatureSet:
+class FeatureSet(_Sides):
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None
     for unlabelled rows.
 
@@ -335,9 +351,6 @@ class FeatureSet:
     texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     given: "FeatureSet | None" = dataclasses.field(default=None, compare=False)
     columns: Any = dataclasses.field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        _check_persons(self.persons, self.x_train)
 
     def __repr__(self) -> str:
         """Name, backbone and shapes: no row, no label."""
@@ -377,18 +390,6 @@ class FeatureSet:
         """The columns that a text became, where other columns stand beside them."""
         columns = self.text_columns
         return columns if columns and 1 < columns.stop - columns.start < self.d else None
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Content hash of features and labels, and of their persons where these are declared."""
-        return fingerprint(
-            self.x_train,
-            self.y_train,
-            self.x_test,
-            self.y_test,
-            self.classes,
-            *_person_parts(self.persons),
-        )
 
 
 @dataclasses.dataclass(frozen=True)

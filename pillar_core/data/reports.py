@@ -18,7 +18,7 @@ FEWEST_PUBLIC = 3
 
 def count_rows(data: Dataset | FeatureSet) -> int:
     """How many train and test rows there are."""
-    return len(data.x_train) + (0 if data.x_test is None else len(data.x_test))
+    return len(data.x_train) + data.n_test
 
 
 def understood(data: Dataset | FeatureSet) -> str:

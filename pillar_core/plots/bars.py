@@ -78,7 +78,7 @@ _NARROWEST = 1.0
 def comparison(
     table: pd.DataFrame,
     *,
-    titles: dict[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     title: str = "Methods at one budget",
     levels: Mapping[str, float] | None = None,
 ) -> go.Figure:
@@ -96,7 +96,7 @@ def comparison(
     )
     means = means.sort_values("mean", ascending=False, kind="stable")
     names = [str(name) for name in means.index]
-    labels = [(titles or {}).get(name, name) for name in names]
+    labels = [titles.get(name, name) for name in names]
     figure = Drawing()
     styles = [method_style(name) for name in names]
     colours = [style.colour for style in styles]

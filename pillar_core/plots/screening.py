@@ -55,7 +55,7 @@ def ranking(
     table: pd.DataFrame,
     *,
     score: ScoreAxis | None = None,
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     private: str = "the private set",
     random_subspaces: float | None = None,
     noise_images: str = "",
@@ -73,7 +73,7 @@ def ranking(
     is_kept = _is_kept(score)
     ink = current_ink()
     names = list(table.sort_values("rank")["public"])
-    labels = [(titles or {}).get(name, name) for name in names]
+    labels = [titles.get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:z.0f} %" if is_kept else "{:.2f}"
     figure = Drawing()
@@ -154,7 +154,7 @@ def ranking(
     )
 
 
-def angles(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
+def angles(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Principal angles with the private directions, one line a set. table: columns public, index,
     degrees."""
     figure = lines_of_sets(
@@ -167,7 +167,7 @@ def angles(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> g
     )
     means = table.groupby("public")["degrees"].mean().sort_values()
     summary = "; ".join(
-        f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items()
+        f"{titles.get(str(name), str(name))} {value:.0f}" for name, value in means.items()
     )
     return figure.finish(
         title="How many directions are shared",
@@ -185,7 +185,7 @@ def angles(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> g
 def gradient_spectra(
     table: pd.DataFrame,
     *,
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     k: int | None = None,
 ) -> go.Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set,
@@ -216,7 +216,7 @@ def gradient_spectra(
     )
 
 
-def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
+def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second,
     value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -230,7 +230,7 @@ def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None
             linkage(squareform(square.to_numpy(), checks=False), "average", optimal_ordering=True)
         ).tolist()
     names = [square.index[place] for place in order]
-    labels = [(titles or {}).get(name, name) for name in names]
+    labels = [titles.get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()
     scale = [[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)]
     figure = Drawing()
@@ -264,7 +264,7 @@ def score_against_accuracy(
     agreement: Row,
     *,
     score: ScoreAxis | None = None,
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     baseline: float | None = None,
     learner: str = "",
 ) -> go.Figure:
@@ -277,7 +277,7 @@ def score_against_accuracy(
     for public, colour, symbol in told_apart(list(rows["public"])):
         row = rows[rows["public"] == public].iloc[0]
         measured = means.loc[[public]]
-        label = (titles or {}).get(public, public)
+        label = titles.get(public, public)
         hover = f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %"
         figure.dots(
             [row["value"]],
@@ -319,7 +319,7 @@ def score_against_accuracy(
     )
 
 
-def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with
     theory's n·ε as dashes.
 
@@ -328,7 +328,7 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None)
     """
     figure = Drawing()
     summary = []
-    words = dict(titles or {})
+    words = dict(titles)
     private = table["private"].iloc[0]
     n_private = int(table["n_private"].iloc[0])
     means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy")
@@ -418,7 +418,7 @@ def lines_of_sets(
     by: str,
     x: str,
     y: str,
-    titles: Mapping[str, str] | None,
+    titles: Mapping[str, str],
     hover: str,
     size: int = 6,
 ) -> go.Figure:
@@ -427,7 +427,7 @@ def lines_of_sets(
     names = list(dict.fromkeys(table[by]))
     for name, colour, symbol in told_apart(names):
         rows = table[table[by] == name]
-        label = (titles or {}).get(name, name)
+        label = titles.get(name, name)
         figure.line(
             rows[x],
             rows[y],
@@ -455,7 +455,7 @@ _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 def order_over_training(
     table: pd.DataFrame,
     *,
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     order_kept: float | None = None,
 ) -> go.Figure:
     """Distances while a model is trained on the private rows. table: columns public, step, value,
@@ -483,15 +483,13 @@ def order_over_training(
     )
 
 
-def captured_gradients(
-    table: pd.DataFrame, *, titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns
     public, step, error."""
     figure = _by_step(table, "error", titles)
     means = table.groupby("public")["error"].mean().sort_values()
     words = "; ".join(
-        f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items()
+        f"{titles.get(str(name), str(name))} {value:.2f}" for name, value in means.items()
     )
     return figure.finish(
         title="How much of the private gradient public directions miss",
@@ -509,14 +507,12 @@ def captured_gradients(
     )
 
 
-def reconstruction_bound(
-    table: pd.DataFrame, *, titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
     ink = current_ink()
     rows = table.sort_values("error")
-    labels = [(titles or {}).get(name, name) for name in rows["public"]]
+    labels = [titles.get(name, name) for name in rows["public"]]
     figure = Drawing()
     for column, label, symbol, colour in (
         ("error", "measured error", "circle", ink.accent),
@@ -559,7 +555,7 @@ def reconstruction_bound(
     )
 
 
-def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str] | None) -> go.Figure:
+def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> go.Figure:
     figure = lines_of_sets(
         table[table["public"] != RANDOM],
         by="public",

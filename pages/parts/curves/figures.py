@@ -56,12 +56,10 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         return
     grid = {
         **core.axes(settings),
-        **core.public_axis(settings),
         "method": settings.method,
         "epsilon": list(_DRAWN),
     }
-    grid |= core.k_axis(settings)
-    grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
+    grid |= core.k_axis(settings) | {"seed": core.seeds(settings)}
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
     if core.ships(settings) and settings.k == codec.RULE:  # each move of k would train three more
         jobs.train_first(sweep.group_specs(first))
