@@ -43,8 +43,8 @@ SIGNATURES = {
     ),
     "load_model": "(path)",
     "check_run": (
-        "(*, n, batch_size, steps=None, epochs=None, noise_multiplier=None, epsilon=None, delta,"
-        " l2_clip_norm=None, sampler=None, script=None, command=None)"
+        "(*, n=None, batch_size=None, steps=None, epochs=None, noise_multiplier=None, epsilon=None,"
+        " delta=None, l2_clip_norm=None, sampler=None, script=None, command=None)"
     ),
 }
 
