@@ -328,7 +328,7 @@ def test_a_small_class_drowns_first(share):
         pc.accounting.mu_of(0.5, 1e-5) * 60,
     )
     moments = geometry.ClassMoments(
-        np.array([[-1.2], [1.2]]), np.ones(1), np.array([radius]), shares, 100
+        np.array([[-1.2], [1.2]]), np.ones(1), np.array([radius]), shares
     )
     noise = radius / (mu_n * shares) ** 2
     gaps = 0.5 * 2.4**2 / np.sqrt(2.4**2 * (1 + noise) + 2 * noise + noise**2)
