@@ -24,7 +24,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
-from pillar_core.checks import one_of
 from pillar_core.registry import toml_tables
 
 Mode = Literal["light", "dark"]
@@ -98,13 +97,13 @@ outer_mode: list[Callable[[], Mode]] = [lambda: "light"]
 """The last one says the mode of figures that no `in_mode` is around."""
 
 
-@contextlib.contextmanager
-def in_mode(mode: Mode) -> Iterator[None]:
-    """Draws the figures of a block for a light or a dark page: `with plots.in_mode("dark"): …`.
+def in_mode(mode: Mode) -> contextlib.AbstractContextManager[None]:
+    """Draws the figures of a block for a light or a dark page: `with plots.in_mode("dark"): …`."""
+    return _in_mode(mode)
 
-    Raises SettingError: there is no such mode.
-    """
-    one_of(INK, mode=mode)
+
+@contextlib.contextmanager
+def _in_mode(mode: Mode) -> Iterator[None]:
     token = _MODE.set(mode)
     try:
         yield
