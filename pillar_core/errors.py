@@ -11,7 +11,11 @@ _ALLOCATION = re.compile(r"can't allocate memory|not enough memory|out of memory
 
 
 class PillarError(Exception):
-    """Root of every error that the library raises on purpose."""
+    """Root of every error that the library raises on purpose. `problems`: one line for each."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return (str(self),)
 
 
 class SettingError(PillarError, ValueError):
@@ -19,12 +23,15 @@ class SettingError(PillarError, ValueError):
 
 
 class DataError(PillarError, ValueError):
-    """Data that cannot be used as given: wrong shape, NaN rows, one class, duplicates. `problems`:
-    one line for each."""
+    """Data that cannot be used as given: wrong shape, NaN rows, one class, duplicates."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
-        self.problems = problems
+        self._problems = problems
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return self._problems
 
 
 class MachineError(SettingError, DataError):

@@ -47,7 +47,6 @@ class Directions:
 
     basis: Array
     values: Array
-    passes: int
 
 
 def gram(rows: torch.Tensor) -> torch.Tensor:
@@ -92,7 +91,7 @@ def top_directions(
     signs = np.where(
         np.diag(triangle) < 0, -1.0, 1.0
     )  # as given, so that equal rows give equal bases
-    return Directions(np.asarray(basis * signs), np.sqrt(largest), 1)
+    return Directions(np.asarray(basis * signs), np.sqrt(largest))
 
 
 def singular_values(products: torch.Tensor) -> Array:
@@ -128,7 +127,7 @@ def streamed_directions(
     total, start = torch.zeros(1), 0
     for chunk in chunks():
         total, start = total + left[start : start + len(chunk)].T @ chunk, start + len(chunk)
-    return dataclasses.replace(top_directions(total, k), passes=2)
+    return top_directions(total, k)
 
 
 CHUNK_NUMBERS = 64_000_000

@@ -214,8 +214,39 @@ class Persons:
         return Persons(self.of[rows], self.most)
 
 
+class _Sides:
+    """What images and features have in common: train rows, and test rows where there are any."""
+
+    x_train: Array
+    y_train: Array | None
+    x_test: Array | None
+    y_test: Array | None
+    classes: tuple[str, ...]
+    persons: Persons | None
+
+    def __post_init__(self) -> None:
+        _check_persons(self.persons, self.x_train)
+
+    @property
+    def n_test(self) -> int:
+        """How many test rows there are."""
+        return 0 if self.x_test is None else len(self.x_test)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of rows and labels, and of their persons where these are declared."""
+        return fingerprint(
+            self.x_train,
+            self.y_train,
+            self.x_test,
+            self.y_test,
+            self.classes,
+            *_person_parts(self.persons),
+        )
+
+
 @dataclasses.dataclass(frozen=True)
-class Dataset:
+class Dataset(_Sides):
     """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels
     int64 or None.
 
@@ -252,9 +283,6 @@ class Dataset:
     recipe: Values | None = dataclasses.field(default=None, compare=False)
     cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        _check_persons(self.persons, self.x_train)
-
     def __repr__(self) -> str:
         """Name and shapes: no row, no label."""
         sides = (
@@ -266,18 +294,6 @@ class Dataset:
     def is_images(self) -> bool:
         """Whether rows are uint8 images."""
         return self.x_train.ndim >= 3
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Content hash of rows and labels, and of their persons where these are declared."""
-        return fingerprint(
-            self.x_train,
-            self.y_train,
-            self.x_test,
-            self.y_test,
-            self.classes,
-            *_person_parts(self.persons),
-        )
 
     @cached_property
     def rows_fingerprint(self) -> str:
@@ -299,14 +315,15 @@ def is_of_text(name: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class FeatureSet:
+class FeatureSet(_Sides):
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None
     for unlabelled rows.
 
     Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
     `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them).
     `caveats`, `texts`: see `Dataset`. `apart_from`: fingerprints of private features of whose
-    persons, compared by name, none has one of these (public) rows. `names`: those of the columns,
+    persons, compared by name, none has one of these (public) rows; of private features digests of
+    the names of public persons who have no rows here. `names`: those of the columns,
     in order; None for images and arrays without names. `recipe`: how the table that the rows come
     from became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`.
     `test_drawn`, `cells`: see `Dataset`. `given`: these features before a map of columns,
@@ -337,9 +354,6 @@ class FeatureSet:
     given: "FeatureSet | None" = dataclasses.field(default=None, compare=False)
     columns: Any = dataclasses.field(default=None, compare=False)
     cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        _check_persons(self.persons, self.x_train)
 
     def __repr__(self) -> str:
         """Name, backbone and shapes: no row, no label."""
@@ -379,18 +393,6 @@ class FeatureSet:
         """The columns that a text became, where other columns stand beside them."""
         columns = self.text_columns
         return columns if columns and 1 < columns.stop - columns.start < self.d else None
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Content hash of features and labels, and of their persons where these are declared."""
-        return fingerprint(
-            self.x_train,
-            self.y_train,
-            self.x_test,
-            self.y_test,
-            self.classes,
-            *_person_parts(self.persons),
-        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -151,7 +151,6 @@ def spec(settings: Settings) -> RunSpec:
     return sweep.spec_of(
         {
             **axes(settings),
-            **public_axis(settings),
             **(k_axis(settings) if pc.METHODS[settings.method].is_private else {}),
             "method": settings.method,
             "epsilon": settings.epsilon,
@@ -185,7 +184,19 @@ def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
 
 
 def axes(settings: Settings) -> Form:
-    """The axes of a sweep that name the data, and say how privacy is counted and what is wanted."""
+    """The axes of a sweep that name the data with its public rows, and say how privacy is
+    counted and what is wanted."""
+    return {**data_axes(settings), **public_axis(settings)}
+
+
+def seeds(settings: Settings) -> list[int]:
+    """The seeds of a sweep."""
+    return list(range(settings.seed, settings.seed + settings.seeds))
+
+
+def data_axes(settings: Settings) -> Form:
+    """The axes of a sweep that name the data, but for public rows, and say how privacy is
+    counted and what is wanted."""
     counted = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
     counted |= {} if settings.metric == AUTO else {"metric": settings.metric}
     return {"dataset": settings.data, "backbone": backbone(settings), **counted}

@@ -18,13 +18,13 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import core, shares, theme
+from pages.frame import core, shares
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, Settings
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
-from pillar_core.plots.theme import INK, Figure, script
+from pillar_core.plots.theme import Figure, current_ink, script
 from pillar_core.runs.records import without_formulas
 from pillar_core.runs.repeated import file_of
 
@@ -231,7 +231,7 @@ def _add(
             full_html=False,
             config={"displaylogo": False, "responsive": True},
         ),
-        "surface": INK[theme.mode()].surface,
+        "surface": current_ink().surface,
         "badges": list(badges),
         "rows": len(table),
         "table": table.head(_ROWS).to_html(index=False, border=0),

@@ -123,7 +123,7 @@ def draw_figure(
 ) -> None:
     """Shows the figure that a function of `plots` makes of a table, in the browser's colours; what
     it takes besides, by place or name, goes on to it."""
-    show_figure(make(table, *more, mode=theme.mode(), **style), table, info, takes=takes)
+    show_figure(make(table, *more, **style), table, info, takes=takes)
 
 
 @contextlib.contextmanager
@@ -198,7 +198,7 @@ def _show_exports(
     with below:
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
-        browser.save_buttons(info.chart, info.name, light_twins(theme.mode(), EPSILONS))
+        browser.save_buttons(info.chart, info.name, light_twins(EPSILONS))
         text = exports.settings_yaml(info.settings).encode()
         drawn = shares.charge(lambda: exports.page(figure))
         with st.container(horizontal=True):

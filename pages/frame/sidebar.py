@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import browser, core, jobs, navigation, odds, plain, session, theme
+from pages.frame import browser, core, jobs, navigation, odds, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import (
     AUTO,
@@ -296,7 +296,7 @@ def _draw_pins(settings: Settings) -> None:
             horizontal=True, gap="small", vertical_alignment="center", key=f"pinned-{name}"
         ):
             st.html(
-                f'<b style="color: {plots.pin_colour(letter, theme.mode())}">{letter}</b>',
+                f'<b style="color: {plots.pin_colour(letter)}">{letter}</b>',
                 width="content",
             )
             st.button(label="Take", key=f"take-pin-{name}", on_click=session.change, kwargs=values)

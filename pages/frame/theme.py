@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from pillar_core.plots import Mode
-from pillar_core.plots.theme import INK
+from pillar_core.plots.theme import INK, outer_mode
 
 _SCRIPT = Path(__file__).with_name("window.js").read_text(encoding="utf-8")
 _WIDTH = "window.width"
@@ -54,6 +54,9 @@ def is_narrow(most: int = PHONE) -> bool:
 def mode() -> Mode:
     """The browser's colour scheme, for the figures."""
     return "dark" if st.context.theme.type == "dark" else "light"
+
+
+outer_mode.append(mode)
 
 
 def title(text: str, lede: str, *, is_front: bool = False) -> None:

@@ -249,11 +249,6 @@ class Odds:
     baseline: float
     sentence: str
 
-    @property
-    def one_in(self) -> float:
-        """N of "1 in N" with the data used; inf for no chance."""
-        return 1 / self.chance if self.chance > 0 else math.inf
-
 
 def odds(
     curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int = 1000

@@ -50,9 +50,7 @@ class _Plan:
     @property
     def total(self) -> int:
         """Train and test rows."""
-        return len(self.dataset.x_train) + (
-            0 if self.dataset.x_test is None else len(self.dataset.x_test)
-        )
+        return len(self.dataset.x_train) + self.dataset.n_test
 
     def rows(self, start: int, stop: int) -> Array:
         """Rows start … stop of the train rows followed by the test rows."""

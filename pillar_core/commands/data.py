@@ -157,7 +157,7 @@ def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
 
 
 def _contents(dataset: Dataset) -> dict[str, str]:
-    test = 0 if dataset.x_test is None else len(dataset.x_test)
+    test = dataset.n_test
     notes = {f"note {number}": note for number, note in enumerate(dataset.notes, 1)}
     return {
         "read": (
@@ -176,7 +176,7 @@ def _extract(options: argparse.Namespace) -> int:
     started = time.monotonic()
     how = {name: getattr(options, name) for name in ("weights", "device", "batch_size")}
     features = through_backbone(_images(options), options.backbone, **how, progress=printer())
-    n_test = 0 if features.x_test is None else len(features.x_test)
+    n_test = features.n_test
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
         1 if sys.platform == "darwin" else 1024
     )  # bytes of this process

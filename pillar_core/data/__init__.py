@@ -10,5 +10,4 @@ from pillar_core.data.images.loading import checked_images, load_candidate, read
 from pillar_core.data.matching import duplicates
 from pillar_core.data.places import forget, state_of
 from pillar_core.data.reading import load, load_images, read_rows
-from pillar_core.data.reports import Report
 from pillar_core.data.sets import embedded

@@ -16,6 +16,7 @@ from pillar_core.data.tables import FEWEST_DISTINCT, PERSON, distinct_of, sides_
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Persons, Unit
 
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
@@ -25,6 +26,7 @@ _NUMBER = re.compile(r"([+-]?)(\d+|\d{1,3}(?:[,'’ ]\d{3})+)(?:\.(\d*))?(?:e([+
 """A number, perhaps with signs between thousands; an E without + or - after it belongs to a code,
 such as 12E4."""
 _ROUNDED = re.compile(r"[+-]?\d+[.,]\d+e[+-]\d+")
+Named = tuple[frozenset[str], bool]
 WHOSE = "persons must hold a word or a whole number for each train row: whose it is."
 
 
@@ -140,14 +142,19 @@ def _kept_text(n_rows: int, counts: Array, most: int) -> str:
     )
 
 
-def named_in(table: pd.DataFrame, column: str) -> tuple[frozenset[str], bool]:
+def named_in(table: pd.DataFrame, column: str | None) -> Named:
     """(the canonical names of the persons in a public table, whether every row names one).
 
     Raises DataError: names that cannot be told apart.
     """
-    if column not in table:
+    if column is None or column not in table:
         return frozenset(), False
     return frozenset(_canonical_names(*distinct_of(table[column]))), not table[column].isna().any()
+
+
+def digest_of(names: Set[str]) -> str:
+    """What tells one set of public persons from others."""
+    return fingerprint(sorted(names))
 
 
 def names_of_persons(names: pd.Series) -> tuple[Array, Array]:

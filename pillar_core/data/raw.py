@@ -25,7 +25,7 @@ from pillar_core.data import (
 )
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import open_source
-from pillar_core.data.persons import first_rows, named_in, names_of_persons
+from pillar_core.data.persons import Named, digest_of, first_rows, named_in, names_of_persons
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -141,15 +141,18 @@ def read_private(
             f"No column {recipe.person!r} says whose the rows are: each counts as somebody else's.",
         ]
         frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
+    theirs = []
     if recipe.person is not None:
-        theirs: frozenset[str] = frozenset().union(
-            *(named_in(table, recipe.person)[0] for table in public_tables)
-        )
-        identities = names_of_persons(frame[recipe.person])
+        theirs = [named_in(table, recipe.person)[0] for table in public_tables]
         frame = first_rows(
-            frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs
+            frame,
+            recipe.person,
+            names_of_persons(frame[recipe.person]),
+            most=recipe.rows_per_person,
+            theirs=frozenset().union(*theirs),
         )
-    features = private_features(frame, recipe, name=Path(title).stem)
+    apart_from = tuple(map(digest_of, theirs))
+    features = private_features(frame, recipe, name=Path(title).stem, apart_from=apart_from)
     notes = [*features.notes, *frames.notes_of(frame), *notes]
     return dataclasses.replace(features, notes=tuple(notes))
 
@@ -165,11 +168,7 @@ def read_public(
     recipe = recipes.recipe_of(private.recipe or {})
     recipe = dataclasses.replace(recipe, encoder=encoder or recipe.encoder)
     frame, title = table_of(source, recipe.person, recipe.text)
-    frame = encoding.with_text_column(frame, recipe.text)
-    names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
-    return public_features(
-        frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ()
-    )
+    return public_features(frame, recipe, name=Path(title).stem, private=private)
 
 
 def why_not_made_up(private: FeatureSet) -> str:
@@ -397,9 +396,10 @@ def private_features(
     name: str,
     caveats: tuple[str, ...] = (),
     by_coin: bool = False,
+    apart_from: tuple[str, ...] = (),
 ) -> FeatureSet:
     """The features of a private table whose rows `first_rows` took, where it names persons;
-    by_coin: see `tables.partition`.
+    by_coin: see `tables.partition`; apart_from: see `FeatureSet`.
 
     Raises DataError: as `encoding.private_parts`; words without categories and gaps without fills,
     by column.
@@ -416,24 +416,36 @@ def private_features(
     parts = encoding.private_parts(frame, recipe, by_coin=by_coin)
     features = arrays.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
-    return dataclasses.replace(features, recipe=form)
+    return dataclasses.replace(features, recipe=form, apart_from=apart_from)
 
 
 def public_features(
-    frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()
+    frame: pd.DataFrame,
+    recipe: Recipe,
+    *,
+    name: str,
+    private: FeatureSet | None = None,
+    named: Named | None = None,
 ) -> FeatureSet:
-    """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises
-    DataError: as `encoding.public_parts`."""
+    """The features of a public table, all of its rows. They are apart from the `private` rows whose
+    recipe it is where each names its person, and the private ones were read without these. named:
+    as `named_in` reads the frame. Raises DataError: as `encoding.public_parts`."""
+    frame = encoding.with_text_column(frame, recipe.text)
+    names, are_all = named or named_in(frame, recipe.person)
+    is_apart = private and are_all and digest_of(names) in private.apart_from
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = arrays.checked_features(parts, name=name)
-    names = {column.name: column for column in recipe.columns}
-    is_ordered = [name for name in frame.columns if name in names] == list(names)
+    in_order = [column.name for column in recipe.columns]
+    is_ordered = [column for column in frame.columns if column in in_order] == in_order
     notes = (
         *(note for note in features.notes if note != arrays.NO_TEST),
         *(() if is_ordered else (matching.REORDERED,)),
     )
     return dataclasses.replace(
-        features, apart_from=apart_from, recipe=recipes.form_of(recipe), notes=notes
+        features,
+        apart_from=(private.fingerprint,) if private and is_apart else (),
+        recipe=recipes.form_of(recipe),
+        notes=notes,
     )
 
 

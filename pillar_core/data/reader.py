@@ -278,7 +278,7 @@ def serve() -> None:
             kind = _write(content, request, out, progress)
         tell(kind=kind)
     except PillarError as error:
-        tell(refused=error.problems if isinstance(error, DataError) else [str(error)])
+        tell(refused=error.problems)
     except Exception as error:
         if not memory_ran_out(error):
             raise

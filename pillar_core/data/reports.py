@@ -1,9 +1,6 @@
-"""What an upload holds and what is wrong with it, without raising: the text of the app's upload
-panel."""
+"""What an upload holds, in words: the text of the app's upload panel."""
 
-import dataclasses
 import itertools
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +8,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data.encoding import beginnings
 from pillar_core.data.wording import join
-from pillar_core.errors import DataError, PillarError
+from pillar_core.errors import DataError
 from pillar_core.types import Dataset, FeatureSet, is_of_text
 
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 40
@@ -19,34 +16,16 @@ FEWEST_PUBLIC = 3
 """Two directions, and so the map of the public rows, need three of them."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Report:
-    """What an upload holds.
-
-    `ok` means that the rows can be loaded and split. `rows` counts train and test rows; `dims` is
-    (d,) for features, (h, w) or (h, w, 3) for images. `problems` and `notes` are one line each;
-    `preview` holds the first train rows of numbers as tidy mappings. `n_public` train rows would be
-    public, unprotected; the first note says so. `understood`: see `understood`.
-    """
-
-    ok: bool
-    rows: int = 0
-    dims: tuple[int, ...] = ()
-    classes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    preview: tuple[Mapping[str, Any], ...] = ()
-    n_train: int = 0
-    n_test: int = 0
-    is_images: bool = False
-    n_public: int = 0
-    understood: str = ""
+def count_rows(data: Dataset | FeatureSet) -> int:
+    """How many train and test rows there are."""
+    return len(data.x_train) + data.n_test
 
 
 def understood(data: Dataset | FeatureSet) -> str:
     """One sentence on what a set means: what is predicted, from what, and how many rows are for
     testing."""
-    n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
+    n_train, n_rows = len(data.x_train), count_rows(data)
+    n_test = n_rows - n_train
     recipe = data.recipe if isinstance(data, FeatureSet) else None
     if data.x_train.ndim > 2:
         height, width = data.x_train.shape[1:3]
@@ -65,20 +44,12 @@ def understood(data: Dataset | FeatureSet) -> str:
         if data.y_train is not None
         else f"No labels; {source}"
     )
-    n_rows = n_train + n_test
     share = (
         f"{n_rows:,} rows: {n_train:,} to learn from, {n_test:,} ({n_test / n_rows:.0%}) to test on"
         if n_test
         else f"{n_rows:,} rows"
     )
     return f"{target}. {share}."
-
-
-def refusal_report(error: PillarError) -> Report:
-    """The report on rows that cannot be used."""
-    return Report(
-        ok=False, problems=error.problems if isinstance(error, DataError) else (str(error),)
-    )
 
 
 def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:
@@ -88,65 +59,50 @@ def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> i
     return sum(max(1, round(public_fraction * count)) for count in counts)
 
 
-def describe_rows(
-    data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None
-) -> Report:
-    """The report on rows that were read.
-
-    public_fraction: share of the train rows that the split would make public; None: none, because
+def share_words(data: Dataset | FeatureSet, public_fraction: float | None) -> str:
+    """What a share of the train rows means that the split would make public; None: none, because
     public rows come from elsewhere.
+
+    Raises DataError: a share that makes too few of them public, or leaves no private one.
     """
-    n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
-    shape = tuple(int(size) for size in data.x_train.shape[1:])
-    is_images = data.x_train.ndim > 2
-    n_shown = 0 if is_images else min(PREVIEW_ROWS, n_train)
-    preview = tuple(_row(data, number) for number in range(n_shown))
-    counted, labels, unit = n_train, data.y_train, "train rows"
+    counted, labels, unit = len(data.x_train), data.y_train, "train rows"
     if data.persons is not None:  # who is public is so as a whole
         first = np.unique(data.persons.of, return_index=True)[1]
-        counted, labels, unit = (
-            len(first),
-            labels if labels is None else labels[first],
-            "persons with train rows",
+        counted, unit = len(first), "persons with train rows"
+        labels = labels if labels is None else labels[first]
+    if public_fraction is None:
+        return f"All {counted:,} {unit} are private: public rows come from elsewhere."
+    n_public = public_rows(labels, counted, public_fraction)
+    if not FEWEST_PUBLIC <= n_public < counted:
+        raise DataError(
+            f"A share of {public_fraction:.0%} of {counted} train rows makes {n_public} of them"
+            f" public; the directions and their map need at least {FEWEST_PUBLIC} public rows,"
+            " and a private one must remain. Bring more rows, raise the share, or take public"
+            " rows from another data set."
         )
-    n_public = 0 if public_fraction is None else public_rows(labels, counted, public_fraction)
-    problems: tuple[str, ...] = ()
-    if public_fraction is not None and not FEWEST_PUBLIC <= n_public < counted:
-        problems = (
-            (
-                f"A share of {public_fraction:.0%} of {counted} train rows makes {n_public} of them"
-                f" public; the directions and their map need at least {FEWEST_PUBLIC} public rows,"
-                " and a private one must remain. Bring more rows, raise the share, or take public"
-                " rows from another data set."
-            ),
-        )
-    else:
-        count = f"All {counted:,} {unit} are private: public rows come from elsewhere."
-        if n_public:
-            count = (
-                f"{n_public:,} of these {counted:,} {unit} become public: ε does not protect them,"
-                f" and what is released may show them. The other {counted - n_public:,} are"
-                " private."
-            )
-        notes = (count, *_single(data), *notes)
-    outcome = (not problems, n_train + n_test, shape, data.classes, problems, notes, preview)
-    return Report(*outcome, n_train, n_test, is_images, n_public, understood(data))
+    return (
+        f"{n_public:,} of these {counted:,} {unit} become public: ε does not protect them,"
+        f" and what is released may show them. The other {counted - n_public:,} are"
+        " private."
+    )
 
 
-def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
+def lone_rows(data: Dataset | FeatureSet) -> list[str]:
     """What becomes of classes with one train row, where there are some."""
     if data.y_train is None:
-        return ()
+        return []
     labels, counts = np.unique(data.y_train, return_counts=True)
-    names = [data.classes[label] for label in labels[counts == 1]]
-    if not names:
-        return ()
-    return (
-        (
-            f"One train row alone has the class {join(names)}: under noise it is not learnt, and a"
-            " public share takes that row."
-        ),
-    )
+    if not (names := [data.classes[label] for label in labels[counts == 1]]):
+        return []
+    return [
+        f"One train row alone has the class {join(names)}: under noise it is not learnt, and a"
+        " public share takes that row."
+    ]
+
+
+def preview(data: Dataset | FeatureSet) -> list[dict[str, Any]]:
+    """The first train rows of numbers, as tidy mappings."""
+    return [_row(data, number) for number in range(min(PREVIEW_ROWS, len(data.x_train)))]
 
 
 def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:

@@ -258,7 +258,7 @@ def _upload_of(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         title,
         IMAGES if data.x_train.ndim > 2 else FEATURES,
         len(data.x_train),
-        0 if data.x_test is None else len(data.x_test),
+        data.n_test,
         len(data.classes),
         tuple(int(size) for size in data.x_train.shape[1:]),
         data.y_train is not None,

@@ -6,7 +6,6 @@ Each basis is one eigendecomposition (or none), whose prefixes serve every k.
 
 import dataclasses
 import enum
-from functools import cached_property
 
 import numpy as np
 
@@ -71,15 +70,6 @@ class Basis:
     def limit(self) -> str:
         """What limits k, in words."""
         return f"the rank of {BASIS_TITLES[self.kind]}"
-
-    @cached_property
-    def gaps(self) -> Array | None:
-        """(r,) eigengaps Δ_k = λ_k − λ_{k+1}, the last against 0."""
-        return (
-            None
-            if self.eigenvalues is None
-            else self.eigenvalues - np.append(self.eigenvalues[1:], 0.0)
-        )
 
 
 def basis_of(

@@ -54,7 +54,6 @@ class ClassMoments:
     within: Array
     second: Array
     shares: Array
-    n: int
 
     @property
     def largest_k(self) -> int:
@@ -72,7 +71,7 @@ def class_moments(rows: Coordinates) -> ClassMoments:
     within = np.maximum(
         second - shares @ np.square(means), 1e-12 * max(float(second.max()), 1e-300)
     )
-    return ClassMoments(means, within, second, shares, len(rows.z))
+    return ClassMoments(means, within, second, shares)
 
 
 def predicted(

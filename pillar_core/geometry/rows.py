@@ -37,11 +37,6 @@ class Rows:
         mean, scale = moments(self.public, standardise=standardise, centre=True, block=self.block)
         return Transform(mean, scale)
 
-    def radius(self) -> float:
-        """The largest norm of a centred public row: what scales rows onto the unit ball of the
-        theorems."""
-        return float(np.linalg.norm(self.space()(self.public), axis=1).max())
-
 
 def thinned(rows: Rows, per_class: int) -> Rows:
     """At most `per_class` rows of each class, drawn by chance, in their old order; public rows

@@ -63,6 +63,7 @@ from pillar_core.plots.theme import (
     epsilon_colour,
     epsilon_label,
     epsilon_value,
+    in_mode,
     in_order,
     method_style,
     pin_colour,

@@ -16,10 +16,9 @@ from pillar_core.plots.intervals import best, over_seeds, runs_without_k
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
-    INK,
-    Mode,
     as_text,
     class_symbols,
+    current_ink,
     end_labels,
     epsilon_colour,
     epsilon_label,
@@ -53,7 +52,6 @@ class Here:
 def accuracy_against_k(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
     method: str = "pillar",
     present: Here | None = None,
     pinned: pd.DataFrame | None = None,
@@ -77,7 +75,6 @@ def accuracy_against_k(
     ]
     figure = accuracy_curves(
         table,
-        mode=mode,
         method=method,
         budget=budget,
         pinned=pinned,
@@ -85,13 +82,12 @@ def accuracy_against_k(
         reach=reach,
         heights=heights,
     )
-    return with_runs(figure, runs(figure, present=present, history=history, mode=mode))
+    return with_runs(figure, runs(figure, present=present, history=history))
 
 
 def accuracy_curves(
     table: pd.DataFrame,
     *,
-    mode: Mode,
     method: str,
     budget: float | None,
     pinned: pd.DataFrame | None,
@@ -108,7 +104,7 @@ def accuracy_curves(
     accuracies that the axis holds, too.
     """
     majority, zero_shot = guesses
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     curves = k_curves.by_budget(table, method)
     points = (
         pd.concat(curves.values())
@@ -121,12 +117,12 @@ def accuracy_curves(
         figure,
         roof,
         name="no privacy",
-        colour=method_style(k_curves.CEILING).colour(mode),
+        colour=method_style(k_curves.CEILING).colour,
         dash="dash",
         span=span,
     )
     rows = table[table["method"] == k_curves.PUBLIC_ALONE]
-    colour = method_style(k_curves.PUBLIC_ALONE).colour(mode)
+    colour = method_style(k_curves.PUBLIC_ALONE).colour
     ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
         ends += _line(
@@ -147,14 +143,14 @@ def accuracy_curves(
         for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
             _ghost(figure, ghost, str(letter))
     for epsilon, curve in curves.items():
-        ends += _end(curve, epsilon_label(epsilon), epsilon_colour(epsilon, mode))
+        ends += _end(curve, epsilon_label(epsilon), epsilon_colour(epsilon))
     focus = min(curves, default=math.inf) if budget is None else budget
     rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
     ends += _level(
         figure,
         rows,
         name=f"no projection, {epsilon_label(focus)}",
-        colour=epsilon_colour(focus, mode),
+        colour=epsilon_colour(focus),
         dash="dot",
         span=span,
     )
@@ -202,7 +198,6 @@ def runs(
     *,
     present: Here | None = None,
     history: pd.DataFrame | None = None,
-    mode: Mode = "light",
 ) -> marks.Looks:
     """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `accuracy_curves`:
     they alone change when a slider moves. Plain values: a trace object of Plotly costs a move more
@@ -210,10 +205,10 @@ def runs(
     """
     return {
         "data": [
-            *([] if history is None else _history(history, mode=mode)),
-            *([] if present is None else [_star(present, mode=mode)]),
+            *([] if history is None else _history(history)),
+            *([] if present is None else [_star(present)]),
         ],
-        "annotations": [] if present is None else [_note(figure, present, mode=mode)],
+        "annotations": [] if present is None else [_note(figure, present)],
     }
 
 
@@ -237,7 +232,7 @@ def _k_span(
 
 
 def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> None:
-    colour = epsilon_colour(epsilon, figure.mode)
+    colour = epsilon_colour(epsilon)
     k_curves.band(figure, curve, colour, opacity=0.16)
     hover = "%{text}<extra>" + epsilon_label(epsilon) + "</extra>"
     figure.line(
@@ -261,7 +256,7 @@ def _best(figure: Drawing, curve: pd.DataFrame, *, epsilon: float) -> str:
     figure.ring(
         top["k"],
         100 * top["mean"],
-        epsilon_colour(epsilon, figure.mode),
+        epsilon_colour(epsilon),
         size=17,
         legendgroup=f"{epsilon:g}",
     )
@@ -311,7 +306,7 @@ def _end(curve: pd.DataFrame, label: str, colour: str) -> list[tuple[float, floa
 
 def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
     ink = figure.ink
-    colour = pin_colour(letter, figure.mode)
+    colour = pin_colour(letter)
     curve = over_seeds(pinned, by=["k"], value="accuracy").sort_values("k")
     hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
     figure.line(
@@ -337,7 +332,7 @@ def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
     )
 
 
-def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
+def _history(history: pd.DataFrame) -> list[marks.Looks]:
     """Single runs by budget, joined in the order of k: a curve in the making."""
     budgets: dict[float, list[tuple[float, float]]] = {}
     for epsilon, k, accuracy in zip(
@@ -349,7 +344,7 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
         budgets.setdefault(epsilon, []).append((k, 100 * accuracy))
     traces = []
     for epsilon, points in sorted(budgets.items()):
-        colour = epsilon_colour(epsilon, mode)
+        colour = epsilon_colour(epsilon)
         label = epsilon_label(epsilon)
         ks, percents = zip(*sorted(points), strict=True)
         hover = f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {label}</extra>"
@@ -364,9 +359,9 @@ def _history(history: pd.DataFrame, *, mode: Mode) -> list[marks.Looks]:
     return traces
 
 
-def _star(present: Here, *, mode: Mode) -> marks.Looks:
+def _star(present: Here) -> marks.Looks:
     """The star of the present settings."""
-    colour = epsilon_colour(present.epsilon, mode)
+    colour = epsilon_colour(present.epsilon)
     label = as_text(present.label)
     hover = f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>"
     return {
@@ -376,7 +371,7 @@ def _star(present: Here, *, mode: Mode) -> marks.Looks:
             "size": 19,
             "color": colour,
             "symbol": "star",
-            "line": {"width": 1.6, "color": INK[mode].surface},
+            "line": {"width": 1.6, "color": current_ink().surface},
         },
         "showlegend": False,
         "legendgroup": f"{present.epsilon:g}",
@@ -388,9 +383,9 @@ def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> mar
     return {"type": "scatter", "x": list(x), "y": list(y), "name": name, "hovertemplate": hover}
 
 
-def _note(figure: go.Figure, present: Here, *, mode: Mode) -> marks.Looks:
+def _note(figure: go.Figure, present: Here) -> marks.Looks:
     """The star's label, beside it where it would cover words at either end of the k axis."""
-    ink, (bottom, top) = INK[mode], figure.layout.yaxis.range
+    ink, (bottom, top) = current_ink(), figure.layout.yaxis.range
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
     length = math.log(max(drawn) / min(drawn)) or 1.0
     share = math.log(present.k / min(drawn)) / length
@@ -434,7 +429,6 @@ _MOST_LABELLED_CELLS = 120
 def accuracy_heatmap(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
     method: str = "pillar",
     present: tuple[int, float] | None = None,
 ) -> go.Figure:
@@ -453,7 +447,7 @@ def accuracy_heatmap(
     known: list[Any] = list(cells.itertuples())
     points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     figure.cells(
         columns,
         rows,

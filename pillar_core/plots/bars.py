@@ -15,9 +15,8 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    INK,
-    Mode,
     categorical,
+    current_ink,
     fade,
     in_order,
     method_style,
@@ -79,8 +78,7 @@ _NARROWEST = 1.0
 def comparison(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
-    titles: dict[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     title: str = "Methods at one budget",
     levels: Mapping[str, float] | None = None,
 ) -> go.Figure:
@@ -98,10 +96,10 @@ def comparison(
     )
     means = means.sort_values("mean", ascending=False, kind="stable")
     names = [str(name) for name in means.index]
-    labels = [(titles or {}).get(name, name) for name in names]
-    figure = Drawing(mode=mode)
+    labels = [titles.get(name, name) for name in names]
+    figure = Drawing()
     styles = [method_style(name) for name in names]
-    colours = [style.colour(mode) for style in styles]
+    colours = [style.colour for style in styles]
     figure.bars(
         100 * means["mean"], labels, [figure.ink.surface] * len(labels), opacity=1, hover=""
     )  # hides levels behind words
@@ -177,7 +175,6 @@ def expected(
     chosen: str,
     caption: str,
     level: float | None = None,
-    mode: Mode = "light",
 ) -> go.Figure:
     """What is expected (percent) by name, from above in the table's order; the chosen one stands
     out.
@@ -185,7 +182,7 @@ def expected(
     table: columns name, mean, the prediction, low and high, in [0, 1]. level: what a dotted line
     marks.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     ink = figure.ink
     colours = [figure.marked if name == chosen else ink.accent for name in table["name"]]
     figure.dots(
@@ -217,17 +214,17 @@ def expected(
     )
 
 
-def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
+def gains(table: pd.DataFrame, *, name: str) -> go.Figure:
     """Means with intervals in points, a row for each thing compared, around a line at 0; `name` is
     the question's.
 
     table: columns row, series, mean, low, high (NaN: no interval), in the order drawn.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     rows = list(dict.fromkeys(table["row"]))
     names = list(dict.fromkeys(table["series"]))
     figure.rule(x=0)
-    for place, (series, colour, symbol) in enumerate(told_apart(names, mode)):
+    for place, (series, colour, symbol) in enumerate(told_apart(names)):
         part = table[table["series"] == series]
         heights = [
             rows.index(row) + 0.6 * ((place + 0.5) / len(names) - 0.5) for row in part["row"]
@@ -259,9 +256,7 @@ def gains(table: pd.DataFrame, *, name: str, mode: Mode = "light") -> go.Figure:
     return figure.finish(**words, height=220 + 16 * len(rows) * len(names))
 
 
-def overlay(
-    runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light"
-) -> go.Figure:
+def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) -> go.Figure:
     """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per
     setting.
 
@@ -270,11 +265,11 @@ def overlay(
     """
     if not set(map(str, lines["group"])) <= set(labels):
         raise SettingError("labels must name every group of the lines.")
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     for number, line in enumerate(
         lines[["group", "method", "mean", "low", "high"]].to_dict("records")
     ):
-        colour = method_style(str(line["method"])).colour(mode)
+        colour = method_style(str(line["method"])).colour
         accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
         name = f"{number + 1}. {labels[str(line['group'])]}"
         reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
@@ -319,23 +314,21 @@ def overlay(
     )
 
 
-def part_costs(
-    table: pd.DataFrame, *, measure: str = "accuracy", mode: Mode = "light"
-) -> go.Figure:
+def part_costs(table: pd.DataFrame, *, measure: str = "accuracy") -> go.Figure:
     """A bar a part in points of a measure of test rows, each where the one before ended, with
     intervals; last what is left.
 
     table: columns title, mean, low, high, left, seeds, in the order of the parts; shares in [−1,
     1].
     """
-    figure = Drawing(mode=mode)
-    ink = INK[mode]
+    figure = Drawing()
+    ink = current_ink()
     reached = 100 * float(table["left"].iloc[-1])
     names = [
         f"{title.replace(', ', ',<br>')}: {signed(-100 * mean)}"
         for title, mean in zip(table["title"], table["mean"], strict=True)
     ]
-    colours = [*categorical(len(table), mode), ink.muted]
+    colours = [*categorical(len(table)), ink.muted]
     ends = (table["high"] - table["mean"]).fillna(0)
     labels = [*names, f"Left: {reached:.1f} %"]
 

@@ -12,7 +12,6 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import FEWEST
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    Mode,
     categorical,
     fade,
     in_order,
@@ -24,14 +23,14 @@ from pillar_core.plots.theme import (
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
-def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+def error_against_epsilon(lines: pd.DataFrame) -> go.Figure:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as
     horizontal lines; the best is ringed.
 
     lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high
     (accuracy in [0, 1]), seeds. A point's customdata: its ε, learner and seeds.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     known = lines.dropna(subset=["mean"])
     finite = sorted(epsilon for epsilon in known["epsilon"].unique() if math.isfinite(epsilon))
     for name in in_order(known["method"]):
@@ -46,7 +45,7 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
     front = known[known["epsilon"].isin(finite) & ~known["method"].isin(REFERENCES)]
     best = front.sort_values("mean").drop_duplicates("epsilon", keep="last")
     for epsilon, mean, method in best[["epsilon", "mean", "method"]].to_numpy():
-        figure.ring(epsilon, 100 - 100 * mean, method_style(method).colour(mode), size=17)
+        figure.ring(epsilon, 100 - 100 * mean, method_style(method).colour, size=17)
     ends = [math.log10(finite[0]) - 0.12, math.log10(finite[-1]) + 0.12] if finite else None
     figure.update_xaxes(tickvals=finite, ticktext=[f"{value:g}" for value in finite], range=ends)
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
@@ -68,10 +67,10 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> go.Fi
     )
 
 
-def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+def mark_pins(figure: go.Figure, pins: pd.DataFrame) -> go.Figure:
     """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin,
     epsilon, accuracy in [0, 1]."""
-    figure = Drawing(figure, mode)
+    figure = Drawing(figure)
     for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[
         ["pin", "epsilon", "accuracy"]
     ].to_numpy():
@@ -79,13 +78,13 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame, *, mode: Mode = "light") ->
             figure.dots(
                 [epsilon],
                 [100 - 100 * accuracy],
-                pin_colour(letter, mode),
+                pin_colour(letter),
                 symbol="diamond",
                 mode="markers+text",
                 text=[letter],
                 textposition="middle right",
                 showlegend=False,
-                textfont={"color": pin_colour(letter, mode), "size": 15},
+                textfont={"color": pin_colour(letter), "size": 15},
                 hover=f"pinned {letter}: %{{y:.1f}} % error, one run",
             )
     return figure
@@ -99,13 +98,13 @@ def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     figure.line(
         rows["epsilon"],
         100 * errors["mean"],
-        style.colour(figure.mode),
+        style.colour,
         dash=style.dash,
         hover=hover,
         mode="lines+markers",
         name=rows["title"].iloc[0],
         marker={"symbol": style.symbol, "size": 8},
-        error_y=marks.reach(known, fade(style.colour(figure.mode), 0.7), width=3),
+        error_y=marks.reach(known, fade(style.colour, 0.7), width=3),
         customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
     )
 
@@ -121,14 +120,12 @@ def _reference(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     figure.add_hline(y=level, line=line, annotation=words, annotation_position=place)
 
 
-def expected_by_budget(
-    table: pd.DataFrame, *, present: float, caption: str, mode: Mode = "light"
-) -> go.Figure:
+def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> go.Figure:
     """What is expected (percent) over ε, log axis, with its band; the present ε is marked on it.
 
     table: columns epsilon, mean, low and high, in [0, 1].
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     epsilons, means = table["epsilon"], 100 * table["mean"]
     colour = figure.ink.accent
     figure.band(epsilons, 100 * table["low"], 100 * table["high"], colour, opacity=0.16)
@@ -158,7 +155,6 @@ def budget_curve(
     band: str,
     present: tuple[float, float] | None,
     measure: str = "accuracy",
-    mode: Mode = "light",
 ) -> go.Figure:
     """Test accuracy, or what `measure` says (percent), over ε, log axis. Every point's customdata
     starts with its ε.
@@ -167,8 +163,8 @@ def budget_curve(
     high, once runs are enough for one; band: what it says, in words. epsilons: the ticks. present:
     (ε, accuracy) of the present run.
     """
-    figure = Drawing(mode=mode)
-    colour = categorical(1, mode)[0]
+    figure = Drawing()
+    colour = categorical(1)[0]
     hover = "ε = %{x:g}: %{y:.1f} %"
     if curve is not None:
         figure.band(curve["epsilon"], 100 * curve["low"], 100 * curve["high"], colour, opacity=0.16)

@@ -9,14 +9,14 @@ from pillar_core.numerics import wilson
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import FEWEST, over_seeds
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import INK, Mode, as_text, epsilon_value, fade
+from pillar_core.plots.theme import as_text, current_ink, epsilon_value, fade, is_dark
 
 _MANY = 24
 _ACROSS = 5
 """Dots side by side at one answer."""
 
 
-def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+def class_balance(table: pd.DataFrame) -> go.Figure:
     """Rows per class and part of the split, as bars.
 
     table: columns class, part (for instance private, public, test), rows. Counts are exact, so no
@@ -28,15 +28,15 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         zip(
             parts,
             [
-                INK[mode].accent,
-                "#3BD1A4" if mode == "dark" else "#008F68",
-                INK[mode].muted,
-                INK[mode].grid,
+                current_ink().accent,
+                "#3BD1A4" if is_dark() else "#008F68",
+                current_ink().muted,
+                current_ink().grid,
             ],
             strict=False,
         )
     )
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     for part in parts:
         rows = table[table["part"] == part]
         figure.add_bar(
@@ -67,7 +67,7 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     )
 
 
-def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+def per_class(table: pd.DataFrame) -> go.Figure:
     """Recall of each class, worst first: seeds as dots, their mean with an interval that holds
     seeds and rows, other models as marks.
 
@@ -90,8 +90,8 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
         ) ** 0.5
         private[end] = (private["mean"] + (reach if end == "high" else -reach)).clip(0, 1)
     names = private["class"].astype(str)
-    ink = INK[mode]
-    figure = Drawing(mode=mode)
+    ink = current_ink()
+    figure = Drawing()
     for model, symbol, size in (
         ("no privacy", "line-ns", 14),
         ("no noise, same k", "diamond-open", 9),
@@ -154,7 +154,7 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
     )
 
 
-def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> go.Figure:
+def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> go.Figure:
     """Test rows by class and by the class that a model says, coloured by the share of their class.
 
     table: columns class, taken for, rows; pairs without a row may be absent.
@@ -163,10 +163,10 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     counts = counts.reindex(index=list(classes), columns=list(classes)).fillna(0).astype(int)
     sizes = counts.sum(axis=1)
     shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
-    ink = INK[mode]
+    ink = current_ink()
     names = [str(name) for name in classes]
     is_few = len(classes) <= _MANY
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     figure.cells(
         names,
         names,
@@ -205,7 +205,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     )
 
 
-def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "light") -> go.Figure:
+def possible_answers(table: pd.DataFrame, *, label: str = "") -> go.Figure:
     """Every possible model as a dot at the class that it answers, a line of dots for each ε; the
     row's own class stands out.
 
@@ -218,8 +218,8 @@ def possible_answers(table: pd.DataFrame, *, label: str = "", mode: Mode = "ligh
         key=lambda name: (name != label, names.index(name) if name in names else -1),
     )
     budgets = sorted(table["epsilon"].unique())
-    ink = INK[mode]
-    figure = Drawing(mode=mode)
+    ink = current_ink()
+    figure = Drawing()
     for place, ((epsilon, name), dots) in enumerate(
         table.groupby(["epsilon", "class"], sort=False)
     ):

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 from pillar_core.numerics import signed
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import Mode, as_text, told_apart
+from pillar_core.plots.theme import as_text, told_apart
 
 _ACROSS, _HEIGHT = 2, 250
 """Panels beside each other, and the height of each."""
@@ -18,7 +18,7 @@ _MOST_WORDS = 20
 """Of a column of words those with the largest scores are drawn."""
 
 
-def column_curves(table: pd.DataFrame, *, caption: str, mode: Mode = "light") -> go.Figure:
+def column_curves(table: pd.DataFrame, *, caption: str) -> go.Figure:
     """A panel for each column of the data: the score of each class from value to value, with a band
     of the noise where that is known.
 
@@ -28,7 +28,7 @@ def column_curves(table: pd.DataFrame, *, caption: str, mode: Mode = "light") ->
     across = min(_ACROSS, len(names))
     down = math.ceil(len(names) / across)
     figure = make_subplots(
-        figure=Drawing(mode=mode),
+        figure=Drawing(),
         rows=down,
         cols=across,
         horizontal_spacing=0.1,
@@ -37,7 +37,7 @@ def column_curves(table: pd.DataFrame, *, caption: str, mode: Mode = "light") ->
     )
     for place, name in enumerate(names):
         cell = {"row": place // across + 1, "col": place % across + 1}
-        for label, colour, symbol in told_apart(classes, mode):
+        for label, colour, symbol in told_apart(classes):
             rows = table[(table["column"] == name) & (table["class"] == label)]
             style: marks.Looks = {
                 **cell,

@@ -12,10 +12,9 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    INK,
-    Mode,
     categorical,
     class_symbols,
+    current_ink,
     fade,
     in_order,
     log_ticks,
@@ -27,7 +26,6 @@ from pillar_core.plots.theme import (
 def effect(
     lines: pd.DataFrame,
     *,
-    mode: Mode = "light",
     title: str,
     x_title: str = "",
     y_title: str = "test accuracy, %",
@@ -42,7 +40,7 @@ def effect(
     drawn open. A learner with one series has its own colour.
     """
     known = lines.dropna(subset=["mean"])
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     scale = 100.0 if percent else 1.0
     series = lines.drop_duplicates("series")
     names = [
@@ -57,7 +55,7 @@ def effect(
                 figure,
                 rows.sort_values("x"),
                 name,
-                _style(lines, rows, place, len(names), mode),
+                _style(lines, rows, place, len(names)),
                 scale,
                 wanted_seeds,
             )
@@ -95,20 +93,18 @@ def effect(
     )
 
 
-def _style(
-    known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: Mode
-) -> dict[str, str]:
+def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int) -> dict[str, str]:
     method = str(rows["method"].iloc[0])
     style = method_style(method)
     if known.loc[known["method"] == method, "series"].nunique() == 1:
         return {
-            "colour": style.colour(mode),
+            "colour": style.colour,
             "dash": style.dash,
             "symbol": style.symbol.removesuffix("-open"),
         }
     dash = "dash" if method == "non_private" else "solid"
     return {
-        "colour": categorical(count, mode)[place],
+        "colour": categorical(count)[place],
         "dash": dash,
         "symbol": class_symbols(count)[place],
     }
@@ -154,7 +150,6 @@ def accuracy_by(
     scale: float = 100,
     limit: str = "",
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
-    mode: Mode = "light",
 ) -> go.Figure:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers,
     bars over names.
@@ -171,7 +166,7 @@ def accuracy_by(
         texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value))
         for value in means[x]
     ]
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     if texts:
         figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
         _bars(figure, means, labels, means[x] == present, unit)
@@ -211,14 +206,14 @@ def accuracy_by(
     return figure.finish(title=title, caption=seeds + caption, alt=alt, height=400)
 
 
-def total_budget(table: pd.DataFrame, *, present: int, mode: Mode = "light") -> go.Figure:
+def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
     """What repeated releases add up to: the plain sum of ε, and the upper bound that composition
     proves.
 
     table: columns releases, total, sum. here: the number of releases to mark.
     """
-    ink = INK[mode]
-    figure = Drawing(mode=mode)
+    ink = current_ink()
+    figure = Drawing()
     lines = (
         ("sum", "plain sum of ε", ink.muted, "dash"),
         ("total", "proved by composition", figure.ink.accent, "solid"),

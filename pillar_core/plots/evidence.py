@@ -11,14 +11,7 @@ from pillar_core.arrays import Array
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import (
-    DASHES,
-    INK,
-    Mode,
-    categorical,
-    epsilon_value,
-    fade,
-)
+from pillar_core.plots.theme import DASHES, categorical, current_ink, epsilon_value, fade
 
 _BINS = 40
 _PERCENTS = {
@@ -34,7 +27,6 @@ def membership_roc(
     bands: pd.DataFrame,
     bound: pd.DataFrame,
     *,
-    mode: Mode = "light",
     epsilon: float,
     members: int,
     non_members: int,
@@ -47,8 +39,8 @@ def membership_roc(
     false_positive_rate, low, high; bound: columns false_positive_rate, true_positive_rate, the most
     that any attack can reach.
     """
-    figure = Drawing(mode=mode)
-    ink = INK[mode]
+    figure = Drawing()
+    ink = current_ink()
     ceiling = bound[bound["false_positive_rate"] >= least / 3]
     x = ceiling["false_positive_rate"]
     y = ceiling["true_positive_rate"]
@@ -59,7 +51,7 @@ def membership_roc(
     figure.line(diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
         visible = rows[rows["false_positive_rate"] >= least]
-        colour = categorical(7, mode)[(0, 5, 2, 3, 4)[place % 5]]
+        colour = categorical(7)[(0, 5, 2, 3, 4)[place % 5]]
         band = bands[bands["attack"] == name]
         rates = band["false_positive_rate"].clip(lower=least)
         for end, shape in (
@@ -104,13 +96,11 @@ def membership_roc(
     )
 
 
-def individual_losses(
-    table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float
-) -> go.Figure:
+def individual_losses(table: pd.DataFrame, *, stated: float, delta: float) -> go.Figure:
     """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per
     private row."""
-    figure = Drawing(mode=mode)
-    ink = INK[mode]
+    figure = Drawing()
+    ink = current_ink()
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(
         values,
@@ -120,7 +110,7 @@ def individual_losses(
     figure.histogram(
         edges,
         counts,
-        categorical(1, mode)[0],
+        categorical(1)[0],
         opacity=0.75,
         name="rows",
         width=np.diff(edges) * 0.92,
@@ -162,15 +152,15 @@ def exposure(values: Array, stated: float) -> str:
     )
 
 
-def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> go.Figure:
+def individual_by_class(table: pd.DataFrame, *, stated: float) -> go.Figure:
     """Each class's rows: median and the range from 5 to 95 % of individual ε. table: columns class,
     epsilon."""
     spread = table.groupby("class")["epsilon"].quantile(np.array([0.05, 0.5, 0.95])).unstack()
     spread.columns = pd.Index(["low", "median", "high"])
     spread = spread.sort_values("median")
     drawn = spread.tail(24)
-    figure = Drawing(mode=mode)
-    colour = categorical(1, mode)[0]
+    figure = Drawing()
+    colour = categorical(1)[0]
     names = [str(name) for name in drawn.index]
     reach = marks.reach(drawn, fade(colour, 0.55), value="median", scale=1, thickness=3, width=0)
     figure.dots(
@@ -202,7 +192,7 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
 
 
 def two_worlds(
-    table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str
+    table: pd.DataFrame, *, threshold: float, claimed_mu: float, title: str
 ) -> go.Figure:
     """Scores of trials with a canary and without, and where the claim says that the canary's world
     lies, at most.
@@ -210,9 +200,9 @@ def two_worlds(
     table: columns world ("with the canary", "without"), score. Scores are in units of the claimed
     noise.
     """
-    figure = Drawing(mode=mode)
-    ink = INK[mode]
-    colours = {"without": categorical(7, mode)[0], "with the canary": categorical(7, mode)[1]}
+    figure = Drawing()
+    ink = current_ink()
+    colours = {"without": categorical(7)[0], "with the canary": categorical(7)[1]}
     low, high = (float(value) for value in np.quantile(table["score"], [0.001, 0.999]))
     span = max(high - low, 0.5)
     edges = np.linspace(low - 0.05 * span, high + 0.05 * span, _BINS + 1)
@@ -254,13 +244,11 @@ def two_worlds(
     )
 
 
-def audit_power(
-    table: pd.DataFrame, *, mode: Mode = "light", claimed: float, significance: float
-) -> go.Figure:
+def audit_power(table: pd.DataFrame, *, claimed: float, significance: float) -> go.Figure:
     """The chance to notice, against what the code would truly spend. table: columns trials,
     epsilon, power."""
-    figure = Drawing(mode=mode)
-    colours = categorical(7, mode)
+    figure = Drawing()
+    colours = categorical(7)
     for place, (trials, rows) in enumerate(table.groupby("trials")):
         colour = colours[(5, 0, 2)[place % 3]]
         dash = ("dot", "dash", "solid")[place % 3]
@@ -285,10 +273,10 @@ def audit_power(
     )
 
 
-def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> go.Figure:
+def one_run_reach(table: pd.DataFrame, *, canaries: int) -> go.Figure:
     """What a single run with canaries could certify at best. table: columns epsilon, plain, curve
     (certified ε)."""
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     figure.line(
         table["epsilon"],
         table["epsilon"],
@@ -298,8 +286,8 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
         name="the truth",
     )
     for column, name, colour, dash in (
-        ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
-        ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
+        ("curve", "testing the whole curve (f-DP)", categorical(7)[2], "solid"),
+        ("plain", "testing one (ε, δ) point", categorical(7)[0], "dash"),
     ):
         figure.line(
             table["epsilon"],
@@ -325,14 +313,12 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
     )
 
 
-def right_guesses(
-    table: pd.DataFrame, *, mode: Mode = "light", published: float, title: str
-) -> go.Figure:
+def right_guesses(table: pd.DataFrame, *, published: float, title: str) -> go.Figure:
     """How often attackers are right about one row, with intervals, beside a coin. table: columns
     attacker, sees, success, low, high."""
-    figure = Drawing(mode=mode)
-    ink = INK[mode]
-    colours = categorical(7, mode)
+    figure = Drawing()
+    ink = current_ink()
+    colours = categorical(7)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
     fills = [colours[5 if strong else 0] for strong in is_strong]
@@ -377,14 +363,13 @@ def reconstruction_strip(
     *,
     candidates: int,
     present: float,
-    mode: Mode = "light",
 ) -> go.Figure:
     """An image (h, w) and what is left of it (ε, h, w) at each ε of the table, side by side, each
     on its own grey scale; one is framed.
 
     table: columns epsilon, noise_std, correlation, right and allowed in [0, 1].
     """
-    figure, (height, width) = Drawing(mode=mode), image.shape
+    figure, (height, width) = Drawing(), image.shape
     gap = np.full((height, max(width // 10, 1)), np.nan)
     panels = [np.clip(part, *np.quantile(part, (0.01, 0.99))) for part in (image, *pictures)]
     columns = [

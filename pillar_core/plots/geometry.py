@@ -13,11 +13,10 @@ from plotly.subplots import make_subplots
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    INK,
     LOOKS,
-    Mode,
     as_text,
     categorical,
+    current_ink,
     end_labels,
     fade,
     log_ticks,
@@ -33,22 +32,20 @@ BASES: dict[str, tuple[str, str, str]] = {
 _BINS = 48
 
 
-def xi_against_k(
-    table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = ""
-) -> go.Figure:
+def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = "") -> go.Figure:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k`
     is marked.
 
     table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no
     interval of uncertainty: it spans all pairs drawn. A non-private diagnostic.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     names = [name for name in BASES if (table["basis"] == name).any()]
     ends = []
     summary = []
     for name in names:
         style, dash, label = BASES[name]
-        colour = pin_colour("A", mode) if name == "pinned" else method_style(style).colour(mode)
+        colour = pin_colour("A") if name == "pinned" else method_style(style).colour
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             figure.band(rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
@@ -86,22 +83,18 @@ def xi_against_k(
     )
 
 
-def margin_histogram(
-    table: pd.DataFrame, *, mode: Mode = "light", k: int, d: int, classes: tuple[str, str]
-) -> go.Figure:
+def margin_histogram(table: pd.DataFrame, *, k: int, d: int, classes: tuple[str, str]) -> go.Figure:
     """Two histograms of cosine margins, one above the other: with all features, then in k
     directions; a colour for each class.
 
     table: columns class, whole, projected, above 0 on the side of the first of `classes`. A
     non-private diagnostic.
     """
-    figure = make_subplots(
-        figure=Drawing(mode=mode), rows=2, shared_xaxes=True, vertical_spacing=0.12
-    )
+    figure = make_subplots(figure=Drawing(), rows=2, shared_xaxes=True, vertical_spacing=0.12)
     values = table[["whole", "projected"]].to_numpy()
     edges = np.linspace(float(values.min()), float(values.max()), _BINS + 1)
     for place, column in enumerate(("whole", "projected"), start=1):
-        for name, colour in zip(classes, categorical(2, mode), strict=True):
+        for name, colour in zip(classes, categorical(2), strict=True):
             counts, _ = np.histogram(table.loc[table["class"] == name, column], bins=edges)
             hover = f"%{{y}} rows of {as_text(name)} near %{{x:.2f}}"
             figure.histogram(
@@ -117,7 +110,7 @@ def margin_histogram(
                 col=1,
             )
         label = f"all {d:,} features" if place == 1 else f"k = {k} directions"
-        figure.add_vline(x=0, line={"color": INK[mode].text, "width": 1.4}, row=place, col=1)
+        figure.add_vline(x=0, line={"color": current_ink().text, "width": 1.4}, row=place, col=1)
         figure.update_yaxes(title_text=label, showgrid=False, row=place, col=1)
     title = margin_headline(table, k=k, first=classes[0])
     figure.update_xaxes(
@@ -150,9 +143,7 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
     return f"Wrong side: {projected} of {len(table):,} rows with k = {k}, {whole} with all features"
 
 
-def spectrum_and_gaps(
-    table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0
-) -> go.Figure:
+def spectrum_and_gaps(table: pd.DataFrame, *, k: int | None = None, rows: int = 0) -> go.Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see
     `geometry.spectrum`."""
     panels = (
@@ -160,9 +151,9 @@ def spectrum_and_gaps(
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
         ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δₖ = λₖ − λₖ₊₁"),
     )
-    ink = INK[mode].accent
+    ink = current_ink().accent
     figure = make_subplots(
-        figure=Drawing(mode=mode),
+        figure=Drawing(),
         cols=3,
         horizontal_spacing=0.1,
         subplot_titles=[title for _, _, title in panels],
@@ -248,17 +239,16 @@ def by_direction(
     y_title: str,
     caption: str,
     y_log: bool = False,
-    mode: Mode = "light",
 ) -> go.Figure:
     """Two or three columns of `labels` over the column `direction`: a line, a dotted line and
     points. Their numbers are at least 0."""
-    ink = INK[mode]
+    ink = current_ink()
     styles = (
         ("lines", ink.accent, "solid"),
         ("lines", ink.text, "dot"),
         ("markers", ink.muted, "solid"),
     )
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
         order = table[table[column] > 0] if y_log else table
         hover = "direction %{x}: %{y:.3g}<extra>" + label + "</extra>"
@@ -295,7 +285,6 @@ def map_2d(
     *,
     classes: Sequence[str] = (),
     answered_by: str = "",
-    mode: Mode = "light",
 ) -> go.Figure:
     """Points in the plane, one per public row, whose number is its customdata. classes: all names,
     in the order that colours follow; answered_by: whose answers the points' classes are.
@@ -309,7 +298,7 @@ def map_2d(
     order = list(dict.fromkeys([*classes, *frequent]))
     if most < _MOST_CLASSES:
         order = [name for name in order if name in frequent]
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     rest = table[~labels.isin(frequent)]
     if len(rest):
         _points(
@@ -319,7 +308,7 @@ def map_2d(
             colour=figure.ink.grid,
             symbol="circle",
         )
-    for name, colour, symbol in told_apart(order, mode):
+    for name, colour, symbol in told_apart(order):
         rows = table[labels == name]
         if len(rows):
             _points(figure, rows, name=name or "no label", colour=colour, symbol=symbol)

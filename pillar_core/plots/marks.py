@@ -1,4 +1,4 @@
-"""What many figures draw, as a figure that knows its mode: lines, dots, bands, bars of an interval,
+"""What many figures draw, as a figure that knows its inks: lines, dots, bands, bars of an interval,
 notes; its last step, which gives it its words; and the axes of k and of names.
 
 `hover` is what a mark says under the pointer; without it the mark says nothing. Further keywords
@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array, Json
 from pillar_core.errors import SettingError
-from pillar_core.plots.theme import INK, Ink, Mode, fade, inert, template
+from pillar_core.plots.theme import INK, Ink, Mode, current_ink, current_mode, fade, inert, template
 
 Looks = dict[str, Json]
 """Keywords of plotly for a mark, a note or an axis."""
@@ -29,18 +29,17 @@ _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 @final
 class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
-    """A figure under construction: it knows its mode, and `finish` gives it its words.
+    """A figure under construction: it knows its inks, and `finish` gives it its words.
 
     data: of a figure to go on with.
     """
 
-    mode: Mode = "light"
     ink: Ink = INK["light"]
     marked: str = MARKED["light"]
 
-    def __init__(self, data: Json = None, mode: Mode = "light") -> None:
+    def __init__(self, data: Json = None) -> None:
         super().__init__(data)
-        self.mode, self.ink, self.marked = mode, INK[mode], MARKED[mode]
+        self.ink, self.marked = current_ink(), MARKED[current_mode()]
 
     def line(
         self,
@@ -259,7 +258,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         heading = {"text": title, "subtitle": {"text": "<br>".join(lines)}}
         self.update_layout(layout).update_xaxes(_axis(x)).update_yaxes(_axis(y))
         self.update_layout(
-            template=template(self.mode),
+            template=template(current_mode()),
             height=height,
             title=heading,
             margin_t=84 + 17 * (len(lines) - 1),

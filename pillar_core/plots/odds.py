@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import Mode
 
 ROWS, COLUMNS = 10, 40
 
@@ -31,9 +30,7 @@ def promise(share: float, protected: str = "one row") -> str:
     )
 
 
-def odds_dots(
-    table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row"
-) -> go.Figure:
+def odds_dots(table: pd.DataFrame, *, protected: str = "one row") -> go.Figure:
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the
@@ -45,7 +42,7 @@ def odds_dots(
         raise DataError(f"advantage must be in [0, 1]; got {advantage!r}.")
     total = ROWS * COLUMNS
     learned = turned(advantage / 2)
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     start = 0
     groups = (
         ("right by coin flip", total // 2, figure.ink.muted),

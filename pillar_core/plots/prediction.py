@@ -12,8 +12,8 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    INK,
-    Mode,
+    current_ink,
+    current_mode,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -30,7 +30,6 @@ def projection_gains(
     table: pd.DataFrame,
     *,
     spearman: float,
-    mode: Mode = "light",
     present: float | None = None,
 ) -> go.Figure:
     """Points that projecting gained on each set and budget, against the noise over the rows of a
@@ -38,9 +37,9 @@ def projection_gains(
 
     table: columns set, epsilon, ratio, gain, low, high.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     names = list(dict.fromkeys(table["set"]))
-    for name, colour, symbol in told_apart(names, mode):
+    for name, colour, symbol in told_apart(names):
         rows = table[table["set"] == name]
         figure.dots(
             rows["ratio"],
@@ -106,7 +105,6 @@ def predicted_accuracy(
     predicted: pd.DataFrame,
     measured: pd.DataFrame | None = None,
     *,
-    mode: Mode = "light",
     k: int | None = None,
 ) -> go.Figure:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest
@@ -116,31 +114,31 @@ def predicted_accuracy(
     measured: runs at that ε (columns k, seed, accuracy), drawn as points with their intervals.
     Rings mark the best predicted and measured k.
     """
-    ink = INK[mode]
+    ink = current_ink()
     epsilon = float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
     peak = best(rows, "accuracy")
     clean = 100 * (1 - rows["lost_to_projection"])
     noisy = 100 * rows["accuracy"]
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     for top, bottom, colour in (
-        (pd.Series(100.0, index=rows.index), clean, _LOSS[mode]),
-        (clean, noisy, _NOISE[mode]),
+        (pd.Series(100.0, index=rows.index), clean, _LOSS[current_mode()]),
+        (clean, noisy, _NOISE[current_mode()]),
     ):
         figure.band(rows["k"], bottom, top, colour, opacity=0.22)
-    _draw_prediction(figure, rows["k"], clean, _LOSS[mode], "dash", "model without noise")
+    _draw_prediction(figure, rows["k"], clean, _LOSS[current_mode()], "dash", "model without noise")
     _draw_prediction(
         figure,
         rows["k"],
         noisy,
-        epsilon_colour(epsilon, mode),
+        epsilon_colour(epsilon),
         "solid",
         f"model at {epsilon_label(epsilon)}",
     )
     figure.ring(
         peak["k"],
         100 * peak["accuracy"],
-        epsilon_colour(epsilon, mode),
+        epsilon_colour(epsilon),
         size=20,
         hover="best predicted k: %{x}",
     )
@@ -206,17 +204,17 @@ def predicted_accuracy(
 
 
 def best_k_against_epsilon(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light"
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None
 ) -> go.Figure:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point
     of accuracy.
 
     predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
     """
-    ink = INK[mode]
+    ink = current_ink()
     line = predicted[predicted["epsilon"].map(math.isfinite)].sort_values("epsilon")
-    figure = Drawing(mode=mode)
-    colour = method_style("pillar").colour(mode)
+    figure = Drawing()
+    colour = method_style("pillar").colour
     steps = _steps(line)
     figure.band(steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
     hover = "ε = %{x}: best k = %{y}<extra>predicted</extra>"
@@ -234,7 +232,7 @@ def best_k_against_epsilon(
     )
     if measured is not None and len(measured):
         points = measured[measured["epsilon"].map(math.isfinite)]
-        colours = [epsilon_colour(float(value), mode) for value in points["epsilon"]]
+        colours = [epsilon_colour(float(value)) for value in points["epsilon"]]
         figure.dots(
             points["epsilon"],
             points["k"],
@@ -302,7 +300,7 @@ def _areas(
         float(rows["k"].iloc[0]),
         (100 + max(lowest, floor)) / 2,
         "lost to projection",
-        _LOSS[figure.mode],
+        _LOSS[current_mode()],
         "left",
     )
     if top - bottom >= 4:
@@ -311,7 +309,7 @@ def _areas(
             float(rows["k"].iloc[widest]),
             (top + max(bottom, floor)) / 2,
             "lost to noise",
-            _NOISE[figure.mode],
+            _NOISE[current_mode()],
             "right",
         )
 

@@ -10,18 +10,16 @@ from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.odds import promise
-from pillar_core.plots.theme import DASHES, INK, Mode, categorical, fade
+from pillar_core.plots.theme import DASHES, categorical, current_ink, fade
 
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
 
 
-def epsilon_against_steps(
-    table: pd.DataFrame, *, mode: Mode = "light", delta: float, present: int
-) -> go.Figure:
+def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) -> go.Figure:
     """One line per accountant over the number of steps. table: columns accountant, steps, epsilon,
     is_bound."""
-    figure = Drawing(mode=mode)
-    colours = categorical(7, mode)
+    figure = Drawing()
+    colours = categorical(7)
     for place, (name, rows) in enumerate(table.groupby("accountant", sort=False)):
         bound = bool(rows["is_bound"].iloc[0])
         colour, dash = (
@@ -64,10 +62,10 @@ def epsilon_against_steps(
     )
 
 
-def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: float) -> go.Figure:
+def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> go.Figure:
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
-    figure = Drawing(mode=mode)
-    colour = categorical(1, mode)[0]
+    figure = Drawing()
+    colour = categorical(1)[0]
     hover = "ε = %{x:.3g} at δ = %{text}"
     words = [number_words(value, 2) for value in table["delta"]]
     figure.line(
@@ -101,13 +99,11 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     )
 
 
-def trade_off_curve(
-    table: pd.DataFrame, *, mode: Mode = "light", advantage: float, best: float
-) -> go.Figure:
+def trade_off_curve(table: pd.DataFrame, *, advantage: float, best: float) -> go.Figure:
     """What the best attacker trades. table: columns false_positive_rate, true_positive_rate; best:
     where the gap is widest."""
-    figure = Drawing(mode=mode)
-    ink = INK[mode]
+    figure = Drawing()
+    ink = current_ink()
     x = table["false_positive_rate"]
     y = table["true_positive_rate"]
     figure.ruled_out([*x, 0], [*y, 1], name="ruled out for every attacker")
@@ -142,22 +138,20 @@ def trade_off_curve(
     )
 
 
-def noise_against_epsilon(
-    table: pd.DataFrame, *, mode: Mode = "light", present: tuple[float, float]
-) -> go.Figure:
+def noise_against_epsilon(table: pd.DataFrame, *, present: tuple[float, float]) -> go.Figure:
     """Noise for every budget, with the present one marked. table: columns epsilon,
     noise_multiplier."""
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     figure.line(
         table["epsilon"],
         table["noise_multiplier"],
-        categorical(1, mode)[0],
+        categorical(1)[0],
         hover="ε = %{x:.3g} needs σ = %{y:.3g}",
     )
     figure.dots(
         [present[0]],
         [present[1]],
-        categorical(2, mode)[1],
+        categorical(2)[1],
         edge=(2, figure.ink.surface),
         mode="markers+text",
         text=[f"  ε = {present[0]:.3g}, σ = {present[1]:.3g}"],
@@ -186,13 +180,11 @@ def noise_against_epsilon(
     )
 
 
-def bars_of_epsilon(
-    table: pd.DataFrame, *, mode: Mode = "light", title: str, caption: str
-) -> go.Figure:
+def bars_of_epsilon(table: pd.DataFrame, *, title: str, caption: str) -> go.Figure:
     """Horizontal bars of ε. table: columns label, epsilon, is_bound (hatched where it is none); the
     first row is the reference."""
-    figure = Drawing(mode=mode)
-    colour = categorical(1, mode)[0]
+    figure = Drawing()
+    colour = categorical(1)[0]
     colours = [figure.ink.muted if not bound else colour for bound in table["is_bound"]]
     figure.bars(
         table["epsilon"],
@@ -220,11 +212,11 @@ def bars_of_epsilon(
     )
 
 
-def private_roc(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+def private_roc(table: pd.DataFrame) -> go.Figure:
     """The noisy ROC in its band. table: as `studies.private_test.roc` gives it, from (1, 1) to (0,
     0)."""
-    figure = Drawing(mode=mode)
-    colour = categorical(1, mode)[0]
+    figure = Drawing()
+    colour = categorical(1)[0]
     shares = 100 * table
     x = [*shares["low_false_positive"], *shares["high_false_positive"][::-1]]
     y = [*shares["high_true_positive"], *shares["low_true_positive"][::-1]]

@@ -14,8 +14,7 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
-    INK,
-    Mode,
+    current_ink,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -57,8 +56,7 @@ def ranking(
     table: pd.DataFrame,
     *,
     score: ScoreAxis | None = None,
-    mode: Mode = "light",
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     private: str = "the private set",
     random_subspaces: float | None = None,
     noise_images: str = "",
@@ -74,12 +72,12 @@ def ranking(
     both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
-    ink = INK[mode]
+    ink = current_ink()
     names = list(table.sort_values("rank")["public"])
-    labels = [(titles or {}).get(name, name) for name in names]
+    labels = [titles.get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:z.0f} %" if is_kept else "{:.2f}"
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
         row = rows.loc[name]
@@ -157,9 +155,7 @@ def ranking(
     )
 
 
-def angles(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def angles(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Principal angles with the private directions, one line a set. table: columns public, index,
     degrees."""
     figure = lines_of_sets(
@@ -167,13 +163,12 @@ def angles(
         by="public",
         x="index",
         y="degrees",
-        mode=mode,
         titles=titles,
         hover="direction %{x}: %{y:.0f}°",
     )
     means = table.groupby("public")["degrees"].mean().sort_values()
     summary = "; ".join(
-        f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items()
+        f"{titles.get(str(name), str(name))} {value:.0f}" for name, value in means.items()
     )
     return figure.finish(
         title="How many directions are shared",
@@ -191,17 +186,14 @@ def angles(
 def gradient_spectra(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     k: int | None = None,
 ) -> go.Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set,
     index, value."""
     words = "direction %{x}: %{y:.3g} of the largest"
     positive = table[table["value"] > 0]
-    figure = lines_of_sets(
-        positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words
-    )
+    figure = lines_of_sets(positive, by="set", x="index", y="value", titles=titles, hover=words)
     if k is not None:
         figure.rule(x=k)
     marked = f"; dotted: k = {k}" if k else ""
@@ -225,9 +217,7 @@ def gradient_spectra(
     )
 
 
-def distance_map(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second,
     value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -241,10 +231,10 @@ def distance_map(
             linkage(squareform(square.to_numpy(), checks=False), "average", optimal_ordering=True)
         ).tolist()
     names = [square.index[place] for place in order]
-    labels = [(titles or {}).get(name, name) for name in names]
+    labels = [titles.get(name, name) for name in names]
     values = square.loc[names, names].to_numpy()
     scale = [[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)]
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     figure.cells(
         labels,
         labels,
@@ -275,8 +265,7 @@ def score_against_accuracy(
     agreement: Row,
     *,
     score: ScoreAxis | None = None,
-    mode: Mode = "light",
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     baseline: float | None = None,
     learner: str = "",
 ) -> go.Figure:
@@ -285,11 +274,11 @@ def score_against_accuracy(
     without public data; learner: what was trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy").set_index("public")
     rows = _shown(table[table["public"].isin(means.index)].sort_values("rank"), score)
-    figure = Drawing(mode=mode)
-    for public, colour, symbol in told_apart(list(rows["public"]), mode):
+    figure = Drawing()
+    for public, colour, symbol in told_apart(list(rows["public"])):
         row = rows[rows["public"] == public].iloc[0]
         measured = means.loc[[public]]
-        label = (titles or {}).get(public, public)
+        label = titles.get(public, public)
         hover = f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %"
         figure.dots(
             [row["value"]],
@@ -331,25 +320,23 @@ def score_against_accuracy(
     )
 
 
-def public_rows(
-    table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light"
-) -> go.Figure:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with
     theory's n·ε as dashes.
 
     table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set.
     titles: of the sets.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     summary = []
-    words = dict(titles or {})
+    words = dict(titles)
     private = table["private"].iloc[0]
     n_private = int(table["n_private"].iloc[0])
     means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy")
     for _, rows in means.groupby(["public", "epsilon"], sort=False):
         public = rows["public"].iloc[0]
         epsilon = float(rows["epsilon"].iloc[0])
-        colour = epsilon_colour(epsilon, mode)
+        colour = epsilon_colour(epsilon)
         name = f"{words.get(public, public)}, {epsilon_label(epsilon)}"
         figure.line(
             rows["n_public"],
@@ -432,17 +419,16 @@ def lines_of_sets(
     by: str,
     x: str,
     y: str,
-    mode: Mode,
-    titles: Mapping[str, str] | None,
+    titles: Mapping[str, str],
     hover: str,
     size: int = 6,
 ) -> go.Figure:
     """A line for each of the sets that column `by` names, with its title."""
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     names = list(dict.fromkeys(table[by]))
-    for name, colour, symbol in told_apart(names, mode):
+    for name, colour, symbol in told_apart(names):
         rows = table[table[by] == name]
-        label = (titles or {}).get(name, name)
+        label = titles.get(name, name)
         figure.line(
             rows[x],
             rows[y],
@@ -470,13 +456,12 @@ _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 def order_over_training(
     table: pd.DataFrame,
     *,
-    mode: Mode = "light",
-    titles: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] = {},
     order_kept: float | None = None,
 ) -> go.Figure:
     """Distances while a model is trained on the private rows. table: columns public, step, value,
     accuracy; order_kept: share of pairs of sets that stay in order."""
-    figure = _by_step(table, "value", mode, titles)
+    figure = _by_step(table, "value", titles)
     last = table[table["step"] == table["step"].max()]
     words = (
         ""
@@ -499,15 +484,13 @@ def order_over_training(
     )
 
 
-def captured_gradients(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns
     public, step, error."""
-    figure = _by_step(table, "error", mode, titles)
+    figure = _by_step(table, "error", titles)
     means = table.groupby("public")["error"].mean().sort_values()
     words = "; ".join(
-        f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items()
+        f"{titles.get(str(name), str(name))} {value:.2f}" for name, value in means.items()
     )
     return figure.finish(
         title="How much of the private gradient public directions miss",
@@ -525,15 +508,13 @@ def captured_gradients(
     )
 
 
-def reconstruction_bound(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None
-) -> go.Figure:
+def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
-    ink = INK[mode]
+    ink = current_ink()
     rows = table.sort_values("error")
-    labels = [(titles or {}).get(name, name) for name in rows["public"]]
-    figure = Drawing(mode=mode)
+    labels = [titles.get(name, name) for name in rows["public"]]
+    figure = Drawing()
     for column, label, symbol, colour in (
         ("error", "measured error", "circle", ink.accent),
         ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
@@ -575,15 +556,12 @@ def reconstruction_bound(
     )
 
 
-def _by_step(
-    table: pd.DataFrame, value: str, mode: Mode, titles: Mapping[str, str] | None
-) -> go.Figure:
+def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> go.Figure:
     figure = lines_of_sets(
         table[table["public"] != RANDOM],
         by="public",
         x="step",
         y=value,
-        mode=mode,
         titles=titles,
         hover="step %{x}: %{y:.3f}",
         size=7,
@@ -594,7 +572,7 @@ def _by_step(
         figure.line(
             random["step"],
             random[value],
-            INK[mode].muted,
+            current_ink().muted,
             dash="dot",
             name=RANDOM,
             hover=words,

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import INK, Ink, Mode, categorical, fade, told_apart
+from pillar_core.plots.theme import Ink, categorical, current_ink, current_mode, fade, told_apart
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -27,7 +27,6 @@ def training_in_steps(
     noise: float,
     pushed: str,
     classes: Sequence[str],
-    mode: Mode = "light",
 ) -> go.Figure:
     """Frames, one a step, with buttons to play and a slider.
 
@@ -41,35 +40,33 @@ def training_in_steps(
         pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()
     ).max()
     scale = _REACH * reach / max(float(longest), 1e-12)
-    figure = make_subplots(
-        figure=Drawing(mode=mode), cols=2, column_widths=[3, 1], horizontal_spacing=0.12
-    )
+    figure = make_subplots(figure=Drawing(), cols=2, column_widths=[3, 1], horizontal_spacing=0.12)
     side = {
         "range": [-reach, reach],
         "showgrid": False,
         "showticklabels": False,
         "constrain": "domain",
     }
-    still = _rows(points, classes, mode)
-    for trace in (*still, *_moving(heads, pushes, 0, reach, scale, noise, mode)):
+    still = _rows(points, classes)
+    for trace in (*still, *_moving(heads, pushes, 0, reach, scale, noise)):
         figure.add_trace(trace, row=1, col=1)
     figure.update_xaxes(**side, title_text="first public direction", col=1)
     figure.update_yaxes(**side, scaleanchor="x", title_text="second public direction", col=1)
-    figure.add_trace(_lengths(pushes, 0, mode), row=1, col=2)
+    figure.add_trace(_lengths(pushes, 0), row=1, col=2)
     figure.update_xaxes(title_text="sum's length", col=2)
     figure.update_yaxes(range=[0, 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())], col=2)
     figure.frames = [
         go.Frame(
             data=[
-                *_moving(heads, pushes, step, reach, scale, noise, mode),
-                _lengths(pushes, step, mode),
+                *_moving(heads, pushes, step, reach, scale, noise),
+                _lengths(pushes, step),
             ],
             traces=list(range(len(still), len(figure.data))),
             name=str(int(pushes["step"].iloc[step])),
         )
         for step in range(len(heads))
     ]
-    _controls(figure, INK[mode])
+    _controls(figure, current_ink())
     ratio = float((pushes["noise"] / pushes["clean"].clip(lower=1e-12)).median())
     return figure.finish(
         title="Watch the noise",
@@ -88,7 +85,7 @@ def training_in_steps(
     )
 
 
-def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> list[go.Scatter]:
+def _rows(points: pd.DataFrame, classes: Sequence[str]) -> list[go.Scatter]:
     """The rows of each class."""
     return [
         go.Scatter(
@@ -99,7 +96,7 @@ def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> list[go.S
             name=name,
             hovertemplate=f"{name}<extra></extra>",
         )
-        for name, colour, symbol in told_apart(classes, mode)
+        for name, colour, symbol in told_apart(classes)
         if len(rows := points[points["class"] == name])
     ]
 
@@ -111,11 +108,10 @@ def _moving(
     reach: float,
     scale: float,
     noise: float,
-    mode: Mode,
 ) -> list[object]:
     """Regions, the noise's circle and both arrows after one step."""
     side = np.linspace(-reach, reach, _GRID)
-    colours = categorical(heads.shape[1], mode)
+    colours = categorical(heads.shape[1])
     x, y = np.meshgrid(side, side)
     named = (
         np.argmax(heads[step] @ np.stack([x.ravel(), y.ravel()]), axis=0)
@@ -139,7 +135,7 @@ def _moving(
     )
     push = pushes.iloc[step] * scale
     turn = np.linspace(0, 2 * math.pi, _CIRCLE)
-    dotted = {"color": marks.MARKED[mode], "width": 1.4, "dash": "dot"}
+    dotted = {"color": marks.MARKED[current_mode()], "width": 1.4, "dash": "dot"}
     around = go.Scatter(
         x=push["clean_x"] + scale * noise * np.cos(turn),
         y=push["clean_y"] + scale * noise * np.sin(turn),
@@ -150,8 +146,8 @@ def _moving(
     )
     arrows = []
     for which, colour, words in (
-        ("clean", INK[mode].text, "what the rows say"),
-        ("noisy", marks.MARKED[mode], "what the head is told"),
+        ("clean", current_ink().text, "what the rows say"),
+        ("noisy", marks.MARKED[current_mode()], "what the head is told"),
     ):
         marker = {"color": colour, "symbol": "arrow", "size": [0, 15], "angleref": "previous"}
         arrows.append(
@@ -168,9 +164,9 @@ def _moving(
     return [regions, around, *arrows]
 
 
-def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
+def _lengths(pushes: pd.DataFrame, step: int) -> go.Bar:
     values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
-    colours = [INK[mode].text, marks.MARKED[mode]]
+    colours = [current_ink().text, marks.MARKED[current_mode()]]
     text = [f"{value:.3g}" for value in values]
     marker = {"color": colours}
     return go.Bar(

@@ -6,6 +6,7 @@ eight follow Okabe and Ito (2008), which stay apart for the common kinds of colo
 and symbol repeat the message.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -13,7 +14,8 @@ import math
 import re
 import textwrap
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from string import Template
 from typing import Any, Literal
@@ -22,7 +24,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
-from pillar_core.errors import SettingError
 from pillar_core.registry import toml_tables
 
 Mode = Literal["light", "dark"]
@@ -53,9 +54,10 @@ class MethodStyle:
     symbol: str
     order: int
 
-    def colour(self, mode: Mode) -> str:
-        """The colour in `mode`, as #rrggbb."""
-        return self.dark if mode == "dark" else self.light
+    @property
+    def colour(self) -> str:
+        """The colour in the current mode, as #rrggbb."""
+        return self.dark if is_dark() else self.light
 
 
 LOOKS: dict[str, Json] = toml_tables(Path(__file__).with_suffix(".toml"))
@@ -63,12 +65,7 @@ _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encodin
 _HUES: dict[str, tuple[str, str]] = LOOKS["hues"]
 
 
-class _ByMode(dict[Mode, Ink]):
-    def __missing__(self, mode: str) -> Ink:
-        raise SettingError(f"mode must be one of light, dark; got {mode!r}.")
-
-
-INK = _ByMode({mode: Ink(**inks) for mode, inks in LOOKS["ink"].items()})
+INK: dict[Mode, Ink] = {mode: Ink(**inks) for mode, inks in LOOKS["ink"].items()}
 METHOD_STYLES: dict[str, MethodStyle] = {
     name: MethodStyle(light, dark, dash, symbol, order)
     for order, (name, (light, dark, dash, symbol)) in enumerate(LOOKS["methods"].items())
@@ -95,6 +92,41 @@ EPSILON_RANGE = (0.1, 8.0)
 ACCURACY_SCALE: list[list[float | str]] = LOOKS["accuracy"]["scale"]
 
 
+_MODE: ContextVar[Mode] = ContextVar("mode")
+outer_mode: list[Callable[[], Mode]] = [lambda: "light"]
+"""The last one says the mode of figures that no `in_mode` is around."""
+
+
+def in_mode(mode: Mode) -> contextlib.AbstractContextManager[None]:
+    """Draws the figures of a block for a light or a dark page: `with plots.in_mode("dark"): …`."""
+    return _in_mode(mode)
+
+
+@contextlib.contextmanager
+def _in_mode(mode: Mode) -> Iterator[None]:
+    token = _MODE.set(mode)
+    try:
+        yield
+    finally:
+        _MODE.reset(token)
+
+
+def current_mode() -> Mode:
+    """What figures are drawn for now: the mode of the `in_mode` around, else light, or in the app
+    the browser's."""
+    return _MODE.get(None) or outer_mode[-1]()
+
+
+def is_dark() -> bool:
+    """Whether figures are drawn for a dark page now."""
+    return current_mode() == "dark"
+
+
+def current_ink() -> Ink:
+    """The neutral colours of the current mode."""
+    return INK[current_mode()]
+
+
 def method_style(name: str) -> MethodStyle:
     """The style of a method; a name that is not listed gets one that depends on the name alone,
     after all others."""
@@ -115,20 +147,20 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (method_style(name).order, name))
 
 
-def epsilon_colour(epsilon: float, mode: Mode) -> str:
+def epsilon_colour(epsilon: float) -> str:
     """The colour of a budget: violet for much privacy through blue to green for little, grey for no
     privacy (∞)."""
     if not math.isfinite(epsilon):
-        return INK[mode].muted
+        return current_ink().muted
     low, high = (math.log(value) for value in EPSILON_RANGE)
     place = (math.log(min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])) - low) / (high - low)
-    return _between(LOOKS["epsilon"][mode], place)
+    return _between(LOOKS["epsilon"][current_mode()], place)
 
 
-def categorical(count: int, mode: Mode) -> list[str]:
+def categorical(count: int) -> list[str]:
     """`count` colours for classes; they repeat after seven, so symbols must repeat at another
     length."""
-    hues = [pair[1 if mode == "dark" else 0] for key, pair in _HUES.items() if key != "grey"]
+    hues = [pair[is_dark()] for key, pair in _HUES.items() if key != "grey"]
     return [hues[index % len(hues)] for index in range(count)]
 
 
@@ -137,15 +169,15 @@ def class_symbols(count: int) -> list[str]:
     return [_SYMBOLS[index % len(_SYMBOLS)] for index in range(count)]
 
 
-def told_apart(names: Sequence[str], mode: Mode) -> Iterator[tuple[str, str, str]]:
+def told_apart(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Each name with its colour and its marker symbol."""
     count = len(names)
-    return zip(names, categorical(count, mode), class_symbols(count), strict=True)
+    return zip(names, categorical(count), class_symbols(count), strict=True)
 
 
-def pin_colour(letter: str, mode: Mode) -> str:
+def pin_colour(letter: str) -> str:
     """The colour of the settings pinned as A, B or C."""
-    return str(LOOKS["pins"][letter][mode == "dark"])
+    return str(LOOKS["pins"][letter][is_dark()])
 
 
 def fade(colour: str, opacity: float) -> str:
@@ -154,17 +186,21 @@ def fade(colour: str, opacity: float) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
-def light_twins(mode: Mode, epsilons: Iterable[float]) -> dict[str, str]:
-    """The light mode's colour for each of `mode`'s inks, hues, methods and these budgets: pictures
-    to print have white ground."""
-    inks = zip(dataclasses.astuple(INK[mode]), dataclasses.astuple(INK["light"]), strict=True)
-    hues = [
-        (pair[mode == "dark"], pair[0]) for pair in (*_HUES.values(), *LOOKS["methods"].values())
+def light_twins(epsilons: Sequence[float]) -> dict[str, str]:
+    """The light mode's colour for each of the current mode's inks, hues, methods and these budgets:
+    pictures to print have white ground."""
+    current = _colours(epsilons)
+    with in_mode("light"):
+        return dict(zip(map(str.upper, current), _colours(epsilons), strict=True))
+
+
+def _colours(epsilons: Sequence[float]) -> list[str]:
+    pairs = (*_HUES.values(), *LOOKS["methods"].values())
+    return [
+        *dataclasses.astuple(current_ink()),
+        *(pair[is_dark()] for pair in pairs),
+        *map(epsilon_colour, epsilons),
     ]
-    budgets = [
-        (epsilon_colour(epsilon, mode), epsilon_colour(epsilon, "light")) for epsilon in epsilons
-    ]
-    return {dark.upper(): light for dark, light in (*inks, *hues, *budgets)}
 
 
 def epsilon_label(epsilon: float) -> str:
@@ -179,13 +215,13 @@ def epsilon_value(epsilon: float) -> str:
 
 @functools.cache
 def template(mode: Mode) -> go.layout.Template:
-    """The plotly template of `mode`: transparent, light grid, no boxes, room for a title and a
-    subtitle."""
+    """The plotly template of the current mode, by which it is kept: transparent, light grid, no
+    boxes, room for a title and a subtitle."""
     words = {**dataclasses.asdict(INK[mode]), "font": FONT, "heading": HEADING_FONT}
     layout = tomllib.loads(_TEMPLATE.substitute(words))
     axis = layout.pop("axis")
     bars = [go.Bar(textposition="inside", insidetextanchor="start")]
-    layout |= {"colorway": categorical(7, mode), "xaxis": axis, "yaxis": axis}
+    layout |= {"colorway": categorical(7), "xaxis": axis, "yaxis": axis}
     return go.layout.Template(layout=layout, data={"bar": bars})
 
 

@@ -14,11 +14,10 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    INK,
     LOOKS,
-    Mode,
     categorical,
     class_symbols,
+    current_ink,
     end_labels,
     epsilon_colour,
     epsilon_label,
@@ -31,10 +30,10 @@ _SIDES: dict[str, list[str]] = LOOKS["projections"]
 _AXES: dict[str, str] = LOOKS["axes"]
 
 
-def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = None) -> go.Figure:
+def rates(table: pd.DataFrame, *, present: float | None = None) -> go.Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x,
     method, form, rows."""
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     ends = []
     summary = []
     axis = str(table["axis"].iloc[0])
@@ -43,7 +42,7 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", present: float | None = 
         rows = finite[finite["method"] == name]
         if rows.empty:
             continue
-        colour = method_style(style).colour(mode)
+        colour = method_style(style).colour
         hover = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>"
         width = 3.4 if name == "PILLAR" else 2.2
         figure.line(rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover)
@@ -83,7 +82,6 @@ def mixture_errors(
     table: pd.DataFrame,
     curve: pd.DataFrame | None = None,
     *,
-    mode: Mode = "light",
     floor: float | None = None,
 ) -> go.Figure:
     """Error against private rows, predicted as lines and measured as points with intervals, with
@@ -93,12 +91,12 @@ def mixture_errors(
     n_private, predicted, for smooth lines (default: those of `table`). floor: the best possible
     error.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     summary = []
     ends = []
     for name, (style, dash, title) in _SIDES.items():
         rows = table[table["projection"] == name]
-        colour = method_style(style).colour(mode)
+        colour = method_style(style).colour
         drawn = rows if curve is None else curve[curve["projection"] == name]
         line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
         figure.line(
@@ -159,12 +157,10 @@ def mixture_errors(
     )
 
 
-def rows_against_dimension(
-    table: pd.DataFrame, *, mode: Mode = "light", present: int | None = None
-) -> go.Figure:
+def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -> go.Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows;
     infinite rows are left out."""
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     summary = []
     finite = table[table["rows"].map(math.isfinite)]
     ends = []
@@ -172,7 +168,7 @@ def rows_against_dimension(
         rows = finite[finite["projection"] == name].sort_values("d")
         if rows.empty:
             continue
-        colour = method_style(style).colour(mode)
+        colour = method_style(style).colour
         figure.line(
             rows["d"],
             rows["rows"],
@@ -214,18 +210,18 @@ def rows_against_dimension(
     )
 
 
-def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> go.Figure:
+def choice_errors(table: pd.DataFrame) -> go.Figure:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
     """
-    figure = Drawing(mode=mode)
+    figure = Drawing()
     ends = []
     summary = []
     means = over_seeds(table, by=["epsilon", "n_private"], value="error")
     for epsilon in sorted(means["epsilon"].unique()):
         rows = means[means["epsilon"] == epsilon]
-        colour = epsilon_colour(float(epsilon), mode)
+        colour = epsilon_colour(float(epsilon))
         band = rows.dropna(subset=["low", "high"])
         figure.band(band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
         label = epsilon_label(float(epsilon))
@@ -274,17 +270,15 @@ _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
-def component_graph(
-    labels: Array, edges: Array, *, k: int, n_unlabelled: int, mode: Mode = "light"
-) -> go.Figure:
+def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int) -> go.Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000
     edges are drawn.
     """
     labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
-    ink = INK[mode]
-    figure = Drawing(mode=mode)
+    ink = current_ink()
+    figure = Drawing()
     component_of = np.asarray(labels)
     left = circle(k, centre=(0.0, 0.0), radius=1.0)
     right = circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
@@ -299,7 +293,7 @@ def component_graph(
         width=1,
     )
     count = int(component_of.max()) + 1
-    colours = categorical(max(count, 1), mode)
+    colours = categorical(max(count, 1))
     symbols = class_symbols(max(count, 1))
     for component in range(count):
         rows = np.flatnonzero(component_of == component)

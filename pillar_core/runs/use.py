@@ -334,9 +334,13 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
             if any(text.strip() for text in row)
         )
         header = [name.strip() for name in next(rows, [])]
-        columns = (
-            form["recipe"]["columns"] if form["kind"] == "table" else _columns_of_numbers(header)
-        )
+        unnamed = [f"x{place}" for place in range(len(header))]
+        columns = form.get("recipe", {}).get("columns", ())
+        named = {column["name"] for column in columns}
+        is_first_row = all(map(NUMBER.fullmatch, header)) and header != [n[1:] for n in unnamed]
+        if named <= {*unnamed} - {*header} if columns else is_first_row:
+            rows, header = itertools.chain([header], rows), unnamed  # type: ignore[assignment]
+        columns = columns or _columns_of_numbers(header)
         if [column.get("kind") for column in columns] == ["text"]:
             name = columns[0]["name"]
             if path.suffix.lower() == ".txt" and (len(header) < 2 or name not in header):
@@ -344,12 +348,6 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                 rows = ([text] for line in file if (text := line.strip()))
                 header = [name]
             header = [name] if len(header) == 1 else header
-        if (
-            form["kind"] != "table"
-            and all(map(NUMBER.fullmatch, header))
-            and header != [str(place) for place in range(len(header))]
-        ):
-            rows = itertools.chain([header], rows)  # type: ignore[assignment]
         places, times = {name: place for place, name in enumerate(header)}, Counter(header)
         if wrong := [column["name"] for column in columns if times[column["name"]] != 1]:
             raise DataError(

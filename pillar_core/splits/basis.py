@@ -3,7 +3,6 @@ bases are prefixes."""
 
 import contextlib
 import dataclasses
-from functools import cached_property
 
 import numpy as np
 
@@ -47,12 +46,6 @@ class PublicBasis:
     def rank(self) -> int:
         """Number of directions that the public rows span; after centring at most m − 1."""
         return len(self.eigenvalues)
-
-    @cached_property
-    def gaps(self) -> Array:
-        """(r,) eigengaps Δ_k = λ_k − λ_{k+1}, the last against 0."""
-        following: Array = np.append(self.eigenvalues[1:], 0.0)
-        return np.asarray(self.eigenvalues - following)
 
     def transform(self, k: int | None, *, normalise: bool) -> Transform:
         """The preprocessing onto the first k directions (k None: no projection). Raises DataError:

@@ -68,6 +68,12 @@ class View:
     weights: Array | None = None
 
     @property
+    def row_numbers(self) -> Array:
+        """(n,) int64 each private row's own number, which no other row's presence changes: its
+        place in the loaded rows."""
+        return np.arange(len(self.x)) if self.rows is None else self.rows
+
+    @property
     def n_rows(self) -> int:
         """Private rows present: for loops over them only; every public quantity comes from
         `facts`."""

@@ -32,11 +32,6 @@ class ComponentGraph:
     edges: Array
     count: int
 
-    @property
-    def sizes(self) -> Array:
-        """(count,) variables in each component."""
-        return np.bincount(self.labels, minlength=self.count)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Choice:

@@ -29,7 +29,7 @@ assert 3.2 < pc.epsilon(1.1, sampling_probability=0.02, steps=1000).upper < 3.3
 stage("epsilon")
 from pillar_core import plots
 from pillar_core.runs import starter
-figure = plots.accuracy_against_k(starter.hero_table(starter.GRIDS), mode="light")
+figure = plots.accuracy_against_k(starter.hero_table(starter.GRIDS))
 assert figure.data
 stage("hero")
 for registry in (pc.METHODS, pc.DATASETS, pc.BACKBONES, pc.ACCOUNTANTS, pc.SCORES):

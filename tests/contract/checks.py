@@ -610,7 +610,7 @@ def neighbours(view: View, rows: Mapping[str, np.ndarray] | None = None) -> Iter
     Every row keeps its own number (`View.rows`, its place in the loaded rows); a new row has the
     next one, wherever it stands.
     """
-    own = np.arange(len(view.x)) if view.rows is None else view.rows
+    own = view.row_numbers
     n, rare = len(view.y), view.facts.n_classes - 1
     for number, (kind, row) in enumerate(
         _adversarial_rows(view.x[own], view.x_public) if rows is None else rows.items()
@@ -625,7 +625,7 @@ def neighbours(view: View, rows: Mapping[str, np.ndarray] | None = None) -> Iter
 def _added(
     view: View, row: np.ndarray, label: int, place: int
 ) -> tuple[View, bool, np.ndarray, int]:
-    own, places = np.arange(len(view.x)) if view.rows is None else view.rows, np.arange(len(view.y))
+    own, places = view.row_numbers, np.arange(len(view.y))
     more, y = np.concatenate([view.x, row[None]]), np.insert(view.y, place, label)
     added = with_rows(view, more, y, rows=np.insert(own, place, len(view.x)))
     return added, False, places + (places >= place), place
@@ -637,7 +637,7 @@ def _replaced(view: View, row: np.ndarray, label: int) -> tuple[View, bool, np.n
 
 def with_first_row(view: View, row: np.ndarray, label: int) -> View:
     """The view with another first private row."""
-    own = np.arange(len(view.x)) if view.rows is None else view.rows
+    own = view.row_numbers
     x, y = view.x.copy(), view.y.copy()
     x[own[0]], y[0] = row, label
     return with_rows(view, x, y, rows=own)

@@ -403,7 +403,7 @@ def test_messages_say_parameter_expectation_and_what_was_given_without_data():
     ):
         pc.epsilon(1.0, steps=-1)
     with pytest.raises(SettingError, match=r"^mode must be one of light, dark; got 'pale'"):
-        pc.plots.rates(theory.rate_curves(axis="k", values=[1, 10]), mode="pale")
+        pc.plots.in_mode("pale")
     with pytest.raises(
         DataError,
         match=(

@@ -1,7 +1,9 @@
 """The report of collected figures: one page of HTML that holds all it needs, in which names of data
 are text."""
 
+import json
 import re
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.data import uploads
+from pillar_core.plots import theme
 from pillar_core.runs import splitting
 from pillar_core.types import Provenance
 
@@ -24,7 +27,6 @@ EVIL = '</script><img src="https://evil.example/x.png" onerror="alert(1)">'
 def session(monkeypatch):
     state = {}
     monkeypatch.setattr(st, "session_state", state)
-    monkeypatch.setattr(exports.theme, "mode", lambda: "light")
     return state
 
 
@@ -46,6 +48,17 @@ def counted(app: AppTest) -> list[str]:
         for item in app.get("download_button")
         if item.proto.label.startswith("Report")
     ]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_figures_and_the_report_wear_the_colours_that_the_browser_asks_for(
+    session, monkeypatch, mode
+):
+    monkeypatch.setattr(st, "context", SimpleNamespace(theme=SimpleNamespace(type=mode)))
+    added()
+    entry = json.loads(*session.values())
+    assert entry["surface"] == theme.INK[mode].surface
+    assert theme.INK[mode].text in entry["drawn"]
 
 
 def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session, monkeypatch):

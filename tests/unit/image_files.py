@@ -11,8 +11,6 @@ from PIL import Image
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data import load, reports
-from pillar_core.errors import PillarError
 from pillar_core.types import Dataset, FeatureSet
 
 
@@ -111,14 +109,3 @@ def sizes(data: Dataset | FeatureSet) -> tuple[int, int]:
 def all_rows(data: Dataset | FeatureSet) -> Array:
     """The train rows, then the test rows."""
     return data.x_train if data.x_test is None else np.concatenate([data.x_train, data.x_test])
-
-
-def report_on(
-    content: Any, filename: str = "", *, public_fraction: float | None = 0.1
-) -> reports.Report:
-    """What the app says of a path or of an upload's bytes."""
-    try:
-        data = load(content, filename=filename)
-    except PillarError as error:
-        return reports.refusal_report(error)
-    return reports.describe_rows(data, data.notes, public_fraction)

@@ -181,7 +181,6 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     grids = [
         {
             **core.axes(choice),
-            **core.public_axis(choice),
             "method": choice.method,
             "epsilon": choice.epsilon,
             "seed": seeds,

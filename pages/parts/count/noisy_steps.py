@@ -6,7 +6,7 @@ import math
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, local, memory, odds, theme, words
+from pages.frame import badges, core, local, memory, odds, words
 from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
@@ -360,7 +360,6 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
         st.info(f"**{row.label}**: {row.event}", icon=":material/info:")
     drawn = plots.bars_of_epsilon(
         known,
-        mode=theme.mode(),
         title="What choices add to training",
         caption="Everything that looks at private rows enters one ledger.",
     )

@@ -56,12 +56,10 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         return
     grid = {
         **core.axes(settings),
-        **core.public_axis(settings),
         "method": settings.method,
         "epsilon": list(_DRAWN),
     }
-    grid |= core.k_axis(settings)
-    grid["seed"] = list(range(settings.seed, settings.seed + settings.seeds))
+    grid |= core.k_axis(settings) | {"seed": core.seeds(settings)}
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
     if core.ships(settings) and settings.k == codec.RULE:  # each move of k would train three more
         jobs.train_first(sweep.group_specs(first))
@@ -277,7 +275,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     )
     base = "-".join(map(str, drawn_from))
     measured = _curves_figure(base, curves, settings, reach, pinned, heights)
-    runs = accuracy.runs(measured, present=star, history=trail, mode=theme.mode())
+    runs = accuracy.runs(measured, present=star, history=trail)
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     curve = k_curves.by_budget(curves.table, method_of(settings)).get(
@@ -334,7 +332,6 @@ def _curves_figure(
     return accuracy.accuracy_curves(
         _curves.table,
         budget=_settings.epsilon,
-        mode=theme.mode(),
         method=method,
         k_max=k_max,
         pinned=_pinned,

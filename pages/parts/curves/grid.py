@@ -76,8 +76,7 @@ def grids_of(settings: Settings) -> tuple[Form, ...]:
     """
     if settings.public == codec.NONE:
         return ()
-    seeds = list(range(settings.seed, settings.seed + settings.seeds))
-    shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
+    shared = {**core.axes(settings), "seed": core.seeds(settings)}
     ks = ladder(settings)
     epsilon = (
         settings.epsilon

@@ -115,8 +115,7 @@ def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     of the model."""
     shared = {
         **core.axes(settings),
-        **core.public_axis(settings),
-        "seed": list(range(settings.seed, settings.seed + settings.seeds)),
+        "seed": core.seeds(settings),
     }
     ceiling = {**shared, "method": "non_private"}
     grids = {
@@ -297,7 +296,6 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
         return
     shared = {
         **core.axes(settings),
-        **core.public_axis(settings),
         "seed": list(range(settings.seed, settings.seed + _SEEDS)),
     }
     grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
@@ -397,7 +395,6 @@ def _figure(settings: Settings, mode: Mode, _parts: one_training.TrainingSteps) 
         _parts.points,
         _parts.heads,
         _parts.pushes,
-        mode=mode,
         noise=_parts.noise,
         pushed=_parts.pushed,
         classes=core.split(settings).features.classes,

@@ -89,9 +89,9 @@ def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, p
     """(grid, its runs in the cache, one line per learner and budget, their key), below the state of
     the job, if anything is missing."""
     budgets = sorted({*starter.HERO_EPSILONS, settings.epsilon})
-    seeds = range(settings.seed, settings.seed + settings.seeds)
-    shared = {**core.axes(settings), **core.public_axis(settings)}
-    grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
+    grid = compare.compare_grid(
+        core.axes(settings), methods=learners, epsilons=budgets, seeds=core.seeds(settings)
+    )
     runs = core.find_runs([grid])
     if core.ships(settings) and sum(record is not None for _, record in runs.values()) < len(
         learners
@@ -158,7 +158,7 @@ def draw(settings: Settings) -> None:
         )
     figure = _against_epsilon(key, theme.mode(), lines)
     pins = exports.pins(settings)
-    figure = plots.mark_pins(figure, pins[pins["data"] == settings.data], mode=theme.mode())
+    figure = plots.mark_pins(figure, pins[pins["data"] == settings.data])
     info = FigureInfo("compare_budgets", settings, seeds=seeds_of(lines), command=again)
     show_figure(figure, lines, info, takes=["epsilon", "method"])
     st.caption(
@@ -170,7 +170,7 @@ def draw(settings: Settings) -> None:
 
 @memory.cache(max_entries=32, is_free=True)
 def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Figure:
-    return plots.error_against_epsilon(_lines, mode=mode)
+    return plots.error_against_epsilon(_lines)
 
 
 def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
@@ -318,13 +318,12 @@ def _setup(view: CompareView, settings: Settings) -> Setup | None:
     if view.needs_other and other_set is None:
         return None
     epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.over_epsilon else [settings.epsilon]
-    seeds = range(settings.seed, settings.seed + settings.seeds)
     return Setup(
-        core.axes(settings),
+        core.data_axes(settings),
         core.public_axis(public_part),
         core.split(public_part),
         epsilons,
-        seeds,
+        core.seeds(settings),
         other_set,
     )
 
@@ -377,7 +376,6 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
             )
         return
     shared: Values = {
-        "mode": theme.mode(),
         "x_title": view.x_title,
         "x_log": view.x_log,
         "wanted_seeds": len(setup.seeds),

@@ -71,12 +71,12 @@ class Step:
         passed = sum(value >= edge for edge in edges)
         return passed if edges[0] <= edges[-1] else len(edges) - passed
 
-    def draw(self, table: pd.DataFrame, position: str | float, mode: plots.Mode) -> Figure:
+    def draw(self, table: pd.DataFrame, position: str | float) -> Figure:
         """The figure with the control at `position`."""
         x = table.columns[0]
         match self.figure.get("kind"):
             case "odds":
-                return plots.odds_dots(table[table[x] == position], mode=mode, protected="somebody")
+                return plots.odds_dots(table[table[x] == position], protected="somebody")
             case "strip":
                 seen = reconstruction(self.values)
                 return plots.reconstruction_strip(
@@ -85,14 +85,11 @@ class Step:
                     seen.pictures,
                     candidates=seen.candidates,
                     present=float(position),
-                    mode=mode,
                 )
             case "total":
-                return plots.total_budget(table, present=int(position), mode=mode)
+                return plots.total_budget(table, present=int(position))
         words = dict(zip(self.values, self.words, strict=True)) if self.words else None
-        return plots.accuracy_by(
-            table, x=x, present=position, words=words, mode=mode, **self.figure
-        )
+        return plots.accuracy_by(table, x=x, present=position, words=words, **self.figure)
 
     def _mean(self, table: pd.DataFrame, at: str | float) -> float:
         return float(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, failures, local, memory, theme
+from pages.frame import badges, failures, local, memory
 from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import Settings
 from pillar_core import params, plots, theory
@@ -170,9 +170,7 @@ def disjunctions(settings: Settings) -> None:
         options=[2, 5, 10, 20, 40, 80, 160, 320],
     )
     graph = _graph(d, k, p, n, settings.seed)
-    figure = plots.component_graph(
-        graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode()
-    )
+    figure = plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n)
     info = FigureInfo("component_graph", settings, [badges.PUBLIC, badges.SYNTHETIC])
     show_figure(figure, plots.component_table(graph.labels, k=k), info)
     bound = theory.CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p).value(
@@ -203,7 +201,7 @@ def disjunctions(settings: Settings) -> None:
         seeds=5,
         seed=settings.seed,
     )
-    figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
+    figure = plots.choice_errors(table.dropna(subset=["error"]))
     show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
     st.caption(
         "The mechanism takes a union of components with probability ∝ exp(−ε·errors/2): ε under"

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, local, memory, plain, receipts, session, theme
+from pages.frame import badges, core, local, memory, plain, receipts, session
 from pages.frame.figures import FigureInfo, draw_figure, show_answer, show_figure
 from pages.frame.settings import Settings
 from pages.parts.public_data import question as screening
@@ -306,7 +306,6 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         accuracy,
         agreement,
         score=pc.SCORES[choice.score],
-        mode=theme.mode(),
         titles=_titles(choice),
         baseline=accuracy.attrs.get("baseline"),
         learner=pc.METHODS[method].title,

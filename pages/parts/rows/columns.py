@@ -22,6 +22,7 @@ from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.frames import notes_of
 from pillar_core.data.partition import with_tossed_test
 from pillar_core.data.parts import COLUMNS_SEEN
+from pillar_core.data.persons import Named
 from pillar_core.data.reader import Encoding
 from pillar_core.data.tables import (
     alike_labels,
@@ -39,6 +40,8 @@ from pillar_core.types import Dataset, FeatureSet
 
 Maker = tuple[Callable[[], FeatureSet | Dataset], str]
 """What makes public rows when they are kept, and their title."""
+Source = tuple[Callable[[], pd.DataFrame], str, Named]
+"""What reads a public table, its title, and whom it names."""
 PART_OF = "public part of {}"
 """The title of a share of a private table's rows that became a public set, by the table's own."""
 ROLES = (LABEL, PERSON, TEXT, USE, LEAVE_OUT) = ("label", "person", "text", "use", "leave out")
@@ -111,25 +114,18 @@ class Answers:
             name=Path(self.private.name).stem,
             caveats=() if sources else (COLUMNS_SEEN,),
             by_coin=self.by_coin,
+            apart_from=tuple(persons.digest_of(names) for *_, (names, _) in sources),
         )
         making = _features(key, make)
         wait_for(making, key)
         private = making.rows
-
-        def public(read: Callable[[], pd.DataFrame], title: str, is_apart: bool) -> FeatureSet:
-            apart_from = (private.fingerprint,) if is_apart else ()
-            name = Path(title).stem
-            return raw.public_features(read(), self.recipe, name=name, apart_from=apart_from)
-
+        public = functools.partial(public_rows, recipe=self.recipe, private=private)
         return private, [(functools.partial(public, *source), source[1]) for source in sources]
 
-    def tables(self) -> tuple[pd.DataFrame, list[tuple[Callable[[], pd.DataFrame], str, bool]]]:
-        """The private table's rows that may be used; of each public table what reads it, its title
-        and whether it names the person of every row."""
-        frame, person, text = self._table(self.private), self.recipe.person, self.recipe.text
-        named = [
-            _names_in(each.key, read_table(each, person, text), person) for each in self.public
-        ]
+    def tables(self) -> tuple[pd.DataFrame, list[Source]]:
+        """The private table's rows that may be used, and the public tables."""
+        frame, person = self._table(self.private), self.recipe.person
+        named = [names_in(file, self.recipe) for file in self.public]
         if person is not None:
             frame = persons.first_rows(
                 frame,
@@ -140,19 +136,18 @@ class Answers:
             )
         if self.share is None:
             return frame, [
-                (functools.partial(self._table, file), file.name, are_all)
-                for file, (_, are_all) in zip(self.public, named, strict=True)
+                (functools.partial(self._table, file), file.name, theirs)
+                for file, theirs in zip(self.public, named, strict=True)
             ]
         frame, part = encoding.split_off_public(frame, self.recipe.label, self.share, person=person)
-        return frame, [
-            (lambda: part, PART_OF.format(Path(self.private.name).name), person is not None)
-        ]
+        title = PART_OF.format(Path(self.private.name).name)
+        return frame, [(lambda: part, title, persons.named_in(part, person))]
 
     def _table(self, file: File) -> pd.DataFrame:
         """A table with its labels as they were answered, whose one column of texts is called as
         that of the private one."""
-        label, text = self.recipe.label, self.recipe.text
-        frame = encoding.with_text_column(read_table(file, self.recipe.person, text), text)
+        label = self.recipe.label
+        frame = encoding.with_text_column(read_table(file, self.recipe), self.recipe.text)
         if label in frame and self.edges:
             return frame.assign(**{label: bins(frame[label], self.edges)})
         if label in frame and self.is_joined:
@@ -160,9 +155,22 @@ class Answers:
         return frame
 
 
-def read_table(file: File, *as_written: str | None) -> pd.DataFrame:
+def read_table(file: File, recipe: Recipe = _AS_READ) -> pd.DataFrame:
     """The table, names of persons and texts as they are written."""
-    return file.reading(*filter(None, as_written)).table
+    return file.reading(*filter(None, (recipe.person, recipe.text))).table
+
+
+def public_rows(
+    read: Callable[[], pd.DataFrame], title: str, named: Named, recipe: Recipe, private: FeatureSet
+) -> FeatureSet:
+    """A public table, and whom it names, through the recipe of private rows."""
+    name = Path(title).stem
+    return raw.public_features(read(), recipe, name=name, private=private, named=named)
+
+
+def names_in(file: File, recipe: Recipe) -> Named:
+    """Whom a public table names."""
+    return _names_in(file.key, read_table(file, recipe), recipe.person)
 
 
 def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers | None:
@@ -483,7 +491,5 @@ def _person_names(fingerprint_: str, _frame: pd.DataFrame, person: str) -> tuple
 
 
 @memory.cache(max_entries=8, show_spinner="Reading the names …", of_files=True)
-def _names_in(
-    fingerprint_: str, _frame: pd.DataFrame, person: str | None
-) -> tuple[frozenset[str], bool]:
-    return persons.named_in(_frame, person) if person else (frozenset(), False)
+def _names_in(fingerprint_: str, _frame: pd.DataFrame, person: str | None) -> Named:
+    return persons.named_in(_frame, person)

@@ -211,7 +211,7 @@ def _state(settings: Settings, public_sets: Sequence[str]) -> bool:
         data = core.raw(dataclasses.replace(settings, data=name))
         are_texts = texts.is_encoder(backbone) and bool(data.texts)
         if are_texts or (not isinstance(data, FeatureSet) and data.is_images):
-            counts[name] = len(data.x_train) + (0 if data.x_test is None else len(data.x_test))
+            counts[name] = len(data.x_train) + data.n_test
             missing += [] if is_ready(data, backbone=backbone) else [name]
     title = pc.BACKBONES[names.address(backbone).base].title
     if not missing:

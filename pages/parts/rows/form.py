@@ -20,8 +20,6 @@ from pages.parts.rows.files import FILE, PATHS, PRIVATE, PUBLIC, File, let_go, n
 from pages.parts.rows.overview import show_rows
 from pillar_core import data, mode, splits
 from pillar_core.data import (
-    Report,
-    encoding,
     npz,
     raw,
     reader,
@@ -170,15 +168,14 @@ def _judge(answers: Answers, settings: Settings) -> None:
         rows, makers = answers.rows()
     except PillarError as refusal:
         with place:
-            _verdict(reports.refusal_report(refusal))
+            _show_refusal(refusal)
         return
-    report = reports.describe_rows(rows, rows.notes, None)
     with place:
-        _verdict(report)
+        _verdict(rows)
         counts = [_count_public(maker, rows) for maker in makers]
         is_drawn = bool(rows.test_drawn) and (bool(answers.recipe.label) or not rows.persons)
         by_coin = is_drawn and _asks_for_coin("person" if rows.persons else "row")
-        count, *notes = report.notes
+        notes = (*reports.lone_rows(rows), *rows.notes)
         list_notes([BY_COIN_NOTE if by_coin and note == SET_APART else note for note in notes])
     public = list(itertools.compress(answers.public, counts))
     answers = dataclasses.replace(answers, public=public, by_coin=by_coin)
@@ -189,16 +186,16 @@ def _judge(answers: Answers, settings: Settings) -> None:
                 is_shared = _share_or_none()
             choice = _choice(rows, is_shared, settings)
         elif answers.share is None:
-            _consequence(count, is_shared=False)
+            _consequence(reports.share_words(rows, None), is_shared=False)
         else:
+            total = counts[0] + len(rows.x_train)
             _consequence(
-                f"{counts[0]:,} of these {counts[0] + report.n_train:,} train rows become public: ε"
-                " does not protect them, and what is released may show them. They are kept as a set"
-                " of their own.",
+                f"{counts[0]:,} of these {total:,} train rows become public: ε does not protect"
+                " them, and what is released may show them. They are kept as a set of their own.",
                 is_shared=True,
             )
     _use_button(answers, choice)
-    _preview(rows, report)
+    _preview(rows)
 
 
 def _with_keys(file: File) -> File | None:
@@ -223,25 +220,22 @@ def _count_public(maker: Maker, private: FeatureSet | Dataset | None) -> int:
     named = plain.text(Path(title).name)
     try:
         rows = make()
-        report = reports.describe_rows(rows, (), None)
         notes = [note for note in rows.notes if note not in (SET_APART, NO_TEST)]
         if private is not None:
             notes = [note for note in notes if note not in private.notes]
-            notes += _fit(rows, report, private)
-            _doubt_roles(reports.describe_rows(private, (), None), report, named)
+            notes += _fit(rows, private)
+            _doubt_roles(private, rows, named)
     except PillarError as error:
-        why = plain.text(reports.refusal_report(error).problems[0])
+        why = plain.text(error.problems[0])
         st.warning(f"{named} cannot be public here: {why}", icon=":material/block:")
         return 0
-    count = report.rows if rows.test_drawn else report.n_train
-    line = f":material/public: {named}: {count:,} public rows, {len(report.classes)} classes."
+    count = reports.count_rows(rows) if rows.test_drawn else len(rows.x_train)
+    line = f":material/public: {named}: {count:,} public rows, {len(rows.classes)} classes."
     st.caption(" ".join([line, *map(plain.text, dict.fromkeys(notes))]))
     return count
 
 
-def _fit(
-    rows: FeatureSet | Dataset, report: Report, private: FeatureSet | Dataset
-) -> tuple[str, ...]:
+def _fit(rows: FeatureSet | Dataset, private: FeatureSet | Dataset) -> tuple[str, ...]:
     """What became of public rows that fit private ones, a line each.
 
     Raises DataError: they do not fit.
@@ -256,7 +250,7 @@ def _fit(
             notes += (f"It {UNNAMED}",)
     if kinds[0] == "numbers" and rows.x_train.shape[1:] != private.x_train.shape[1:]:
         raise DataError(
-            f"it has {report.dims[0]:,} features, and the private rows have"
+            f"it has {rows.x_train.shape[1]:,} features, and the private rows have"
             f" {private.x_train.shape[1]:,}: extract both with one backbone."
         )
     if rows.y_train is not None and (unused := splits.unused_labels(rows.classes, private.classes)):
@@ -264,38 +258,40 @@ def _fit(
     return notes
 
 
-def _doubt_roles(private: Report, public: Report, named: str) -> None:
+def _doubt_roles(private: FeatureSet | Dataset, public: FeatureSet | Dataset, named: str) -> None:
     """Asks whether private and public files were swapped, where the public one looks more like what
     somebody protects."""
+    n_private, n_public = reports.count_rows(private), reports.count_rows(public)
     if (
         len(public.classes) > 1
         and set(public.classes) == set(private.classes)
-        and public.rows > private.rows
+        and n_public > n_private
     ):
         st.warning(
             f"**Were private and public files swapped?** {named} holds more labelled rows of the"
-            f" same classes, {public.rows:,} against {private.rows:,}. ε protects the private"
+            f" same classes, {n_public:,} against {n_private:,}. ε protects the private"
             " file's rows alone; the public one's may all be shown.",
             icon=":material/swap_horiz:",
         )
 
 
-def _verdict(report: Report) -> None:
-    """What was found in a file, or what is wrong with it."""
-    if report.ok:
-        st.success(f"**Ready.** {plain.text(report.understood)}", icon=":material/check_circle:")
-        if len(report.classes) > MANY_CLASSES and report.n_train < ROWS_A_CLASS * len(
-            report.classes
-        ):
-            st.warning(
-                f"**Are these labels numbers to predict?** {len(report.classes):,} of them stand"
-                f" in {report.n_train:,} rows: under noise nothing is learnt of a class with fewer"
-                f" than {ROWS_A_CLASS} rows. Cut numbers into bins, or join classes.",
-                icon=":material/help:",
-            )
-        return
+def _verdict(rows: FeatureSet | Dataset) -> None:
+    """What was found in a file."""
+    n_train, n_classes = len(rows.x_train), len(rows.classes)
+    st.success(f"**Ready.** {plain.text(reports.understood(rows))}", icon=":material/check_circle:")
+    if n_classes > MANY_CLASSES and n_train < ROWS_A_CLASS * n_classes:
+        st.warning(
+            f"**Are these labels numbers to predict?** {n_classes:,} of them stand"
+            f" in {n_train:,} rows: under noise nothing is learnt of a class with fewer"
+            f" than {ROWS_A_CLASS} rows. Cut numbers into bins, or join classes.",
+            icon=":material/help:",
+        )
+
+
+def _show_refusal(refusal: PillarError) -> None:
+    """What is wrong with a file."""
     st.error("**This file cannot be used yet.**", icon=":material/error:")
-    list_lines(report.problems)
+    list_lines(refusal.problems)
     st.button(
         "Check again",
         key="upload-check",
@@ -338,27 +334,30 @@ def _choice(rows: FeatureSet | Dataset, is_shared: bool | None, settings: Settin
     is chosen; None before that."""
     if is_shared is None:
         return None
-    report = reports.describe_rows(rows, (), settings.public_fraction if is_shared else None)
-    if not report.ok:
-        _offer_share(rows, report.problems)
+    try:
+        words = reports.share_words(rows, settings.public_fraction if is_shared else None)
+    except DataError as refusal:
+        _offer_share(rows, refusal)
         return None
     choice = PART if is_shared else _other_public(rows)
     if choice is not None:
-        _consequence(report.notes[0], is_shared=is_shared)
+        _consequence(words, is_shared=is_shared)
     if rows.persons and not is_shared and choice not in (None, raw.MADE_UP):
         list_notes([f"{uploads.title_of(str(choice))} {UNNAMED}"])
     return choice
 
 
-def _offer_share(rows: FeatureSet | Dataset, problems: Sequence[str]) -> None:
+def _offer_share(rows: FeatureSet | Dataset, refusal: DataError) -> None:
     """What to do where the share of a small file makes too few rows public: a larger share, or
     other public rows."""
-    st.info(
-        f"**A larger share is needed.** {plain.text(' '.join(problems))}", icon=":material/help:"
-    )
+    st.info(f"**A larger share is needed.** {plain.text(refusal)}", icon=":material/help:")
     low, high = PARAMS["public_fraction"].low, PARAMS["public_fraction"].high
-    shares = (percent / 100 for percent in range(round(100 * low), round(100 * high) + 1))
-    share = next((each for each in shares if reports.describe_rows(rows, (), each).ok), None)
+    share = None
+    for percent in range(round(100 * low), round(100 * high) + 1):
+        with contextlib.suppress(DataError):
+            reports.share_words(rows, percent / 100)
+            share = percent / 100
+            break
     with st.container(horizontal=True):
         if share is not None:
             st.button(
@@ -435,18 +434,19 @@ def _use_button(answers: Answers, choice: str | None) -> None:
     )
 
 
-def _preview(rows: FeatureSet | Dataset, report: Report) -> None:
+def _preview(rows: FeatureSet | Dataset) -> None:
     """The first rows as a model sees them: pictures, or numbers under their names."""
     st.caption("The first rows, as a model sees them")
-    if report.is_images:
-        numbers = list(range(0, report.n_train, max(1, report.n_train // THUMBNAILS)))[:THUMBNAILS]
+    n_train = len(rows.x_train)
+    if rows.x_train.ndim > 2:
+        numbers = list(range(0, n_train, max(1, n_train // THUMBNAILS)))[:THUMBNAILS]
         show_rows(
             rows.x_train,
             numbers,
             [] if rows.y_train is None else [rows.classes[rows.y_train[row]] for row in numbers],
         )
     else:
-        st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
+        st.dataframe(reports.preview(rows), hide_index=True, key="upload-preview")
 
 
 def _keep(answers: Answers, choice: str) -> None:
@@ -460,9 +460,7 @@ def _keep(answers: Answers, choice: str) -> None:
                 f"{title} has no labels, which private rows need. Were private and public files"
                 " swapped?"
             )
-        share = session.current().public_fraction if choice == PART else None
-        if problems := reports.describe_rows(rows, (), share).problems:
-            raise DataError(*problems)
+        reports.share_words(rows, session.current().public_fraction if choice == PART else None)
         if isinstance(rows, FeatureSet) and not raw.why_not_made_up(rows):
             made_up = functools.partial(raw.made_up, rows), MADE_UP_FOR.format(title)
             is_chosen = choice == raw.MADE_UP  # else a candidate on Public data
@@ -487,17 +485,12 @@ def _keep_public(files: Sequence[File]) -> None:
 
 def _beside(file: File, private: FeatureSet | Dataset | None) -> Callable[[], FeatureSet | Dataset]:
     """What makes a public file's rows: of a table by the recipe of the private ones."""
-    form = private.recipe if isinstance(private, FeatureSet) else None
-    if not form or not file.is_table():
+    if not isinstance(private, FeatureSet) or not private.recipe or not file.is_table():
         return file.rows
-    recipe = recipes.recipe_of(form)
-
-    def make() -> FeatureSet:
-        table = columns.read_table(file, recipe.person, recipe.text)
-        frame = encoding.with_text_column(table, recipe.text)
-        return raw.public_features(frame, recipe, name=Path(file.name).name)
-
-    return make
+    recipe = recipes.recipe_of(private.recipe)
+    read = functools.partial(columns.read_table, file, recipe)
+    named = columns.names_in(file, recipe)
+    return functools.partial(columns.public_rows, read, file.name, named, recipe, private)
 
 
 def _keep_set(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dataset | None) -> str:

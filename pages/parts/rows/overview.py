@@ -86,9 +86,7 @@ def figures(settings: Settings) -> None:
                     badges.EXPERIMENT,
                 )
                 places = places.assign(**{"class": _answers(settings)[: len(places)]})
-                figure = plots.map_2d(
-                    places, classes=classes, answered_by=answered_by, mode=theme.mode()
-                )
+                figure = plots.map_2d(places, classes=classes, answered_by=answered_by)
             info = FigureInfo("public_map", settings, [badge])
             show_figure(figure, places, info)
             images = core.public_images(settings)
@@ -115,7 +113,7 @@ def _figure(
     settings: Settings, draw: Callable[..., Figure], _table: pd.DataFrame, **named: Any
 ) -> Figure:
     """A figure of the rows, drawn once for all clicks on the page."""
-    return draw(_table, mode=theme.mode(), **named)
+    return draw(_table, **named)
 
 
 @memory.cache(

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import jobs, local, navigation, plain, theme
+from pages.frame import jobs, local, navigation, plain
 from pages.frame.figures import FigureInfo, show_answer, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
@@ -266,7 +266,7 @@ def _figure(
             first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left"
         )
     title, is_log = papers.TABLES[name].title, bool((lines["x"] > 0).all())
-    drawn = plots.effect(lines, mode=theme.mode(), title=title, x_title=_name(x), x_log=is_log)
+    drawn = plots.effect(lines, title=title, x_title=_name(x), x_log=is_log)
     show_figure(drawn, lines, FigureInfo("papers", settings, is_synthetic=is_synthetic))
 
 

@@ -19,7 +19,6 @@ from pages.frame import (
     navigation,
     plain,
     shares,
-    theme,
 )
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, show_figure
@@ -246,7 +245,7 @@ def _compare(chosen: pd.DataFrame, visible: pd.DataFrame, info: FigureInfo) -> N
     """The chosen settings over each other, and what differs between them."""
     rows = visible[visible["group"].isin(chosen["group"])]
     labels = {str(line["group"]): words_of(line) for _, line in chosen.iterrows()}
-    figure = plots.overlay(rows, chosen, labels=labels, mode=theme.mode())
+    figure = plots.overlay(rows, chosen, labels=labels)
     show_figure(figure, rows.drop(columns=["group"]).dropna(axis=1, how="all"), info)
     if len(chosen) > 1:
         differing = [

@@ -6,14 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from pages.frame import badges, browser, local, odds, session, theme
+from pages.frame import badges, browser, local, odds, session
 from pages.frame.figures import FigureInfo, show_pulled
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.numerics import number_words
 from pillar_core.plots import k_curves
 from pillar_core.plots.odds import COLUMNS, ROWS
-from pillar_core.plots.theme import INK, epsilon_colour, fade
+from pillar_core.plots.theme import current_ink, epsilon_colour, fade
 from pillar_core.runs import starter
 from pillar_core.types import Form
 
@@ -44,7 +44,6 @@ def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
     still = functools.partial(
         plots.accuracy_against_k,
         table,
-        mode=theme.mode(),
         method=starter.START_METHOD,
         present=plots.Here(k, epsilon, float(means.mean())),
     )
@@ -57,7 +56,7 @@ def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
 
 def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
     """What the browser draws, in percent and in the colours of its mode."""
-    mode, delta = theme.mode(), float(table["delta"].iloc[0])
+    delta = float(table["delta"].iloc[0])
     curves = k_curves.by_budget(table, starter.START_METHOD)
     means = 100 * table.groupby(["method", "epsilon"])["accuracy"].mean()
     floor = [means[k_curves.FLOOR, budget] for budget in curves]
@@ -68,7 +67,7 @@ def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
         "curves": [
             {
                 "epsilon": budget,
-                "colour": epsilon_colour(budget, mode),
+                "colour": epsilon_colour(budget),
                 "odds": odds.promise(budget, delta),
                 "points": {
                     int(point["k"]): {
@@ -81,7 +80,7 @@ def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
         ],
         "levels": [
             {"words": "without projection", "means": floor},
-            {"words": "no privacy", "means": ceiling, "colour": fade(INK[mode].text, 0.65)},
+            {"words": "no privacy", "means": ceiling, "colour": fade(current_ink().text, 0.65)},
         ],
         "dots": {"rows": ROWS, "columns": COLUMNS},
         "seeds": int(table["seed"].nunique()),

@@ -38,7 +38,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, J
         raise DataError(f"{task['dataset']} holds features already: there is nothing to extract.")
     how: Task = {"device": str(task["device"]), "batch_size": int(task["batch_size"])}
     features = through_backbone(rows, backbone, progress=progress, cancelled=cancelled, **how)
-    n_test = 0 if features.x_test is None else len(features.x_test)
+    n_test = features.n_test
     return {
         "n_train": len(features.x_train),
         "n_test": n_test,

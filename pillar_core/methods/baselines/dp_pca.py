@@ -125,7 +125,7 @@ def second_moment(view: View, transform: Transform) -> "torch.Tensor":
     u is ROW_UNITS times the row in whole numbers, of it alone, with ‖u‖ ≤ ROW_UNITS, so ‖u uᵀ‖ ≤
     SUM_UNITS; all sums are exact.
     """
-    d, ids = view.facts.d, np.arange(len(view.x)) if view.rows is None else view.rows
+    d, ids = view.facts.d, view.row_numbers
     exact.refuse(len(ids), d, exact.SUM_UNITS)
     total = np.zeros((d, d), dtype=np.int64)
     with threads_for(CHUNK_ROWS * d**2):

@@ -226,7 +226,7 @@ def private_coordinates(view: View, k: int) -> tuple[Array, Array]:
     whole rows)."""
     coordinates = view.prepare(standardise=None, centre=True, normalise=False, k=k).z
     centred = Transform(*view.moments(standardise=None, centre=True))
-    own = np.arange(len(view.x)) if view.rows is None else view.rows
+    own = view.row_numbers
     squares = np.empty(len(own))
     for part in slices(len(own), CHUNK_ROWS):
         rows = centred.rows(view.x, own[part]).astype(np.float64)

@@ -111,12 +111,6 @@ def query_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -
     return streams.public("queries").permutation(facts.n_public)[: queries_of(settings, facts)]
 
 
-def stable_ids(view: View) -> Array:
-    """(n,) int64 each private row's own number, which no other row's presence changes: its place in
-    the loaded rows."""
-    return np.arange(len(view.x), dtype=np.int64) if view.rows is None else view.rows
-
-
 def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> GaussianMechanism:
     """The release of one query's votes."""
     mechanism = GaussianMechanism(

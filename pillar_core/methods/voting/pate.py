@@ -156,7 +156,7 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
     first = runs[0][0]
     prepared = voting.project(first, view)
     teachers = int(first.teachers or 2)
-    teacher = teacher_of(voting.stable_ids(view), teachers)
+    teacher = teacher_of(view.row_numbers, teachers)
     queries = [voting.query_rows(settings, view.facts, streams) for settings, streams, _ in runs]
     union = np.unique(np.concatenate(queries))
     votes = np.zeros((view.facts.n_public, view.facts.n_classes))

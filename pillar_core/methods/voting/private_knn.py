@@ -126,7 +126,7 @@ def _votes(
     picked: Array | None = None,
 ) -> Array:
     """(m, C) votes of all private rows, or of those picked."""
-    z, y, ids = prepared.z, view.y, voting.stable_ids(view)
+    z, y, ids = prepared.z, view.y, view.row_numbers
     if picked is not None:
         z, y, ids = z[picked], y[picked], ids[picked]
     return neighbour_votes(

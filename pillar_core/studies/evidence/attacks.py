@@ -411,9 +411,7 @@ def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array
     copies: how many rows the canary has, all alike: nothing that a person with so many could bring
     moves the sums further.
     """
-    rows = (
-        view.rows[:AUDIT_ROWS] if view.rows is not None else np.arange(min(AUDIT_ROWS, len(view.x)))
-    )
+    rows = view.row_numbers[:AUDIT_ROWS]
     x, y = np.ascontiguousarray(view.x[rows]), view.y[: len(rows)]
     label = int(np.bincount(y).argmax())
     centre = view.x_public.mean(axis=0) if len(view.x_public) else x.mean(axis=0)

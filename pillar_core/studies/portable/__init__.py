@@ -7,7 +7,7 @@ import html
 import json
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -24,7 +24,7 @@ from pillar_core.numerics import number_words, signed
 from pillar_core.plots import k_curves
 from pillar_core.plots.odds import promise, turned
 from pillar_core.plots.picture import PICTURE
-from pillar_core.plots.theme import Mode, epsilon_colour, method_style
+from pillar_core.plots.theme import INK, epsilon_colour, in_mode, method_style
 from pillar_core.runs import records
 from pillar_core.runs.versions import VERSION
 from pillar_core.studies.portable.stories import STORIES, Story
@@ -34,7 +34,6 @@ MEASURES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
 """What a file shows of each run: column of the records, and words."""
 SETUP = ("backbone", "public_fraction", "public_per_class", "public", "delta", "relation")
 """What all runs of one file have in common."""
-MODES: tuple[Mode, Mode] = ("light", "dark")
 _FOLDER = Path(__file__).parent
 _RELATIONS = {
     "add_or_remove_one": "adding or removing one example",
@@ -165,6 +164,13 @@ def _risk(epsilon: float, delta: float) -> tuple[int, str]:
     return turned(alone), promise(gaussian, "you")
 
 
+def _colours(epsilon: float) -> Iterator[str]:
+    """The colours of a budget for light and dark."""
+    for mode in INK:
+        with in_mode(mode):
+            yield epsilon_colour(epsilon)
+
+
 def _content(runs: pd.DataFrame) -> Form:
     """What the script draws. Colours are pairs for light and dark."""
     budgets, delta = (
@@ -173,20 +179,13 @@ def _content(runs: pd.DataFrame) -> Form:
     )
     return {
         "measures": {name: words for name, words in MEASURES.items() if name in runs},
-        "budgets": [
-            [
-                epsilon,
-                *_risk(epsilon, delta),
-                *(epsilon_colour(epsilon, mode) for mode in MODES),
-            ]
-            for epsilon in budgets
-        ],
+        "budgets": [[epsilon, *_risk(epsilon, delta), *_colours(epsilon)] for epsilon in budgets],
         "learners": [
             {
                 "name": name,
                 "title": METHODS[name].title,
                 "idea": METHODS[name].idea,
-                "colours": [method_style(name).colour(mode) for mode in MODES],
+                "colours": [method_style(name).light, method_style(name).dark],
                 "points": [
                     point
                     for measure in MEASURES

@@ -14,9 +14,9 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import data
-from pillar_core.data import load
+from pillar_core.data import load, reports
 from pillar_core.errors import DataError
-from unit.image_files import all_rows, npz, report_on, sizes
+from unit.image_files import all_rows, npz, sizes
 from users import is_noted, refuses
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
@@ -238,71 +238,45 @@ BAD: dict[str, tuple[bytes, str, str]] = (
 def test_bad_files_are_refused_with_the_reason(case):
     content, filename, message = BAD[case]
     refuses(message, load, content, filename=filename)
-    report = report_on(content, filename)
-    assert not report.ok
-    assert report.problems
 
 
 def test_missing_file_is_refused(tmp_path):
-    refuses("there is no file", load, tmp_path / "absent.npz")
-    assert not report_on(tmp_path / "absent.csv").ok
+    for name in ("absent.npz", "absent.csv"):
+        refuses("there is no file", load, tmp_path / name)
 
 
-def test_the_report_describes_a_good_file_and_which_rows_are_public():
-    report = report_on(
+def test_it_is_said_what_a_good_file_holds_and_which_rows_are_public():
+    rows = load(
         npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]),
-        "mine.npz",
-        public_fraction=0.2,
+        filename="mine.npz",
     )
-    assert report.ok
-    assert (report.rows, report.n_train, report.n_test, report.dims, report.classes) == (
-        23,
-        20,
-        3,
-        (2,),
-        ("n", "y"),
-    )
-    assert report.preview[1] == {"row": 1, "label": "y", "x0": 2.0, "x1": 3.0}
-    assert not report.is_images
-    report = report_on(
-        npz(x_train=X, y_train=Y, x_test=X, y_test=Y), "mine.npz", public_fraction=None
-    )
-    assert report.ok
-    assert report.notes[0].startswith("All 20 train rows are private")
-    report = report_on(npz(x_train=X[:18]), "mine.npz", public_fraction=0.25)
-    assert (
-        report.n_public
-        == len(pc.split(pc.features(X[:18], None), public_fraction=0.25).public_x)
-        == 4
-    )
-    file = io.BytesIO()
+    assert "23 rows: 20 to learn from, 3 (13%) to test on" in reports.understood(rows)
+    assert reports.preview(rows)[1] == {"row": 1, "label": "y", "x0": 2.0, "x1": 3.0}
+    assert reports.share_words(rows, None).startswith("All 20 train rows are private")
+    words = reports.share_words(load(npz(x_train=X[:18]), filename="mine.npz"), 0.25)
+    split = pc.split(pc.features(X[:18], None), public_fraction=0.25)
+    assert words.startswith(f"{len(split.public_x)} of these 18 train rows become public")
     labels = np.arange(40) % 2
     labels[3] = 2
-    np.savez(file, x_train=np.eye(40, dtype=np.float32), y_train=labels)
-    report = report_on(file.getvalue(), "mine.npz")
-    assert report.ok
-    assert any(note.startswith("One train row alone has the class 2:") for note in report.notes)
+    (lone,) = reports.lone_rows(pc.features(np.eye(40), labels))
+    assert lone.startswith("One train row alone has the class 2:")
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5])
 @pytest.mark.parametrize("sizes", [(10, 10), (40, 3, 17), (3, 2, 2, 2), (99, 1, 1)])
-def test_the_report_counts_the_public_rows_of_the_split(sizes, fraction):
+def test_the_words_count_the_public_rows_of_the_split(sizes, fraction):
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    rows = np.arange(2.0 * len(labels)).reshape(-1, 2)
-    report = report_on(
-        npz(x_train=rows, y_train=labels, x_test=rows[:1], y_test=labels[:1]),
-        "mine.npz",
-        public_fraction=fraction,
+    rows = pc.features(np.arange(2.0 * len(labels)).reshape(-1, 2), labels)
+    made = pc.split(rows, public_fraction=fraction)
+    if len(made.public_x) < 3:
+        refuses(f"makes {len(made.public_x)} of them public", reports.share_words, rows, fraction)
+        return
+    words = reports.share_words(rows, fraction)
+    assert words.startswith(
+        f"{len(made.public_x)} of these {len(labels)} train rows become public: ε does not"
+        " protect them"
     )
-    made = pc.split(pc.features(rows, labels), public_fraction=fraction)
-    assert report.n_public == len(made.public_x)
-    assert report.ok == (len(made.public_x) >= 3)
-    if report.ok:
-        assert report.notes[0].startswith(
-            f"{len(made.public_x)} of these {len(labels)} train rows become public: ε does not"
-            " protect them"
-        )
-        assert f"The other {len(made.private)} are private." in report.notes[0]
+    assert f"The other {len(made.private)} are private." in words
 
 
 @pytest.mark.parametrize("is_image", [False, True])
@@ -325,33 +299,31 @@ def test_an_archive_may_say_whose_its_rows_are(is_image):
     assert np.bincount(read.y_test).tolist() == [20, 20], "as many of each class"
     split = pc.split(read, public_fraction=0.2)
     assert split.rows_per_person == 3
-    report = report_on(npz(**whole, rows_per_person=3), "mine.npz", public_fraction=0.2)
-    persons = 40
-    assert report.notes[0].startswith(
-        f"{report.n_public} of these {persons} persons with train rows become public"
+    n_public, persons = len(split.public_x) // 4, 40
+    assert reports.share_words(read, 0.2).startswith(
+        f"{n_public} of these {persons} persons with train rows become public"
     )
-    assert len(split.public_x) == 4 * report.n_public
-    assert len(split.private) == 3 * (persons - report.n_public)
-    assert is_noted(report.notes, "the first ones: at most 3")
+    assert len(split.private) == 3 * (persons - n_public)
+    assert is_noted(read.notes, "the first ones: at most 3")
     alone = load(npz(**whole), filename="mine.npz").persons
     assert alone.most == 1
 
 
-def test_the_report_tells_every_bad_row_and_why_three_are_too_few():
+def test_every_bad_row_is_told_and_why_three_are_too_few():
     bad = X.copy()
     bad[[2, 9]] = np.nan
-    report = report_on(npz(x_train=bad, y_train=Y, x_test=X[:, :1]), "mine.npz")
-    assert not report.ok
-    assert [problem.split(" is ")[0] for problem in report.problems[:2]] == [
-        "x_train row 2",
-        "x_train row 9",
-    ]
-    assert "as many columns" in report.problems[2]
-    report = report_on(npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0]), "mine.npz")
-    assert not report.ok
-    assert (report.n_train, report.n_public) == (3, 2)
-    assert "at least 3 public rows" in report.problems[0]
-    assert "another data set" in report.problems[0]
+    with pytest.raises(DataError) as refusal:
+        load(npz(x_train=bad, y_train=Y, x_test=X[:, :1]), filename="mine.npz")
+    first, second, third = refusal.value.problems[:3]
+    assert [line.split(" is ")[0] for line in (first, second)] == ["x_train row 2", "x_train row 9"]
+    assert "as many columns" in third
+    few = npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0])
+    refuses(
+        r"(?s)makes 2 of them.*at least 3 public rows.*another data set",
+        reports.share_words,
+        load(few, filename="mine.npz"),
+        0.1,
+    )
 
 
 def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path):

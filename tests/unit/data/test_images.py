@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pillar_core.data import load_candidate, load_images, read_images
+from pillar_core.data import load_candidate, load_images, read_images, reports
 from pillar_core.data.images import folders
 from pillar_core.data.parts import COLOUR_SEEN, NO_EPSILON, SIZE_SEEN
-from unit.image_files import report_on, written, zipped
+from unit.image_files import written, zipped
 from users import is_noted, refuses
 
 
@@ -59,10 +59,7 @@ def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path):
     dataset = load_images(path)
     assert dataset.x_train.shape == (8, 2, 3)
     assert len(dataset.x_test) == 2
-    report = report_on(path, public_fraction=0.5)
-    assert report.ok
-    assert report.is_images
-    assert (report.rows, report.dims) == (10, (2, 3))
+    assert "grey pictures, 3 wide and 2 high" in reports.understood(dataset)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +75,6 @@ def test_colour_sizes_and_files_of_every_kind_are_brought_together(tmp_path):
 )
 def test_bad_archives_are_refused(files, message):
     refuses(message, read_images, zipped(files), filename="pets.zip")
-    assert not report_on(zipped(files), "pets.zip").ok
 
 
 def _npz(tmp_path: Path, **arrays: object) -> Path:
@@ -123,10 +119,12 @@ def test_of_many_broken_files_few_are_opened(monkeypatch):
             for number in range(2000)
         }
     )
-    report = report_on(content, "pets.zip")
-    assert report.problems[0].startswith(
-        "256 of 256 images do not decode, more than 40 (the other 3,744 were not opened):"
-        " cat/0000.png"
+    refuses(
+        r"256 of 256 images do not decode, more than 40 \(the other 3,744 were not opened\):"
+        " cat/0000.png",
+        read_images,
+        content,
+        filename="pets.zip",
     )
     assert len(opened) == 256
 
@@ -137,11 +135,8 @@ def test_only_the_formats_that_endings_name_are_opened(monkeypatch):
     postscript = (
         b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 5 5\n%%EndComments\nshowpage\n%%EOF\n"
     )
-    report = report_on(
-        zipped({f"c{number % 2}/{number}.png": postscript for number in range(4)}), "a.zip"
-    )
-    assert not report.ok
-    assert "4 of 4 images do not decode" in report.problems[0]
+    files = {f"c{number % 2}/{number}.png": postscript for number in range(4)}
+    refuses("4 of 4 images do not decode", read_images, zipped(files), filename="a.zip")
 
 
 def test_files_that_cannot_be_looked_at_are_left_out(monkeypatch, tmp_path):

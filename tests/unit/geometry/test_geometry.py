@@ -309,7 +309,7 @@ def test_the_noise_free_prediction_is_the_gaussian_error_for_two_classes():
     from scipy.stats import norm
 
     moments = geometry.ClassMoments(
-        np.array([[-1.2], [1.2]]), np.ones(1), np.array([1.0 + 1.44]), np.array([0.5, 0.5]), 100
+        np.array([[-1.2], [1.2]]), np.ones(1), np.array([1.0 + 1.44]), np.array([0.5, 0.5])
     )
     table = geometry.predicted(moments, [1], [np.inf], n_private=100)
     # Gauss–Hermite with 15 nodes integrates Φ(a + bx) to better than 1e-4.
@@ -328,7 +328,7 @@ def test_a_small_class_drowns_first(share):
         pc.accounting.mu_of(0.5, 1e-5) * 60,
     )
     moments = geometry.ClassMoments(
-        np.array([[-1.2], [1.2]]), np.ones(1), np.array([radius]), shares, 100
+        np.array([[-1.2], [1.2]]), np.ones(1), np.array([radius]), shares
     )
     noise = radius / (mu_n * shares) ** 2
     gaps = 0.5 * 2.4**2 / np.sqrt(2.4**2 * (1 + noise) + 2 * noise + noise**2)

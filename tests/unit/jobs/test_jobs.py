@@ -643,6 +643,15 @@ def test_a_scheduler_that_does_not_answer_is_told(still, monkeypatch):
     raises(JobError, "PILLAR_SCHEDULER", workers.Engine, still)
 
 
+def submit_known(grid, cells):
+    """The job of a grid whose records are all there."""
+    for cell in cells:
+        store.default().put_json(
+            "record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5}
+        )
+    return jobs.submit({"kind": "sweep", "grid": grid})
+
+
 def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still):
     grid = GRID | {"k": list(range(1, 51)), "epsilon": [1.0, 2.0, "inf"]}
     tasks = jobs_sweep.split({"grid": grid})
@@ -650,11 +659,7 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still):
     cells = [RunSpec(**form) for task in tasks for form in task["cells"]]
     assert [cell.settings["k"] for cell in cells] == sorted(cell.settings["k"] for cell in cells)
     assert jobs_sweep.cached({"grid": grid}) is None
-    for cell in cells:
-        store.default().put_json(
-            "record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5}
-        )
-    job_id = jobs.submit({"kind": "sweep", "grid": grid})
+    job_id = submit_known(grid, cells)
     assert jobs.status(job_id).state == "done"
     assert jobs.find({"grid": grid, "kind": "sweep"}) == jobs.status(job_id)
     assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == [
@@ -668,11 +673,7 @@ def test_a_done_job_whose_results_have_left_the_store_starts_over(still, monkeyp
     monkeypatch.setattr(jobs, "_start", lambda *_: None)
     grid = GRID | {"k": [6, 7]}
     cells = sweep.specs_of(grid)
-    for cell in cells:
-        store.default().put_json(
-            "record", sweep.run_key(cell), {"cell": cell.form, "accuracy": 0.5}
-        )
-    job_id = jobs.submit({"kind": "sweep", "grid": grid})
+    job_id = submit_known(grid, cells)
     jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.status(job_id).state == "done"
     store.default().delete("record", sweep.run_key(cells[0]))

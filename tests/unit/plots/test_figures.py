@@ -13,7 +13,7 @@ from scipy import stats
 from pillar_core import geometry, plots, rng, theory
 from pillar_core.accounting import TradeOff
 from pillar_core.auditing.membership import FEWEST_ALARMS
-from pillar_core.plots import accuracy, k_curves, theme
+from pillar_core.plots import accuracy, k_curves, marks, theme
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.steps import training_in_steps
 from pillar_core.studies import geometry as studies
@@ -82,7 +82,7 @@ def test_each_budget_gets_a_line_and_you_are_here_leaves_the_labels_free():
     lines = traces(figure, mode="lines+markers")
     assert [line.name for line in lines] == ["ε = 0.1", "ε = 1"]
     assert [line.line.color for line in lines] == [
-        theme.epsilon_colour(epsilon, "light") for epsilon in BUDGETS
+        theme.epsilon_colour(epsilon) for epsilon in BUDGETS
     ]
     rings = [
         trace for trace in traces(figure, mode="markers") if trace.marker.symbol == "circle-open"
@@ -146,7 +146,7 @@ def test_floor_and_class_names_are_lines_and_the_pinned_run_a_ghost():
     )
     assert [trace.line.dash for trace in ghost] == ["dot"]
     assert ghost[0].error_y.array[0] > 0
-    style = {"mode": "light", "method": "pillar", "budget": 1.0, "pinned": None, "k_max": None}
+    style = {"method": "pillar", "budget": 1.0, "pinned": None, "k_max": None}
     figure = accuracy.accuracy_curves(runs(), guesses=(None, 0.05), **style)
     assert [set(trace.y) for trace in traces(figure, name="class names alone")] == [{5.0}]
     assert not traces(accuracy.accuracy_curves(runs(), **style), name="class names alone")
@@ -160,7 +160,7 @@ def test_each_pin_has_its_colour_on_every_figure():
         for trace in plots.accuracy_against_k(table, pinned=pins).data
         if "pinned" in str(trace.name)
     }
-    assert curves == {f"pinned {pin}": plots.pin_colour(pin, "light") for pin in "AC"}
+    assert curves == {f"pinned {pin}": plots.pin_colour(pin) for pin in "AC"}
     lines = pd.DataFrame(
         {"method": ["pillar"], "title": "", "epsilon": 1.0, "mean": 0.7, "low": 0.6, "high": 0.8}
     ).assign(seeds=2)
@@ -174,7 +174,7 @@ def test_each_pin_has_its_colour_on_every_figure():
     assert (mark.text[0], mark.y[0], mark.marker.color) == (
         "A",
         40.0,
-        plots.pin_colour("A", "light"),
+        plots.pin_colour("A"),
     )
 
 
@@ -455,10 +455,11 @@ def test_the_headline_of_individual_losses_follows_the_numbers(values, said):
 RUNS = pd.DataFrame({"k": [1, 1, 10, 10], "seed": [0, 1, 0, 1], "accuracy": [0.2, 0.4, 0.8, 0.9]})
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_control_s_value_wears_the_star(mode):
-    figure = plots.accuracy_by(RUNS, x="k", label="k", title="t", present=10, mode=mode)
+def test_the_control_s_value_wears_the_star_in_the_colours_of_the_page():
+    with plots.in_mode("dark"):
+        figure = plots.accuracy_by(RUNS, x="k", label="k", title="t", present=10)
     star = figure.data[-1]
+    assert star.marker.color == marks.MARKED["dark"]
     assert list(star.x) == [10]
     assert list(star.y) == pytest.approx([85.0])
     assert "30.0 percent at 1" in figure.layout.meta["alt"]

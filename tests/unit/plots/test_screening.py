@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import pillar_core as pc
 from pillar_core import plots, screening
@@ -29,16 +28,15 @@ TABLE = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_ranking_names_its_winner_and_how_sure_it_is(mode):
-    clear = plots.ranking(TABLE, mode=mode, random_subspaces=0.99)
+def test_the_ranking_names_its_winner_and_how_sure_it_is():
+    clear = plots.ranking(TABLE, random_subspaces=0.99)
     assert clear.layout.title.text == "near lies nearest to the private set"
     assert "without noise" in clear.layout.meta["caption"]
     assert "near 0.20; far 0.80" in clear.layout.meta["alt"]
-    unsure = plots.ranking(TABLE.assign(low=[0.1, 0.25], epsilon_upper=1.0), mode=mode)
+    unsure = plots.ranking(TABLE.assign(low=[0.1, 0.25], epsilon_upper=1.0))
     assert unsure.layout.title.text == "near and far may tie as nearest to the private set"
     assert "One release at ε ≤ 1 ranks them all" in unsure.layout.meta["caption"]
-    single = plots.ranking(TABLE.assign(low=math.nan, high=math.nan), mode=mode)
+    single = plots.ranking(TABLE.assign(low=math.nan, high=math.nan))
     assert "seems nearest" in single.layout.title.text
     assert "no interval" in single.layout.meta["caption"]
 

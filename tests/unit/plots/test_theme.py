@@ -34,12 +34,12 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("mode", MODES)
 def test_lines_of_methods_and_budgets_stand_out_from_the_page(mode):
     page = theme.INK[mode].surface
-    for name, style in theme.METHOD_STYLES.items():
-        assert contrast(style.colour(mode), page) >= READABLE_CONTRAST - 0.25 * (mode == "light"), (
-            name
-        )
-    for epsilon in (0.1, 0.3, 1.0, 3.0, 8.0, 1e6, math.inf):
-        assert contrast(theme.epsilon_colour(epsilon, mode), page) >= READABLE_CONTRAST
+    with theme.in_mode(mode):
+        for name, style in theme.METHOD_STYLES.items():
+            least = READABLE_CONTRAST - 0.25 * (mode == "light")
+            assert contrast(style.colour, page) >= least, name
+        for epsilon in (0.1, 0.3, 1.0, 3.0, 8.0, 1e6, math.inf):
+            assert contrast(theme.epsilon_colour(epsilon), page) >= READABLE_CONTRAST
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -50,9 +50,8 @@ def test_every_two_methods_have_colours_that_an_eye_tells_apart(mode):
     to_lab = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
     places = {}
     for name, style in theme.METHOD_STYLES.items():
-        shares = (
-            np.array([int(style.colour(mode)[start : start + 2], 16) for start in (1, 3, 5)]) / 255
-        )
+        colour = getattr(style, mode)
+        shares = np.array([int(colour[start : start + 2], 16) for start in (1, 3, 5)]) / 255
         linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
         places[name] = np.array(to_lab) @ np.cbrt(np.array(to_cones) @ linear)
     nearest = min(
@@ -77,10 +76,10 @@ def test_no_two_methods_look_alike_and_a_style_depends_on_the_name_alone():
         "dp_sgd",
         "learner_of_tomorrow",
     ]
-    colours = [theme.epsilon_colour(epsilon, "light") for epsilon in (0.1, 0.2, 0.5, 1.0, 3.0, 8.0)]
+    colours = [theme.epsilon_colour(epsilon) for epsilon in (0.1, 0.2, 0.5, 1.0, 3.0, 8.0)]
     assert len(set(colours)) == len(colours)
-    assert theme.epsilon_colour(0.01, "light") == colours[0]
-    assert theme.epsilon_colour(100.0, "light") == colours[-1]
+    assert theme.epsilon_colour(0.01) == colours[0]
+    assert theme.epsilon_colour(100.0) == colours[-1]
 
 
 def test_labels_are_moved_apart_and_a_figure_without_words_is_refused():

@@ -162,6 +162,24 @@ def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
     np.testing.assert_array_equal(model.predict(folder / "new.parquet"), model.predict(new))
 
 
+@pytest.mark.parametrize("words", ["", "ab"])
+def test_a_csv_without_names_is_read_as_the_one_that_the_model_learnt_from(words, tmp_path, capsys):
+    draw = rng.stream(7, "nameless")
+    rows = pd.DataFrame(draw.normal(size=(80, 2)).round(3))
+    rows["sick"] = np.where(rows[0] > 0, "yes", "no")
+    if words:
+        rows.insert(0, "ward", draw.choice([*words], size=80))
+    names = [f"x{place}" for place in range(rows.shape[1])]
+    rows.set_axis(names, axis=1).to_csv(tmp_path / "ward.csv", index=False, header=not words)
+    columns = [{"name": name, "kind": "numbers"} for name in names[:-1]]
+    columns[0] |= {"kind": "words", "categories": [*words]} if words else {}
+    recipe = {"format": "pillar-recipe-1", "label": names[-1], "columns": columns}
+    split = pc.split(pc.load_features(tmp_path / "ward.csv", recipe=recipe), public_fraction=0.2)
+    rows.drop(columns="sick").to_csv(tmp_path / "new.csv", index=False, header=False)
+    _, labels = agree(saved(split, tmp_path), tmp_path / "new.csv", tmp_path, capsys)
+    assert len(labels) == 80
+
+
 def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp_path):
     draw, n = rng.stream(5, "gaps"), 60
     whole, signed, long = (

@@ -14,6 +14,7 @@ from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs import sweep
+from pillar_core.runs.assumptions import PERSON_APART, PERSON_STATED
 from pillar_core.runs.statement import spent_event, statement
 from pillar_core.screening import mixture, trim
 from pillar_core.studies import tuning as selection
@@ -369,6 +370,21 @@ def test_that_no_person_has_public_rows_is_assumed_of_every_public_set(names):
     assert assumed in statement(record).text
     for split in (pc.split(data, public_fraction=0.2), pc.split(_brought()[0], public=public)):
         assert assumed not in pc.run("pillar_one_shot", split, epsilon=2.0).guarantee.assumptions
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_names_were_compared_only_where_the_private_rows_were_read_without_them(is_known, tmp_path):
+    """A private table that was read alone may hold a person of the public one that comes later."""
+    visits = pd.DataFrame({"person": [f"p{row // 2}" for row in range(80)], "a": range(80)})
+    visits = visits.assign(label=np.where(visits.index % 4 < 2, "yes", "no"))
+    (public := tmp_path / "open.csv").write_text(
+        visits[:20].assign(a=visits.a + 0.5).to_csv(index=False)
+    )
+    private = pc.load_features(visits, person="person", public=public if is_known else None)
+    record = pc.run("pillar_one_shot", pc.split(private, public=public), epsilon=2.0)
+    assert len(private.x_train) + len(private.x_test) == (30 if is_known else 40)
+    assert (PERSON_APART in record.guarantee.assumptions) == is_known
+    assert (PERSON_STATED in record.guarantee.assumptions) != is_known
 
 
 def test_public_rows_that_are_private_too_are_not_promised_anything():

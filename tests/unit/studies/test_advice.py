@@ -24,6 +24,11 @@ from pillar_core.types import FeatureSet, PrivacyBudget
 from users import output_of, raises, refuses
 
 
+def split_as_table(digits, share):
+    names = tuple(f"grey {place}" for place in range(digits.d))
+    return pc.split(dataclasses.replace(digits, names=names), public_fraction=share)
+
+
 @pytest.fixture(scope="module")
 def digits():
     return pc.load_features(pc.load_dataset("digits"))
@@ -217,10 +222,7 @@ def test_of_a_table_the_learner_that_rehearsals_put_first_is_named(
 
     real = prediction.predict
     monkeypatch.setattr(free, "predict", predicted)
-    names = tuple(f"grey {place}" for place in range(digits.d))
-    advice = free.advise_as_it_is(
-        pc.split(dataclasses.replace(digits, names=names), public_fraction=0.1), PrivacyBudget(1.0)
-    )
+    advice = free.advise_as_it_is(split_as_table(digits, 0.1), PrivacyBudget(1.0))
     assert (advice.method, advice.expected.source) == (method, "labelled, table")
     assert why in advice.sentence
     assert free.level(advice) is None
@@ -235,8 +237,7 @@ def test_learner_range_and_words_follow_the_number_that_is_wanted(digits, monkey
         return {name: 0.8 + 0.1 * (method == best[name]) for name in FIGURES}
 
     monkeypatch.setattr(simulation, "plays", plays)
-    names = tuple(f"grey {place}" for place in range(digits.d))
-    split = pc.split(dataclasses.replace(digits, names=names), public_fraction=0.1)
+    split = split_as_table(digits, 0.1)
     advice = pc.advise(split, metric=metric)
     assert (advice.metric, advice.method) == (metric, best[metric])
     assert advice.settings == {"metric": metric}
@@ -279,9 +280,7 @@ def test_public_rows_that_hurt_in_rehearsals_are_left_unused(digits, monkeypatch
         return dict.fromkeys(FIGURES, 0.97 if is_unused else reached.get(method, 0.8))
 
     monkeypatch.setattr(simulation, "plays", plays)
-    names = tuple(f"grey {place}" for place in range(digits.d))
-    table = dataclasses.replace(digits, names=names)
-    split = pc.split(table, public_fraction=0.2)
+    split = split_as_table(digits, 0.2)
     advice = pc.advise(split)
     assert (advice.public, advice.method, advice.backbone) == ("none", "dp_raft", "identity")
     used = next(each for each in advice.predictions if each.public == "own")
@@ -292,7 +291,7 @@ def test_public_rows_that_hurt_in_rehearsals_are_left_unused(digits, monkeypatch
     )
     assert advice.expected.source == prediction.UNUSED
     assert prediction.BASIS[prediction.UNUSED] in " ".join(advice.reasons)
-    few = pc.split(table, public_fraction=0.1)
+    few = split_as_table(digits, 0.1)
     assert pc.advise(few).public == "own", "of few rows a class rehearsals say too little"
     reached["dp_raft"] = 0.97
     assert pc.advise(split).public == "own"

@@ -4,8 +4,6 @@ in what is trained."""
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 from pillar_core import params
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.device import training_device
@@ -159,8 +157,6 @@ def fit_privately(
     phase = PrivatePhase(
         head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay
     )
-    rows = PixelRows(
-        view.x, np.arange(len(view.x)) if view.rows is None else view.rows, view.y, form
-    )
+    rows = PixelRows(view.x, view.row_numbers, view.y, form)
     notes = private_phase(module.to(training_device()), rows, phase, streams, ledger)
     return TrainResult(NetworkClassifier.of(chosen, module), notes=notes)
