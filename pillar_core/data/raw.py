@@ -540,15 +540,7 @@ def table_of(source: Any, *names: str | None, filename: str = "") -> tuple[pd.Da
     """
     as_written = tuple(filter(None, names))
     if frames.is_frame(source):
-        frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(
-            drop=True
-        )
-        is_plain = pd.api.types.is_integer_dtype(source.index) and source.index.name is None
-        notes = [] if is_plain else [frames.INDEX_LEFT_OUT]
-        frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
-        kept = {"notes": notes, "text": source.attrs.get("text")}
-        frame.attrs = {name: value for name, value in kept.items() if value}
-        return frame, "table"
+        return frames.of_frame(source, as_written=as_written), "table"
     if not is_table(source, filename):
         raise DataError(
             f"rows of a table are a DataFrame or end in {join(frames.READERS)}; got"

@@ -280,7 +280,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 def _checked(estimator: PrivateClassifier, X: Any, *y: Any) -> Any:
     """X, and y where it is given, as scikit-learn has them; a DataFrame as it is, whose cells the
     library reads."""
-    is_frame = frames.is_frame(X)
+    if is_frame := frames.is_frame(X):
+        frames.refuse_repeated(X.columns)
     how: dict[str, Any] = {"ensure_min_samples": 1 + len(y), "accept_sparse": True}
     if is_frame and y:
         validate_data(estimator, y=y[0], reset=True)
