@@ -16,7 +16,7 @@ from pillar_core.events import DpEvent
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.numerics import number_words, round_up
-from pillar_core.params import DELTA
+from pillar_core.params import DELTA, plain_number
 
 Values = Mapping[str, Any]
 """Values by name: of settings, of metrics, of what is known about data, of a sweep's axes."""
@@ -76,6 +76,7 @@ class PrivacyBudget:
     relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", plain_number(self.epsilon))
         if (
             not isinstance(self.epsilon, int | float)
             or isinstance(self.epsilon, bool)

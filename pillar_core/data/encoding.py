@@ -279,7 +279,7 @@ def encode_columns(
                 and name not in recipe.ranges
                 and cells.merge_in_float32(cell_values, values, parts[-1])
             ):
-                raise DataError(cells.MERGE.format(name))
+                raise DataError(cells.MERGE.format(name, cells.WITH_PUBLIC))
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
     if len(parts) == 1 and parts[0].ndim == 2:

@@ -89,9 +89,15 @@ def split(
         raise SettingError(
             f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}."
         )
-    public_rows, changes = (
-        (None, ()) if public is None else match_private(public_features(public, private), private)
-    )
+    try:
+        public_rows, changes = (
+            (None, ())
+            if public is None
+            else match_private(public_features(public, private), private)
+        )
+    except DataError as error:
+        lines = (line if "public" in line else f"public rows: {line}" for line in error.problems)
+        raise DataError(*lines) from error
     parts = splits.split_features(
         private,
         public_fraction=public_fraction,
