@@ -131,6 +131,26 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
     assert "no row has a person" in capsys.readouterr().err
 
 
+def test_python_declares_the_rows_of_a_tables_persons_as_the_command_does(tmp_path):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    table = pd.DataFrame(x, columns=["a", "b"])
+    table = table.assign(whose=np.arange(60) // 4, label=np.arange(60) // 4 % 2)
+    table.to_csv(tmp_path / "visits.csv", index=False)
+    for rows in (table, tmp_path / "visits.csv"):
+        data = pc.load_features(rows, label="label", person="whose", rows_per_person=3)
+        assert data.persons.most == pc.split(data).rows_per_person == 3
+        assert len(data.x_train) + len(data.x_test) == 45
+    once = pc.load_features(table, label="label", person="whose")
+    raises(SettingError, "rows_per_person=…", pc.split, once, rows_per_person=3)
+    for rows, most, roles in (
+        (table, 3, {"label": "label"}),
+        ((x, table["label"]), 3, {}),
+        (table, 0, {"label": "label", "person": "whose"}),
+    ):
+        with pytest.raises(SettingError, match="rows_per_person"):
+            pc.load_features(rows, rows_per_person=most, **roles)
+
+
 @pytest.mark.parametrize(
     ("second", "message"),
     [
