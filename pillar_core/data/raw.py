@@ -24,6 +24,7 @@ from pillar_core.data import (
     tables,
 )
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
+from pillar_core.data.partition import with_drawn_test, without_drawn_test
 from pillar_core.data.parts import open_source
 from pillar_core.data.persons import first_rows, named_in, names_of_persons
 from pillar_core.data.wording import join
@@ -422,8 +423,16 @@ def private_features(
 def public_features(
     frame: pd.DataFrame, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()
 ) -> FeatureSet:
-    """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`. Raises
-    DataError: as `encoding.public_parts`."""
+    """The features of a public table, all of its rows, in the order that any other public set of
+    these rows has, since noise hangs on it; `apart_from`: see `FeatureSet`. Raises DataError: as
+    `encoding.public_parts`."""
+    features = whole_features(frame, recipe, name=name)
+    ordered = without_drawn_test(with_drawn_test(features))
+    return dataclasses.replace(ordered, apart_from=apart_from, notes=features.notes)
+
+
+def whole_features(frame: pd.DataFrame, recipe: Recipe, *, name: str) -> FeatureSet:
+    """The features of a table's rows in its order. Raises DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = arrays.checked_features(parts, name=name)
     names = {column.name: column for column in recipe.columns}
@@ -432,9 +441,7 @@ def public_features(
         *(note for note in features.notes if note != arrays.NO_TEST),
         *(() if is_ordered else (matching.REORDERED,)),
     )
-    return dataclasses.replace(
-        features, apart_from=apart_from, recipe=recipes.form_of(recipe), notes=notes
-    )
+    return dataclasses.replace(features, recipe=recipes.form_of(recipe), notes=notes)
 
 
 def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
@@ -445,7 +452,7 @@ def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
     """
     if len(frame.columns) == 1:  # such a table holds texts
         columns = (Column(frame.columns[0], encoding.TEXT, 0),)
-        return public_features(frame, Recipe("label", columns=columns), name=name)
+        return whole_features(frame, Recipe("label", columns=columns), name=name)
     recipe, notes = learnt_recipe(frame, NOTHING_SAID)
     features = private_features(frame, recipe, name=name)
     return dataclasses.replace(features, notes=(*features.notes, *frames.notes_of(frame), *notes))
