@@ -186,7 +186,7 @@ class."""
 @dataclasses.dataclass(frozen=True, eq=False)
 class Persons:
     """The person of each train row: `of` (n,) int64 numbers. At `most` so many rows of one person
-    are used.
+    are used. `named`: digests of the names of all who have rows; None where they are not known.
 
     `most` is declared, never counted: ε of every run on the rows is that of a person with up to so
     many.
@@ -194,6 +194,7 @@ class Persons:
 
     of: Array
     most: int
+    named: frozenset[bytes] | None = None
 
     def __post_init__(self) -> None:
         if (
@@ -212,7 +213,7 @@ class Persons:
 
     def at(self, rows: Array) -> "Persons":
         """The persons of these train rows."""
-        return Persons(self.of[rows], self.most)
+        return dataclasses.replace(self, of=self.of[rows])
 
 
 @dataclasses.dataclass(frozen=True)

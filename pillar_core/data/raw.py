@@ -26,7 +26,7 @@ from pillar_core.data import (
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.partition import with_drawn_test, without_drawn_test
 from pillar_core.data.parts import open_source
-from pillar_core.data.persons import first_rows, named_in, names_of_persons
+from pillar_core.data.persons import digests_of, first_rows, named_in, names_of_persons
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -142,15 +142,17 @@ def read_private(
             f"No column {recipe.person!r} says whose the rows are: each counts as somebody else's.",
         ]
         frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
+    names: Array | None = None
     if recipe.person is not None:
         theirs: frozenset[str] = frozenset().union(
             *(named_in(table, recipe.person)[0] for table in public_tables)
         )
         identities = names_of_persons(frame[recipe.person])
+        names = identities[1]
         frame = first_rows(
             frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs
         )
-    features = private_features(frame, recipe, name=Path(title).stem)
+    features = private_features(frame, recipe, name=Path(title).stem, person_names=names)
     notes = [*features.notes, *frames.notes_of(frame), *notes]
     return dataclasses.replace(features, notes=tuple(notes))
 
@@ -167,10 +169,28 @@ def read_public(
     recipe = dataclasses.replace(recipe, encoder=encoder or recipe.encoder)
     frame, title = table_of(source, recipe.person, recipe.text)
     frame = encoding.with_text_column(frame, recipe.text)
-    names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
     return public_features(
-        frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ()
+        frame, recipe, name=Path(title).stem, apart_from=apart_from(frame, recipe.person, private)
     )
+
+
+def apart_from(frame: pd.DataFrame, person: str | None, private: FeatureSet) -> tuple[str, ...]:
+    """What `FeatureSet.apart_from` holds of a public table: the private features, where each of its
+    rows names somebody and none of them has private rows.
+
+    Raises DataError: people who have both.
+    """
+    known = None if private.persons is None else private.persons.named
+    if person is None or known is None:
+        return ()
+    theirs, are_all = named_in(frame, person)
+    if both := digests_of(theirs) & known:
+        raise DataError(
+            f"{len(both):,} persons of column {person!r} have public and private rows. Bring both"
+            " tables together (public= or --public beside the private one), which leaves their"
+            " private rows out, or take them out of the public table."
+        )
+    return (private.fingerprint,) if are_all else ()
 
 
 def why_not_made_up(private: FeatureSet) -> str:
@@ -398,9 +418,10 @@ def private_features(
     name: str,
     caveats: tuple[str, ...] = (),
     by_coin: bool = False,
+    person_names: Array | None = None,
 ) -> FeatureSet:
     """The features of a private table whose rows `first_rows` took, where it names persons;
-    by_coin: see `tables.partition`.
+    by_coin: see `tables.partition`. person_names: of its persons, by the numbers in their place.
 
     Raises DataError: as `encoding.private_parts`; words without categories and gaps without fills,
     by column.
@@ -414,7 +435,7 @@ def private_features(
     columns = encoding.count_gaps(frame, recipe.columns)
     if problems := encoding.problems_of(columns, recipe, is_scaled=True):
         raise DataError(*problems, WAYS)
-    parts = encoding.private_parts(frame, recipe, by_coin=by_coin)
+    parts = encoding.private_parts(frame, recipe, by_coin=by_coin, person_names=person_names)
     features = arrays.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
     return dataclasses.replace(features, recipe=form)

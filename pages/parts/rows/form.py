@@ -46,7 +46,10 @@ THUMBNAILS = 12
 MADE_UP_FOR = "made up for {}"
 """The title of made-up public rows, by the private table's own."""
 _MADE_UP = "Rows made up from what you declared (recommended)"
-UNNAMED = "does not name its persons: you state that none of them is private, too."
+UNNAMED = (
+    "was not compared by persons' names, as not each of its rows has one or those of the private"
+    " rows are not kept: you state that none of its people is private, too."
+)
 _SHARE, _NONE = (
     "A random share of them is public: ε does not protect it",
     "None: public rows are made up, or come from another data set",
@@ -488,14 +491,15 @@ def _keep_public(files: Sequence[File]) -> None:
 def _beside(file: File, private: FeatureSet | Dataset | None) -> Callable[[], FeatureSet | Dataset]:
     """What makes a public file's rows: of a table by the recipe of the private ones."""
     form = private.recipe if isinstance(private, FeatureSet) else None
-    if not form or not file.is_table():
+    if not isinstance(private, FeatureSet) or not form or not file.is_table():
         return file.rows
     recipe = recipes.recipe_of(form)
 
     def make() -> FeatureSet:
         table = columns.read_table(file, recipe.person, recipe.text)
         frame = encoding.with_text_column(table, recipe.text)
-        return raw.public_features(frame, recipe, name=Path(file.name).name)
+        apart = raw.apart_from(table, recipe.person, private)
+        return raw.public_features(frame, recipe, name=Path(file.name).name, apart_from=apart)
 
     return make
 

@@ -2,6 +2,7 @@
 statement are a person's."""
 
 import dataclasses
+import io
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 import pillar_core as pc
 from pillar_core import accounting, ledger, store
 from pillar_core.data import uploads
+from pillar_core.data.npz import npz_of
+from pillar_core.data.parts import NAMED, pack, unpack
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
@@ -20,7 +23,7 @@ from pillar_core.studies import tuning as selection
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import Ask, _every, answer
 from pillar_core.types import Dataset, Persons, RunSpec
-from users import output_of, raises, refuses, run_command
+from users import is_noted, output_of, raises, refuses, run_command
 
 ROWS, PERSONS = 600, 150
 
@@ -149,6 +152,27 @@ def test_python_declares_the_rows_of_a_tables_persons_as_the_command_does(tmp_pa
     ):
         with pytest.raises(SettingError, match="rows_per_person"):
             pc.load_features(rows, rows_per_person=most, **roles)
+
+
+def test_who_has_public_rows_is_found_in_either_order(own_cache):
+    """A public table that came later was said to be compared, and was not."""
+    x = np.random.default_rng(0).normal(size=(80, 2))
+    table = pd.DataFrame(x, columns=["a", "b"])
+    table = table.assign(whose=[f"p{row}" for row in range(80)], label=np.arange(80) % 2)
+    both = table[40:].assign(a=x[40:, 0] + 1)
+    others = both.assign(whose="x" + both["whose"])
+    read = {"label": "label", "person": "whose"}
+    together = pc.load_features(table, public=both, **read)
+    assert is_noted(together.notes, "80 rows of 80 persons: 40 of them have public rows, too")
+    assert pc.split(together, public=both).is_apart
+    alone = pc.load_features(table, **read)
+    kept = uploads.load(uploads.keep(alone))
+    for private in (alone, kept):
+        refuses("40 persons of column 'whose' have public", pc.split, private, public=both)
+        assert pc.split(private, public=others).is_apart
+    saved = unpack({name: rows for name, rows in pack(kept).items() if name != NAMED})
+    assert not pc.split(saved, public=both).is_apart, "nobody can tell, and the statement says so"
+    assert not {NAMED} & set(np.load(io.BytesIO(npz_of(kept)))), "no file has them"
 
 
 @pytest.mark.parametrize(
