@@ -220,7 +220,7 @@ def _arrow_of(frame: pd.DataFrame) -> Any:
     import pyarrow
 
     periods = {
-        name: pd.PeriodIndex(column).to_timestamp()
+        str(name): pd.PeriodIndex(column).to_timestamp()
         for name, column in frame.items()
         if pd.api.types.infer_dtype(column, skipna=True) == "period"
     }
