@@ -281,7 +281,7 @@ def test_times_and_lists_of_json_lines_are_dates_and_columns():
 
 
 def test_cells_of_a_frame_that_are_neither_words_nor_numbers_are_refused_by_name():
-    for cells_ in ([{"a": 1}] * 20, [1j] * 20, [b"a"] * 20, pd.interval_range(0, 20)):
+    for cells_ in ([["a"]] * 20, [{"a": 1}] * 20, [1j] * 20, [b"a"] * 20, pd.interval_range(0, 20)):
         refuses(
             "more.*(lists or records|neither words nor)", raw.table_of, ROWS.assign(more=cells_)
         )
