@@ -121,8 +121,7 @@ def _kept_text(n_rows: int, counts: Array, most: int, *, n_both: int) -> str:
         if most == 1
         else f"the first {most} of each, {used[most]:,} rows, are"
     )
-    both = f" {n_both:,} of them have public rows, too, and none here;" if n_both else ""
-    first += " of the others" * bool(n_both and most == 1)
+    both = f" {n_both:,} of them have public rows, too, and none here; of the others" * (n_both > 0)
     summary = (
         f"{n_rows:,} rows of {len(counts) + n_both:,} persons:{both} {first} used, and ε protects a"
         f" {Unit(most)}."
