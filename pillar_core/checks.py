@@ -15,7 +15,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError, shown
-from pillar_core.params import Param
+from pillar_core.params import Param, plain_number
 
 T = typing.TypeVar("T")
 _UNFIT = object()
@@ -205,7 +205,7 @@ def _as_kind(value: Any, kind: Any) -> Any:
 
 
 def _is_number(value: Any, kind: type) -> bool:
-    value = value.item() if getattr(value, "size", None) == 1 and hasattr(value, "item") else value
+    value = plain_number(value)
     if (
         not isinstance(value, numbers.Real)
         or isinstance(value, bool)

@@ -77,8 +77,7 @@ class Param:
         return f"{allowed}, or none ({self.none_means})" if self.none_means else allowed
 
     def _convert(self, value: object) -> bool | int | float | str:
-        if getattr(value, "size", None) == 1 and hasattr(value, "item"):
-            value = value.item()
+        value = plain_number(value)
         if self.kind is bool and isinstance(value, bool):
             return value
         if self.kind is str and isinstance(value, str):
@@ -179,6 +178,11 @@ def _params_of(settings: type) -> dict[str, Param]:
         else dataclasses.replace(param, name=name, kind=(*get_args(hints[name]), hints[name])[0])
         for name, param in declared.items()
     }
+
+
+def plain_number(value: Any) -> Any:
+    """A number of numpy or torch as Python's own; anything else as it is."""
+    return value.item() if getattr(value, "size", None) == 1 and hasattr(value, "item") else value
 
 
 def check_settings(settings: S) -> S:

@@ -16,7 +16,7 @@ from pillar_core.events import DpEvent
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.numerics import number_words, round_up
-from pillar_core.params import DELTA
+from pillar_core.params import DELTA, plain_number
 
 Values = Mapping[str, Any]
 """Values by name: of settings, of metrics, of what is known about data, of a sweep's axes."""
@@ -76,6 +76,7 @@ class PrivacyBudget:
     relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", plain_number(self.epsilon))
         if (
             not isinstance(self.epsilon, int | float)
             or isinstance(self.epsilon, bool)
@@ -185,7 +186,7 @@ class."""
 @dataclasses.dataclass(frozen=True, eq=False)
 class Persons:
     """The person of each train row: `of` (n,) int64 numbers. At `most` so many rows of one person
-    are used.
+    are used. `named`: digests of the names of all who have rows; None where they are not known.
 
     `most` is declared, never counted: ε of every run on the rows is that of a person with up to so
     many.
@@ -193,6 +194,7 @@ class Persons:
 
     of: Array
     most: int
+    named: frozenset[bytes] | None = None
 
     def __post_init__(self) -> None:
         if (
@@ -211,7 +213,7 @@ class Persons:
 
     def at(self, rows: Array) -> "Persons":
         """The persons of these train rows."""
-        return Persons(self.of[rows], self.most)
+        return dataclasses.replace(self, of=self.of[rows])
 
 
 class _Sides:
@@ -322,8 +324,7 @@ class FeatureSet(_Sides):
     Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
     `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them).
     `caveats`, `texts`: see `Dataset`. `apart_from`: fingerprints of private features of whose
-    persons, compared by name, none has one of these (public) rows; of private features digests of
-    the names of public persons who have no rows here. `names`: those of the columns,
+    persons, compared by name, none has one of these (public) rows. `names`: those of the columns,
     in order; None for images and arrays without names. `recipe`: how the table that the rows come
     from became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.identity_of`.
     `test_drawn`, `cells`: see `Dataset`. `given`: these features before a map of columns,

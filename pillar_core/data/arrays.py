@@ -302,7 +302,7 @@ def _merged_columns(array: Array, rows: Array) -> list[str]:
         return []
     largest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
     return [
-        cells.MERGE.format(int(place))
+        cells.MERGE.format(int(place), cells.OF_ARRAYS)
         for place in np.flatnonzero(largest > cells.LARGEST_APART)
         if cells.merge_in_float32(array[:, place], rows[:, place], rows[:, place])
     ]

@@ -48,10 +48,15 @@ LARGEST, LARGEST_APART, KEPT_APART = float(np.finfo(np.float32).max), 2.0**24, 0
 """The largest number of float32, the one up to which it tells whole numbers apart, and the least
 share of different ones it may keep."""
 MERGE = (
-    "column {!r} holds large numbers, different ones of which become one in 32 bits: give public"
-    " rows with such numbers (public=, --public), declare its range in a recipe (low, high), write"
+    "column {!r} holds large numbers, different ones of which become one in 32 bits: {}write"
     " differences such as days since a fixed day, or leave it out."
 )
+WITH_PUBLIC = (
+    "give public rows with such numbers (public=, --public), declare its range in a recipe (low,"
+    " high), "
+)
+"""What a table may do."""
+OF_ARRAYS = "give a DataFrame, whose large numbers public rows or a range make small, "
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
 NEARLY_ALL, LONGEST_SIGN = 0.9, 3
 """Share of cells with a unit that makes it the column's; longer units than so many letters have a

@@ -17,7 +17,7 @@ from pillar_core import texts
 from pillar_core.arrays import Array
 from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
-from pillar_core.data.persons import persons_of
+from pillar_core.data.persons import digests_of, persons_of
 from pillar_core.data.tables import (
     FEWEST_DISTINCT,
     IDENTIFYING,
@@ -280,7 +280,7 @@ def encode_columns(
                 and name not in recipe.ranges
                 and cells.merge_in_float32(cell_values, values, parts[-1])
             ):
-                raise DataError(cells.MERGE.format(name))
+                raise DataError(cells.MERGE.format(name, cells.WITH_PUBLIC))
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
     if len(parts) == 1 and parts[0].ndim == 2:
@@ -332,12 +332,14 @@ def count_gaps(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[Column, 
     )
 
 
-def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False) -> Dataset:
+def private_parts(
+    frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False, person_names: Array | None = None
+) -> Dataset:
     """The private table through a recipe; without a column split, a stratified fifth becomes the
     test rows.
 
     Of each person, where the recipe names their column, `first_rows` kept as many rows as it says.
-    Names are replaced by numbers. by_coin: see `tables.partition`.
+    Names are replaced by numbers, which `person_names` gives back. by_coin: see `tables.partition`.
 
     Raises DataError: as `encode_columns`; labels that are none, or too few rows of a class.
     """
@@ -369,6 +371,9 @@ def private_parts(frame: pd.DataFrame, recipe: Recipe, *, by_coin: bool = False)
     persons = (
         None if of is None else persons_of(of[train], recipe.rows_per_person, n_rows=len(train))
     )
+    if persons is not None and of is not None and person_names is not None:
+        named = digests_of(person_names[np.unique(of)])
+        persons = dataclasses.replace(persons, named=named)
     x_test = scratch.take_rows(x, test) if len(test) else None
     y_train, y_test = (None if y is None else y[rows] for rows in (train, test))
     said = tuple(said[row] for row in np.concatenate([train, test])) if said else ()

@@ -9,6 +9,7 @@ import gzip
 import importlib
 import io
 import itertools
+import numbers
 import re
 import warnings
 import zlib
@@ -39,6 +40,7 @@ PIECE = 8_192
 """Rows of a text that are read at once where its pieces are."""
 MOST_WORDS = 4
 """Of a name in the first line of a .txt file: longer cells are sentences with commas."""
+NO_CELLS = "the columns {} hold neither words nor numbers: write them so."
 _INDEX = re.compile(r"__index_level_\d+__")
 INDEX_LEFT_OUT = (
     "The index was left out: to keep it, write it as a column of its own (reset_index in pandas)."
@@ -102,7 +104,7 @@ def frame_of(
             f"the first row names {len(frame.columns) - nameless} of {len(frame.columns)} columns,"
             " as a title does: take away what stands above the row of names."
         )
-    _refuse_repeated(frame.columns)
+    refuse_repeated(frame.columns)
     if not len(frame) or (
         len(frame.columns) < 2
         and not as_written
@@ -169,6 +171,68 @@ def are_texts(rows: Any) -> bool:
     return not is_pair and all(text is None or isinstance(text, str) for text in values)
 
 
+def of_frame(source: pd.DataFrame, *, as_written: Sequence[str] = ()) -> pd.DataFrame:
+    """The table that somebody's frame holds, each column as a file of the same has it.
+
+    Raises DataError: a name that several columns have; cells that are neither words nor numbers.
+    """
+    refuse_repeated(source.columns)
+    is_plain = pd.api.types.is_integer_dtype(source.index) and source.index.name is None
+    notes = [] if is_plain else [INDEX_LEFT_OUT]
+    frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(drop=True)
+    frame.attrs = {}
+    frame = _with_plain_cells(cells.without_categories(frame))
+    notes += notes_of(frame)
+    frame = cells.with_numbers(frame, notes, as_written=as_written)
+    kept = {"notes": notes, "text": source.attrs.get("text")}
+    frame.attrs = {name: value for name, value in kept.items() if value}
+    return frame
+
+
+def _with_plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, what is neither words nor numbers as `of_arrow` reads it."""
+    others = [name for name in frame.columns if not _has_plain_cells(frame[name])]
+    if not others:
+        return frame
+    read = of_arrow(_arrow_of(frame[others]))
+    lists = [name for name in others if name not in read.columns]
+    changed = {name: read[name] for name in others if name not in lists}
+    plain = cells.with_columns(frame, changed).drop(columns=lists)
+    plain = pd.concat([plain, read.drop(columns=list(changed))], axis=1)
+    plain.attrs = {"notes": [*notes_of(frame), *notes_of(read)]}
+    return plain
+
+
+def _has_plain_cells(column: pd.Series) -> bool:
+    """Whether a column holds words, real numbers and gaps alone."""
+    kind = column.dtype
+    if kind.kind == "O" and not isinstance(kind, pd.StringDtype):
+        plain = (str, numbers.Real, np.bool_, type(None), type(pd.NA))
+        return all(issubclass(type_, plain) for type_ in set(map(type, column)))
+    return isinstance(kind, pd.StringDtype) or kind.kind in "biuf"
+
+
+def _arrow_of(frame: pd.DataFrame) -> Any:
+    """The Arrow table of columns whose cells are no plain ones; a period counts as its first day.
+
+    Raises DataError: cells that Arrow has no type for.
+    """
+    import pyarrow
+
+    periods = {
+        str(name): pd.PeriodIndex(column).to_timestamp()
+        for name, column in frame.items()
+        if pd.api.types.infer_dtype(column, skipna=True) == "period"
+    }
+    parts = {}
+    for name, column in cells.with_columns(frame, periods).items():
+        try:
+            parts[str(name)] = pyarrow.array(column, from_pandas=True)
+        except (pyarrow.ArrowException, TypeError, ValueError) as error:
+            raise DataError(NO_CELLS.format(join([name]))) from error
+    return pyarrow.table(parts)
+
+
 def of_texts(rows: Any, y: Any = None) -> Any:
     """A DataFrame of texts and their labels."""
     frame = pd.DataFrame(
@@ -221,7 +285,7 @@ def _reading_of(
     has_header = _has_header(rows)
     names = None if has_header or not rows else [f"x{place}" for place in range(len(rows[0]))]
     if has_header and rows:
-        _refuse_repeated(rows[0])
+        refuse_repeated(rows[0])
     how = {
         "sep": separator,
         "encoding": encoding,
@@ -294,8 +358,8 @@ def _lines_of(content: io.BytesIO | Path, how: dict[str, Any]) -> Iterator[Itera
         yield (pd.DataFrame({TEXT: piece}, dtype=object) for piece in pieces)
 
 
-def _refuse_repeated(names: Iterable[str]) -> None:
-    """Refuses a name that several columns have, which pandas would number."""
+def refuse_repeated(names: Iterable[Any]) -> None:
+    """Refuses a name that several columns have, which pandas would number in a file."""
     counts = Counter(str(name).strip() for name in names)
     if repeated := [name for name, count in counts.items() if name and count > 1]:
         raise DataError(
@@ -425,7 +489,7 @@ def _read_json(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
     frame: pd.DataFrame = importlib.import_module("pandas").read_json(
         content, lines=True, dtype=False
     )
-    return frame
+    return _with_plain_cells(frame)
 
 
 def _read_excel(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
@@ -435,7 +499,7 @@ def _read_excel(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
     ):
         first, *others = book.sheet_names
         frame = pd.read_excel(book, keep_default_na=False, na_values=[""])
-        _refuse_repeated(
+        refuse_repeated(
             pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False)
             .to_numpy()
             .ravel()
@@ -443,13 +507,13 @@ def _read_excel(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
     frame.attrs["notes"] = (
         [f"The sheet {first!r} was read; left out: {join(others)}."] if others else []
     )
-    return _dates_as_text(frame)
+    return _with_plain_cells(frame)
 
 
 def _read_parquet(content: io.BytesIO | Path, *_: Any) -> pd.DataFrame:
     import pyarrow.parquet
 
-    _refuse_repeated(pyarrow.parquet.read_schema(content).names)
+    refuse_repeated(pyarrow.parquet.read_schema(content).names)
     return of_arrow(pyarrow.parquet.read_table(_rewound(content)))
 
 
@@ -512,9 +576,7 @@ def of_arrow(table: Any) -> pd.DataFrame:
         for name, kind in kinds.items()
         if name not in lists and not any(test(kind) for test in tests)
     ]:
-        raise DataError(
-            f"the columns {join(unread)} hold neither words nor numbers: write them so."
-        )
+        raise DataError(NO_CELLS.format(join(unread)))
     parts = {name: _columns_of_list(name, table[name]) for name in lists}
     numbers = [
         field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field

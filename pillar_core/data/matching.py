@@ -3,9 +3,11 @@ size."""
 
 import dataclasses
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import gammainc
 
 from pillar_core import texts
 from pillar_core.arrays import Array
@@ -20,8 +22,82 @@ BY_PLACE = (
     "The public columns have no names: the first is taken for the first private one, and so on."
 )
 FEW_NUMBERS, FEW_PAIRS, BY_CHANCE = 32, 2, 0.05
-"""Rows of no more numbers are equal by chance, as ages and doses are; and at most so many, or this
-share of either matrix."""
+"""Rows of no more numbers are equal by chance, as ages and doses are; so few may always be, and of
+rows drawn from one table this share."""
+ERROR = 1e-3
+"""The chance at most that two tables drawn apart share more than `are_by_chance` takes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shared:
+    """`private`: numbers of the private rows that equal public ones, at least one; `n`: how many
+    public rows equal private ones, of `n_public`; `is_chance`: whether rows of other people may."""
+
+    private: Array
+    n: int
+    n_public: int
+    is_chance: bool
+
+    def __str__(self) -> str:
+        return f"{self.n:,} of {self.n_public:,} public rows"
+
+    @property
+    def first(self) -> str:
+        """The first private rows, by number."""
+        return ", ".join(map(str, self.private[:5])) + (" …" if len(self.private) > 5 else "")
+
+
+def shared_rows(
+    x_private: Array,
+    x_public: Array,
+    *,
+    rows: Array | None = None,
+    are_texts: bool = False,
+    is_one_table: bool = False,
+) -> Shared | None:
+    """What public rows share, bit by bit, with private ones; None where they share nothing.
+
+    rows: as for `duplicates`. are_texts: whether texts became the numbers, which share phrases.
+    is_one_table: both were drawn from one table, of which no test can tell copies.
+
+    Raises DataError: as `duplicates`.
+    """
+    pairs = duplicates(x_private, x_public, rows=rows)
+    if not len(pairs):
+        return None
+    private, public = Counter(digests(x_private, rows)), Counter(digests(x_public))
+    count = sum(number for row, number in public.items() if row in private)
+    is_chance = are_texts or x_private.shape[1] <= FEW_NUMBERS
+    if is_chance and count > FEW_PAIRS:
+        few = BY_CHANCE * min(private.total(), public.total())
+        is_chance = count <= few if is_one_table else are_by_chance(private, public)
+    return Shared(pairs[:, 0], count, len(x_public), is_chance)
+
+
+def are_by_chance(private: Counter[bytes], public: Counter[bytes]) -> bool:
+    """Whether a public table shares no more rows with a private one than tables drawn apart do.
+
+    counts: how often each table holds each row. If both were drawn from one law, any m of the n + m
+    rows could be the public ones. A row that stands c times in both together would be public alone
+    with the chance (m / (n + m))^c. Copies make such rows fewer than chance does. The number that
+    lacks is compared with a Poisson tail of the variance that it has given m. Tables drawn apart
+    are refused with a chance of at most `ERROR`, as simulated; tables of other laws share less,
+    unless what is common in one is commoner in the other.
+
+    A whole copy is always refused, and so is a sample, or half of one, unless chance alone gives
+    nearly every public row an equal private one: there nobody can tell them from rows drawn apart.
+    """
+    if private == public:
+        return False
+    n, m = private.total(), public.total()
+    counts = np.array([private[row] + public[row] for row in private | public], dtype=np.float64)
+    share = m / (n + m)
+    is_alone = share**counts
+    alone = counts * is_alone
+    excess = alone.sum() - sum(number for row, number in public.items() if row not in private)
+    given = (counts * alone).sum() ** 2 * (1 - share) / m
+    variance = (counts * alone * (1 - is_alone)).sum() - given
+    return excess <= 0 or bool(gammainc(variance + excess, max(variance, 1e-9)) > ERROR)
 
 
 def duplicates(x_a: Array, x_b: Array, *, rows: Array | None = None) -> Array:
@@ -55,12 +131,6 @@ def duplicates(x_a: Array, x_b: Array, *, rows: Array | None = None) -> Array:
         if digest in first
     ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-
-
-def are_by_chance(count: int, *, width: int, n_rows: int, are_texts: bool = False) -> bool:
-    """Whether so many `duplicates`, of rows of `width` numbers, may be of different people who
-    share a few numbers, or a phrase. n_rows: of the smaller matrix."""
-    return (are_texts or width <= FEW_NUMBERS) and count <= max(FEW_PAIRS, BY_CHANCE * n_rows)
 
 
 def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:

@@ -67,6 +67,10 @@ def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
     return path
 
 
+NAMED = "persons_named"
+"""What holds the digests of persons' names, in this machine's store and in no file."""
+
+
 def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
     """The arrays of a set by name, without those that it lacks."""
     arrays = {
@@ -83,6 +87,11 @@ def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
         "cells": data.cells,
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
+        NAMED: (
+            np.frombuffer(b"".join(sorted(data.persons.named)), np.uint8).reshape(-1, 16)
+            if data.persons and data.persons.named
+            else None
+        ),
         "test_drawn": np.array(data.test_drawn) if data.test_drawn else None,
         "texts": (
             np.frombuffer("\n".join(data.texts).encode(errors="replace"), np.uint8)
@@ -117,7 +126,8 @@ def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Data
     if declared := {"persons", "rows_per_person"} & set(arrays):
         if len(declared) < 2:
             raise DataError("persons and rows_per_person go together; one of them is missing.")
-        persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
+        named = frozenset(map(bytes, arrays[NAMED])) if NAMED in arrays else None
+        persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist(), named)
     x_train, y_train, x_test, y_test = (
         arrays["x_train"],
         arrays.get("y_train"),

@@ -3,6 +3,7 @@ callers write in their own ways."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import unicodedata
@@ -16,7 +17,6 @@ from pillar_core.data.tables import FEWEST_DISTINCT, PERSON, distinct_of, sides_
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
-from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Persons, Unit
 
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
@@ -107,21 +107,25 @@ def first_rows(
         named = named[sides == sides.groupby(named[column]).transform("first")]
     counts = named[column].value_counts().to_numpy()
     kept = named[named.groupby(column).cumcount() < most].reset_index(drop=True)
-    kept.attrs["notes"] = [*frame.attrs.get("notes", ()), _kept_text(len(frame), counts, most)]
+    n_both = len(persons) - int(is_left.sum())
+    told = _kept_text(len(frame), counts, most, n_both=n_both)
+    kept.attrs["notes"] = [*frame.attrs.get("notes", ()), told]
     return kept
 
 
-def _kept_text(n_rows: int, counts: Array, most: int) -> str:
+def _kept_text(n_rows: int, counts: Array, most: int, *, n_both: int) -> str:
     """How many rows are used, what is left out, and what more rows of a person would bring. counts:
-    (persons,) the rows of each."""
+    (persons,) the rows of each who has rows here; n_both: how many others have public rows."""
     used = {rows: int(counts.clip(max=rows).sum()) for rows in range(most, most + 4)}
     first = (
         "the first row of each is"
         if most == 1
         else f"the first {most} of each, {used[most]:,} rows, are"
     )
+    both = f" {n_both:,} of them have public rows, too, and none here; of the others" * (n_both > 0)
     summary = (
-        f"{n_rows:,} rows of {len(counts):,} persons: {first} used, and ε protects a {Unit(most)}."
+        f"{n_rows:,} rows of {len(counts) + n_both:,} persons:{both} {first} used, and ε protects a"
+        f" {Unit(most)}."
     )
     left_out = f"{n_rows - used[most]:,} rows are left out."
     more = [
@@ -150,11 +154,6 @@ def named_in(table: pd.DataFrame, column: str | None) -> Named:
     if column is None or column not in table:
         return frozenset(), False
     return frozenset(_canonical_names(*distinct_of(table[column]))), not table[column].isna().any()
-
-
-def digest_of(names: Set[str]) -> str:
-    """What tells one set of public persons from others."""
-    return fingerprint(sorted(names))
 
 
 def names_of_persons(names: pd.Series) -> tuple[Array, Array]:
@@ -190,6 +189,14 @@ def names_of_persons(names: pd.Series) -> tuple[Array, Array]:
         )
     same, persons_by_number = pd.factorize(persons.to_numpy(dtype=object))
     return same[numbers][codes], persons_by_number
+
+
+def digests_of(names: Iterable[str]) -> frozenset[bytes]:
+    """Digests of 128 bits of canonical names, by which two tables' persons are compared."""
+    return frozenset(
+        hashlib.blake2b(str(name).encode(errors="replace"), digest_size=16).digest()
+        for name in names
+    )
 
 
 def _canonical_names(codes: Array, names: pd.Series) -> list[str]:

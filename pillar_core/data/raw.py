@@ -24,8 +24,9 @@ from pillar_core.data import (
     tables,
 )
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
+from pillar_core.data.partition import with_drawn_test, without_drawn_test
 from pillar_core.data.parts import open_source
-from pillar_core.data.persons import Named, digest_of, first_rows, named_in, names_of_persons
+from pillar_core.data.persons import Named, digests_of, first_rows, named_in, names_of_persons
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -141,18 +142,17 @@ def read_private(
             f"No column {recipe.person!r} says whose the rows are: each counts as somebody else's.",
         ]
         frame, public_tables, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
-    theirs = []
+    names: Array | None = None
     if recipe.person is not None:
-        theirs = [named_in(table, recipe.person)[0] for table in public_tables]
-        frame = first_rows(
-            frame,
-            recipe.person,
-            names_of_persons(frame[recipe.person]),
-            most=recipe.rows_per_person,
-            theirs=frozenset().union(*theirs),
+        theirs: frozenset[str] = frozenset().union(
+            *(named_in(table, recipe.person)[0] for table in public_tables)
         )
-    apart_from = tuple(map(digest_of, theirs))
-    features = private_features(frame, recipe, name=Path(title).stem, apart_from=apart_from)
+        identities = names_of_persons(frame[recipe.person])
+        names = identities[1]
+        frame = first_rows(
+            frame, recipe.person, identities, most=recipe.rows_per_person, theirs=theirs
+        )
+    features = private_features(frame, recipe, name=Path(title).stem, person_names=names)
     notes = [*features.notes, *frames.notes_of(frame), *notes]
     return dataclasses.replace(features, notes=tuple(notes))
 
@@ -169,6 +169,26 @@ def read_public(
     recipe = dataclasses.replace(recipe, encoder=encoder or recipe.encoder)
     frame, title = table_of(source, recipe.person, recipe.text)
     return public_features(frame, recipe, name=Path(title).stem, private=private)
+
+
+def _apart_from(named: Named, person: str | None, private: FeatureSet | None) -> tuple[str, ...]:
+    """What `FeatureSet.apart_from` holds of a public table: the private features, where each of its
+    rows names somebody and none of them has private rows. named: as `named_in` reads the column
+    `person`.
+
+    Raises DataError: people who have both.
+    """
+    known = None if private is None or private.persons is None else private.persons.named
+    if private is None or known is None:
+        return ()
+    theirs, are_all = named
+    if both := digests_of(theirs) & known:
+        raise DataError(
+            f"{len(both):,} persons of column {person!r} have public and private rows. Bring both"
+            " tables together (public= or --public beside the private one), which leaves their"
+            " private rows out, or take them out of the public table."
+        )
+    return (private.fingerprint,) if are_all else ()
 
 
 def why_not_made_up(private: FeatureSet) -> str:
@@ -396,10 +416,10 @@ def private_features(
     name: str,
     caveats: tuple[str, ...] = (),
     by_coin: bool = False,
-    apart_from: tuple[str, ...] = (),
+    person_names: Array | None = None,
 ) -> FeatureSet:
     """The features of a private table whose rows `first_rows` took, where it names persons;
-    by_coin: see `tables.partition`; apart_from: see `FeatureSet`.
+    by_coin: see `tables.partition`. person_names: of its persons, by the numbers in their place.
 
     Raises DataError: as `encoding.private_parts`; words without categories and gaps without fills,
     by column.
@@ -413,10 +433,10 @@ def private_features(
     columns = encoding.count_gaps(frame, recipe.columns)
     if problems := encoding.problems_of(columns, recipe, is_scaled=True):
         raise DataError(*problems, WAYS)
-    parts = encoding.private_parts(frame, recipe, by_coin=by_coin)
+    parts = encoding.private_parts(frame, recipe, by_coin=by_coin, person_names=person_names)
     features = arrays.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
-    return dataclasses.replace(features, recipe=form, apart_from=apart_from)
+    return dataclasses.replace(features, recipe=form)
 
 
 def public_features(
@@ -427,12 +447,21 @@ def public_features(
     private: FeatureSet | None = None,
     named: Named | None = None,
 ) -> FeatureSet:
-    """The features of a public table, all of its rows. They are apart from the `private` rows whose
-    recipe it is where each names its person, and the private ones were read without these. named:
-    as `named_in` reads the frame. Raises DataError: as `encoding.public_parts`."""
+    """The features of a public table, all of its rows, in the order that any other public set of
+    these rows has, since noise hangs on it. They are apart from the `private` rows whose recipe it
+    is where each names its person. named: as `named_in` reads the frame.
+
+    Raises DataError: people who have both; as `encoding.public_parts`.
+    """
     frame = encoding.with_text_column(frame, recipe.text)
-    names, are_all = named or named_in(frame, recipe.person)
-    is_apart = private and are_all and digest_of(names) in private.apart_from
+    features = whole_features(frame, recipe, name=name)
+    ordered = without_drawn_test(with_drawn_test(features))
+    apart_from = _apart_from(named or named_in(frame, recipe.person), recipe.person, private)
+    return dataclasses.replace(ordered, apart_from=apart_from, notes=features.notes)
+
+
+def whole_features(frame: pd.DataFrame, recipe: Recipe, *, name: str) -> FeatureSet:
+    """The features of a table's rows in its order. Raises DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = arrays.checked_features(parts, name=name)
     in_order = [column.name for column in recipe.columns]
@@ -441,12 +470,7 @@ def public_features(
         *(note for note in features.notes if note != arrays.NO_TEST),
         *(() if is_ordered else (matching.REORDERED,)),
     )
-    return dataclasses.replace(
-        features,
-        apart_from=(private.fingerprint,) if private and is_apart else (),
-        recipe=recipes.form_of(recipe),
-        notes=notes,
-    )
+    return dataclasses.replace(features, recipe=recipes.form_of(recipe), notes=notes)
 
 
 def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
@@ -457,7 +481,7 @@ def plain_features(frame: pd.DataFrame, *, name: str) -> FeatureSet:
     """
     if len(frame.columns) == 1:  # such a table holds texts
         columns = (Column(frame.columns[0], encoding.TEXT, 0),)
-        return public_features(frame, Recipe("label", columns=columns), name=name)
+        return whole_features(frame, Recipe("label", columns=columns), name=name)
     recipe, notes = learnt_recipe(frame, NOTHING_SAID)
     features = private_features(frame, recipe, name=name)
     return dataclasses.replace(features, notes=(*features.notes, *frames.notes_of(frame), *notes))
@@ -552,15 +576,7 @@ def table_of(source: Any, *names: str | None, filename: str = "") -> tuple[pd.Da
     """
     as_written = tuple(filter(None, names))
     if frames.is_frame(source):
-        frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(
-            drop=True
-        )
-        is_plain = pd.api.types.is_integer_dtype(source.index) and source.index.name is None
-        notes = [] if is_plain else [frames.INDEX_LEFT_OUT]
-        frame = cells.with_numbers(cells.without_categories(frame), notes, as_written=as_written)
-        kept = {"notes": notes, "text": source.attrs.get("text")}
-        frame.attrs = {name: value for name, value in kept.items() if value}
-        return frame, "table"
+        return frames.of_frame(source, as_written=as_written), "table"
     if not is_table(source, filename):
         raise DataError(
             f"rows of a table are a DataFrame or end in {join(frames.READERS)}; got"

@@ -42,6 +42,7 @@ def load_features(
     public: Any = None,
     text: str | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    rows_per_person: int | None = None,
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.
 
@@ -64,8 +65,8 @@ def load_features(
         batch_size: images at a time.
         label, person, leave_out: columns of a table: what is predicted (default: the one named so,
         or the only one of words), whose the
-            rows are (the first of each person counts, or as many as the recipe says), and what is
-            not used.
+            rows are (the first of each person counts, or as many as `rows_per_person` or the recipe
+            says), and what is not used.
         keys: the names of rows and labels in a npz; None for no labels.
         recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python
         -m pillar_core recipe` writes it). public: a table whose rows say that instead. Persons who
@@ -89,11 +90,17 @@ def load_features(
     """
     if backbone is not None and not isinstance(backbone, str):
         source, backbone = (source, backbone), None
-    checks.within(batch_size=(batch_size, COUNT))
+    checks.within(batch_size=(batch_size, COUNT), rows_per_person=(rows_per_person, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
     encoder = str(backbone) if texts.is_encoder(backbone) else None
-    roles = Roles(label, person, tuple(leave_out), recipe, None, text, encoder, ranges or {}, keys)
+    most = None if rows_per_person is None else int(rows_per_person)
+    roles = Roles(label, person, tuple(leave_out), recipe, most, text, encoder, ranges or {}, keys)
     rows = data.load(source, roles, () if public is None else (public,))
+    if most is not None and (rows.persons is None or rows.persons.most != most):
+        raise SettingError(
+            "rows_per_person goes with a table whose persons a column names (person=, or its"
+            f" recipe); got {most}."
+        )
     return through_backbone(rows, backbone, weights=weights, device=device, batch_size=batch_size)
 
 

@@ -14,7 +14,6 @@ from pillar_core.backbones import extraction
 from pillar_core.backbones.cards import BACKBONES, Layout, fit_of
 from pillar_core.data import (
     DATASETS,
-    duplicates,
     encoding,
     matching,
     raw,
@@ -75,8 +74,8 @@ def split(
     they declare), and ε of every run on the split is that of a person.
 
     Raises SettingError, DataError: see `split_features`; also where a public row that is not
-    boolean is, bit by bit, a private one: of rows of at most 32 numbers, which are equal by chance,
-    more than one in twenty.
+    boolean is, bit by bit, a private one: of rows of at most 32 numbers, more than chance explains
+    (`matching.are_by_chance`), or more than one in twenty of those drawn from `data` itself.
 
     >>> split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=1)
     >>> len(split.private), len(split.public_x)
@@ -90,9 +89,15 @@ def split(
         raise SettingError(
             f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}."
         )
-    public_rows, changes = (
-        (None, ()) if public is None else match_private(public_features(public, private), private)
-    )
+    try:
+        public_rows, changes = (
+            (None, ())
+            if public is None
+            else match_private(public_features(public, private), private)
+        )
+    except DataError as error:
+        lines = (line if "public" in line else f"public rows: {line}" for line in error.problems)
+        raise DataError(*lines) from error
     parts = splits.split_features(
         private,
         public_fraction=public_fraction,
@@ -348,9 +353,9 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 
 
 def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
-    """A note where a few private rows of few numbers, or of texts, equal public ones.
+    """A note where public rows of few numbers, or of texts, equal private ones by chance.
 
-    Raises DataError: more rows are equal, or longer ones, which do not meet by chance.
+    Raises DataError: more rows are equal than chance explains, or longer ones.
     """
     if (
         not len(parts.public_x)
@@ -358,24 +363,25 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
         or np.isin(parts.public_x, (0, 1)).all()
     ):
         return ()  # boolean rows repeat by nature
-    pairs = duplicates(parts.features.x_train, parts.public_x, rows=parts.private)
-    if not len(pairs):
-        return ()
     are_texts = bool(parts.features.texts)
-    n_rows = min(len(parts.private), len(parts.public_x))
-    if matching.are_by_chance(
-        len(pairs), width=parts.features.d, n_rows=n_rows, are_texts=are_texts
-    ):
+    shared = matching.shared_rows(
+        parts.features.x_train,
+        parts.public_x,
+        rows=parts.private,
+        are_texts=are_texts,
+        is_one_table=not parts.public_name,
+    )
+    if shared is None:
+        return ()
+    if shared.is_chance:
         what = "texts of the same words" if are_texts else "rows of few numbers"
         reason = (
             f"as {what} do by chance. If they are the same people, ε is not theirs: remove them"
             " from the public set."
         )
-        return (f"{len(pairs)} private rows equal public ones, {reason}",)
-    rows = ", ".join(map(str, pairs[:5, 0]))
+        return (f"{shared} equal private ones, {reason}",)
     raise DataError(
-        f"{len(pairs)} public rows are, bit by bit, private rows (train rows"
-        f" {rows}{' …' if len(pairs) > 5 else ''}). Remove them from the public set, or copies from"
-        " the file where a share of it is public. To study them all the same: allow_overlap=True,"
-        " --allow-overlap."
+        f"{shared} are, bit by bit, private rows (train rows {shared.first}), more than chance"
+        " explains. Remove them from the public set, or copies from the file where a share of it"
+        " is public. To study them all the same: allow_overlap=True, --allow-overlap."
     )

@@ -47,8 +47,10 @@ PARTS = ("mean", "scale", "projection")
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
 CONVERT = (
-    "import pandas; [part.to_csv('plain.csv', mode='a', header=not n, index=False) for n, part in "
-    "enumerate(pandas.read_csv({!r}, sep={!r}, decimal=',', chunksize=10**6))]"
+    "import csv, re; csv.field_size_limit(2**31 - 1); csv.writer(open('plain.csv', 'w', newline='',"
+    " encoding='utf-8')).writerows([re.sub(r'^([+-]?[0-9]+),([0-9]+)\\Z', r'\\1.\\2', cell) for"
+    " cell in row] for row in csv.reader(open({!r}, newline='', encoding='utf-8-sig'),"
+    " delimiter={!r}))"
 )
 FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
 """Before what spreadsheets take for the start of a formula, numbers apart: some of them begin a

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pillar_core import checks, params
 from pillar_core.data import uploads
-from pillar_core.data.matching import are_by_chance, duplicates
+from pillar_core.data.matching import shared_rows
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
@@ -162,19 +162,13 @@ def refuse_overlap(
         x_private, x_public = (
             side.x_train.reshape(len(side.x_train), -1) for side in (private, data)
         )
-        pairs = duplicates(x_private, x_public)
-        if len(pairs) and not are_by_chance(
-            len(pairs),
-            width=x_private.shape[1],
-            n_rows=min(len(x_private), len(x_public)),
-            are_texts=bool(private.texts),
-        ):
-            rows = ", ".join(map(str, pairs[:5, 0]))
+        shared = shared_rows(x_private, x_public, are_texts=bool(private.texts))
+        if shared is not None and not shared.is_chance:
             raise DataError(
-                f"{len(pairs)} rows of the public set {uploads.title_of(name)!r} are, bit by bit,"
-                f" private rows (private rows {rows} …): its distance would be too small and the"
-                " rows are not public. Remove them. To study them all the same:"
-                " allow_overlap=True, --allow-overlap."
+                f"{shared} of the set {uploads.title_of(name)!r} are, bit by bit, private rows"
+                f" (private rows {shared.first}): its distance would be too small and the rows are"
+                " not public. Remove them. To study them all the same: allow_overlap=True,"
+                " --allow-overlap."
             )
 
 

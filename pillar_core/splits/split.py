@@ -62,7 +62,8 @@ def split_features(
     most = None if persons is None else rows_per_person or persons.most
     if persons is not None and most is not None and most > persons.most:
         raise SettingError(
-            f"rows_per_person must be at most {persons.most}, as the data declare; got {most}."
+            f"rows_per_person must be at most {persons.most}, as the data declare; got {most}. More"
+            " are declared where a table is read: load_features(…, person=…, rows_per_person=…)."
         )
     generator = rng.stream(seed, "split")
     order = generator.permutation(len(features.x_train))

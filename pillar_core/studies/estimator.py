@@ -211,20 +211,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """The private rows, all of them train rows, and the public ones as `split` takes them; sets
         `classes_`."""
         is_frame = frames.is_frame(X)
+        given = y
         X, y = _checked(self, X, y)
         check_classification_targets(y)
         label = getattr(y, "name", None) or "label"
-        is_boolean = getattr(y, "dtype", None) in (bool,)
+        is_boolean = "b" in {getattr(getattr(ys, "dtype", 0), "kind", "") for ys in (given, y)}
         public, y = self.public, plain(y, name="y")
+        is_free = not (is_frame and "label" in X)
+        if is_free and frames.is_frame(public) and label not in public:
+            label = "label"
         if isinstance(public, tuple) and len(public) == 2 and frames.is_frame(public[0]):
             public = public[0].assign(**{label: np.asarray(public[1])})
         declared = _labels_of(public, label) if self.classes is None else self.classes
         names = np.unique(plain(y.values if declared is None else declared, name="classes").values)
         places = codes(dataclasses.replace(y, values=y.values.astype(str)), names.astype(str))
         if strangers := sorted(set(y.values[places == MISSING].tolist())):
+            whose = "public rows show" if self.classes is None else "declared classes are"
             raise DataError(
-                f"y holds {join(strangers)}, and the classes are {join(names)}: declare all"
-                " (classes=)."
+                f"y holds {join(strangers)}, and the {whose} {join(names)}: declare all (classes=)."
             )
         self.classes_ = names.astype(bool if is_boolean else y.values.dtype)
         classes = tuple(map(str, names))
@@ -278,7 +282,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 def _checked(estimator: PrivateClassifier, X: Any, *y: Any) -> Any:
     """X, and y where it is given, as scikit-learn has them; a DataFrame as it is, whose cells the
     library reads."""
-    is_frame = frames.is_frame(X)
+    if is_frame := frames.is_frame(X):
+        frames.refuse_repeated(X.columns)
     how: dict[str, Any] = {"ensure_min_samples": 1 + len(y), "accept_sparse": True}
     if is_frame and y:
         validate_data(estimator, y=y[0], reset=True)

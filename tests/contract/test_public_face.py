@@ -24,7 +24,8 @@ SIGNATURES = {
     "load_features": (
         "(source, backbone=None, *, weights=None, device='auto', batch_size=64, label=None,"
         " person=None, leave_out=(), keys=None, recipe=None, public=None, text=None,"
-        " ranges=None)"
+        " ranges=None,"
+        " rows_per_person=None)"
     ),
     "features": "(x_train, y_train, x_test=None, y_test=None, classes=None)",
     "split": (

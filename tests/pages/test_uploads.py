@@ -373,8 +373,9 @@ def test_persons_of_a_public_file_are_no_private_persons(start, is_named, monkey
     header = "patient,a,label" if is_named else "nobody,a,label"
     send(app, "upload-candidates", {"open.csv": "\n".join([header, *others])})
     said = words(app)
-    assert ("180 rows of 50 persons" in said) == is_named
-    assert ("does not name its persons" in said) != is_named
+    assert "180 rows of 60 persons" in said
+    assert ("10 of them have public rows, too, and none here" in said) == is_named
+    assert ("was not compared by persons' names" in said) != is_named
     read = []
     monkeypatch.setattr(
         persons, "_canonical_names", lambda *names: read.append(names) or alike(*names)
@@ -388,12 +389,30 @@ def test_persons_of_a_public_file_are_no_private_persons(start, is_named, monkey
     assert public.apart_from == ((kept.fingerprint,) if is_named else ())
 
 
+@pytest.mark.parametrize("prefix", ["P", "x"])
+def test_persons_of_a_public_file_that_comes_later_are_compared_with_the_kept_ones(start, prefix):
+    """It was said not to name them, and whoever stood in both was found in one order alone."""
+    app = of_visits(start)
+    choose(app, "upload-public", 0)
+    press(app, "use-upload")
+    private = linked(app)["data"]
+    rows = [f"{prefix}{row // 2},{row % 2 + 0.02 * row:.2f},{row // 2 % 2}" for row in range(120)]
+    send(app, "upload-candidates", {"later.csv": "\n".join(["patient,a,label", *rows])})
+    said = words(app)
+    assert "was not compared" not in said
+    assert ("have public and private rows. Bring both" in said) == (prefix == "P")
+    if prefix == "x":
+        press(app, "use-public")
+        public = uploads.load(linked(app)["public"])
+        assert public.apart_from == (uploads.load(private).fingerprint,)
+
+
 def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start):
     app = of_visits(start)
     choose(app, "upload-public", 1)
     say(app, "a", May_hold="0, 3")
     fill(app, "upload-other", "breast_cancer")
-    assert "Breast cancer does not name its persons" in words(app)
+    assert "Breast cancer was not compared by persons' names" in words(app)
 
 
 def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start):

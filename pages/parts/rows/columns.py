@@ -114,7 +114,7 @@ class Answers:
             name=Path(self.private.name).stem,
             caveats=() if sources else (COLUMNS_SEEN,),
             by_coin=self.by_coin,
-            apart_from=tuple(persons.digest_of(names) for *_, (names, _) in sources),
+            person_names=self._person_names(),
         )
         making = _features(key, make)
         wait_for(making, key)
@@ -141,7 +141,14 @@ class Answers:
             ]
         frame, part = encoding.split_off_public(frame, self.recipe.label, self.share, person=person)
         title = PART_OF.format(Path(self.private.name).name)
-        return frame, [(lambda: part, title, persons.named_in(part, person))]
+        return frame, [(lambda: part, title, (frozenset[str](), person is not None))]
+
+    def _person_names(self) -> Array | None:
+        """The names of the private file's persons, by the numbers that stand for them."""
+        person = self.recipe.person
+        if person is None:
+            return None
+        return _person_names(self.private.key, self._table(self.private), person)[1]
 
     def _table(self, file: File) -> pd.DataFrame:
         """A table with its labels as they were answered, whose one column of texts is called as

@@ -44,7 +44,10 @@ THUMBNAILS = 12
 MADE_UP_FOR = "made up for {}"
 """The title of made-up public rows, by the private table's own."""
 _MADE_UP = "Rows made up from what you declared (recommended)"
-UNNAMED = "does not name its persons: you state that none of them is private, too."
+UNNAMED = (
+    "was not compared by persons' names, as not each of its rows has one or those of the private"
+    " rows are not kept: you state that none of its people is private, too."
+)
 _SHARE, _NONE = (
     "A random share of them is public: ε does not protect it",
     "None: public rows are made up, or come from another data set",

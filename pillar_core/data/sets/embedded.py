@@ -106,7 +106,7 @@ def _encoded(name: str) -> Dataset:
 def encode_texts(name: str, texts: Sequence[str], labels: Sequence[str] | Array) -> Dataset:
     """Texts as rows of numbers with labels, all of them train rows."""
     recipe = Recipe("label", columns=(Column(frames.TEXT, TEXT, 0),))
-    rows = raw.public_features(frames.of_texts(texts, labels), recipe, name=name)
+    rows = raw.whole_features(frames.of_texts(texts, labels), recipe, name=name)
     fields = ("classes", "texts", "recipe", "names", "notes")
     return Dataset(
         name, rows.x_train, rows.y_train, **{field: getattr(rows, field) for field in fields}

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 import pillar_core as pc
-from pillar_core.data import duplicates, raw, uploads
+from pillar_core.data import duplicates, matching, raw, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.npz import npz_of
 from pillar_core.data.partition import (
@@ -159,3 +159,35 @@ def test_a_table_is_drawn_by_persons_and_keeps_a_class_that_no_train_row_has():
     assert len(raw.private_features(named, recipe, name="ward", by_coin=True).x_test) == 3, (
         "rows that the source names stay"
     )
+
+
+def _coarse(n: int, seed: int, *, values: int) -> np.ndarray:
+    """Rows of two numbers, such as age and ward, of so many different pairs."""
+    drawn = np.random.default_rng(seed).integers(0, values, n)
+    return np.stack([drawn // 40, drawn % 40], axis=1).astype(np.float32)
+
+
+@pytest.mark.parametrize("values", [1_400, 40_000])
+@pytest.mark.parametrize("n", [60, 800, 3_000])
+def test_tables_drawn_apart_share_what_chance_gives_and_copies_share_more(n, values, monkeypatch):
+    """A twentieth of the smaller table was the limit, though chance pairs grow with both."""
+    monkeypatch.setattr(matching, "ERROR", 1e-8)
+    private, public = _coarse(n, 0, values=values), _coarse(400, 1, values=values)
+    shared = matching.shared_rows(private, public)
+    together = {tuple(row) for row in private.tolist()}
+    assert shared is None or shared.is_chance
+    assert (shared.n if shared else 0) == sum(tuple(row) in together for row in public.tolist())
+    monkeypatch.undo()
+    for copies in (private, private[: n // 2]):
+        assert not matching.shared_rows(private, copies).is_chance
+    mixed = np.concatenate([private[:200], public[:200]])
+    assert n == 3_000 > values or not matching.shared_rows(private, mixed).is_chance
+
+
+def test_a_copy_is_refused_where_every_row_repeats_and_a_split_keeps_its_share():
+    private = _coarse(3_000, 0, values=20)
+    assert matching.shared_rows(private, _coarse(400, 1, values=20)).is_chance
+    assert not matching.shared_rows(private, private[::-1]).is_chance
+    assert not matching.shared_rows(private, private[:400], is_one_table=True).is_chance
+    shared = matching.shared_rows(private, _coarse(40, 1, values=20))
+    assert str(shared) == "40 of 40 public rows"

@@ -110,7 +110,6 @@ def test_the_only_column_of_few_words_is_the_label_and_that_is_said(tmp_path):
         {"customer": ["ann", "bob"] * 30},
         {"kind": [f"{number % 25}th" for number in range(60)]},
         {"kind": [0, 1] * 30},
-        {"kind": [["a"], ["b"]] * 30},
         {"kind": ["a", "b"] * 30, "site": ["here", "there", "elsewhere"] * 20},
         {"sex": ["f", "m"] * 30, "bought": [0, 0, 1] * 20},
     ],

@@ -146,3 +146,19 @@ def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path
         pc.split(tmp_path / "ward.npz", public=tmp_path / "plain.npz").notes, "have no names"
     )
     assert pc.load_features(tmp_path / "classes.npz").names is None
+
+
+def test_public_rows_have_one_order_whatever_they_come_as(tmp_path):
+    """A recipe's table had that of its file, and seeded other noise."""
+    frame = FRAME.assign(label=np.where(X[:, 0] > 0, "y", "n"))
+    public = FRAME.assign(a=FRAME["a"] + 1, label=frame["label"])
+    public.to_csv(tmp_path / "public.csv", index=False)
+    pair = public[["a", "b", "c"]].to_numpy(), public["label"].to_numpy()
+    np.savez(tmp_path / "public.npz", x_train=public[["a", "b", "c"]], y_train=pair[1].astype(str))
+    splits = [
+        pc.split(pc.load_features(private), public=rows)
+        for private in (frame, (X, frame["label"].to_numpy()))
+        for rows in (public, pair, tmp_path / "public.csv", tmp_path / "public.npz")
+    ]
+    assert len({split.fingerprint for split in splits}) == 1
+    assert len(splits[0].public_x) == 40

@@ -4,6 +4,7 @@ become, or what is asked."""
 import gzip
 import io
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import hypothesis
@@ -245,6 +246,49 @@ def test_a_parquet_file_keeps_a_word_index_and_embeddings_as_columns():
     frame = parquet(ROWS.assign(embedding=[[1.0, 2.0, 3.0]] * 20))
     assert frame[["embedding[0]", "embedding[2]"]].iloc[0].tolist() == [1.0, 3.0]
     refuses("several lengths", parquet, ROWS.assign(embedding=[[1.0], [1.0, 2.0]] * 10))
+
+
+@pytest.mark.parametrize(
+    ("cells_", "same_as"),
+    [
+        (pd.date_range("2024-01-01", periods=20, tz="Europe/Berlin"), None),
+        (
+            pd.period_range("2024-01", periods=20, freq="M"),
+            pd.date_range("2024", periods=20, freq="MS"),
+        ),
+        (pd.to_timedelta(np.arange(20), unit="h"), None),
+        ([Decimal(f"1.{row}") for row in range(20)], None),
+        ([[1.0, row] for row in range(20)], None),
+        (pd.array(range(20), dtype=pd.ArrowDtype(pa.duration("s"))), None),
+    ],
+    ids=["time", "month", "duration", "decimal", "list", "arrow"],
+)
+def test_a_frame_is_read_like_a_file_of_it(cells_, same_as):
+    rows = ROWS.assign(more=cells_)
+    filed = ROWS.assign(more=cells_ if same_as is None else same_as)
+    framed, _ = raw.table_of(rows)
+    read_from_file = read(filed.to_parquet(), ".parquet")
+    pd.testing.assert_frame_equal(framed, read_from_file)
+    assert framed.attrs == read_from_file.attrs
+
+
+def test_times_and_lists_of_json_lines_are_dates_and_columns():
+    line = '{"timestamp": "2023-11-14T22:13:20", "at": [1.0, 2.0], "label": "a"}'
+    frame = read("\n".join([line] * 4), ".jsonl")
+    assert list(frame) == ["timestamp", "label", "at[0]", "at[1]"]
+    assert frame["timestamp"].iloc[0].startswith("2023-11-14")
+    refuses("lists or records", read, "\n".join(['{"x": {"y": 1}, "label": "a"}'] * 4), ".jsonl")
+
+
+def test_cells_of_a_frame_that_are_neither_words_nor_numbers_are_refused_by_name():
+    for cells_ in ([["a"]] * 20, [{"a": 1}] * 20, [1j] * 20, [b"a"] * 20, pd.interval_range(0, 20)):
+        refuses(
+            "more.*(lists or records|neither words nor)", raw.table_of, ROWS.assign(more=cells_)
+        )
+    repeated = pd.concat([ROWS, ROWS[["age"]]], axis=1)
+    refuses("several columns are called age", pc.load_features, repeated, label="label")
+    model = pc.PrivateClassifier("dp_raft")
+    refuses("several columns are called age", model.fit, repeated, ROWS["label"])
 
 
 def test_numbers_that_may_mean_something_else_are_said():

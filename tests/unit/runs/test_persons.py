@@ -2,6 +2,7 @@
 statement are a person's."""
 
 import dataclasses
+import io
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 import pillar_core as pc
 from pillar_core import accounting, ledger, store
 from pillar_core.data import uploads
+from pillar_core.data.npz import npz_of
+from pillar_core.data.parts import NAMED, pack, unpack
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
@@ -21,7 +24,7 @@ from pillar_core.studies import tuning as selection
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import Ask, _every, answer
 from pillar_core.types import Dataset, Persons, RunSpec
-from users import output_of, raises, refuses, run_command
+from users import is_noted, output_of, raises, refuses, run_command
 
 ROWS, PERSONS = 600, 150
 
@@ -130,6 +133,47 @@ def test_the_command_counts_the_persons_of_a_file(tmp_path, capsys):
     )
     assert run_command(f"{asked} {tmp_path / 'rows.npz'} --rows-per-person 3") != 0
     assert "no row has a person" in capsys.readouterr().err
+
+
+def test_python_declares_the_rows_of_a_tables_persons_as_the_command_does(tmp_path):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    table = pd.DataFrame(x, columns=["a", "b"])
+    table = table.assign(whose=np.arange(60) // 4, label=np.arange(60) // 4 % 2)
+    table.to_csv(tmp_path / "visits.csv", index=False)
+    for rows in (table, tmp_path / "visits.csv"):
+        data = pc.load_features(rows, label="label", person="whose", rows_per_person=3)
+        assert data.persons.most == pc.split(data).rows_per_person == 3
+        assert len(data.x_train) + len(data.x_test) == 45
+    once = pc.load_features(table, label="label", person="whose")
+    raises(SettingError, "rows_per_person=…", pc.split, once, rows_per_person=3)
+    for rows, most, roles in (
+        (table, 3, {"label": "label"}),
+        ((x, table["label"]), 3, {}),
+        (table, 0, {"label": "label", "person": "whose"}),
+    ):
+        with pytest.raises(SettingError, match="rows_per_person"):
+            pc.load_features(rows, rows_per_person=most, **roles)
+
+
+def test_who_has_public_rows_is_found_in_either_order(own_cache):
+    """A public table that came later was said to be compared, and was not."""
+    x = np.random.default_rng(0).normal(size=(80, 2))
+    table = pd.DataFrame(x, columns=["a", "b"])
+    table = table.assign(whose=[f"p{row}" for row in range(80)], label=np.arange(80) % 2)
+    both = table[40:].assign(a=x[40:, 0] + 1)
+    others = both.assign(whose="x" + both["whose"])
+    read = {"label": "label", "person": "whose"}
+    together = pc.load_features(table, public=both, **read)
+    assert is_noted(together.notes, "80 rows of 80 persons: 40 of them have public rows, too")
+    assert pc.split(together, public=both).is_apart
+    alone = pc.load_features(table, **read)
+    kept = uploads.load(uploads.keep(alone))
+    for private in (alone, kept):
+        refuses("40 persons of column 'whose' have public", pc.split, private, public=both)
+        assert pc.split(private, public=others).is_apart
+    saved = unpack({name: rows for name, rows in pack(kept).items() if name != NAMED})
+    assert not pc.split(saved, public=both).is_apart, "nobody can tell, and the statement says so"
+    assert not {NAMED} & set(np.load(io.BytesIO(npz_of(kept)))), "no file has them"
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_few_rows_of_few_numbers_are_equal_by_chance(d, count, is_refused):
         refuses("bit by bit, private rows", pc.split, own, public=public)
     else:
         assert is_noted(
-            pc.split(own, public=public).notes, f"{count} private rows equal public ones"
+            pc.split(own, public=public).notes, f"{count} of 100 public rows equal private ones"
         )
 
 

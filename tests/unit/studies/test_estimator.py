@@ -19,6 +19,7 @@ from pillar_core import rng
 from pillar_core.errors import DataError, SettingError
 from pillar_core.runs import receipts
 from pillar_core.studies import estimator
+from pillar_core.types import PrivacyBudget
 from users import refuses
 
 
@@ -210,7 +211,7 @@ def test_classes_are_declared_or_public_or_said_to_be_read():
     assert of_public.classes_.tolist() == [1, 2, 4]
     features = dataclasses.replace(pc.features(x + 1, y), name="clinic")
     assert seeded.set_params(classes=None, public=features).fit(x, y).classes_.tolist() == [1, 2]
-    with pytest.raises(DataError, match="y holds 2, and the classes are 1, 3"):
+    with pytest.raises(DataError, match="y holds 2, and the declared classes are 1, 3"):
         seeded.set_params(classes=[1, 3]).fit(x, y)
 
 
@@ -227,3 +228,25 @@ def test_what_fit_cannot_tell_apart_is_refused():
         pc.PrivateClassifier("dp_raft", ranges={"age": (0, 100)}).fit(numbers.to_numpy(), y)
     with pytest.raises(SettingError, match="random_state must be a whole number or none"):
         pc.PrivateClassifier("dp_raft", random_state="a").fit(numbers, y)
+
+
+def test_reasons_name_the_table_and_what_can_be_done_with_an_array():
+    generator = np.random.default_rng(0)
+    x = pd.DataFrame(generator.normal(size=(60, 3)), columns=list("abc"))
+    y = pd.Series(np.where(x["a"] > 0, "no", "yes"), name="target")
+    public = x.assign(a=x["a"] + 1, label=y)
+    one = public[public["label"] == "no"]
+    private = pc.load_features(x.assign(label=y))
+    refuses("public rows: labels must show at least two", pc.split, private, public=one)
+    only = pc.PrivateClassifier("pillar", public=one)
+    refuses("y holds yes, and the public rows show no", only.fit, x, y)
+    model = pc.PrivateClassifier("adamix", public=public, random_state=0).fit(x, y)
+    assert list(model.classes_) == ["no", "yes"], "y is called target, the public column label"
+    times = np.c_[x, 1.7e9 + np.arange(60)]
+    refuses("give a DataFrame", pc.PrivateClassifier("pillar", public=times).fit, times, y)
+    for flags in (pd.Series(y == "no").astype("boolean"), (y == "no").tolist()):
+        named = pc.PrivateClassifier("dp_raft", random_state=0).fit(x, flags)
+        assert named.classes_.tolist() == [False, True]
+    for epsilon in (np.float32(1), np.int64(1), np.array(1.0)):
+        assert type(PrivacyBudget(epsilon).epsilon) in (int, float)
+        assert pc.run("pillar", pc.split(private, public=public), epsilon=epsilon).accuracy > 0
