@@ -38,7 +38,7 @@ from pillar_core.data.npz import npz_of
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
 from pillar_core.runs.loading import through_backbone
-from pillar_core.runs.splitting import forget_data
+from pillar_core.runs.receipts import forget_data
 from pillar_core.store.files import writable
 from pillar_core.types import Dataset
 

@@ -231,7 +231,7 @@ def forget(name: str) -> int:
     them.
 
     None for visitors of a demo. Records of runs hold no rows and stay. Features through a backbone
-    go with `runs.splitting.forget_data`.
+    go with `runs.receipts.forget_data`.
     """
     cache, key = store.default(), key_of(name)
     if mode.binds():

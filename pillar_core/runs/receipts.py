@@ -14,6 +14,7 @@ import numpy as np
 
 from pillar_core import accounting, store
 from pillar_core.arrays import Array
+from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, matching, uploads
 from pillar_core.data.sets import embedded
 from pillar_core.errors import StoreError
@@ -24,6 +25,7 @@ from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests, records
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.run import with_fast_part
+from pillar_core.runs.splitting import is_known
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT, in_sight, spent_event
 from pillar_core.store import upkeep
 from pillar_core.types import (
@@ -356,6 +358,28 @@ def account_of(data: FeatureSet | Dataset, name: str = "") -> Account:
     return Account(
         name, fingerprint(rows.x_train), fingerprint(tested), rows=(rows.x_train, rows.cells)
     )
+
+
+def forget_data(name: str) -> int:
+    """Removes rows that were brought from this machine's cache, with every backbone's features of
+    their images or texts, the hashes by which sums find single rows, and all else that was made
+    from them; records of runs and receipts hold no rows and stay. How many entries went, features
+    and hashes aside."""
+    data = uploads.load(name) if is_known(name) else None
+    if data is not None:
+        extraction.forget(data)
+        _forget_hashes(data)
+    return uploads.forget(name)
+
+
+def _forget_hashes(data: FeatureSet | Dataset) -> None:
+    kept, trained = store.default(), fingerprint(data.x_train)
+    mine = np.concatenate([hashes_of(x) for x in (data.x_train, data.x_test) if x is not None])
+    _ANSWERS.difference_update(mine.tolist())
+    answered = kept.keys("arrays", prefix=_ANSWERED)
+    shared = [name for name in answered if _are_shared(mine, _kept_hashes(name))]
+    for name in (*shared, *kept.keys("arrays", prefix=_ROWS + trained)):
+        kept.delete("arrays", name)
 
 
 def note_answers(x: Array) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from pillar_core import checks, splits, texts
 from pillar_core.arrays import Array
-from pillar_core.backbones import extraction
 from pillar_core.backbones.cards import BACKBONES, Layout, fit_of
 from pillar_core.data import (
     DATASETS,
@@ -305,16 +304,6 @@ def content(name: str, backbone: str | None, settings: Values | None = None) -> 
 def is_known(name: str) -> bool:
     """Whether `load_named_features` can find this name here."""
     return name in DATASETS or uploads.card(name) is not None
-
-
-def forget_data(name: str) -> int:
-    """Removes rows that were brought from this machine's cache, with every backbone's features of
-    their images or texts and all else that was made from them; records of runs hold no rows and
-    stay. How many entries went, features aside."""
-    data = uploads.load(name) if is_known(name) else None
-    if data is not None:
-        extraction.forget(data)
-    return uploads.forget(name)
 
 
 def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:

@@ -35,6 +35,7 @@ from pillar_core.data.parts import open_source
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.runs import splitting
+from pillar_core.runs.receipts import forget_data
 from pillar_core.runs.repeated import file_of
 from pillar_core.types import Dataset, FeatureSet
 
@@ -553,7 +554,8 @@ def _buttons(upload: Upload, settings: Settings) -> None:
     with st.popover("Forget this data set" if is_private else "Forget", icon=":material/delete:"):
         st.markdown(
             "Its rows, and models and features made from them, leave the cache and memory. Records"
-            " of runs hold no rows and stay; so does what was spent."
+            " of runs hold no rows and stay; so does what was spent, which these same rows find"
+            " again, and files that share only some of them do not."
         )
         st.button(
             "Delete them now",
@@ -566,7 +568,7 @@ def _buttons(upload: Upload, settings: Settings) -> None:
 
 def forget(name: str) -> None:
     """A callback: the rows leave the disk and the memory, and no setting names them any more."""
-    splitting.forget_data(name)
+    forget_data(name)
     memory.forget(uploads.key_of(name), memory.FILES)
     settings = session.current()
     if settings.data == name:

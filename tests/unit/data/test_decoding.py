@@ -19,7 +19,7 @@ from pillar_core.data import forget, load, load_images, read_images, scratch, up
 from pillar_core.data.images import decoding, folders
 from pillar_core.data.partition import without_drawn_test
 from pillar_core.errors import StoreError
-from pillar_core.runs import splitting
+from pillar_core.runs import receipts, splitting
 from unit.image_files import all_rows, encoded, picture, pictures, sizes, written, zipped
 from users import is_noted, refuses
 
@@ -116,7 +116,7 @@ def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(
     assert _on_disk(kept.x_train)
     assert kept.fingerprint == dataset.fingerprint
     assert splitting.is_known(name)
-    splitting.forget_data(name)
+    receipts.forget_data(name)
     assert not splitting.is_known(name)
     assert not [path for path in files_below(own_cache) if "index" not in path.parts]
 

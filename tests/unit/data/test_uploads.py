@@ -11,7 +11,7 @@ import pillar_core as pc
 from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.errors import StoreError
-from pillar_core.runs import splitting
+from pillar_core.runs import receipts, splitting
 from pillar_core.types import Dataset, Persons
 from users import raises
 
@@ -99,14 +99,14 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them():
     name, other = uploads.keep(images()), uploads.keep(numbers())
     splitting.load_named_features(name, "scattering")
     store.default().put_json("record", f"margins-{uploads.key_of(name)}-{32 * '0'}", {"rows": []})
-    splitting.forget_data(name)
+    receipts.forget_data(name)
     assert uploads.card(name) is None
     assert [one.name for one in uploads.list_uploads()] == [other]
     assert store.default().keys("arrays") == [uploads.key_of(other)]
     assert store.default().keys("blob") == [f"upload-{uploads.key_of(other)}"]
     assert not store.default().keys("record")
     raises(StoreError, "Bring the same rows again", uploads.load, name)
-    splitting.forget_data(name)
+    receipts.forget_data(name)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pillar_core.data import uploads
 from pillar_core.data.npz import npz_of
 from pillar_core.errors import DataError, StoreError
 from pillar_core.jobs.kinds import extraction as jobs_extraction
-from pillar_core.runs import splitting, sweep
+from pillar_core.runs import receipts, splitting, sweep
 from pillar_core.types import Dataset
 from unit.image_files import bright
 from users import output_of, raises
@@ -43,7 +43,7 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten():
         (60, 12, 12),
     )
     assert extraction.is_ready(found, backbone="scattering")
-    splitting.forget_data(name)
+    receipts.forget_data(name)
     assert not extraction.is_ready(found, backbone="scattering")
     raises(StoreError, "Bring the same rows again", splitting.load_named_features, name)
     assert not pc.store.default().ls("arrays")

@@ -16,7 +16,7 @@ from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import private_tests
+from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
@@ -61,6 +61,17 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
     assert account_of(features(seed=1)).trainings == ()
     with pytest.raises(StoreError, match="another training of these rows"):
         account.keep(account.trainings[0], place=2)
+
+
+def test_forgotten_rows_leave_no_hash_and_what_was_spent_on_them():
+    name = uploads.keep(features())
+    data = uploads.load(name)
+    training = training_on(pc.split(data), "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    account_of(data, name).keep(training)
+    receipts.note_answers(data.x_train[:3])
+    receipts.forget_data(name)
+    assert not store.default().keys("arrays")
+    assert account_of(features()).spent == (training,)
 
 
 def test_a_training_that_ends_before_it_releases_anything_has_spent_nothing():
