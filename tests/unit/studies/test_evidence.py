@@ -25,6 +25,11 @@ from pillar_core.types import RunSpec
 from users import raises
 
 
+@pytest.fixture(scope="module")
+def split():
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
+
+
 def test_a_model_without_privacy_leaks_more_than_a_private_one(split):
     attacks = {
         epsilon: evidence.shadow_attacks(

@@ -20,6 +20,11 @@ from pillar_core.types import RunSpec
 from users import raises
 
 
+@pytest.fixture(scope="module")
+def split():
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
+
+
 @pytest.mark.parametrize("method", ["pillar", "noisy_gd"])
 def test_honest_runs_are_not_rejected_and_large_budgets_show(split, method):
     honest = [

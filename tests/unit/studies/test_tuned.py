@@ -5,12 +5,18 @@ import dataclasses
 
 import pytest
 
+import pillar_core as pc
 from pillar_core.errors import UnsupportedError
 from pillar_core.runs.models import model_bytes
 from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import Choosing
 from pillar_core.types import RunSpec
 from users import raises
+
+
+@pytest.fixture(scope="module")
+def split():
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
 
 
 @pytest.mark.parametrize("choosing", list(Choosing))
