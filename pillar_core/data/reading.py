@@ -32,9 +32,9 @@ WITHOUT_LABELS = (
     "A .npy file holds rows without labels. Give a pair (rows.npy, labels.npy) for both."
 )
 KINDS = (
-    "a path, a DataFrame, a list of texts, a pair (rows, labels) of arrays or of .npy files,"
-    " scikit-learn's Bunch, a TensorDataset, a data set of the library datasets, a Dataset or a"
-    " FeatureSet"
+    "a path, a DataFrame, a list of texts, an array of rows, a pair (rows, labels) of arrays or of"
+    " .npy files, scikit-learn's Bunch, a TensorDataset, a data set of the library datasets, a"
+    " Dataset or a FeatureSet"
 )
 TO_PREDICT = ("x", "X", "x_test", "x_train")
 """Names of the rows to predict in a npz, the first of which counts."""
@@ -157,7 +157,7 @@ def _of_object(source: Any, roles: Roles) -> tuple[Any, Roles]:
     y: Any = None
     names: Any = None
     classes: Any = None
-    if frames.are_texts(source):
+    if frames.are_texts(source) or hasattr(source, "__array__"):
         rows = source
     elif hasattr(source, "tensors"):
         rows, y = source.tensors if len(source.tensors) == 2 else (source.tensors[0], None)

@@ -57,6 +57,12 @@ def test_rows_of_any_kind_become_the_same_features(source):
     assert pc.split(source(), public_fraction=0.1).facts.n_private in (28, 29)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, torch.tensor])
+def test_an_array_without_labels_is_public_rows(kind):
+    split = pc.split(pc.features(X, Y), public=kind(X + 1))
+    assert (split.facts.n_public, split.public_y) == (40, None)
+
+
 def test_names_of_a_bunch_stay_and_a_number_to_predict_is_no_class():
     features = pc.load_features(
         Bunch(
