@@ -235,9 +235,8 @@ def trained_state(
     batches = Batches(first.sampling_probability, first.steps_of_pass, len(z), sampling, ledgers)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
-    gathered = z.new_empty(
-        0
-    )  # a batch a step at the same place: new pages would take as long as the sum
+    gathered = z.new_empty(0)
+    # a batch a step at the same place: new pages would take as long as the sum
 
     def gather(
         indices: Array, picked: torch.Tensor
@@ -247,7 +246,11 @@ def trained_state(
                 z.numpy().take(indices, 0, mode="clip")
             )  # in half of torch's time
         else:
-            rows = torch.index_select(z, 0, picked, out=gathered.resize_(0))
+            nonlocal gathered
+            if len(gathered) < (size := len(indices) * z.shape[1]):
+                gathered = z.new_empty(5 * size // 4)
+            place = gathered[:size].view(-1, z.shape[1])
+            rows = torch.index_select(z, 0, picked, out=place)
         return rows, squared_rows().index_select(0, picked), labels.index_select(0, picked)
 
     @functools.cache

@@ -6,6 +6,7 @@ import torch
 
 from pillar_core import rng
 from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train_heads
+from pillar_core.engine.train import SUM_FLOATS
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import Streams
 
@@ -77,3 +78,28 @@ def test_a_long_pass_over_rows_sums_the_same(monkeypatch):
     assert gradient.part_rows(z, 10) < rows
     for long, part in zip(clipped_sum(*arguments), short, strict=True):
         torch.testing.assert_close(long, part, rtol=0, atol=4096 * 2.0**-24)
+
+
+def test_wide_batches_may_grow_from_step_to_step():
+    """A place that numpy looks at takes no larger batch."""
+    rows = SUM_FLOATS // 512
+    z, y = np.full((4 * rows, 512), 0.01, np.float32), np.arange(4 * rows) % 2
+    sizes = iter([rows + 1, 3 * rows, 2 * rows, 4 * rows])
+
+    class Growing:
+        def release(self, call, value, draw):
+            return draw()
+
+        def sample(self, probability, n_rows, draw):
+            return np.arange(next(sizes))
+
+    plan = HeadPlan(
+        4,
+        learning_rate=1.0,
+        noise_multiplier=1.0,
+        l2_clip_norm=1.0,
+        n_private=len(z),
+        batch_size=rows,
+    )
+    train_heads(z, y, [Head(plan, Streams(0), Ledger(Growing()))], n_classes=2)
+    assert next(sizes, None) is None
