@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import gammainc
+from scipy.special import gammainc, gammaincinv
 
 from pillar_core import texts
 from pillar_core.arrays import Array
@@ -84,10 +84,19 @@ def are_by_chance(private: Counter[bytes], public: Counter[bytes]) -> bool:
     are refused with a chance of at most `ERROR`, as simulated; tables of other laws share less,
     unless what is common in one is commoner in the other.
 
+    Rows that are often in the public table alone could hide copies there. So the different public
+    rows that are private ones, too, may not be more than chance gives either: a new row is among
+    the private ones as often as a private row has a twin.
+
     A whole copy is always refused, and so is a sample, or half of one, unless chance alone gives
     nearly every public row an equal private one: there nobody can tell them from rows drawn apart.
     """
     if private == public:
+        return False
+    twins = sum(number for number in private.values() if number > 1)
+    share_of_twins = gammaincinv(twins + 1, 1 - ERROR) / private.total()  # at most, by Poisson
+    both = sum(row in private for row in public)
+    if gammainc(max(both, 1), len(public) * share_of_twins) <= ERROR:
         return False
     n, m = private.total(), public.total()
     counts = np.array([private[row] + public[row] for row in private | public], dtype=np.float64)
