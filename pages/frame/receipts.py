@@ -243,33 +243,31 @@ def may_look(settings: Settings) -> bool:
     if not is_asked:
         st.caption(
             "No ε covers exact figures, and the file of a model that you train afterwards records"
-            f" that you looked. {navigation.title('answer')} needs none."
+            " that you looked."
         )
+        navigation.link("answer", f"{navigation.title('answer')} needs none")
     return is_asked
 
 
 def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
-    """Whether `is_test_asked`; it then says that no exact figure of these rows is shown."""
-    if is_asked := is_test_asked(settings, reads_rows=reads_rows):
+    """Whether a private test of these rows was asked for, here or earlier; it then says that no
+    exact figure of them is shown.
+
+    reads_rows: not so, rows that were not brought, or are not here, are not read to look for
+    earlier tests.
+    """
+    is_known = reads_rows or uploads.is_here(settings.data)
+    is_asked = not mode.binds() and (
+        bool(local.value(f"{TEST}-{settings.data}", False))
+        or (is_known and bool(account(settings).tests))
+    )
+    if is_asked:
         st.info(
             "A private test of these rows was asked for, so no page shows an exact figure of them."
             " Answer tests again within ε.",
             icon=":material/lock:",
         )
     return is_asked
-
-
-def is_test_asked(settings: Settings, *, reads_rows: bool = True) -> bool:
-    """Whether a private test of these rows was asked for, here or earlier.
-
-    reads_rows: not so, rows that were not brought, or are not here, are not read to look for
-    earlier tests.
-    """
-    is_known = reads_rows or uploads.is_here(settings.data)
-    return not mode.binds() and (
-        bool(local.value(f"{TEST}-{settings.data}", False))
-        or (is_known and bool(account(settings).tests))
-    )
 
 
 def last_choice(settings: Settings) -> Any:

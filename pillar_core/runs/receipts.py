@@ -51,6 +51,8 @@ _ROWS, _ANSWERED = f"{upkeep.SPENT}rows-", f"{upkeep.SPENT}answered-"
 """Names of arrays with the hashes of rows that trainings read, and that models answered on."""
 MOST_ANSWERS = 1_000
 """Batches of answers that a process writes down: a service asks more often, a search does not."""
+MOST_AT_ONCE = 1_000
+"""Entries of one set of rows that other threads and processes may write meanwhile."""
 _ANSWERS: set[int] = set()
 _SHARED: dict[tuple[str, str], bool] = {}
 
@@ -226,16 +228,17 @@ class Account:
 
         Raises StoreError: a disk that refuses, or another entry of these rows meanwhile.
         """
-        place = len(self._entries(type(entry))) if place is None else place
-        word, key = self._address(type(entry), place)
+        first = len(self._entries(type(entry))) if place is None else place
         is_known = store.default().has("arrays", self._rows_name)
         if isinstance(entry, Training) and self.rows is not None and not is_known:
             store.default().put_arrays(self._rows_name, rows=hashes_of(*self.rows))
-        if not store.default().put_json("record", key, {word: dataclasses.asdict(entry)}):
-            raise StoreError(
-                f"another {word} of these rows came at the same time; nothing was shown. Run it"
-                " again."
-            )
+        for at in range(first, first + (MOST_AT_ONCE if place is None else 1)):
+            word, key = self._address(type(entry), at)
+            if store.default().put_json("record", key, {word: dataclasses.asdict(entry)}):
+                return
+        raise StoreError(
+            f"another {word} of these rows came at the same time; nothing was shown. Run it again."
+        )
 
     @contextlib.contextmanager
     def charged(self, training: Training, *, place: int | None = None) -> Iterator[None]:
@@ -275,12 +278,12 @@ class Account:
 
     def total(self, delta: float, *, has_coin: bool | str = False) -> str:
         """What all trainings on these rows spent, with the private tests of their test rows, a sum
-        for each unit and relation; and the rankings, at `delta`, that come on top.
+        for rows or persons and each relation; and the rankings, at `delta`, that come on top.
 
         Guarantee: ε and δ of trainings add up; with tests, as `private_tests.epsilon_together`.
         """
-        units = dict.fromkeys((item.relation, item.rows_per_person) for item in self.spent)
-        sums = [self._sum(unit, has_coin) for unit in units]
+        kinds = dict.fromkeys((item.relation, bool(item.rows_per_person)) for item in self.spent)
+        sums = [self._sum(*kind, has_coin) for kind in kinds]
         words = f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}."
         if sums:
             words += (
@@ -289,7 +292,7 @@ class Account:
             )
         if self.tests and not any("private test" in line for line in sums):
             words += " Private tests protect another unit and are not in it."
-        relations = {relation for relation, _ in units} if self.rankings else ()
+        relations = {relation for relation, _ in kinds} if self.rankings else ()
         if tops := [
             f"ε = {round_up(self.epsilon_of_rankings(delta=delta, relation=relation))} for one row"
             f" {changed}"
@@ -314,8 +317,15 @@ class Account:
         counted = _count_rankings(record, self.rankings)
         return in_sight(counted, seen) if seen else counted
 
-    def _sum(self, unit: tuple[str, int | None], has_coin: bool | str) -> str:
-        same = [item for item in self.spent if (item.relation, item.rows_per_person) == unit]
+    def _sum(self, relation: str, is_of_persons: bool, has_coin: bool | str) -> str:
+        """The sum of one kind; of persons, the largest of their numbers of rows is named, for ε of
+        more rows of a person holds for fewer."""
+        same = [
+            item
+            for item in self.spent
+            if (item.relation, bool(item.rows_per_person)) == (relation, is_of_persons)
+        ]
+        unit = relation, max(item.rows_per_person or 0 for item in same) or None
         epsilon, delta = (
             sum(getattr(item, name) for item in same) for name in ("epsilon", "delta")
         )
@@ -376,9 +386,12 @@ def _forget_hashes(data: FeatureSet | Dataset) -> None:
     kept, trained = store.default(), fingerprint(data.x_train)
     mine = np.concatenate([hashes_of(x) for x in (data.x_train, data.x_test) if x is not None])
     _ANSWERS.difference_update(mine.tolist())
-    answered = kept.keys("arrays", prefix=_ANSWERED)
-    shared = [name for name in answered if _are_shared(mine, _kept_hashes(name))]
-    for name in (*shared, *kept.keys("arrays", prefix=_ROWS + trained)):
+    for name in kept.keys("arrays", prefix=_ANSWERED):
+        if (all_ := _kept_hashes(name)) is not None and _are_shared(mine, all_):
+            if len(others := np.setdiff1d(all_, mine)):  # other rows stay answered
+                kept.put_arrays(_ANSWERED + fingerprint(others), rows=others)
+            kept.delete("arrays", name)
+    for name in kept.keys("arrays", prefix=_ROWS + trained):
         kept.delete("arrays", name)
 
 

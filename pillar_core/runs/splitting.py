@@ -327,8 +327,17 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
     columns matched by name, and pixels of images of the private ones' size; and notes where that
     changed them.
 
-    Raises DataError: columns that the public rows lack, by name.
+    Raises DataError: columns that the public rows lack, by name; persons who have rows in both.
     """
+    mine, theirs = (each.persons and each.persons.named for each in (private, public))
+    if mine and theirs:
+        if both := mine & theirs:
+            raise DataError(
+                f"{len(both):,} persons have public and private rows, by their names: take them out"
+                " of the public set."
+            )
+        apart_from = (*public.apart_from, private.fingerprint)
+        public = dataclasses.replace(public, apart_from=apart_from)
     public, notes = matching.by_name(without_drawn_test(public), private)
     notes = (*misfits(public.notes), *notes)
     if (

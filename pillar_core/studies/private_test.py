@@ -159,12 +159,12 @@ def private_test(
     if head is None:
         raise DataError("this record holds no model: run it again, or give the model's file.")
     x, y, account = _rows(model, rows, rows_per_person, person)
-    most_trained = (
-        model.card["guarantee"].get("rows_per_person")
+    is_of_persons = (
+        str(model.card["guarantee"].get("privacy_unit")).startswith("person")
         if isinstance(model, Model)
-        else model.guarantee.rows_per_person
+        else model.guarantee.rows_per_person is not None
     )
-    if most_trained and rows_per_person is None:
+    if is_of_persons and rows_per_person is None:
         raise SettingError(
             "the model protects a person: name the column that says whose these rows are (person)"
             " and the most rows of one of them (rows_per_person), or say 1 where no person has two."
@@ -224,9 +224,9 @@ def private_test(
         spent = (
             f"Private tests of these rows so far: {len(same)}, with ε ≤"
             f" {round_up(sum(each.epsilon for each in same))} together."
-            + " Others of them protect another unit."
-            * (len(same) < len(account.tests))
-        ) * (len(account.tests) > 1)
+            + " Others of them protect another unit." * (len(same) < len(account.tests))
+            + " Tests of the same rows with another column or number of rows of persons add to it."
+        )
     return Released(
         *(value, low, high, LEVEL, guarantee, metric, cells, test.unclear, test.words, spent)
     )

@@ -559,23 +559,23 @@ def test_a_threshold_is_chosen_by_sensitivity_on_public_rows_until_test_rows_are
     app = start("answer", data="breast_cancer", epsilon="8")
     assert "Choose a threshold" not in [expander.label for expander in app.expander]
     press(app, "answer-train")
-    assert re.search(r"It rests on \d+ public rows of benign and \d+ of malignant\.", words(app))
+    assert re.search(r"It rests on \d+ public rows of malignant and \d+ of benign\.", words(app))
     assert "Their labels trained the model, so that private rows may do worse." in words(app)
     found = []
     for wanted in (0.7, 0.99):
         fill(app, "local-widget.answer-sensitivity", wanted)
         (code,) = [item.value for item in app.code if "--threshold" in item.value]
-        found.append(float(re.search(r"--threshold (0\.\d{4}) --positive benign", code)[1]))
+        found.append(float(re.search(r"--threshold (0\.\d{4}) --positive malignant", code)[1]))
         shares = re.search(
-            r"finds ([\d.]+) % \((\d+) to (\d+)\) of benign and is right on [\d.]+ % \(\d+ to \d+\)"
-            " of malignant",
+            r"finds ([\d.]+) % \((\d+) to (\d+)\) of malignant and is right on [\d.]+ % \(\d+ to \d+\)"
+            " of benign",
             words(app),
         )
         assert float(shares[1]) >= 100 * wanted - 0.1
         assert float(shares[2]) < 100 * wanted, "of few rows it may be less elsewhere"
     assert found[0] > found[1]
     fill(app, "local-widget.answer-look", True)
-    assert re.search(r"It rests on \d+ test rows of benign", words(app))
+    assert re.search(r"It rests on \d+ test rows of malignant", words(app))
     assert "trained the model, so" not in words(app)
 
 

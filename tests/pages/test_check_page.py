@@ -67,7 +67,7 @@ def test_a_models_zip_is_tested_privately_on_raw_rows(start):
         r"Accuracy [\d.]+ %, between [\d.]+ and [\d.]+ % with 95 % confidence", words(app)
     )
     assert "NOT FOR RELEASE" not in words(app)
-    assert "so far" not in words(app)
+    assert "so far: 1," in words(app)
     press(app, "check-spend")
     assert "Private tests of these rows so far: 2, with ε ≤ 2 together." in words(app)
     assert words(app).count("with 95 % confidence") == 2, "what was paid for stays"

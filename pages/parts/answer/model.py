@@ -308,7 +308,8 @@ def threshold_panel(settings: Settings) -> None:
     with st.expander("Choose a threshold", icon=":material/rule:"):
         if classifier is None or x is None or y is None or len(set(y.tolist())) < 2:
             st.caption(
-                "It takes public rows with labels of both classes, or a look at the test rows."
+                "It takes labels of both classes on the public rows that the model was trained"
+                " with, or a look at the test rows."
             )
             return
         names = dict(enumerate(features.classes))
@@ -316,7 +317,7 @@ def threshold_panel(settings: Settings) -> None:
             local.choice(
                 "answer-positive",
                 names,
-                1,
+                int(2 * y.sum() <= len(y)),  # the rarer
                 label="Class to find",
                 help="The threshold is on its probability.",
                 unlinked="It belongs to a model that is here for this visit alone.",

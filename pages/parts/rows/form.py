@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import badges, core, failures, local, memory, navigation, plain, receipts, session
+from pages.frame import badges, core, failures, local, memory, navigation, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import NONE, PARAMS, PART, Settings
 from pages.parts.rows import columns
@@ -82,10 +82,7 @@ def panel(settings: Settings) -> bool:
         elif settings.public == NONE:
             told += " None of them counts as public: say below where public rows come from."
         st.success(told, icon=":material/lock:")
-        page = "curves"
-        with contextlib.suppress(DataError):  # rows whose features are still to be made
-            page = "answer" if receipts.is_test_asked(settings, reads_rows=False) else page
-        navigation.link(page, f"Train on them on {navigation.title(page)}")
+        navigation.link("answer", f"Train on them on {navigation.title('answer')}")
     for upload in uploads.list_uploads():
         with st.container(border=True, key=f"kept-{uploads.key_of(upload.name)}"):
             st.text(upload.title)

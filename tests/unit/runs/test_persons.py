@@ -428,6 +428,8 @@ def test_names_were_compared_only_where_the_private_rows_were_read_without_them(
     assert len(private.x_train) + len(private.x_test) == (30 if is_known else 40)
     if not is_known:
         raises(DataError, "10 persons of column 'person'", pc.split, private, public=public)
+        theirs = pc.load_features(visits[:20].assign(a=visits.a + 0.5), person="person")
+        raises(DataError, "10 persons have public", pc.split, private, public=theirs)
         return
     record = pc.run("pillar_one_shot", pc.split(private, public=public), epsilon=2.0)
     assert PERSON_APART in record.guarantee.assumptions

@@ -68,9 +68,11 @@ def test_forgotten_rows_leave_no_hash_and_what_was_spent_on_them():
     data = uploads.load(name)
     training = training_on(pc.split(data), "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
     account_of(data, name).keep(training)
-    receipts.note_answers(data.x_train[:3])
+    receipts.note_answers(np.concatenate([data.x_train[:3], features(seed=1).x_train]))
     receipts.forget_data(name)
-    assert not store.default().keys("arrays")
+    assert len(store.default().keys("arrays")) == 1
+    assert account_of(features(seed=1)).is_answered, "other rows of the batch stay answered"
+    assert not account_of(features()).is_answered
     assert account_of(features()).spent == (training,)
 
 
@@ -86,6 +88,28 @@ def test_a_training_that_ends_before_it_releases_anything_has_spent_nothing():
     assert account.spent == (training,)
     assert "ended by an error before any noise was drawn" in account.trainings[0].words
     assert "ε = 1, δ = 10⁻⁵ in 1 training" in account.total(1e-5)
+
+
+def test_trainings_with_other_numbers_of_rows_of_a_person_are_one_sum():
+    split = pc.split(features(), public_fraction=0.1)
+    account = account_of(split.features)
+    training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    for most in (1, 3, 2, None):
+        account.keep(dataclasses.replace(training, rows_per_person=most))
+    said = account.total(1e-5)
+    assert "ε = 3, δ = 3 × 10⁻⁵ in 3 trainings, for one person with up to 3 rows" in said
+    assert "ε = 1, δ = 10⁻⁵ in 1 training, for one row" in said
+
+
+def test_fits_that_end_together_are_all_written_down(monkeypatch):
+    split = pc.split(features(), public_fraction=0.1)
+    account = account_of(split.features)
+    training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    account.keep(training)
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "_entries", lambda *_: ())  # as another fit saw it before
+        account.keep(training)
+    assert len(account.trainings) == 2
 
 
 def test_private_tests_are_in_the_sum_as_a_statement_counts_them():

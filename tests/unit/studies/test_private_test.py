@@ -17,6 +17,8 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
 from pillar_core.runs import private_tests, receipts
+from pillar_core.runs.loaded import Model
+from pillar_core.runs.models import guarantee_card
 from pillar_core.splits import Transform
 from pillar_core.studies.private_test import APART, expected_ends, roc
 from pillar_core.types import Persons
@@ -103,6 +105,9 @@ def test_persons_are_counted_and_one_row_moves_one_cell_by_one(record):
     promise = dataclasses.replace(model.guarantee, rows_per_person=3)
     of_persons = dataclasses.replace(model, guarantee=promise)
     raises(SettingError, "protects a person", pc.private_test, of_persons, rows, epsilon=1.0)
+    card = {"guarantee": guarantee_card(promise)}
+    of_file = Model(model.classifier, card | {"classes": rows.classes})
+    raises(SettingError, "protects a person", pc.private_test, of_file, rows, epsilon=1.0)
     assert pc.private_test(of_persons, rows, epsilon=1.0, rows_per_person=1).value
     found = pc.private_test(model, whose, epsilon=30.0, rows_per_person=2)
     assert abs(found.cells.sum() - 600) < 40
