@@ -46,6 +46,9 @@ OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
+BOOLEANS = {
+    word: str(int(word.lower() == "true")) for word in "True TRUE true False FALSE false".split()
+}
 CONVERT = (
     "import csv, re; csv.field_size_limit(2**31 - 1); csv.writer(open('plain.csv', 'w', newline='',"
     " encoding='utf-8')).writerows([re.sub(r'^([+-]?[0-9]+),([0-9]+)\\Z', r'\\1.\\2', cell) for"
@@ -440,6 +443,8 @@ def _numbers(
     texts: list[str], column: Card, gaps: Sequence[str | float], start: int, convert: str
 ) -> tuple[Numbers, int, int]:
     """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
+    if all(text in BOOLEANS for text in texts):
+        texts = [BOOLEANS[text] for text in texts]
     filled, outside, is_plain = (
         0,
         0,

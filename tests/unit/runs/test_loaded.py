@@ -165,7 +165,7 @@ def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
 @pytest.mark.parametrize("words", ["", "ab"])
 def test_a_csv_without_names_is_read_as_the_one_that_the_model_learnt_from(words, tmp_path, capsys):
     draw = rng.stream(7, "nameless")
-    rows = pd.DataFrame(draw.normal(size=(80, 2)).round(3))
+    rows = pd.DataFrame(draw.normal(size=(80, 2)).round(3)).assign(smokes=draw.random(80) < 0.5)
     rows["sick"] = np.where(rows[0] > 0, "yes", "no")
     if words:
         rows.insert(0, "ward", draw.choice([*words], size=80))
