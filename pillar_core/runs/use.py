@@ -47,8 +47,8 @@ PARTS = ("mean", "scale", "projection")
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
 BOOLEANS = {
-    word: str(int(word.lower() == "true"))
-    for word in ["True", "TRUE", "true", "False", "FALSE", "false"]
+    **dict.fromkeys(["True", "TRUE", "true"], "1"),
+    **dict.fromkeys(["False", "FALSE", "false"], "0"),
 }
 CONVERT = (
     "import csv, re; csv.field_size_limit(2**31 - 1); csv.writer(open('plain.csv', 'w', newline='',"
