@@ -1,7 +1,6 @@
 """Which learner and which public set to take, and what accuracy to expect, before any private row
 is read."""
 
-import bisect
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,6 +35,7 @@ from pillar_core.studies.advice.prediction import (
     held_words,
     in_order,
     kind_of,
+    levelled,
     predict,
 )
 from pillar_core.types import (
@@ -333,10 +333,10 @@ def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
         advice = dataclasses.replace(least, expected=alone, reasons=reasons)
         said = headline(advice, public) + maps.put_words(advice.backbone)
         return dataclasses.replace(advice, sentence=f"{opened(enough)}. {said}")
-    low = bisect.bisect_left(
-        BUDGETS[:-1], True, key=lambda epsilon: at(epsilon).predicted >= target
-    )
-    advice = at(BUDGETS[low])
+    advices = [least, *map(at, BUDGETS[1:])]
+    rows, _ = levelled([each.expected for each in advices])
+    low = next((place for place, row in enumerate(rows) if row[0] >= target), len(rows) - 1)
+    advice = advices[low]  # the first of a level, whose own prediction is not below it
     if advice.predicted >= target:
         return dataclasses.replace(
             advice,
