@@ -21,6 +21,15 @@ Loop = (
     | ast.GeneratorExp
 )
 
+_ONCE_EACH = {
+    *("app", "autocast", "automain", "cache", "cached_property", "capture", "classmethod"),
+    *("command", "compile", "configurable", "contextmanager", "disable", "enable_grad", "function"),
+    *("group", "inference_mode", "jit", "lru_cache", "main", "no_grad", "option", "argument"),
+    *("override", "pass_context", "property", "rank_zero_only", "record", "remote", "setter"),
+    *("set_grad_enabled", "staticmethod", "typechecked", "wraps", "wrap", "callback"),
+}
+"""Decorators whose function runs once for each call of it."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
@@ -169,9 +178,38 @@ class Source:
         return isinstance(call, ast.Call) and (call.func is use or last_word(call) == "run")
 
     def is_wrapped(self, node: ast.AST) -> bool:
-        """Whether what decorates a part's function has a plain name that the text binds."""
+        """Whether what decorates a part's function may run it more than once."""
         wrappers = getattr(self.function(node), "decorator_list", [])
-        return any(isinstance(part, ast.Name) and self.bound(part) for part in wrappers)
+        return not all(map(self._keeps_once, wrappers))
+
+    def _keeps_once(self, wrapper: ast.expr) -> bool:
+        """Whether a decorator runs its function once for each call: a known one, or one of the
+        text's own that calls it at one place."""
+        bound = self.bound(wrapper) if isinstance(wrapper, ast.Name) else ()
+        own = [part.place for part in bound if isinstance(part.place, Function | ast.ClassDef)]
+        if not own:
+            return last_word(wrapper) in _ONCE_EACH
+        function: Any = own[0]
+        parts = [*ast.walk(function)]
+        given = [part.arg for part in getattr(getattr(function, "args", None), "args", ())]
+        made = [part for part in function.body if isinstance(part, ast.FunctionDef)]
+        inner = [part.name for part in made]
+        changed = [*function.decorator_list, *(own for part in made for own in part.decorator_list)]
+        calls = [part for part in parts if isinstance(part, ast.Call)]
+        takes = [
+            part
+            for part in parts
+            if isinstance(part, ast.Name)
+            and part.id in given + inner
+            and not isinstance(self.parents[part], ast.Return)
+            and last_word(self.parents[part]) != "wraps"
+        ]
+        return (
+            len(own) == len(given) == len(inner) == len(takes) == 1
+            and takes[0] in [call.func for call in calls]
+            and {*map(last_word, changed)} <= {"wraps"}
+            and not any(isinstance(part, Loop | ast.Lambda) for part in parts)
+        )
 
     def bound(self, name: ast.Name) -> Sequence[Binding]:
         """What binds a name where it is taken."""

@@ -319,7 +319,10 @@ def span_of(source: Source, loop: ast.AST) -> range | None:
     return range(*found) if is_whole and 0 not in found[2:] else None
 
 
-RUN_ONCE = {"run", "fire", "launch", "process", "spawn", "start_processes", "thread", "main"}
+RUN_ONCE = {
+    *("run", "fire", "launch", "notebook_launcher", "process", "spawn", "start_processes"),
+    *("thread", "main"),
+}
 """Calls, in lower case, that run a function which they are given once, or once in each process of
 one training."""
 

@@ -386,6 +386,10 @@ START = "def start(seed=0):" + SET_UP.replace("\n", "\n  ") + "\n"
         START + "tune.run(start)",
         START + "def twice(f): f(); f()\ntwice(start)",
         "def twice(run): return lambda: (run(), run())\n@twice\n" + START + "start()",
+        "def repeat(n): return lambda f: lambda: [f() for _ in range(n)]\n@repeat(3)\n" + START,
+        "def many(f):\n  def inner(): map(lambda _: f(), rows)\n  return inner\n@many\n" + START,
+        "@helpers.repeat\n" + START + "start()",
+        "@retry(stop=stop_after_attempt(5))\n" + START + "start()",
         "async " + START + "await start()\nawait start()",
         SET_UP.replace("model, optimizer, rows =", "start = lambda:") + "start()\nstart()",
         "class Own:\n  def __init__(self):" + SET_UP.replace("\n", "\n    ") + "\nOwn()\nOwn()",
@@ -397,6 +401,24 @@ def test_a_set_up_or_training_that_runs_again_asks_how_long_all_take(text):
     given = {name: value for name, value in RUN.items() if name != "epochs"}
     assert "more than once" in unproven(**given, script=text)
     assert checked(**given, epochs=18, script=text).counted["steps"] == 180
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from torch.distributed.elastic.multiprocessing.errors import record\n@record\n"
+        + START
+        + "start()",
+        "def timer(f):\n  @wraps(f)\n  def inner(*a): return f(*a)\n  return inner\n@timer\n"
+        + START
+        + "start()",
+        "@app.command()\n" + START + "app()",
+        START + "notebook_launcher(start, num_processes=1)",
+    ],
+)
+def test_a_training_that_runs_once_is_counted_once(text):
+    assert checked(**RUN, script=text).counted["epochs"] == RUN["epochs"]
+    assert "more than once" not in said(checked(**RUN, script=text))
 
 
 TRAIN = "\ndef train():\n    for epoch in range(EPOCHS): step()\ntrain()\n"
