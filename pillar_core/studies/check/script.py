@@ -322,6 +322,9 @@ def _read_length(draft: Draft) -> None:
         )
         set_ups = []
     fits = [call for name, call in draft.calls if name == "fit" and "epochs" in arguments(call)]
+    fits += [
+        call for call, name in source.calls.items() if name == "fit" and _is_trainer(source, call)
+    ]
     for begun, what in ((set_ups, "Privacy is set up"), (fits, "Training starts")):
         again = [call for call in begun[:1] if values.is_repeated(source, call)]
         for call in [*begun[1:], *again][:1]:
@@ -330,6 +333,13 @@ def _read_length(draft: Draft) -> None:
                 " take together."
             )
             draft.tell(call, words, "epochs", "steps")
+
+
+def _is_trainer(source: Source, call: ast.Call) -> bool:
+    """Whether a call is a method of a Trainer, made where it is called or bound before."""
+    holder = last_word(getattr(call.func, "value", None))
+    bound = (*source.everywhere(holder), *source.members[holder])
+    return "Trainer" in (holder, *(last_word(part.value) for part in bound))
 
 
 def _read_constants(draft: Draft) -> None:

@@ -49,12 +49,13 @@ class Source:
 
     names: what binds a name, by the function that holds it (None outside of all). members: what
     binds a key, option, attribute or keyword, whosever it is. uses: where each name or attribute is
-    taken. opened: objects that the text changes under words that it does not write, with the place;
-    “*” for its own names. shared: names that are global or nonlocal somewhere. parsers: those of
-    classes of options. options: what a command line may give, by the place that binds it. given:
-    what the command says, by what it binds. doubtful: what it says that is no option's name, and
-    may stand for one. agreed, truths: what was worked out, of bindings and conditions. read: what
-    was read of the command.
+    taken. quoted: where a string names what it runs or takes. own: the text's functions and
+    classes, in lower case. opened: objects that the text changes under words that it does not
+    write, with the place; “*” for its own names. shared: names that are global or nonlocal
+    somewhere. parsers: those of classes of options. options: what a command line may give, by the
+    place that binds it. given: what the command says, by what it binds. doubtful: what it says that
+    is no option's name, and may stand for one. agreed, truths: what was worked out, of bindings and
+    conditions. read: what was read of the command.
     """
 
     def __init__(
@@ -71,9 +72,14 @@ class Source:
         )
         self.members: Bindings = collections.defaultdict(list)
         self.uses = collections.defaultdict[str, list[ast.Name | ast.Attribute]](list)
+        self.quoted = collections.defaultdict[str, list[ast.Constant]](list)
         for node in nodes:
+            for word in _quoted(node, self.parents.get(node)):
+                self.quoted[word].append(node)
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 self.uses[last_word(node)].append(node)
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        self.own = {node.name.lower() for node in nodes if isinstance(node, kinds)}
         self.opened, self.shared = dict[str, ast.AST](), set[str]()
         self.parsers = [call for call, name in calls.items() if name == "HfArgumentParser"]
         self.options, self.given = dict[ast.AST, Option](), dict[Binding, str]()
@@ -149,7 +155,9 @@ class Source:
         seen = set[ast.AST]()
         yield node
         while (function := self.function(node)) is not None and function not in seen:
-            uses = self.uses_of(function)
+            uses: Sequence[ast.AST] = self.uses_of(function)
+            if isinstance(function, ast.Lambda) and not self.called(function):
+                uses = [function]
             if len(uses) != 1:
                 return
             seen.add(function)
@@ -241,6 +249,20 @@ def last_word(node: ast.AST | None) -> str:
         case ast.Call(func=ast.Name() | ast.Attribute() as called):
             return last_word(called)
     return ""
+
+
+def _quoted(node: ast.AST, holder: ast.AST | None) -> list[str]:
+    """The names that a string calls or, as a key of `globals()` or in `getattr`, takes."""
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+        return []
+    takers = last_word(getattr(holder, "value", holder))
+    if takers in ("globals", "locals", "vars", "getattr", "attrgetter", "methodcaller"):
+        return [node.value]
+    try:
+        parts = ast.walk(ast.parse(node.value)) if "(" in node.value else ()
+        return [last_word(part.func) for part in parts if isinstance(part, ast.Call)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def arguments(call: ast.Call) -> dict[str | None, ast.expr]:

@@ -2,7 +2,7 @@
 and the loops that it runs."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from pillar_core.studies.check import constants
@@ -327,24 +327,84 @@ RUN_ONCE = {
 one training."""
 
 
-def is_repeated(source: Source, node: ast.AST) -> bool:
+def is_repeated(source: Source, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the text may run `node` more than once: in a loop, or in a function that is taken
-    twice, handed to what may call it often, or decorated by the text's own."""
+    twice or by a string, handed to what may call it often, decorated by what may, or a method of
+    objects that may be several."""
     path = [*source.path(node)]
     last = source.function(path[-1])
+    functions = {*map(source.function, path)} - {None} - seen
     return (
         (last is not None and bool(source.uses_of(last)))
         or any(source.is_wrapped(part) or loops_around(source, part) for part in path)
         or any(_is_handed(source, use) for use in path[1:])
+        or any(_is_quoted(source, part) for part in functions)
+        or any(_is_remade(source, part, seen | functions) for part in functions)
     )
 
 
-def _is_handed(source: Source, use: ast.AST) -> bool:
-    """Whether a function goes by another name, or to a call that may run it several times, as a
-    search for settings does."""
+def _is_quoted(source: Source, function: Any) -> bool:
+    """Whether a string takes a function by its name, and not as what runs it the only time."""
+    holders = [source.parents[part] for part in source.quoted[source.called(function).lstrip(".")]]
+    takers = [last_word(part) for part in holders if not isinstance(part, ast.Expr)]
+    takers = [taker for taker in takers if taker not in ("print", "info")]
+    return bool(takers) and (takers != ["run"] or bool(source.uses_of(function)))
+
+
+def _is_remade(source: Source, method: ast.AST, seen: frozenset[ast.AST]) -> bool:
+    """Whether a method's class may make several objects, or hands its one to what may run it
+    often."""
+    kinds = [source.parents[method]]
+    made = list[ast.AST]()
+    for kind in kinds:
+        uses = source.uses[kind.name] if isinstance(kind, ast.ClassDef) else []
+        for use in uses:
+            parent = source.parents[use]
+            if isinstance(parent, ast.ClassDef) and use in parent.bases and parent not in kinds:
+                kinds.append(parent)
+            elif isinstance(parent, ast.Call) and parent.func is use:
+                made.append(parent)
+            elif _is_handed(source, use, _TAKERS):
+                return True
+    names = {
+        last_word(part)
+        for call in made
+        if isinstance(place := source.statement(call), ast.Assign)
+        for target in place.targets
+        for part in ast.walk(target)
+    } - {""}
+    named = [use for name in names for use in source.uses[name]]
+    calls = [use for use in named if getattr(source.parents[use], "func", None) is use]
+    if getattr(method, "name", "") == "__call__":
+        others, is_called_again = frozenset[str](), len(calls) > 1
+        made += calls
+    else:
+        others, is_called_again = _TAKERS | source.own, False
+    return (
+        is_called_again
+        or len(made) - len({*calls} & {*made}) > 1
+        or any(is_repeated(source, part, seen) for part in made)
+        or any(_is_handed(source, part, others) for part in (*made, *named))
+    )
+
+
+_TAKERS = {
+    *("fit", "validate", "test", "predict", "print", "isinstance", "issubclass", "super", "watch"),
+    *("summary", "modelsummary", "lightningcli", "compile", "type", "len", "save", "id", "repr"),
+}
+"""Calls, in lower case, that run what they are given once at most, or train nothing."""
+
+
+def _is_handed(source: Source, use: ast.AST, others: Set[str] = frozenset()) -> bool:
+    """Whether a function or object goes by another name, or to a call that may run it several
+    times, as a search for settings does."""
     parent = source.parents[use]
     if isinstance(parent, ast.keyword):
         parent = source.parents[parent]
     if not isinstance(parent, ast.Call) or parent.func is use:
-        return isinstance(parent, ast.Assign)
-    return last_word(parent).lower() not in RUN_ONCE or "tune" in _lower(parent.func)
+        if isinstance(use, ast.Call) and isinstance(source.parents.get(parent), ast.Assign):
+            return isinstance(parent, ast.Dict | ast.List | ast.Set)
+        is_kept = isinstance(parent, ast.Dict | ast.List | ast.Set | ast.Tuple | ast.NamedExpr)
+        return is_kept or (isinstance(parent, ast.Assign) and not isinstance(use, ast.Call))
+    name = last_word(parent).lower()
+    return name not in RUN_ONCE | others or "tune" in _lower(parent.func)

@@ -369,6 +369,7 @@ def test_a_loop_longer_than_planned_is_counted_and_nothing_else_said():
 
 FIT = "model.fit(x, y, batch_size=100, epochs=3)"
 START = "def start(seed=0):" + SET_UP.replace("\n", "\n  ") + "\n"
+OWN = "class Own:\n  def {}(self):" + SET_UP.replace("\n", "\n    ") + "\n"
 
 
 @pytest.mark.parametrize(
@@ -390,6 +391,24 @@ START = "def start(seed=0):" + SET_UP.replace("\n", "\n  ") + "\n"
         "def many(f):\n  def inner(): map(lambda _: f(), rows)\n  return inner\n@many\n" + START,
         "@helpers.repeat\n" + START + "start()",
         "@retry(stop=stop_after_attempt(5))\n" + START + "start()",
+        START + "study.optimize(lambda trial: start(trial), n_trials=20)",
+        START + "list(executor.map(lambda seed: start(seed), range(5)))",
+        START + "jobs = {'a': start}\nfor job in jobs: jobs['a']()",
+        START + "timeit.timeit('start()', globals=globals(), number=5)",
+        START + "for turn in range(4): globals()['start']()",
+        START + "for turn in range(4): getattr(here, 'start')()",
+        OWN.format("__call__") + "study.optimize(Own(3), n_trials=20)",
+        OWN.format("__call__") + "own = Own(3)\nfor turn in range(4): own(turn)",
+        OWN.format("run") + "for seed in range(3): Own().start()",
+        OWN.format("fit") + "cross_val_score(Own(), x, y, cv=5)",
+        OWN.format("fit") + "GridSearchCV(Own(), grid).fit(x, y)",
+        OWN.format("setup") + "class Other(Own): pass\ntrainers = [Other() for _ in range(3)]",
+        OWN.format("setup") + "for seed in range(5): Trainer(max_epochs=3).fit(Own())",
+        OWN.format("setup") + "own = Own()\nt = Trainer(max_epochs=3)\nt.fit(own)\nt.fit(own)",
+        OWN.format("setup") + "own = Own()\nfor i in range(3): Trainer(max_epochs=3).fit(own)",
+        START + "cProfile.run('start()')\nstart()",
+        START + "code = 'start()'\ntimeit.timeit(code, globals=globals(), number=5)",
+        OWN.format("__call__") + "def twice(run): run(); run()\ntwice(Own())",
         "async " + START + "await start()\nawait start()",
         SET_UP.replace("model, optimizer, rows =", "start = lambda:") + "start()\nstart()",
         "class Own:\n  def __init__(self):" + SET_UP.replace("\n", "\n    ") + "\nOwn()\nOwn()",
@@ -414,6 +433,16 @@ def test_a_set_up_or_training_that_runs_again_asks_how_long_all_take(text):
         + "start()",
         "@app.command()\n" + START + "app()",
         START + "notebook_launcher(start, num_processes=1)",
+        START + "app.run(lambda _: start())",
+        START + "logging.info('start')\nstart()",
+        OWN.format("train") + "Own().train()",
+        OWN.format("train") + "own = Own()\nprint(own)\nown.train()",
+        OWN.format("setup") + "own = Own()\nt = Trainer(max_epochs=6)\nt.fit(own)\nt.test(own)",
+        OWN.format("setup") + "scaler.fit(x)\nlabels.fit(y)\nTrainer(max_epochs=6).fit(Own())",
+        OWN.format("setup") + "LightningCLI(Own)",
+        OWN.format("setup") + "own, data = Own(), rows()\nTrainer(max_epochs=6).fit(own, data)",
+        OWN.format("setup") + "def go(own): Trainer(max_epochs=6).fit(own)\ngo(Own())",
+        START + "print('start() is over')\ncProfile.run('start()')",
     ],
 )
 def test_a_training_that_runs_once_is_counted_once(text):
