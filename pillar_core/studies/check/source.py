@@ -72,7 +72,7 @@ class Source:
         )
         self.members: Bindings = collections.defaultdict(list)
         self.uses = collections.defaultdict[str, list[ast.Name | ast.Attribute]](list)
-        self.quoted = collections.defaultdict[str, list[ast.Constant]](list)
+        self.quoted = collections.defaultdict[str, list[ast.AST]](list)
         for node in nodes:
             for word in _quoted(node, self.parents.get(node)):
                 self.quoted[word].append(node)

@@ -264,18 +264,144 @@ def long_walks(source: Source) -> list[ast.AST]:
         for call, name in source.calls.items()
         if name in _REPEATS and _has_loader(source, call)
     ]
-    for loop in source.nodes:
-        if is_epochs(source, loop):
-            again += [
-                walk
-                for walk in _walks(source, loop)
-                if any(last_word(part) == "step" for part in ast.walk(walk))
-            ][1:]
+    trainers = _trainers(source)
+    for part in source.nodes:
+        if isinstance(part, Loop) and _trains(part) and not _is_pass_of(source, part):
+            again.append(part)
+        if is_epochs(source, part):
+            again += [walk for walk in _walks(source, part) if _trains(walk)][1:]
+        if is_epochs(source, part) or part in trainers:
+            again += _taken_again(source, part, {function.name for function in trainers})
     return again
 
 
-_REPEATS = ("chain", "cycle", "from_iterable", "repeat")
+_REPEATS = ("chain", "cycle", "from_iterable", "ncycles", "repeat")
 """Calls after which a walk through a loader may be longer than it."""
+
+_PASSES = {
+    *("enumerate", "filter", "islice", "iter", "list", "log_every", "map", "prefetch", "progress"),
+    *("progress_bar", "reversed", "sorted", "take", "tqdm", "track", "tuple", "zip"),
+}
+"""Calls that walk through what they are given once at most."""
+
+_STEPS = {"step", "train_step", "training_step", "train_batch", "train_on_batch", "backward"}
+
+
+def _trains(part: ast.AST) -> bool:
+    calls = [call for call in ast.walk(part) if isinstance(call, ast.Call)]
+    return bool(_STEPS & {*map(last_word, calls)})
+
+
+def _is_pass_of(source: Source, loop: Any) -> bool:
+    """Whether a loop that trains takes one step, at most, for each batch of a loader."""
+    if isinstance(loop, ast.While):
+        return True
+    walked = [loop] if isinstance(loop, ast.For | ast.AsyncFor) else loop.generators
+    if not any(_has_loader(source, part.iter) for part in walked):
+        bound = [bindings_of(source, part.iter) for part in walked]
+        values = [part.value for found in bound for part in found if part.value]
+        return not any(isinstance(part, ast.BinOp) and _has_loader(source, part) for part in values)
+    inner = [part for part in ast.walk(loop) if part is not loop and ends(part) is not None]
+    inner = [part for part in inner if len(span_of(source, part) or "??") != 1]
+    return (
+        len(walked) == 1
+        and _is_pass(source, walked[0].iter)
+        and not any(last_word(part) == "step" for turn in inner for part in ast.walk(turn))
+    )
+
+
+def _is_pass(source: Source, walked: ast.AST | None) -> bool:
+    """Whether a walk through an expression takes each batch of a loader once at most."""
+    match walked:
+        case ast.Name() | ast.Attribute():
+            bound = [part.value for part in bindings_of(source, walked)]
+            return not any(isinstance(part, ast.BinOp | ast.List | ast.Tuple) for part in bound)
+        case ast.Subscript():
+            return True
+        case ast.IfExp(body=one, orelse=other):
+            return _is_pass(source, one) and _is_pass(source, other)
+        case ast.Call():
+            word, own = last_word(walked), _functions(source, last_word(walked))
+            if own:
+                kinds = ast.Yield | ast.YieldFrom
+                return not any(isinstance(part, kinds) for one in own for part in ast.walk(one))
+            given = [part for part in walked.args if _has_loader(source, part)]
+            is_known = word in _PASSES and all(_is_pass(source, part) for part in given)
+            return is_known or "loader" in word.lower()
+    return False
+
+
+def _functions(source: Source, word: str) -> list[Any]:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return [part for part in source.nodes if isinstance(part, kinds) and part.name == word]
+
+
+def _trainers(source: Source) -> list[Any]:
+    """The functions that train within a pass: they walk and take steps, or call what does."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    functions = [
+        part
+        for part in source.nodes
+        if isinstance(part, kinds) and not any(is_epochs(source, node) for node in ast.walk(part))
+    ]
+    found = list[Any]()
+    while True:
+        names = {part.name for part in found}
+        more = [
+            part
+            for part in functions
+            if part not in found
+            and any(
+                (isinstance(node, ast.For) and _trains(node))
+                or (isinstance(node, ast.Call) and last_word(node) in names)
+                for node in ast.walk(part)
+            )
+        ]
+        if not more:
+            return found
+        found += more
+
+
+def _taken_again(source: Source, holder: Any, trainers: set[str]) -> list[ast.AST]:
+    """What trains on a loader that a pass, or a function within it, has trained on before."""
+    parts = [part for row in holder.body for part in ast.walk(row)]
+    again, before = list[ast.AST](), list[tuple[str, ast.AST]]()
+    for part in parts:
+        is_walk = isinstance(part, ast.For) and _has_loader(source, part.iter) and _trains(part)
+        is_call = isinstance(part, ast.Call) and last_word(part) in {"map", *trainers}
+        if not (is_walk or is_call):
+            continue
+        given: Any = [part.iter] if isinstance(part, ast.For) else _given(part)
+        loaders = [one for one in given if _has_loader(source, one)]
+        if is_call and last_word(part) == "map" and not loaders:
+            continue
+        key = ", ".join(map(ast.unparse, loaders or given))
+        turns = [turn for turn in loops_around(source, part) if turn in parts]
+        if (
+            any(key == other and not _is_either(source, part, one) for other, one in before)
+            or last_word(part) == getattr(holder, "name", None)
+            or not all(_is_of_parts(turn) or is_epochs(source, turn) for turn in turns)
+        ):
+            again.append(part)
+        before.append((key, part))
+    return again
+
+
+def _given(call: Any) -> list[ast.expr]:
+    return [*call.args, *(word.value for word in call.keywords)]
+
+
+def _is_either(source: Source, one: ast.AST, other: ast.AST) -> bool:
+    """Whether a condition lets one of two parts run, and not both."""
+    here = dict(source.branches(one))
+    return any(here.get(test, holds) is not holds for test, holds in source.branches(other))
+
+
+def _is_of_parts(loop: Any) -> bool:
+    """Whether a loop is over names of parts of the data, of which one is to train on."""
+    names = getattr(getattr(loop, "iter", None), "elts", [])
+    words = [str(getattr(name, "value", "")) for name in names]
+    return sum(word.startswith("train") for word in words) == 1
 
 
 def _walks(source: Source, loop: Any) -> list[ast.AST]:
@@ -376,7 +502,7 @@ def _is_remade(source: Source, method: ast.AST, seen: frozenset[ast.AST]) -> boo
     named = [use for name in names for use in source.uses[name]]
     calls = [use for use in named if getattr(source.parents[use], "func", None) is use]
     if getattr(method, "name", "") == "__call__":
-        others, is_called_again = frozenset[str](), len(calls) > 1
+        others, is_called_again = set[str](), len(calls) > 1
         made += calls
     else:
         others, is_called_again = _TAKERS | source.own, False

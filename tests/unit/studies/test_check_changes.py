@@ -332,15 +332,64 @@ def test_where_only_steps_are_said_a_schedule_by_passes_is_asked_for():
         "for _, (x, y) in zip(range(5000), cycle(train_loader)): optimizer.step()",
         "for x, y in data.repeat(3): optimizer.step()",
         "for x, y in train_loader: optimizer.step()\n  for x, y in train_loader: optimizer.step()",
+        "for x, y in ncycles(train_loader, 3): optimizer.step()",
+        "for x, y in [*train_loader, *train_loader]: optimizer.step()",
+        "for x, y in list(train_loader) * 2: optimizer.step()",
+        "for x, y in tqdm(twice(train_loader)): optimizer.step()",
+        "for loader in (train_loader, train_loader):\n    for x, y in loader: optimizer.step()",
+        "rows = list(train_loader) * 2\n  for x, y in rows: optimizer.step()",
+        "for x, y in train_loader:\n    for again in range(3): optimizer.step()",
+        "[step(row) for again in range(3) for row in train_loader]",
+        "list(map(step, train_loader))\n  list(map(step, train_loader))",
+        "one(train_loader)\n  one(train_loader)",
+        "one(train_loader)\n  two(train_loader)",
+        "def again(loader):\n    one(loader)\n    again(loader)\n  again(train_loader)",
+        "def both(loader):\n    one(loader)\n    one(loader)\n  both(train_loader)",
+        "for turn in turns: one(train_loader)",
+        "for turn in (1, 2):\n    for x, y in train_loader: optimizer.step()",
     ],
 )
 def test_a_loop_that_walks_its_loader_more_than_once_is_asked_for(walk):
     given = {name: value for name, value in RUN.items() if name != "epochs"}
-    text = f"{SET_UP}\ndata = DataLoader(rows)\nfor epoch in range(10):\n  "
+    text = f"{SET_UP}\n{WALKS}\ndata = DataLoader(rows)\nfor epoch in range(10):\n  "
     assert "how often" in unproven(**given, script=text + walk)
     assert checked(**given, steps=15_000, script=text + walk).counted["steps"] == 15_000
     ordinary = "for x, y in tqdm(train_loader): optimizer.step()\n  for x in train_loader: score(x)"
     assert checked(**given, script=text + ordinary).counted["epochs"] == 10
+
+
+WALKS = """
+def twice(loader):
+    yield from loader
+    yield from loader
+def one(loader):
+    for x, y in loader: optimizer.step()
+def two(loader):
+    for x, y in loader: optimizer.step()
+def train_loader_of(rows): return DataLoader(rows)
+"""
+
+
+@pytest.mark.parametrize(
+    "walk",
+    [
+        "for x, y in tqdm(enumerate(train_loader), total=len(train_loader)): optimizer.step()",
+        "for (x, y), z in zip(train_loader, other_loader): optimizer.step()",
+        "for x, y in self.train_loader: optimizer.step()",
+        "for x, y in loaders['train']: optimizer.step()",
+        "for x, y in train_loader_of(rows): optimizer.step()",
+        "for x, y in self.train_dataloader(): optimizer.step()",
+        "one(train_loader)\n  one(test_loader)",
+        "if private: one(train_loader)\n  else: two(train_loader)",
+        "for part in ('train', 'test'):\n    for x, y in loaders[part]: optimizer.step()",
+        "one(train_loader)\n  test(train_loader)",
+        "for x, y in train_loader:\n    optimizer.step()\n    for k in range(3): log(k)",
+    ],
+)
+def test_a_loop_that_walks_its_loader_once_is_read(walk):
+    given = {name: value for name, value in RUN.items() if name != "epochs"}
+    text = f"{SET_UP}\n{WALKS}\nfor epoch in range(10):\n  {walk}"
+    assert checked(**given, script=text).counted["epochs"] == 10
 
 
 @pytest.mark.parametrize(
