@@ -492,14 +492,21 @@ def _is_remade(source: Source, method: ast.AST, seen: frozenset[ast.AST]) -> boo
                 made.append(parent)
             elif _is_handed(source, use, _TAKERS):
                 return True
-    names = {
-        last_word(part)
-        for call in made
-        if isinstance(place := source.statement(call), ast.Assign)
+    places = [source.statement(call) for call in made]
+    targets = [
+        part
+        for place in places
+        if isinstance(place, ast.Assign)
         for target in place.targets
         for part in ast.walk(target)
-    } - {""}
-    named = [use for name in names for use in source.uses[name]]
+        if isinstance(getattr(part, "ctx", None), ast.Store)
+    ]
+    named = [
+        use
+        for name in {*map(last_word, targets)} - {""}
+        for use in source.uses[name]
+        if isinstance(use, ast.Attribute) or any(part.place in places for part in source.bound(use))
+    ]
     calls = [use for use in named if getattr(source.parents[use], "func", None) is use]
     if getattr(method, "name", "") == "__call__":
         others, is_called_again = set[str](), len(calls) > 1
