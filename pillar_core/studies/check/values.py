@@ -496,9 +496,8 @@ def _is_remade(source: Source, method: ast.AST, seen: frozenset[ast.AST]) -> boo
     targets = [
         part
         for place in places
-        if isinstance(place, ast.Assign)
-        for target in place.targets
-        for part in ast.walk(target)
+        if isinstance(place, ast.Assign | ast.AnnAssign)
+        for part in ast.walk(place)
         if isinstance(getattr(part, "ctx", None), ast.Store)
     ]
     named = [

@@ -449,6 +449,7 @@ OWN = "class Own:\n  def {}(self):" + SET_UP.replace("\n", "\n    ") + "\n"
         OWN.format("__call__") + "study.optimize(Own(3), n_trials=20)",
         OWN.format("__call__") + "own = Own(3)\nfor turn in range(4): own(turn)",
         OWN.format("fit") + "self.own = Own()\nsearch(self.own)",
+        OWN.format("fit") + "own: Own = Own()\nsearch(own)",
         OWN.format("run") + "for seed in range(3): Own().start()",
         OWN.format("fit") + "cross_val_score(Own(), x, y, cv=5)",
         OWN.format("fit") + "GridSearchCV(Own(), grid).fit(x, y)",
