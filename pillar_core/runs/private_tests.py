@@ -58,11 +58,6 @@ class PrivateTest:
     unclear: tuple[str, ...] = ()
 
     @property
-    def unit(self) -> tuple[str, int | None]:
-        """Relation and rows of a person."""
-        return self.relation, self.rows_per_person
-
-    @property
     def words(self) -> str:
         """The figure and its interval."""
         if self.low <= 0 and self.high >= 1:
@@ -121,44 +116,42 @@ def add_tests(
     return dataclasses.replace(record, guarantee=guarantee, diagnostics=diagnostics)
 
 
-def epsilon_with_tests(record: RunRecord) -> float | None:
-    """ε of training and tests together, at the training's δ; None without tests, or where a test
-    has another unit or relation."""
+def epsilon_with_tests(record: RunRecord) -> tuple[float, str] | None:
+    """ε of training and tests together, at the training's δ, and why; None without tests, or where
+    a test protects another unit."""
     form, guarantee = _of(record)[0], record.guarantee
-    unit = (str(guarantee.relation), guarantee.rows_per_person)
-    return epsilon_together(guarantee.epsilon.upper, form["tests"], unit, has_coin=form["has_coin"])
+    tests = form["tests"]
+    if not tests or any(unit_of(test) != unit_of(guarantee) for test in tests):
+        return None
+    tested = sum(test.epsilon for test in tests)
+    return epsilon_together(
+        guarantee.epsilon.upper, tested, guarantee.relation, has_coin=form["has_coin"]
+    )
+
+
+def unit_of(item: Any) -> tuple[str, bool]:
+    """What a training, a test or a guarantee protects: its relation, and whether it is of persons.
+
+    Guarantee: all that has one unit composes. Each ε of persons counts all rows that its release
+    reads of one person, so a sum is of a person, whatever the numbers of rows.
+    """
+    return str(item.relation), bool(item.rows_per_person)
 
 
 def epsilon_together(
-    epsilon: float,
-    tests: Sequence[PrivateTest],
-    unit: tuple[str, int | None],
-    *,
-    has_coin: bool | str,
-) -> float | None:
-    """ε of trainings and tests together; None without tests, or where a test has another unit.
-    unit: relation and rows of a person.
+    trained: float, tested: float, relation: str, *, has_coin: bool | str
+) -> tuple[float, str]:
+    """ε of trainings and tests of one unit together, and in words why. has_coin: `BY_COIN` where
+    this library drew it, else whether somebody states it.
 
     Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and
     neighbours differ by one row or person added or removed: given everybody else's coins, either
     side of the coin changes one of the two releases.
     """
-    if not tests or any(test.unit != unit for test in tests):
-        return None
-    tested = sum(test.epsilon for test in tests)
-    return float(
-        max(epsilon, tested)
-        if has_coin and unit[0] == NeighboringRelation.ADD_OR_REMOVE_ONE
-        else epsilon + tested
-    )
-
-
-def larger(coin: bool | str) -> str:
-    """Why the larger ε counts: who says that a secret coin decided; `BY_COIN` where this library
-    drew it."""
-    return LARGER.format(
-        "this library drew the test rows:" if coin == BY_COIN else "you state that"
-    )
+    if not has_coin or relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        return trained + tested, SUM
+    drew = "this library drew the test rows:" if has_coin == BY_COIN else "you state that"
+    return max(trained, tested), LARGER.format(drew)
 
 
 def doubt(test: PrivateTest, low: float, high: float, metric: str, *, n_classes: int) -> str:
@@ -194,31 +187,25 @@ def lines(record: RunRecord) -> list[str]:
             f"Private tests of other models on these test rows: {len(rest)}, with ε ≤"
             f" {round_up(sum(rest))} together."
         )
-    total = epsilon_with_tests(record)
-    if total is None:
+    if (total := epsilon_with_tests(record)) is None:
         words.append("Training and tests protect different units, so no one ε covers both.")
     else:
-        why = (
-            larger(form["has_coin"])
-            if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
-            else SUM
-        )
         words.append(
-            f"Training and tests together: ε ≤ {round_up(total)} at δ ="
-            f" {number_words(guarantee.delta)}, {why}."
+            f"Training and tests together: ε ≤ {round_up(total[0])} at δ ="
+            f" {number_words(guarantee.delta)}, {total[1]}."
         )
     return [*words, *([SHOWN] if form["is_shown"] else [])]
 
 
 def fields(record: RunRecord) -> dict[str, Any]:
     """What a registry of deployments files of the tests of a record."""
-    form, own = _of(record)
+    (form, own), total = _of(record), epsilon_with_tests(record)
     if not form["tests"]:
         return {}
     names = ("metric", "value", "low", "high", "level", "epsilon", "relation", "rows_per_person")
     return {
         "private_tests": [{name: getattr(test, name) for name in names} for test in own],
-        "epsilon_with_tests": epsilon_with_tests(record),
+        "epsilon_with_tests": None if total is None else total[0],
         "exact_figure_shown": form["is_shown"],
     }
 

@@ -23,7 +23,7 @@ from pillar_core.ledger import Ledger, compose, describe, gaussian
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests, records
-from pillar_core.runs.private_tests import PrivateTest
+from pillar_core.runs.private_tests import PrivateTest, epsilon_together, unit_of
 from pillar_core.runs.run import with_fast_part
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT, in_sight, spent_event
@@ -282,17 +282,17 @@ class Account:
 
         Guarantee: ε and δ of trainings add up; with tests, as `private_tests.epsilon_together`.
         """
-        kinds = dict.fromkeys((item.relation, bool(item.rows_per_person)) for item in self.spent)
-        sums = [self._sum(*kind, has_coin) for kind in kinds]
+        units = dict.fromkeys(map(unit_of, self.spent))
+        sums = [self._sum(unit, has_coin) for unit in units]
         words = f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}."
         if sums:
             words += (
                 " The same people in other files, or read with other columns, ranges, categories or"
                 " rows of a person, are not in it: add those."
             )
-        if self.tests and not any("private test" in line for line in sums):
-            words += " Private tests protect another unit and are not in it."
-        relations = {relation for relation, _ in kinds} if self.rankings else ()
+        if any(unit_of(test) not in units for test in self.tests):
+            words += " Private tests of another unit are not in it."
+        relations = {relation for relation, _ in units} if self.rankings else ()
         if tops := [
             f"ε = {round_up(self.epsilon_of_rankings(delta=delta, relation=relation))} for one row"
             f" {changed}"
@@ -317,25 +317,23 @@ class Account:
         counted = _count_rankings(record, self.rankings)
         return in_sight(counted, seen) if seen else counted
 
-    def _sum(self, relation: str, is_of_persons: bool, has_coin: bool | str) -> str:
-        """The sum of one kind; of persons, the largest of their numbers of rows is named, for ε of
-        more rows of a person holds for fewer."""
-        same = [
-            item
-            for item in self.spent
-            if (item.relation, bool(item.rows_per_person)) == (relation, is_of_persons)
-        ]
-        unit = relation, max(item.rows_per_person or 0 for item in same) or None
+    def _sum(self, unit: tuple[str, bool], has_coin: bool | str) -> str:
+        """The sum of one unit; of persons, the largest of their numbers of rows is named."""
+        same, tests = (
+            [item for item in items if unit_of(item) == unit] for items in (self.spent, self.tests)
+        )
         epsilon, delta = (
             sum(getattr(item, name) for item in same) for name in ("epsilon", "delta")
         )
-        count, tests = len(same), self.tests
-        words = f"ε = {round_up(epsilon)}, δ = {number_words(delta, 3)} in {count} training"
-        words += "s" * (count > 1)
-        if together := private_tests.epsilon_together(epsilon, tests, unit, has_coin=has_coin):
+        words = f"ε = {round_up(epsilon)}, δ = {number_words(delta, 3)} in {len(same)} training"
+        words += "s" * (len(same) > 1)
+        if tests:
+            tested = sum(test.epsilon for test in tests)
+            together, _ = epsilon_together(epsilon, tested, unit[0], has_coin=has_coin)
             words += f", ε = {round_up(together)} with {len(tests)} private test"
             words += "s" * (len(tests) > 1)
-        return f"{words}, for one {Unit(unit[1])} {_CHANGED[unit[0]]}"
+        most = max(item.rows_per_person or 0 for item in (*same, *tests)) or None
+        return f"{words}, for one {Unit(most)} {_CHANGED[unit[0]]}"
 
     def _entries(self, kind: type[Entry]) -> tuple[Entry, ...]:
         addresses = (self._address(kind, place) for place in itertools.count())

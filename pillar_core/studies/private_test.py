@@ -220,7 +220,11 @@ def private_test(
     spent = ""
     if seed is None:
         account.keep(test)
-        same = [each for each in account.tests if each.unit == test.unit]
+        same = [
+            each
+            for each in account.tests
+            if private_tests.unit_of(each) == private_tests.unit_of(test)
+        ]
         spent = (
             f"Private tests of these rows so far: {len(same)}, with ε ≤"
             f" {round_up(sum(each.epsilon for each in same))} together."

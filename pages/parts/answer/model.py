@@ -220,7 +220,9 @@ def test_panel(settings: Settings, advice: Advice) -> None:
             )
         has_coin = receipts.has_coin(data)
         persons = f" No person may have more than {most} of the test rows." if most else ""
-        st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
+        unit = settings.relation, bool(most)
+        cost = _cost(settings, epsilon, unit, has_coin, is_drawn=bool(data.test_drawn))
+        st.caption(f"{cost}{persons}")
         request: dict[str, Any] = {
             "epsilon": epsilon,
             "metric": metric,
@@ -468,33 +470,34 @@ def _list_earlier(tests: Sequence[PrivateTest]) -> None:
         st.markdown(plain.text(said))
 
 
-def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn: bool) -> str:
-    """What training, earlier tests and this one cost together."""
-    account, spent = receipts.account(settings), sum(test.epsilon for test in _tests(settings))
-    relation = settings.relation
-    trained = sum(item.epsilon for item in account.trainings if item.relation == relation)
+def _cost(
+    settings: Settings,
+    epsilon: float,
+    unit: tuple[str, bool],
+    has_coin: bool | str,
+    *,
+    is_drawn: bool,
+) -> str:
+    """What training, earlier tests and this one cost together, of what protects this unit."""
+    account = receipts.account(settings)
+    trained, tested = (
+        sum(item.epsilon for item in items if private_tests.unit_of(item) == unit)
+        for items in (account.spent, account.tests)
+    )
     trained = trained or settings.epsilon
     if account.rankings:
-        trained += account.epsilon_of_rankings(delta=settings.delta, relation=relation)
-    start = (
-        "If you spend it, training and"
-        f" {f'ε = {spent + epsilon:.3g} of this test and earlier ones' if spent else 'this test'}"
+        trained += account.epsilon_of_rankings(delta=settings.delta, relation=unit[0])
+    total, why = private_tests.epsilon_together(
+        trained, tested + epsilon, unit[0], has_coin=has_coin
     )
-    if has_coin and relation == "add_or_remove_one":
-        return (
-            f"{start}: ε = {round_up(max(trained, spent + epsilon), 3)} together,"
-            f" {private_tests.larger(has_coin)}."
-        )
+    this = f"ε = {tested + epsilon:.3g} of this test and earlier ones" if tested else "this test"
     drawn = (
         " The app drew the test rows class by class: a switch for such a coin stands where you"
         " bring the rows."
-        if is_drawn
+        if is_drawn and why == private_tests.SUM
         else ""
     )
-    return (
-        f"{start}: ε = {round_up(trained + spent + epsilon, 3)} together,"
-        f" {private_tests.SUM}.{drawn}"
-    )
+    return f"If you spend it, training and {this}: ε = {round_up(total, 3)} together, {why}.{drawn}"
 
 
 def _tests(settings: Settings) -> tuple[PrivateTest, ...]:

@@ -123,10 +123,26 @@ def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
     assert account.tests == (a_test(), a_test())
     assert "ε = 2 with 2 private tests" in account.total(1e-5)
     assert "ε = 1 with 2 private tests" in account.total(1e-5, has_coin=True)
-    assert "Private tests protect another unit" in apart.total(1e-5)
-    assert (
-        private_tests.epsilon_together(1.0, [], ("add_or_remove_one", None), has_coin=False) is None
-    )
+    assert "Private tests of another unit are not in it" in apart.total(1e-5)
+
+
+def test_a_private_test_of_persons_is_in_their_sum_whatever_the_number_of_rows():
+    """Tests with another `rows_per_person` were left out as of another unit; trainings were not."""
+    rows = features()
+    split = pc.split(rows, persons=np.arange(200) // 4, rows_per_person=2)
+    account = account_of(split.features)
+    account.keep(training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one")))
+    tests = [a_test(most=3), a_test(most=1)]
+    for test in tests:
+        account.keep(test)
+    said = account.total(1e-5)
+    assert "ε = 2 with 2 private tests, for one person with up to 3 rows added" in said
+    assert "another unit" not in said
+    record = pc.run("dp_raft", split, epsilon=1.0)
+    tested = pc.private_test(record, split.features, epsilon=1.0, rows_per_person=2, seed=None)
+    assert "so far: 3, with ε ≤ 2 together" in tested.spent
+    named = private_tests.add_tests(record, tests, has_coin=False, is_shown=False)
+    assert private_tests.epsilon_with_tests(named)[0] == pytest.approx(2.0)
 
 
 def test_a_model_saved_from_python_is_charged_once(tmp_path):

@@ -226,7 +226,7 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
         assert [test["epsilon"] for test in statement.fields["private_tests"]] == pytest.approx(
             [0.5, 1.0]
         )
-        assert (private_tests.larger(True) if has_coin else private_tests.SUM) in statement.text
+        assert ("as you state that" if has_coin else private_tests.SUM) in statement.text
         assert (private_tests.SHOWN in statement.text) is has_coin
         assert "Private tests of other models on these test rows: 1" in statement.text
     zipped = pc.save_model(named, tmp_path / "model.zip", split=split)
