@@ -50,10 +50,12 @@ _RANKED_ALONE = ", ranked with a known seed"
 _ROWS, _ANSWERED = f"{upkeep.SPENT}rows-", f"{upkeep.SPENT}answered-"
 """Names of arrays with the hashes of rows that trainings read, and that models answered on."""
 MOST_ANSWERS = 1_000
-"""Batches of answers that a process writes down: a service asks more often, a search does not."""
+"""Batches of answers on new rows that a process remembers and a cache holds: a service asks more
+often, a search does not."""
 MOST_AT_ONCE = 1_000
 """Entries of one set of rows that other threads and processes may write meanwhile."""
-_ANSWERS: set[int] = set()
+_ANSWERS, _BATCHES = set[int](), set[str]()
+"""Hashes of rows that models of this process answered on, and the names of their batches."""
 _SHARED: dict[tuple[str, str], bool] = {}
 
 
@@ -394,15 +396,20 @@ def _forget_hashes(data: FeatureSet | Dataset) -> None:
 
 
 def note_answers(x: Array) -> None:
-    """Writes down that a model of this process gave answers on these rows; a disk that refuses
-    leaves it to the process."""
+    """Writes down that a model of this process gave answers on these rows, of the first
+    `MOST_ANSWERS` batches; a disk that refuses leaves it to the process."""
+    if len(_BATCHES) >= MOST_ANSWERS:
+        return
     new = sorted({*hashes_of(x).tolist()} - _ANSWERS)
+    if not new:
+        return
+    rows = np.array(new, dtype=np.uint64)
+    name, kept = _ANSWERED + fingerprint(rows), store.default()
     _ANSWERS.update(new)
-    kept = store.default()
-    if new and len(kept.keys("arrays", prefix=_ANSWERED)) < MOST_ANSWERS:
+    _BATCHES.add(name)
+    if len(kept.keys("arrays", prefix=_ANSWERED)) < MOST_ANSWERS:
         with contextlib.suppress(StoreError):
-            rows = np.array(new, dtype=np.uint64)
-            kept.put_arrays(_ANSWERED + fingerprint(rows), rows=rows)
+            kept.put_arrays(name, rows=rows)
 
 
 def hashes_of(x: Array, cells: Array | None = None) -> Array:

@@ -17,6 +17,7 @@ somebody who can write to the cache.
 import atexit
 import contextlib
 import functools
+import glob
 import logging
 import os
 import threading
@@ -228,10 +229,10 @@ class Store:
     def keys(self, kind: str, *, prefix: str = "") -> list[str]:
         """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`,
         which also asks when each was used."""
-        paths = (self.root / entry.checked_kind(kind)).glob(
-            f"{prefix[:2] if len(prefix) > 1 else '??'}/[!.]*{entry.SUFFIX[kind]}"
-        )
-        return sorted(path.stem for path in paths if path.stem.startswith(prefix))
+        pattern = f"{prefix[:2] if len(prefix) > 1 else '??'}/{prefix or '[!.]'}*"
+        folder, suffix = self.root / entry.checked_kind(kind), entry.SUFFIX[kind]
+        names = glob.glob(pattern + suffix, root_dir=folder)
+        return sorted(os.path.basename(name).removesuffix(suffix) for name in names)
 
     def verify(self, *, remove: bool = False) -> VerifyReport:
         """Every entry read and compared with its checksum, starter entries too; with `remove`,
