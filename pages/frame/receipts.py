@@ -20,9 +20,11 @@ from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
-from pillar_core.runs import private_tests
+from pillar_core.numerics import round_up
 from pillar_core.runs.evidence import evidence_page
+from pillar_core.runs.loaded import Model, load_model, with_tests
 from pillar_core.runs.models import check_room, model_bytes
+from pillar_core.runs.private_tests import model_of
 from pillar_core.runs.receipts import Account, Training, account_of
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
@@ -99,7 +101,15 @@ def wait(settings: Settings) -> None:
 def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
     """The model that was trained last on these private rows, and its split, if this process still
     has them."""
-    return latest[1:] if (latest := _latest(settings)) else None
+    latest: tuple[RunRecord, SemiPrivateSplit] | None = _LATEST.peek(_key(settings))
+    return latest
+
+
+def last_model(settings: Settings) -> tuple[str, Model] | None:
+    """The key and the content of the file, of those that are here, of the model that was trained
+    last on these rows."""
+    files = _files(settings, account(settings).trainings)
+    return (name, _model(settings, name)) if (name := files.get(max(files, default=-1))) else None
 
 
 def show(settings: Settings) -> None:
@@ -119,7 +129,7 @@ def show(settings: Settings) -> None:
                 )
                 st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
             if place in files:
-                name = f"model-epsilon-{training.epsilon:g}.zip"
+                promise = _model(settings, files[place]).card["guarantee"]
                 st.download_button(
                     "Download the model",
                     key=_key_of("model-file", place, files),
@@ -127,8 +137,8 @@ def show(settings: Settings) -> None:
                     icon=":material/download:",
                     mime="application/zip",
                     on_click="ignore",
-                    data=functools.partial(_content, files[place]),
-                    file_name=name,
+                    data=functools.partial(content, files[place]),
+                    file_name=f"model-epsilon-{round_up(float(promise['epsilon']))}.zip",
                 )
                 _offer_evidence(settings, files, place)
 
@@ -148,13 +158,10 @@ def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
 def _offer_evidence(
     settings: Settings, files: Mapping[int, str], place: int, attacks: Sequence[str] = ()
 ) -> None:
-    spent, latest = _sum(settings), _latest(settings)
-    model = latest[1:] if latest and latest[0] == place else None
-    tested = with_tests(settings, model[0]) if model else None
+    spent, file_of = _sum(settings), tested_file(settings, files[place])
 
     def page() -> bytes:
-        file = model_bytes(tested, split=model[1]) if model and tested else _content(files[place])
-        return evidence_page(io.BytesIO(file), attacks=attacks, spent=spent).encode()
+        return evidence_page(io.BytesIO(file_of()), attacks=attacks, spent=spent).encode()
 
     st.download_button(
         "Evidence for your data protection officer",
@@ -169,17 +176,20 @@ def _offer_evidence(
     )
 
 
-def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
-    """The model's record with the private tests of its test rows; None where none was of this
-    model."""
-    tests = account(settings).tests
-    model = private_tests.model_of(record.classifier)
+def tested_file(settings: Settings, name: str) -> Callable[[], bytes]:
+    """What reads a model's file, its statement naming the private tests of its test rows where one
+    was of this model; nothing of Streamlit is asked then."""
+    model, tests = model_of(_model(settings, name).classifier), account(settings).tests
     if not any(test.model == model for test in tests):
-        return None
+        return functools.partial(content, name)
+    beside = of_tests(settings)
+    return lambda: with_tests(io.BytesIO(content(name)), tests, **beside)
+
+
+def of_tests(settings: Settings) -> dict[str, Any]:
+    """What a statement on private tests of these rows says besides them."""
     is_shown = account(settings).sight == IN_SIGHT
-    return private_tests.add_tests(
-        record, tests, has_coin=has_coin(core.features(settings)), is_shown=is_shown
-    )
+    return {"has_coin": has_coin(core.features(settings)), "is_shown": is_shown}
 
 
 def _files(settings: Settings, trainings: Sequence[Training]) -> dict[int, str]:
@@ -194,14 +204,14 @@ def _key_of(name: str, place: int, files: Mapping[int, str]) -> str:
     return name if place == max(files) else f"{name}-{place}"
 
 
-def _content(model: str) -> bytes:
-    return store.default().get_bytes(model) or b""
+def content(name: str) -> bytes:
+    """The file of a model under its key."""
+    return store.default().get_bytes(name) or b""
 
 
-def _latest(settings: Settings) -> tuple[int, RunRecord, SemiPrivateSplit] | None:
-    """`latest_model`, after the place of its training."""
-    latest: tuple[int, RunRecord, SemiPrivateSplit] | None = _LATEST.peek(_key(settings))
-    return latest
+@memory.cache(max_entries=8, by=lambda settings, name: name, is_free=True)
+def _model(settings: Settings, name: str) -> Model:
+    return load_model(io.BytesIO(content(name)))
 
 
 def _sum(settings: Settings) -> str:
@@ -276,8 +286,8 @@ def last_choice(settings: Settings) -> Any:
         return None
     rows, cache = account(settings).trained, store.default()
     for place in reversed(range(len(account(settings).trainings))):
-        if (content := cache.get_bytes(_name(settings, rows, place, "choice"))) is not None:
-            return json.loads(content)
+        if (choice := cache.get_bytes(_name(settings, rows, place, "choice"))) is not None:
+            return json.loads(choice)
     return None
 
 
@@ -322,7 +332,7 @@ def _train_once(
         record, split, choice = train()
     store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
     _LATEST.clear()
-    _LATEST.get(latest, lambda: (place, record, split))
+    _LATEST.get(latest, lambda: (record, split))
     if choice:
         store.default().put_bytes(choice_name, json.dumps(choice).encode())
 

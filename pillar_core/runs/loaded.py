@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,22 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError, shown
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
-from pillar_core.runs import use
-from pillar_core.runs.models import CARD, FORMAT, SUMS, WEIGHTS, write_model
+from pillar_core.runs import statement, use
+from pillar_core.runs.models import (
+    CARD,
+    FIELDS,
+    FORMAT,
+    READ_ME,
+    STATEMENT,
+    SUMS,
+    WEIGHTS,
+    in_paragraphs,
+    json_of,
+    write_model,
+    zip_of,
+)
+from pillar_core.runs.private_tests import PrivateTest, model_of, stated
+from pillar_core.runs.statement import Statement
 from pillar_core.splits import Transform
 from pillar_core.types import Dataset, Form
 
@@ -216,6 +230,32 @@ def load_model(path: Any) -> Model:
         if changed := changed_files(archive, card):
             raise ValueError(f"{'; '.join(changed)}. Download it again")
         return _model(load(archive.read(WEIGHTS)), card)
+
+
+def with_tests(
+    source: Any, tests: Sequence[PrivateTest], *, has_coin: bool | str, is_shown: bool
+) -> bytes:
+    """The zip of a model, its statement naming private tests of its test rows. Arguments as
+    `private_tests.stated`.
+
+    Raises DataError: no model's zip.
+    """
+    model = model_of(load_model(source).classifier)
+    with reading(source) as (archive, card):
+        files = {name: archive.read(name) for name in archive.namelist() if name != SUMS}
+        before = Statement(files[STATEMENT].decode(), card["deployment"])
+    lines, fields = stated(tests, model, card["guarantee"], has_coin=has_coin, is_shown=is_shown)
+    after = statement.with_tests(before, lines, fields)
+    card["guarantee"]["assumptions"] = after.fields["assumptions"]
+    card["deployment"] = after.fields
+    read_me = files[READ_ME].decode()
+    texts = {
+        CARD: json_of(card),
+        FIELDS: json_of(card["deployment"]),
+        STATEMENT: after.text,
+        READ_ME: read_me.replace(in_paragraphs(before.text), in_paragraphs(after.text)),
+    }
+    return zip_of(files | {name: text.encode() for name, text in texts.items()})
 
 
 def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:

@@ -160,8 +160,8 @@ def handed(monkeypatch):
     """What a page offers to download, by key: the bytes, or what makes them."""
     files = {}
 
-    def offer(*_, data=None, key="", **__):
-        files[key] = data
+    def offer(*_, data=None, key="", file_name="", **__):
+        files[key], files[f"{key} is called"] = data, file_name
 
     monkeypatch.setattr(st, "download_button", offer)
     return files

@@ -15,7 +15,7 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import fill, linked, links, press, unfold, widget, words
+from page_reading import fill, linked, press, unfold, widget, words
 from pages.frame import core, failures, history, memory
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
@@ -214,6 +214,8 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, ha
     # μ² adds up: 0.3 and 1 together are ε = 1.06 at δ = 1e-5, and cost no less than the training
     # alone
     assert 1.05 < card["epsilon"] < 1.07
+    name = handed["model-file is called"]
+    assert float(name.removeprefix("model-epsilon-").removesuffix(".zip")) >= card["epsilon"]
 
 
 def test_a_candidate_that_holds_private_rows_is_named(start):
@@ -422,8 +424,16 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no page shows an exact figure of them" in " ".join(item.value for item in again.info)
     fill(again, "local-widget.answer-test-breast_cancer", True)
-    assert "A test of an earlier model, ε = 1: Balanced accuracy" in words(again)
-    assert "Test its zip on Check" in links(again)
+    press(again, "answer-test-run")
+    assert [metric.label for metric in again.metric] == ["Balanced accuracy, ε = 1"] * 2
+    assert "Training and tests together: ε ≤ 3 " in words(again)
+    for key in ("answer-tested", "model-evidence"):
+        text = (
+            html.unescape(handed[key]().decode("utf-8", "replace"))
+            if key == "model-evidence"
+            else texts_in(handed[key]())["statement.txt"]
+        )
+        assert text.count("Tested privately: Balanced accuracy") == 2
 
 
 def test_no_part_of_brought_rows_is_weighed_unless_somebody_names_it(start):
@@ -636,4 +646,4 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
     (first, _) = json.loads(files["curves.json"])["columns"]
     assert first["name"] == "age"
     assert "What the model does with a column" in [expander.label for expander in app.expander]
-    assert "of noise only, not of sampling" in handed["answer-curves"]()
+    assert b"of noise only, not of sampling" in handed["answer-curves"]

@@ -3,8 +3,11 @@ a choice that ε pays for; one noisy figure of the test rows with its statement;
 two classes."""
 
 import dataclasses
+import io
+import json
 import math
 import shlex
+import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,16 +18,18 @@ from pages.frame import badges, core, failures, local, navigation, plain, receip
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pages.parts.answer import question
-from pillar_core import mode, plots
+from pillar_core import mode, plots, texts
 from pillar_core.arrays import Json
 from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.metrics import FIGURES, threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, use
-from pillar_core.runs.curves import by_spread, curves_of, page_of, table_of
-from pillar_core.runs.models import input_of, model_bytes
+from pillar_core.runs.curves import by_spread, table_of
+from pillar_core.runs.loaded import Model
+from pillar_core.runs.models import CURVES, CURVES_PAGE
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.run import run_spec
@@ -32,7 +37,7 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
 from pillar_core.studies.private_test import expected_ends, roc
-from pillar_core.types import Provenance, PublicUse, RunRecord, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Provenance, PublicUse, RunRecord, SemiPrivateSplit
 
 LOOK = "answer-look"
 
@@ -110,17 +115,8 @@ def offer_paid(settings: Settings, names: list[str], metric: str | None) -> None
             f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}:"
             f" {choice.expected.words}; {spent}."
         )
-        promise = [*choice.expected_accuracy, choice.expected.metric]
-        return (
-            choice.record,
-            choice.split,
-            {
-                "words": words,
-                "settings": changes,
-                "reasons": list(choice.reasons),
-                "expected": promise,
-            },
-        )
+        said = {"words": words, "settings": changes, "reasons": list(choice.reasons)}
+        return choice.record, choice.split, said
 
     _offer(
         train,
@@ -234,7 +230,7 @@ def test_panel(settings: Settings, advice: Advice) -> None:
             f"Of a model that reaches {100 * advice.predicted:.0f} %, expect an interval from"
             f" {100 * low:.0f} to {100 * high:.0f} %, wider where classes are unequal."
         )
-        model = receipts.latest_model(settings)
+        model = receipts.last_model(settings)
         st.button(
             label="Spend it and test",
             key="answer-test-run",
@@ -247,16 +243,13 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         )
         if model is None:
             if receipts.account(settings).spent:
-                st.caption("Models of before the app started are tested by their file.")
+                st.caption("A model whose file is not in this cache is tested by its file.")
                 navigation.link("check", f"Test its zip on {navigation.title('check')}")
             else:
                 st.caption("First train a model above; then press.")
             _list_earlier(_tests(settings))
             return
-        choice = receipts.last_choice(settings) or {}
-        _results(
-            settings, *model, choice.get("expected", [*advice.expected_accuracy, advice.metric])
-        )
+        _results(settings, *model)
 
 
 def controls(n_classes: int, *, of: str = "", default: str = "accuracy") -> tuple[float, str]:
@@ -372,13 +365,12 @@ def threshold_panel(settings: Settings) -> None:
 def curves_panel(settings: Settings) -> None:
     """What the model that was just trained does with a column, where its columns went through
     bins."""
-    if (model := receipts.latest_model(settings)) is None:
+    if (model := receipts.last_model(settings)) is None or "map" not in model[1].card["input"]:
         return
-    record, features = model[0], model[1].features
-    form = input_of(record, features)
-    curves = curves_of(record.classifier, features.columns, form)
-    if curves is None:
-        return
+    with zipfile.ZipFile(io.BytesIO(receipts.content(model[0]))) as archive:
+        if CURVES not in archive.namelist():
+            return
+        curves, page = json.loads(archive.read(CURVES)), archive.read(CURVES_PAGE)
     with st.expander("What the model does with a column", icon=":material/show_chart:"):
         columns = by_spread(curves)
         place = local.choice(
@@ -388,11 +380,11 @@ def curves_panel(settings: Settings) -> None:
             label="Column",
             help="Each column of a model of bins has a curve; those that move the score most come"
             " first.",
-            unlinked="It belongs to a model that is here for this visit alone.",
+            unlinked="It belongs to a model that others do not have.",
         )
         draw_figure(
             plots.column_curves,
-            table_of([columns[int(place)]], features.classes),
+            table_of([columns[int(place)]], curves["classes"]),
             FigureInfo("answer_column", settings, [badges.PRIVATE]),
             caption=curves["noise"],
         )
@@ -405,7 +397,7 @@ def curves_panel(settings: Settings) -> None:
             file_name="curves.html",
             mime="text/html",
             on_click="ignore",
-            data=lambda: page_of(curves, features.classes, form["recipe"]["label"] or ""),
+            data=page,
         )
 
 
@@ -413,21 +405,35 @@ def _spend(settings: Settings, request: dict[str, Any]) -> None:
     """A test of the model that was taken away last, or is being trained; its release is in the
     cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):
-        if (model := receipts.latest_model(settings)) is not None:
-            pc.private_test(model[0], model[1].features, seed=None, **request)
+        if (last := receipts.last_model(settings)) is not None:
+            pc.private_test(last[1], _rows_of(settings, last[1]), seed=None, **request)
 
 
-def _results(
-    settings: Settings,
-    record: RunRecord,
-    split: SemiPrivateSplit,
-    expected: tuple[float, float, str],
-) -> None:
+def _rows_of(settings: Settings, model: Model) -> FeatureSet:
+    """The rows as this model was trained on them, whatever the sidebar says since.
+
+    Raises DataError: its backbone has other weights here.
+    """
+    form = model.card["input"]
+    made_by = form.get("backbone", {})
+    name = (made_by or texts.encoder_of(form.get("recipe")) or {}).get("name", AUTO)
+    name = "raw_pixels" if form["kind"] == "pixels" else name
+    is_same = core.features(settings).made_by == made_by
+    features = core.features(settings if is_same else dataclasses.replace(settings, backbone=name))
+    if made_by and features.made_by != made_by:
+        raise DataError(
+            f"the backbone {name} has other weights here than the model was trained with."
+        )
+    return features
+
+
+def _results(settings: Settings, name: str, model: Model) -> None:
     """What tests of this model said, whether it is what was expected, and its file with them in the
     statement."""
-    model = private_tests.model_of(record.classifier) if record.classifier else ""
-    tests = _tests(settings)
-    for place, test in enumerate(reversed([test for test in tests if test.model == model])):
+    expected = model.card["deployment"].get("expected_accuracy")
+    tests, tested = _tests(settings), private_tests.model_of(model.classifier)
+    own = [test for test in tests if test.model == tested]
+    for place, test in enumerate(reversed(own)):
         value = (
             f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})"
             if test.low > 0 or test.high < 1
@@ -439,7 +445,7 @@ def _results(
             help=plain.text(test.words),
         )
         badges.show(Provenance.PRIVATE)
-        if doubt := private_tests.doubt(test, *expected, n_classes=split.features.n_classes):
+        if doubt := private_tests.doubt(test, expected, n_classes=len(model.classes)):
             st.warning(doubt, icon=":material/warning:")
         if test.unclear:
             st.caption(plain.text(test.rare))
@@ -448,10 +454,12 @@ def _results(
             draw_figure(
                 private_roc, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE])
             )
-    _list_earlier([test for test in tests if test.model != model])
-    if (named := receipts.with_tests(settings, record)) is None:
+    _list_earlier([test for test in tests if test.model != tested])
+    if not own:
         return
-    st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
+    promise, of_tests = model.card["guarantee"], receipts.of_tests(settings)
+    lines, _ = private_tests.stated(tests, tested, promise, **of_tests)
+    st.markdown("\n".join(f"- {plain.text(line)}" for line in lines))
     st.download_button(
         label="Download the model again, with its tests in the statement",
         key="answer-tested",
@@ -460,7 +468,7 @@ def _results(
         file_name="model-tested.zip",
         mime="application/zip",
         on_click="ignore",
-        data=lambda: model_bytes(named, split=split),
+        data=receipts.tested_file(settings, name),
     )
 
 

@@ -18,6 +18,7 @@ from pillar_core.errors import DataError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
+from pillar_core.runs.models import guarantee_card
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
@@ -157,8 +158,9 @@ def test_a_private_test_of_persons_is_in_their_sum_whatever_the_number_of_rows()
     record = pc.run("dp_raft", split, epsilon=1.0)
     tested = pc.private_test(record, split.features, epsilon=1.0, rows_per_person=2, seed=None)
     assert "so far: 3, with ε ≤ 2 together" in tested.spent
-    named = private_tests.add_tests(record, tests, has_coin=False, is_shown=False)
-    assert private_tests.epsilon_with_tests(named)[0] == pytest.approx(2.0)
+    promise = guarantee_card(record.guarantee)
+    _, filed = private_tests.stated(tests, "model", promise, has_coin=False, is_shown=False)
+    assert filed["epsilon_with_tests"] == pytest.approx(2.0)
 
 
 def test_a_model_saved_from_python_is_charged_once(tmp_path):

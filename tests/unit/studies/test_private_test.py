@@ -17,12 +17,12 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
 from pillar_core.runs import private_tests, receipts
-from pillar_core.runs.loaded import Model
+from pillar_core.runs.loaded import Model, with_tests
 from pillar_core.runs.models import guarantee_card
 from pillar_core.splits import Transform
 from pillar_core.studies.private_test import APART, expected_ends, roc
 from pillar_core.types import Persons
-from users import output_of, raises
+from users import output_of, raises, texts_in
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.7])
@@ -219,25 +219,29 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
     assert [test.metric for test in tests] == ["accuracy", "auc", "accuracy"]
     upper, spent = released.guarantee.epsilon.upper, sum(test.epsilon for test in tests)
     assert 5.499 < spent <= 5.5
-    for has_coin, total in ((False, upper + spent), (True, max(upper, spent))):
-        named = private_tests.add_tests(released, tests, has_coin=has_coin, is_shown=has_coin)
-        statement = pc.statement(named)
-        assert statement.fields["epsilon_with_tests"] == pytest.approx(total)
-        assert [test["epsilon"] for test in statement.fields["private_tests"]] == pytest.approx(
-            [0.5, 1.0]
-        )
-        assert ("as you state that" if has_coin else private_tests.SUM) in statement.text
-        assert (private_tests.SHOWN in statement.text) is has_coin
-        assert "Private tests of other models on these test rows: 1" in statement.text
-    zipped = pc.save_model(named, tmp_path / "model.zip", split=split)
+    zipped = pc.save_model(released, tmp_path / "model.zip", split=split)
     assert private_tests.model_of(pc.load_model(zipped).classifier) == tests[0].model
-    elsewhere = pc.run("dp_sgd", split, epsilon=2.0, relation="replace_one", seed=None)
-    assert (
-        private_tests.epsilon_with_tests(
-            private_tests.add_tests(elsewhere, tests, has_coin=True, is_shown=False)
-        )
-        is None
-    )
+    before = texts_in(zipped)["README.md"]
+    for has_coin, total in ((False, upper + spent), (True, max(upper, spent))):
+        tested = tmp_path / "tested.zip"
+        tested.write_bytes(with_tests(zipped, tests, has_coin=has_coin, is_shown=has_coin))
+        assert pc.load_model(tested).card["method"] == "dp_sgd", "its sums are right"
+        files = texts_in(tested)
+        fields, said = json.loads(files["statement.json"]), files["statement.txt"]
+        assert fields == json.loads(files["model.json"])["deployment"]
+        assert fields["epsilon_with_tests"] == pytest.approx(total)
+        assert [test["epsilon"] for test in fields["private_tests"]] == pytest.approx([0.5, 1.0])
+        assert ("as you state that" if has_coin else private_tests.SUM) in said
+        assert (private_tests.SHOWN in said) is has_coin
+        assert "Private tests of other models on these test rows: 1" in said
+        assert "Not protected: public and validation rows; that" in said
+        assert "test rows are not protected" not in said + files["statement.json"]
+        lines = set(said.splitlines())
+        assert lines <= set(files["README.md"].splitlines())
+        assert not lines <= set(before.splitlines())
+    elsewhere = guarantee_card(released.guarantee) | {"relation": "replace_one"}
+    _, filed = private_tests.stated(tests, "", elsewhere, has_coin=True, is_shown=False)
+    assert filed["epsilon_with_tests"] is None
     table = roc(tests[1])
     assert (table.iloc[[0, -1]].to_numpy() == [[1.0] * 6, [0.0] * 6]).all()
     for rate in ("false_positive", "true_positive"):
