@@ -257,7 +257,7 @@ def test_the_curve_over_budgets_is_of_epsilon_alone_and_the_slider_marks_a_point
     start, monkeypatch
 ):
     """A point for the slider's ε joined the others, so that the curve changed as the slider moved."""
-    monkeypatch.setattr(reply, "BUDGETS", (0.3, 3.0))
+    monkeypatch.setattr(free, "BUDGETS", (0.3, 3.0))
     lines, stars = [], []
     for epsilon in ("0.3", "2"):
         app = start("answer", data="breast_cancer", epsilon=epsilon)
@@ -271,6 +271,22 @@ def test_the_curve_over_budgets_is_of_epsilon_alone_and_the_slider_marks_a_point
         stars.append(star)
     assert lines[0] == lines[1]
     assert [star["x"] for star in stars] == [[0.3], [2.0]]
+
+
+def test_a_wanted_value_is_reached_on_the_curve_that_is_drawn(start, monkeypatch):
+    """It was levelled over twelve budgets, and the curve over five: the one could say that a value
+    is reached where the other did not."""
+    monkeypatch.setattr(free, "BUDGETS", (0.1, 1.0, 8.0))
+    bare = {"data": "digits", "public": "none", "controls": "answer-given:accuracy;answer-public:"}
+    app = start("answer", target="70", **bare)
+    assert re.search("70 % .* (may|should) take ε", words(app))
+    (star,) = [
+        figure["data"][2]
+        for figure in (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
+        if figure["layout"]["title"]["text"] == "By budget"
+    ]
+    assert 0.1 <= star["x"][0] < 8
+    assert star["y"][0] >= 70
 
 
 def mine_and_two_sets(rows: Array, labels: Array, n: int) -> list[str]:

@@ -35,7 +35,6 @@ from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_word
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
 
-BUDGETS = (0.1, 0.3, 1.0, 3.0, 8.0)
 SEEDS = 3
 
 
@@ -141,9 +140,10 @@ def _draw_budgets(
     advice: Advice, settings: Settings, names: list[str], similar: list[str], wanted: Wanted
 ) -> None:
     """What the advice at each ε should reach: a curve of ε alone, on which the budget is marked."""
-    at_each = question.by_budget(settings, names, similar, list(BUDGETS), wanted)
+    at_each = question.by_budget(settings, names, similar, wanted)
     rows, wobble = levelled([each.expected for each in at_each])
-    table = pd.DataFrame(rows, columns=["mean", "low", "high"]).assign(epsilon=BUDGETS)
+    epsilons = [each.epsilon for each in at_each]
+    table = pd.DataFrame(rows, columns=["mean", "low", "high"]).assign(epsilon=epsilons)
     draw_figure(
         plots.expected_by_budget,
         table,
