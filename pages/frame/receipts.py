@@ -47,18 +47,14 @@ memory.MEMOS.append(_LATEST)
 def offer(
     settings: Settings,
     training: Training,
-    prepare: Callable[[], Train],
+    train: Train,
     *,
     key: str,
     label: str,
     hint: str,
 ) -> None:
     """The button that trains a model's file, with model.onnx where that is asked for; of rows that
-    were trained on before it asks first.
-
-    prepare: what trains it; asked at the press, before anything is spent, and nothing of Streamlit
-    by it either.
-    """
+    were trained on before it asks first."""
     paid, features = account(settings), core.features(settings)
     place = len(paid.trainings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle(
@@ -79,7 +75,7 @@ def offer(
         unlinked="A link spends no ε of whoever opens it.",
     )
     style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
-    request = (settings, training, prepare, has_onnx, place, features)
+    request = (settings, training, train, has_onnx, place, features)
     st.button(
         label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style
     )
@@ -314,13 +310,13 @@ def _train(settings: Settings, *request: Any) -> None:
 def _train_once(
     settings: Settings,
     training: Training,
-    prepare: Callable[[], Train],
+    train: Train,
     onnx: bool,
     place: int,
     features: FeatureSet,
 ) -> None:
     """A training that is written down first; none where another came before it."""
-    paid, train, latest = account(settings), prepare(), _key(settings)
+    paid, latest = account(settings), _key(settings)
     if len(paid.trainings) > place:
         session.surely(lambda: session.note(_MEANWHILE))
         return

@@ -24,17 +24,6 @@ from pillar_core.runs.tables import row_of
 from pillar_core.store.files import writable
 from pillar_core.types import Form, RunSpec, Values
 
-__all__ = [
-    "AXES",
-    "all_runs",
-    "data_words",
-    "estimate",
-    "grid_of",
-    "lines",
-    "refusals",
-    "versions_of",
-]
-
 AXES = (
     "dataset",
     "backbone",

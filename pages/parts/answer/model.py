@@ -163,14 +163,10 @@ def _offer(
             " model's."
         )
 
-    def prepare() -> receipts.Train:
+    def train_and_say() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
         latest_sight = sight if sight == IN_SIGHT else account.sight or sight
-
-        def train_and_say() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
-            record, trained_on, choice = train()
-            return account.count(record, sight=latest_sight), trained_on, choice
-
-        return train_and_say
+        record, trained_on, choice = train()
+        return account.count(record, sight=latest_sight), trained_on, choice
 
     hint = (
         "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become"
@@ -182,7 +178,7 @@ def _offer(
         (epsilon, settings.delta, settings.relation),
         data=uploads.title_of(settings.data),
     )
-    receipts.offer(settings, training, prepare, key=key, label=label, hint=hint)
+    receipts.offer(settings, training, train_and_say, key=key, label=label, hint=hint)
 
 
 def test_panel(settings: Settings, advice: Advice) -> None:

@@ -5,7 +5,6 @@ noise from the operating system, because a seeded one must not leave.
 
 import contextlib
 import dataclasses
-import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -280,7 +279,7 @@ def panel(settings: Settings) -> None:
                     budget,
                     data=uploads.title_of(settings.data),
                 ),
-                functools.partial(prepare_release, settings, chosen_by()),
+                prepare_release(settings, chosen_by()),
                 key="release",
                 label="Train a release",
                 hint=(
