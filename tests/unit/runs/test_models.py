@@ -4,7 +4,6 @@ trained."""
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import zipfile
 
@@ -15,10 +14,10 @@ from safetensors.torch import save_file as save_torch
 
 import pillar_core as pc
 from pillar_core.errors import DataError, PillarError, UnsupportedError
-from pillar_core.runs.models import FORMAT, model_bytes
+from pillar_core.runs.models import FORMAT, model_bytes, zip_of
 from pillar_core.runs.statement import IN_SIGHT, in_sight
 from unit.image_files import bright
-from users import output_of, raises, refuses, run_command, texts_in
+from users import raises, refuses, run_command, texts_in
 
 
 @pytest.mark.parametrize("method", ["pillar", "dp_sgd", "jl"])
@@ -151,16 +150,6 @@ def test_a_damaged_model_is_refused_or_predicts_rows_of_its_own_width(tmp_path):
             model.predict(rows)
 
 
-def test_export_and_predict_from_the_command_line(tmp_path, split):
-    model, rows, labels = tmp_path / "m.zip", tmp_path / "rows.npz", tmp_path / "labels.csv"
-    arguments = "run --dataset digits --public-fraction 0.1 --epsilon 2"
-    assert "known seed" in output_of(f"{arguments} --export {model}", status=2).err
-    assert run_command(f"{arguments} --release --export {model}") == 0
-    np.savez(rows, x=split.features.x_test[:7])
-    assert run_command(f"predict {model} {rows} --output {labels}") == 0
-    assert len(labels.read_text().splitlines()) == 8
-
-
 def test_a_choice_in_sight_is_declared_and_names_of_classes_are_no_markup(split):
     record, classes = pc.run("pillar", split, epsilon=2.0, seed=None), split.features.classes
     claimed = dataclasses.replace(
@@ -278,12 +267,7 @@ def rewritten(path, **members):
 
 def zipped(path, parts):
     """The parts as a model's zip, with sums that fit."""
-    sums = "".join(
-        f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in parts.items()
-    ).encode()
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in (parts | {"SHA256SUMS": sums}).items():
-            archive.writestr(name, content)
+    path.write_bytes(zip_of(parts))
     return path
 
 

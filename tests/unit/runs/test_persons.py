@@ -416,24 +416,18 @@ def test_that_no_person_has_public_rows_is_assumed_of_every_public_set(names):
         assert assumed not in pc.run("pillar_one_shot", split, epsilon=2.0).guarantee.assumptions
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-def test_names_were_compared_only_where_the_private_rows_were_read_without_them(is_known, tmp_path):
-    """A private table that was read alone may hold a person of the public one that comes later."""
+def test_names_of_a_public_table_are_compared_and_said_to_be(tmp_path):
     visits = pd.DataFrame({"person": [f"p{row // 2}" for row in range(80)], "a": range(80)})
     visits = visits.assign(label=np.where(visits.index % 4 < 2, "yes", "no"))
-    (public := tmp_path / "open.csv").write_text(
-        visits[:20].assign(a=visits.a + 0.5).to_csv(index=False)
-    )
-    private = pc.load_features(visits, person="person", public=public if is_known else None)
-    assert len(private.x_train) + len(private.x_test) == (30 if is_known else 40)
-    if not is_known:
-        raises(DataError, "10 persons of column 'person'", pc.split, private, public=public)
-        theirs = pc.load_features(visits[:20].assign(a=visits.a + 0.5), person="person")
-        raises(DataError, "10 persons have public", pc.split, private, public=theirs)
-        return
+    apart = visits[:20].assign(a=visits.a + 0.5)
+    (public := tmp_path / "open.csv").write_text(apart.to_csv(index=False))
+    private = pc.load_features(visits, person="person", public=public)
+    assert len(private.x_train) + len(private.x_test) == 30
     record = pc.run("pillar_one_shot", pc.split(private, public=public), epsilon=2.0)
     assert PERSON_APART in record.guarantee.assumptions
     assert PERSON_STATED not in record.guarantee.assumptions
+    alone, theirs = (pc.load_features(table, person="person") for table in (visits, apart))
+    raises(DataError, "10 persons have public", pc.split, alone, public=theirs)
 
 
 def test_public_rows_that_are_private_too_are_not_promised_anything():
