@@ -18,11 +18,12 @@ from pages.frame.settings import Settings
 from pillar_core import mode, store, texts
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.numerics import round_up
 from pillar_core.runs.evidence import evidence_page
-from pillar_core.runs.loaded import Model, load_model, with_tests
+from pillar_core.runs.loaded import Model, load_model, reading, with_tests
 from pillar_core.runs.models import check_room, model_bytes
 from pillar_core.runs.private_tests import model_of
 from pillar_core.runs.receipts import Account, Training, account_of
@@ -105,7 +106,8 @@ def last_model(settings: Settings) -> tuple[str, Model] | None:
     """The key and the content of the file, of those that are here, of the model that was trained
     last on these rows."""
     files = _files(settings, account(settings).trainings)
-    return (name, _model(settings, name)) if (name := files.get(max(files, default=-1))) else None
+    name = files.get(max(files, default=-1), "")
+    return None if (model := _model(settings, name)) is None else (name, model)
 
 
 def show(settings: Settings) -> None:
@@ -125,7 +127,6 @@ def show(settings: Settings) -> None:
                 )
                 st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
             if place in files:
-                promise = _model(settings, files[place]).card["guarantee"]
                 st.download_button(
                     "Download the model",
                     key=_key_of("model-file", place, files),
@@ -134,7 +135,7 @@ def show(settings: Settings) -> None:
                     mime="application/zip",
                     on_click="ignore",
                     data=functools.partial(content, files[place]),
-                    file_name=f"model-epsilon-{round_up(float(promise['epsilon']))}.zip",
+                    file_name=f"model{_promise(settings, files[place])}.zip",
                 )
                 _offer_evidence(settings, files, place)
 
@@ -175,8 +176,8 @@ def _offer_evidence(
 def tested_file(settings: Settings, name: str) -> Callable[[], bytes]:
     """What reads a model's file, its statement naming the private tests of its test rows where one
     was of this model; nothing of Streamlit is asked then."""
-    model, tests = model_of(_model(settings, name).classifier), account(settings).tests
-    if not any(test.model == model for test in tests):
+    model, tests = _model(settings, name), account(settings).tests
+    if model is None or model_of(model.classifier) not in {test.model for test in tests}:
         return functools.partial(content, name)
     beside = of_tests(settings)
     return lambda: with_tests(io.BytesIO(content(name)), tests, **beside)
@@ -206,8 +207,19 @@ def content(name: str) -> bytes:
 
 
 @memory.cache(max_entries=8, by=lambda settings, name: name, is_free=True)
-def _model(settings: Settings, name: str) -> Model:
-    return load_model(io.BytesIO(content(name)))
+def _model(settings: Settings, name: str) -> Model | None:
+    """The content of a model's file; None of none, and of one that another version wrote."""
+    with contextlib.suppress(DataError):
+        return load_model(io.BytesIO(content(name))) if name else None
+    return None
+
+
+@memory.cache(max_entries=500, by=lambda settings, name: name, is_free=True)
+def _promise(settings: Settings, name: str) -> str:
+    """The ε in the name of a model's file; none of one that another version wrote."""
+    with contextlib.suppress(DataError), reading(io.BytesIO(content(name))) as (_, card):
+        return f"-epsilon-{round_up(float(card['guarantee']['epsilon']))}"
+    return ""
 
 
 def _sum(settings: Settings) -> str:
