@@ -133,7 +133,7 @@ def model_bytes(
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
         contents[ARRAYS] = npz.getvalue()
-    return zip_of(contents | files_of(encoder_of(card["input"].get("recipe"))))
+    return zip_of({**contents, **files_of(encoder_of(card["input"].get("recipe")))})
 
 
 def zip_of(contents: Mapping[str, bytes]) -> bytes:

@@ -136,14 +136,9 @@ def doubt(test: PrivateTest, expected: Form | None, *, n_classes: int) -> str:
         is_outside = test.high < low or test.low > high
         outside = f"lies outside the {ends} that the answer expected" if is_outside else ""
     is_guess = test.metric != "accuracy" and test.low <= level
-    guessing = (
-        f"does not show that the model beats guessing, {100 * level:.0f} %" if is_guess else ""
-    )
-    return (
-        f"This test {' and '.join(filter(None, (outside, guessing)))}."
-        if outside or guessing
-        else ""
-    )
+    guessing = f"does not show that the model beats guessing, {100 * level:.0f} %" * is_guess
+    doubts = " and ".join(filter(None, (outside, guessing)))
+    return f"This test {doubts}." if doubts else ""
 
 
 def stated(

@@ -368,14 +368,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
             if column.get("kind") == "text"
         }
         is_slow = any(isinstance(encoder, Bert) for encoder in encoders.values())
-        n_before, counts = (
-            0,
-            {
-                UNKNOWN: dict[str, int](),
-                FILLED: dict[str, int](),
-                OUTSIDE: dict[str, int](),
-            },
-        )
+        n_before, counts = 0, {what: Counter[str]() for what in (UNKNOWN, FILLED, OUTSIDE)}
         while block := list(itertools.islice(rows, SENTENCES_AT_ONCE if is_slow else AT_ONCE)):
             if long := [
                 n_before + place
@@ -400,13 +393,13 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                         texts, column, gaps, n_before, CONVERT.format(str(path), separator)
                     )
                     parts.append(values)
-                    counts[FILLED][name] = counts[FILLED].get(name, 0) + filled
-                    counts[OUTSIDE][name] = counts[OUTSIDE].get(name, 0) + outside
+                    counts[FILLED][name] += filled
+                    counts[OUTSIDE][name] += outside
                     continue
                 meant = {text: _word(text, column["categories"], gaps) for text in set(texts)}
                 words = [meant[text] for text in texts]
-                count = sum(word not in ("", *column["categories"]) for word in words)
-                counts[UNKNOWN][name] = counts[UNKNOWN].get(name, 0) + count
+                known = ("", *column["categories"])
+                counts[UNKNOWN][name] += sum(word not in known for word in words)
                 parts += [
                     (np.array(words) == category).astype(np.float32)
                     for category in column["categories"]

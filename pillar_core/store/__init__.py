@@ -212,11 +212,9 @@ class Store:
                 return False
         return True
 
-    def ls(self, kind: str | None = None, *, starter: bool = False) -> list[Entry]:
-        """Entries in the cache (of one kind), longest unused first; with `starter` those of the
-        starter layer instead."""
-        layer = self.starter if starter else self.root
-        return [] if layer is None else upkeep.entries_below(layer, kind)
+    def ls(self, kind: str | None = None) -> list[Entry]:
+        """Entries in the cache (of one kind), longest unused first."""
+        return upkeep.entries_below(self.root, kind)
 
     def keys(self, kind: str, *, prefix: str = "") -> list[str]:
         """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`,
