@@ -69,11 +69,9 @@ SPLIT_BY_COIN = (
     f" rows{private_tests.UNTESTED}"
 )
 HOLDS = "It holds if"
-LIBRARY, DATA, MAKERS = (
-    "this library",
-    "whoever prepared the data",
-    "whoever made the backbone, the weights or the package",
-)
+LIBRARY = "this library"
+DATA = "whoever prepared the data"
+MAKERS = "whoever made the backbone, the weights or the package"
 TRAINER, NOBODY = "whoever trained the model", "nobody: this library does not defend against it"
 _OWNERS = {
     LIBRARY: (

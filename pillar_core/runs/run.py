@@ -496,11 +496,9 @@ def _guarantee(
     *,
     is_exact: bool,
 ) -> Guarantee:
-    learner, delta, neighbours = (
-        METHODS[spec.method],
-        spec.delta,
-        NeighboringRelation.of(spec.relation),
-    )
+    learner = METHODS[spec.method]
+    delta = spec.delta
+    neighbours = NeighboringRelation.of(spec.relation)
     chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=spec.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=spec.accountant)
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:

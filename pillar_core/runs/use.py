@@ -38,10 +38,8 @@ ROWS = ("x", "X", "x_test", "x_train")
 FEATURES = """import numpy, pillar_core as pc
 x = pc.load_model("model.zip").features({rows!r})
 numpy.savez("features.npz", x=x)"""
-UNKNOWN, FILLED = (
-    "Words that are none of the categories count as none",
-    "Cells without a number took the model's value for gaps",
-)
+UNKNOWN = "Words that are none of the categories count as none"
+FILLED = "Cells without a number took the model's value for gaps"
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
@@ -439,11 +437,9 @@ def _numbers(
     """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
     if all(text in BOOLEANS for text in texts):
         texts = [BOOLEANS[text] for text in texts]
-    filled, outside, is_plain = (
-        0,
-        0,
-        not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None,
-    )
+    filled = 0
+    outside = 0
+    is_plain = not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
     for place, text in enumerate(texts if not (np.abs(values) <= LARGEST_FLOAT).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None

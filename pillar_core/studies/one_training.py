@@ -155,10 +155,8 @@ def reasons(spec: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
         for each in (result, fit(settings.distillation, None))
     )
     features, facts = kalman.features_of(settings, view), view.facts
-    u, first = (
-        features.public[:, : features.k],
-        next(value for value in released.released if value.ndim == 2).double().numpy().T,
-    )
+    u = features.public[:, : features.k]
+    first = next(value for value in released.released if value.ndim == 2).double().numpy().T
     first = first - first.mean(axis=1, keepdims=True)
     noise = (
         kalman.noise_multipliers(settings, kalman.check_share(settings, facts))[0]

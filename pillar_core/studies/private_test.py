@@ -365,10 +365,8 @@ def _shares(cells: Array, rate: float, most: int) -> tuple[float, float, float, 
     few = [np.maximum(side - noise, 0.0) / most for side in (wrong, right)]
     many = [(side + noise) / most for side in (wrong, right)]
     each = miss / len(cells) / 2
-    low, high = (
-        lower_end(few[1], few[1] + many[0], each),
-        upper_end(many[1], many[1] + few[0], each),
-    )
+    low = lower_end(few[1], few[1] + many[0], each)
+    high = upper_end(many[1], many[1] + few[0], each)
     is_clear = (few[0] > 0) | (few[1] > 0)
     shares = right / np.maximum(right + wrong, 1.0)
     value = float(shares[is_clear].mean()) if is_clear.any() else 0.5
@@ -408,10 +406,8 @@ def _bands(
     for label, counts in enumerate(cells):
         below, above = np.cumsum(counts)[:-1], counts.sum() - np.cumsum(counts)[:-1]
         few, many = np.maximum(below - slack, 0), np.maximum(below + slack, 1e-9)
-        rest_few, rest_many = (
-            np.maximum(above - slack[BINS - 1 - sizes], 0),
-            np.maximum(above + slack[BINS - 1 - sizes], 1e-9),
-        )
+        rest_few = np.maximum(above - slack[BINS - 1 - sizes], 0)
+        rest_many = np.maximum(above + slack[BINS - 1 - sizes], 1e-9)
         n = (counts.sum() - reach(rate, BINS, miss / events)) / most
         unclear += [label] if n < 1 else []
         band = math.sqrt(math.log(4 / miss) / (2 * n)) if n >= 1 else 1.0

@@ -272,10 +272,8 @@ def _exports(runs: pd.DataFrame) -> None:
                 " which."
             )
         few = runs.head(_MOST_EXPORTED)
-        table, plan = (
-            shares.charge(lambda: exports.csv(runs)),
-            shares.charge(lambda: grids(few).encode()),
-        )
+        table = shares.charge(lambda: exports.csv(runs))
+        plan = shares.charge(lambda: grids(few).encode())
         with st.container(horizontal=True):
             exports.download_buttons("runs", {"CSV": ("csv", table), "YAML": ("yaml", plan)})
         st.caption("The same from a terminal, with the versions at hand:")

@@ -20,10 +20,8 @@ def run_separators(task: Task, progress: Progress, cancelled: StopRequested) -> 
     if store.default().has("arrays", key):
         return key
     rows = geometry.rows_of_payload(task)
-    pairs, space = (
-        [(int(a), int(b)) for a, b in task["pairs"]],
-        rows.space(standardise=bool(task["standardise"])),
-    )
+    pairs = [(int(a), int(b)) for a, b in task["pairs"]]
+    space = rows.space(standardise=bool(task["standardise"]))
     weight = float(task["regularisation"])
     separators = geo.separators(
         rows, pairs, space=space, regularisation=weight, progress=progress, cancelled=cancelled

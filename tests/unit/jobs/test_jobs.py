@@ -72,13 +72,11 @@ def submitted(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         point_at(cache, patch)
         stack.callback(end_processes_of, cache)
-        command, options = (
-            [sys.executable, "-c", program],
-            {
-                "stdout": subprocess.PIPE,
-                "text": True,
-            },
-        )
+        command = [sys.executable, "-c", program]
+        options = {
+            "stdout": subprocess.PIPE,
+            "text": True,
+        }
         options["env"] = os.environ | {"PYTHONPATH": PATHS}
         programs = [stack.enter_context(started(command, **options)) for _ in range(2)]
         told = [program.communicate(timeout=SECONDS)[0].split() for program in programs]

@@ -44,10 +44,8 @@ def ward(n: int, seed: int) -> pd.DataFrame:
     """Visits of patients, two each: numbers with gaps, words, and a label that age and ward
     decide."""
     draw = rng.stream(seed, "ward")
-    age, ward_ = (
-        draw.uniform(20, 90, size=n).round(3),
-        draw.choice(["north", "south", "=east()"], size=n),
-    )
+    age = draw.uniform(20, 90, size=n).round(3)
+    ward_ = draw.choice(["north", "south", "=east()"], size=n)
     sick = np.where((age > 55) ^ (ward_ == "north"), "=yes", "no")
     sex = draw.choice(["f", "m"], size=n)
     frame = pd.DataFrame(
@@ -182,11 +180,9 @@ def test_a_csv_without_names_is_read_as_the_one_that_the_model_learnt_from(words
 
 def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp_path):
     draw, n = rng.stream(5, "gaps"), 60
-    whole, signed, long = (
-        draw.integers(20, 90, size=n),
-        draw.integers(-9, 9, size=n),
-        draw.integers(10**11, 10**12, size=n),
-    )
+    whole = draw.integers(20, 90, size=n)
+    signed = draw.integers(-9, 9, size=n)
+    long = draw.integers(10**11, 10**12, size=n)
     numbers = {
         "whole": whole,
         "signed": signed,

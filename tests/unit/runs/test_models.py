@@ -79,14 +79,12 @@ def test_other_files_are_refused(content, tmp_path):
 
 def model_file(folder, *, card=None, **arrays):
     """A model file of two classes and three features, some of its parts replaced."""
-    path, parts = (
-        folder / "model.zip",
-        {
-            "weights": np.ones((3, 2), np.float32),
-            "bias": np.zeros(2, np.float32),
-            **arrays,
-        },
-    )
+    path = folder / "model.zip"
+    parts = {
+        "weights": np.ones((3, 2), np.float32),
+        "bias": np.zeros(2, np.float32),
+        **arrays,
+    }
     plain = {
         "format": FORMAT,
         "transform": {"normalise": False},

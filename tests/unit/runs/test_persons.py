@@ -346,10 +346,8 @@ def test_a_ranking_by_name_reads_one_row_of_each_person(own_cache):
 
 
 def _images(seed: int, persons: Persons | None = None) -> Dataset:
-    pixels, labels = (
-        np.random.default_rng(seed).integers(256, size=(120, 8, 8)).astype(np.uint8),
-        np.arange(120) % 3,
-    )
+    pixels = np.random.default_rng(seed).integers(256, size=(120, 8, 8)).astype(np.uint8)
+    labels = np.arange(120) % 3
     return Dataset(
         f"images {seed}", pixels, labels, pixels[:9], labels[:9], ("a", "b", "c"), persons=persons
     )
@@ -360,10 +358,8 @@ def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
     """How many of its rows are drawn of each set hangs on the sizes of all: one row less changes
     several."""
     monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
-    mixed, public = (
-        mixture([_images(0), _images(1)], name="both", size=8),
-        mixture([_images(2)], name="other", size=8),
-    )
+    mixed = mixture([_images(0), _images(1)], name="both", size=8)
+    public = mixture([_images(2)], name="other", size=8)
     names = [uploads.keep(_images(seed)) for seed in range(3)]
     asked = Ask("ranking", "+".join(names[:2]), (names[2],), n_examples=60, k=4, repeats=1)
     ways = {

@@ -51,10 +51,8 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
     account = account_of(rows)
     store.default().prune(max_bytes=0)
     assert [training.rows for training in account.trainings] == [180, 140, 140]
-    first, second = (
-        "ε = 1.5, δ = 2 × 10⁻⁵ in 2 trainings",
-        "ε = 2, δ = 0 in 1 training, for one row replaced",
-    )
+    first = "ε = 1.5, δ = 2 × 10⁻⁵ in 2 trainings"
+    second = "ε = 2, δ = 0 in 1 training, for one row replaced"
     assert account.total(1e-5).startswith(
         f"Sum for these rows so far: {first}, for one row added or removed; {second}. The same"
         " people in other files"

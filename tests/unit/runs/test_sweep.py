@@ -331,10 +331,8 @@ def test_given_features_are_swept_without_a_name_and_by_their_shape():
         .accuracy.notna()
         .all()
     )
-    pixels, labels = (
-        np.random.default_rng(0).integers(256, size=(40, 144), dtype=np.uint8),
-        np.arange(40) % 2,
-    )
+    pixels = np.random.default_rng(0).integers(256, size=(40, 144), dtype=np.uint8)
+    labels = np.arange(40) % 2
     shapes = [(12, 12), (8, 18), (18, 8)]
     sets = [
         pc.load_features(Dataset("b", pixels.reshape(40, *shape), labels, None, None, ("a", "b")))

@@ -139,11 +139,9 @@ def test_rows_on_the_boundary_stay_in_their_cells_as_rows_come(record):
     for _ in range(3):
         x = (x - (x.astype(float) @ apart / (apart @ apart))[:, None] * apart).astype(np.float32)
     head = LinearClassifier(Transform(None, None, None, False), weights, np.zeros(2, np.float32))
-    model, y, request = (
-        dataclasses.replace(record, classifier=head),
-        np.arange(60) % 2,
-        {"epsilon": 500.0, "metric": "balanced_accuracy"},
-    )
+    model = dataclasses.replace(record, classifier=head)
+    y = np.arange(60) % 2
+    request = {"epsilon": 500.0, "metric": "balanced_accuracy"}
     cells = [
         pc.private_test(model, pc.features(x[:n], y[:n], classes=["no", "yes"]), **request).cells
         for n in range(2, 61)
