@@ -16,7 +16,6 @@ import streamlit as st
 from pages.frame import core, failures, history, local, memory, navigation, plain, session
 from pages.frame.settings import Settings
 from pillar_core import mode, store, texts
-from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -28,12 +27,13 @@ from pillar_core.runs.models import check_room, model_bytes
 from pillar_core.runs.private_tests import model_of
 from pillar_core.runs.receipts import Account, Training, account_of
 from pillar_core.runs.statement import IN_SIGHT
-from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
+from pillar_core.types import BY_COIN, FeatureSet, Form, RunRecord, SemiPrivateSplit, Values
 
 TEST = "answer-test"
 _TRAINS = "Training with secret noise …"
 _MEANWHILE = "A press came before this one: its model is listed below, and no more was spent."
-Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]]
+Trained = tuple[RunRecord, SemiPrivateSplit, Values]
+Train = Callable[[], Trained]
 """Trains a model, with what private rows chose for it: `words` and the `settings` that follow; {}
 where they chose nothing.
 
@@ -75,7 +75,7 @@ def offer(
         " Earlier models can be downloaded again for nothing.",
         unlinked="A link spends no ε of whoever opens it.",
     )
-    style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
+    style: Form = {"type": "primary", "icon": ":material/lock:"}
     request = (settings, training, train, has_onnx, place, features)
     st.button(
         label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style
@@ -183,7 +183,7 @@ def tested_file(settings: Settings, name: str) -> Callable[[], bytes]:
     return lambda: with_tests(io.BytesIO(content(name)), tests, **beside)
 
 
-def of_tests(settings: Settings) -> dict[str, Any]:
+def of_tests(settings: Settings) -> Form:
     """What a statement on private tests of these rows says besides them."""
     is_shown = account(settings).sight == IN_SIGHT
     return {"has_coin": has_coin(core.features(settings)), "is_shown": is_shown}

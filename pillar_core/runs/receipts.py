@@ -31,6 +31,7 @@ from pillar_core.store import upkeep
 from pillar_core.types import (
     Dataset,
     FeatureSet,
+    Form,
     NeighboringRelation,
     RunRecord,
     SemiPrivateSplit,
@@ -130,7 +131,7 @@ class Account:
         default=None, compare=False, repr=False
     )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Form:
         """What a file of an account holds: no row."""
         return {**self.__dict__, "rows": None}
 

@@ -8,8 +8,7 @@ import json
 import math
 import shlex
 import zipfile
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -19,7 +18,6 @@ from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pages.parts.answer import question
 from pillar_core import mode, plots, texts
-from pillar_core.arrays import Json
 from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
@@ -37,7 +35,13 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
 from pillar_core.studies.private_test import expected_ends, roc
-from pillar_core.types import FeatureSet, Provenance, PublicUse, RunRecord, SemiPrivateSplit
+from pillar_core.types import (
+    FeatureSet,
+    Form,
+    Provenance,
+    PublicUse,
+    SemiPrivateSplit,
+)
 
 LOOK = "answer-look"
 
@@ -55,7 +59,7 @@ def offer_free(settings: Settings, advice: Advice) -> None:
     spec = dataclasses.replace(core.spec(settings), seed=None)
     split = core.split(settings)
 
-    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+    def train() -> receipts.Trained:
         return advice.expected.state(run_spec(spec, split)), split, {}
 
     _offer(
@@ -90,7 +94,7 @@ def offer_paid(settings: Settings, names: list[str], metric: str | None) -> None
     request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
     request |= {"backbones": question.backbones(settings, names), "metric": metric}
 
-    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+    def train() -> receipts.Trained:
         choice = pc.choose(split, candidates, **request, seed=None)
         changes = {"method": choice.method, "k": RULE} | (
             {"backbone": choice.backbone} if choice.backbone else {}
@@ -163,7 +167,7 @@ def _offer(
             " model's."
         )
 
-    def train_and_say() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+    def train_and_say() -> receipts.Trained:
         latest_sight = sight if sight == IN_SIGHT else account.sight or sight
         record, trained_on, choice = train()
         return account.count(record, sight=latest_sight), trained_on, choice
@@ -215,7 +219,7 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         unit = settings.relation, bool(most)
         cost = _cost(settings, epsilon, unit, has_coin, is_drawn=bool(data.test_drawn))
         st.caption(f"{cost}{persons}")
-        request: dict[str, Any] = {
+        request: Form = {
             "epsilon": epsilon,
             "metric": metric,
             "rows_per_person": most,
@@ -397,7 +401,7 @@ def curves_panel(settings: Settings) -> None:
         )
 
 
-def _spend(settings: Settings, request: dict[str, Any]) -> None:
+def _spend(settings: Settings, request: Form) -> None:
     """A test of the model that was taken away last, or is being trained; its release is in the
     cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):

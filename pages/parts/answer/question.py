@@ -4,7 +4,6 @@ computed once."""
 import contextlib
 import dataclasses
 import re
-from typing import Any
 
 import streamlit as st
 
@@ -24,10 +23,11 @@ from pillar_core.metrics import FIGURES
 from pillar_core.runs import private_tests
 from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.advice.prediction import OWN
+from pillar_core.types import Form
 
 _NUMBER = re.compile(r" \(\d+\)$")
 """What `uploads.keep` adds to a title that another set has."""
-Wanted = dict[str, Any]
+Wanted = Form
 """The number that is wanted and how much of it, as `pc.advise` takes them."""
 _WEIGHING = "Weighing learners on public rows …"
 MOST = 4
@@ -262,7 +262,7 @@ def by_budget(
     return free.advise_by_budget(**request, metric=wanted["metric"])
 
 
-def _request(settings: Settings, names: list[str], similar: list[str]) -> dict[str, Any]:
+def _request(settings: Settings, names: list[str], similar: list[str]) -> Form:
     """What the advice is asked about.
 
     Raises DataError: a set that does not fit, by its title.

@@ -3,7 +3,6 @@ it."""
 
 import contextlib
 import dataclasses
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -33,7 +32,7 @@ from pillar_core.runs.private_tests import title_of
 from pillar_core.studies.advice import Advice, Prediction, free, maps
 from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words, levelled
 from pillar_core.studies.compare import learners as compare
-from pillar_core.types import Provenance
+from pillar_core.types import Form, Provenance
 
 SEEDS = 3
 
@@ -327,7 +326,7 @@ def _in_words(runs: list[dict[str, tuple[float, float, float]]]) -> dict[str, st
     }
 
 
-def _in_explore(advice: Advice) -> dict[str, Any]:
+def _in_explore(advice: Advice) -> Form:
     columns = {"backbone": advice.backbone} if fit_of(advice.backbone) else {}
     return {"method": advice.method, "k": RULE, "epsilon": advice.epsilon} | columns
 
