@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from safetensors.numpy import save
 from safetensors.torch import save_file as save_torch
 
@@ -25,7 +26,7 @@ def test_a_saved_model_predicts_as_the_record(split, method, tmp_path):
     record = pc.run(method, split, epsilon=2.0, seed=None)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     model = pc.load_model(path)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         model.predict(split.features.x_test), record.classifier.predict(split.features.x_test)
     )
     assert model.card["guarantee"]["epsilon"] <= 2.0
@@ -45,19 +46,27 @@ def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_w
 
 
 def test_seeded_runs_and_choices_on_test_rows_are_no_release(split, tmp_path):
-    with pytest.raises(UnsupportedError, match="known seed"):
-        pc.save_model(
-            pc.run("pillar", split, epsilon=2.0),
-            tmp_path / "model.zip",
-            classes=split.features.classes,
-        )
+    raises(
+        UnsupportedError,
+        "known seed",
+        pc.save_model,
+        pc.run("pillar", split, epsilon=2.0),
+        tmp_path / "model.zip",
+        classes=split.features.classes,
+    )
     assert not (tmp_path / "model.zip").exists()
     # At σ = 10⁶ ε is 0 but for δ: "no private row was read", and the seed that takes the noise away
     # was no hindrance.
     record = pc.run("pillar_one_shot", split, noise_multiplier=1e6)
     assert record.guarantee.epsilon.upper == 0.0
-    with pytest.raises(UnsupportedError, match="known seed"):
-        pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    raises(
+        UnsupportedError,
+        "known seed",
+        pc.save_model,
+        record,
+        tmp_path / "model.zip",
+        classes=split.features.classes,
+    )
     text = pc.statement(record).text
     assert text.startswith("NOT FOR RELEASE")
     assert "no private row was read" not in text
@@ -219,9 +228,7 @@ def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     model = pc.load_model(path)
     x = split.features.x_test
-    np.testing.assert_allclose(
-        model.classifier.scores(x), record.classifier.scores(x), rtol=1e-5, atol=1e-6
-    )
+    assert_allclose(model.classifier.scores(x), record.classifier.scores(x), rtol=1e-5, atol=1e-6)
     assert model.classes == ("dark", "bright")
     refuses(r"shape \(n, 64\)", model.predict, np.zeros((2, 3)))
     assert "A network on images of 64 pixels" in texts_in(path)["README.md"]
@@ -247,9 +254,7 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
     x = split.features.x_test
     expected = record.classifier.scores(x)
     weights.unlink()  # the file holds the whole network
-    np.testing.assert_allclose(
-        pc.load_model(path).classifier.scores(x), expected, rtol=1e-5, atol=1e-6
-    )
+    assert_allclose(pc.load_model(path).classifier.scores(x), expected, rtol=1e-5, atol=1e-6)
     assert not any("folder of mine" in text for text in texts_in(path).values())
 
 

@@ -75,8 +75,14 @@ def test_names_of_any_kind_mean_the_same_and_a_bound_needs_them():
     )
     refuses("each of the 600 train rows", pc.split, data, persons=persons[:-1])
     raises(SettingError, "rows_per_person", pc.split, data, persons=persons, rows_per_person=0)
-    with pytest.raises(SettingError, match="pass persons"):
-        pc.split(_brought()[0], public_fraction=0.2, rows_per_person=3)
+    raises(
+        SettingError,
+        "pass persons",
+        pc.split,
+        _brought()[0],
+        public_fraction=0.2,
+        rows_per_person=3,
+    )
 
 
 @pytest.mark.parametrize("method", ["dp_sgd", "noisy_gd", "pillar_one_shot"])
@@ -151,8 +157,9 @@ def test_python_declares_the_rows_of_a_tables_persons_as_the_command_does(tmp_pa
         ((x, table["label"]), 3, {}),
         (table, 0, {"label": "label", "person": "whose"}),
     ):
-        with pytest.raises(SettingError, match="rows_per_person"):
-            pc.load_features(rows, rows_per_person=most, **roles)
+        raises(
+            SettingError, "rows_per_person", pc.load_features, rows, rows_per_person=most, **roles
+        )
 
 
 def test_who_has_public_rows_is_found_in_either_order(own_cache):
@@ -252,8 +259,9 @@ def test_data_that_declare_persons_are_split_by_them_with_as_few_rows_as_asked()
     assert np.bincount(persons[asked.private]).max() == 2
     assert pc.run("noisy_gd", asked, epsilon=1.0).guarantee.rows_per_person == 2
     for wrong, says in ((0, "from 1 to 100"), (6, "at most 5")):
-        with pytest.raises(SettingError, match=says):
-            pc.split(_declared(5), public_fraction=0.2, rows_per_person=wrong)
+        raises(
+            SettingError, says, pc.split, _declared(5), public_fraction=0.2, rows_per_person=wrong
+        )
 
 
 @pytest.mark.parametrize("is_image", [False, True])
@@ -374,8 +382,7 @@ def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
             dataclasses.replace(asked, score="class_signal", epsilon=epsilon)
         ),
     }
-    with pytest.raises(DataError, match="Name one private set"):
-        ways[way](2.0)
+    refuses("Name one private set", ways[way], 2.0)
     if way == "gsd by name":
         assert len(answer(asked)) == 1
 
@@ -388,12 +395,11 @@ def test_a_mixture_does_not_drop_persons(monkeypatch, own_cache, score):
         for seed, persons in ((0, None), (1, Persons(np.arange(120) // 5, 5)))
     )
     for names in ((plain, of_persons), (of_persons, plain)):
-        with pytest.raises(DataError, match="whose rows are whose"):
-            answer(
-                Ask(
-                    "ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1
-                )
-            )
+        refuses(
+            "whose rows are whose",
+            answer,
+            Ask("ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1),
+        )
 
 
 @pytest.mark.parametrize("names", [True, False])

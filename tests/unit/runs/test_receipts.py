@@ -23,7 +23,7 @@ from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.screening import answers
-from users import output_of, run_command, texts_in
+from users import output_of, raises, run_command, texts_in
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -58,8 +58,9 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
         " people in other files"
     )
     assert account_of(features(seed=1)).trainings == ()
-    with pytest.raises(StoreError, match="another training of these rows"):
-        account.keep(account.trainings[0], place=2)
+    raises(
+        StoreError, "another training of these rows", account.keep, account.trainings[0], place=2
+    )
 
 
 def test_forgotten_rows_leave_no_hash_and_what_was_spent_on_them():
@@ -183,8 +184,14 @@ def test_a_model_is_saved_with_the_split_of_its_training_alone(tmp_path):
     split, other = (pc.split(features(seed=seed), public_fraction=0.2) for seed in (0, 1))
     release = pc.run("pillar", split, epsilon=1.0, seed=None)
     for wrong in (other, pc.split(split.features, public_fraction=0.3)):
-        with pytest.raises(SettingError, match="another split"):
-            pc.save_model(release, tmp_path / "model.zip", split=wrong)
+        raises(
+            SettingError,
+            "another split",
+            pc.save_model,
+            release,
+            tmp_path / "model.zip",
+            split=wrong,
+        )
     assert not (tmp_path / "model.zip").exists()
     assert not account_of(other.features).trainings
     same = pc.split(features(), public_fraction=0.2)

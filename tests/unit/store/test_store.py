@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from pillar_core import store as stores
 from pillar_core.errors import StoreError
@@ -91,7 +92,7 @@ def test_arrays_come_back_aligned_and_typed(cache, mmap):
     back = cache.get_arrays(KEY, mmap=mmap)
     assert set(back) == set(arrays)
     for name, value in arrays.items():
-        np.testing.assert_array_equal(back[name], value)
+        assert_array_equal(back[name], value)
         assert back[name].dtype == np.asarray(value).dtype
         assert back[name].shape == np.shape(value)
         if mmap and back[name].size:
@@ -104,11 +105,11 @@ def test_a_mapped_array_does_not_reach_the_disk_and_numpy_opens_it_after_its_hea
     first = cache.get_arrays(KEY, mmap=True)
     first["x"][:] = 7
     second = cache.get_arrays(KEY)
-    np.testing.assert_array_equal(second["x"], np.zeros(4))
+    assert_array_equal(second["x"], np.zeros(4))
     with place(cache, "arrays", KEY).open("rb") as file:
         file.seek(entry.HEADER_SIZE)
         with np.load(file, allow_pickle=False) as archive:
-            np.testing.assert_array_equal(archive["x"], np.zeros(4))
+            assert_array_equal(archive["x"], np.zeros(4))
 
 
 def test_arrays_of_objects_and_odd_names_are_refused(cache):
@@ -363,7 +364,7 @@ def test_export_carries_records_and_what_is_asked_for_and_an_own_record_stays(ca
     assert cache.export(tmp_path / "all.zip", kinds=("record", "arrays"), keys=[KEY]) == 2
     assert own.import_(tmp_path / "all.zip") == stores.ImportReport(1, 1, refused=())
     assert own.get_json("record", KEY) == "own"
-    np.testing.assert_array_equal(own.get_arrays(KEY)["x"], np.arange(3))
+    assert_array_equal(own.get_arrays(KEY)["x"], np.arange(3))
 
 
 def test_damaged_and_foreign_members_are_refused_one_by_one(cache, tmp_path):

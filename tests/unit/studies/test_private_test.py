@@ -190,15 +190,29 @@ def test_a_file_that_says_whose_rows_it_holds_gives_each_person_so_many(record, 
     )
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for file, named, most_rows in (("rows.npz", {}, 80), ("rows.csv", {"person": "patient"}, 90)):
-        with pytest.raises(SettingError, match="say the most rows"):
-            pc.private_test(model, tmp_path / file, epsilon=1.0, **named)
+        raises(
+            SettingError,
+            "say the most rows",
+            pc.private_test,
+            model,
+            tmp_path / file,
+            epsilon=1.0,
+            **named,
+        )
         for most in (1, 2):
             tested = pc.private_test(
                 model, tmp_path / file, epsilon=1e3, rows_per_person=most, **named
             )
             assert most * most_rows / 5 < tested.cells.sum() <= most * 30
-    with pytest.raises(SettingError, match="these rows are no table"):
-        pc.private_test(model, tmp_path / "rows.npz", epsilon=1.0, person="patient")
+    raises(
+        SettingError,
+        "these rows are no table",
+        pc.private_test,
+        model,
+        tmp_path / "rows.npz",
+        epsilon=1.0,
+        person="patient",
+    )
 
 
 def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(monkeypatch, tmp_path):
