@@ -19,7 +19,6 @@ from pillar_core import mode, store, texts
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.memo import Memo
 from pillar_core.numerics import round_up
 from pillar_core.runs.evidence import evidence_page
 from pillar_core.runs.loaded import Model, load_model, reading, with_tests
@@ -41,8 +40,6 @@ It must not ask Streamlit or a cache of the pages: either ends a run of the page
 has overtaken.
 """
 _AT_WORK: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-_LATEST = Memo(slots=1)
-memory.MEMOS.append(_LATEST)
 
 
 def offer(
@@ -93,13 +90,6 @@ def wait(settings: Settings) -> None:
         while at_work(settings).locked():
             mode.session()  # here Streamlit ends a run whose visitor moved on or left
             time.sleep(0.1)
-
-
-def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
-    """The model that was trained last on these private rows, and its split, if this process still
-    has them."""
-    latest: tuple[RunRecord, SemiPrivateSplit] | None = _LATEST.peek(_key(settings))
-    return latest
 
 
 def last_model(settings: Settings) -> tuple[str, Model] | None:
@@ -328,7 +318,7 @@ def _train_once(
     features: FeatureSet,
 ) -> None:
     """A training that is written down first; none where another came before it."""
-    paid, latest = account(settings), _key(settings)
+    paid = account(settings)
     if len(paid.trainings) > place:
         session.surely(lambda: session.note(_MEANWHILE))
         return
@@ -339,16 +329,8 @@ def _train_once(
     with paid.charged(training, place=place):
         record, split, choice = train()
     store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
-    _LATEST.clear()
-    _LATEST.get(latest, lambda: (record, split))
     if choice:
         store.default().put_bytes(choice_name, json.dumps(choice).encode())
-
-
-def _key(settings: Settings) -> tuple[frozenset[str], str]:
-    return frozenset(map(uploads.key_of, uploads.names_in(settings.data))), account(
-        settings
-    ).trained
 
 
 def _name(settings: Settings, rows: str, place: int, kind: str = "model") -> str:

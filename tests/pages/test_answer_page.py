@@ -435,6 +435,7 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no page shows an exact figure of them" in " ".join(item.value for item in again.info)
     fill(again, "local-widget.answer-test-breast_cancer", True)
+    assert "Choose a threshold" in [expander.label for expander in again.expander]
     press(again, "answer-test-run")
     assert [metric.label for metric in again.metric] == ["Balanced accuracy, ε = 1"] * 2
     assert "Training and tests together: ε ≤ 3 " in words(again)

@@ -24,7 +24,7 @@ from pillar_core.errors import DataError
 from pillar_core.metrics import FIGURES, threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
-from pillar_core.runs import private_tests, use
+from pillar_core.runs import private_tests, splitting
 from pillar_core.runs.curves import by_spread, table_of
 from pillar_core.runs.loaded import Model
 from pillar_core.runs.models import CURVES, CURVES_PAGE
@@ -36,7 +36,6 @@ from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
 from pillar_core.studies.private_test import expected_ends, roc
 from pillar_core.types import (
-    FeatureSet,
     Form,
     Provenance,
     PublicUse,
@@ -289,25 +288,24 @@ def controls(n_classes: int, *, of: str = "", default: str = "accuracy") -> tupl
 def threshold_panel(settings: Settings) -> None:
     """What the model that was just trained reaches on public rows with labels, or on test rows once
     you look at them."""
-    if (model := receipts.latest_model(settings)) is None or model[1].features.n_classes != 2:
+    if (last := receipts.last_model(settings)) is None or len(last[1].classes) != 2:
         return
-    classifier = model[0].classifier
-    split = model[1]
-    features = model[1].features
-    is_seen = (
-        features.y_test is not None
-        and bool(local.value(LOOK, False))
-        and not receipts.is_locked(settings)
-    )
-    x, y = (features.x_test, features.y_test) if is_seen else (split.public_x, split.public_y)
-    with st.expander("Choose a threshold", icon=":material/rule:"):
-        if classifier is None or x is None or y is None or len(set(y.tolist())) < 2:
+    model = last[1]
+    is_seen = bool(local.value(LOOK, False)) and not receipts.is_locked(settings)
+    with (
+        st.expander("Choose a threshold", icon=":material/rule:"),
+        failures.show_refusal("No threshold can be chosen."),
+    ):
+        split = splitting.unmapped(core.split(_as_trained(settings, model)))
+        x, y = split.features.x_test, split.features.y_test
+        is_seen = is_seen and y is not None
+        x, y = (x, y) if is_seen else (split.public_x, split.public_y)
+        if x is None or y is None or len(set(y.tolist())) < 2:
             st.caption(
-                "It takes labels of both classes on the public rows that the model was trained"
-                " with, or a look at the test rows."
+                "It takes labels of both classes on the public rows, or a look at the test rows."
             )
             return
-        names = dict(enumerate(features.classes))
+        names = dict(enumerate(model.classes))
         place = int(
             local.choice(
                 "answer-positive",
@@ -332,7 +330,7 @@ def threshold_panel(settings: Settings) -> None:
                 unlinked="It belongs to a model that is here for this visit alone.",
             )
         )
-        p = use.probabilities(classifier.scores(x).astype(float))[:, place]
+        p = model.predict_proba(x)[:, place]
         threshold, *shares = threshold_at(p, y == place, wanted)
         found, right = (
             f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f})"
@@ -347,7 +345,8 @@ def threshold_panel(settings: Settings) -> None:
         )
         count = int((y == place).sum())
         kind = "test" if is_seen else "public"
-        trained = pc.METHODS[model[0].method].public_use is PublicUse.LABELLED and not is_seen
+        learner = pc.METHODS[model.card["method"]]
+        trained = learner.public_use is PublicUse.LABELLED and not is_seen
         told = " Their labels trained the model, so that private rows may do worse." * trained
         st.caption(
             plain.text(
@@ -406,11 +405,13 @@ def _spend(settings: Settings, request: Form) -> None:
     cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):
         if (last := receipts.last_model(settings)) is not None:
-            pc.private_test(last[1], _rows_of(settings, last[1]), seed=None, **request)
+            rows = core.features(_as_trained(settings, last[1]))
+            pc.private_test(last[1], rows, seed=None, **request)
 
 
-def _rows_of(settings: Settings, model: Model) -> FeatureSet:
-    """The rows as this model was trained on them, whatever the sidebar says since.
+def _as_trained(settings: Settings, model: Model) -> Settings:
+    """The settings with the backbone that this model was trained through, whatever the sidebar says
+    since.
 
     Raises DataError: its backbone has other weights here.
     """
@@ -418,13 +419,14 @@ def _rows_of(settings: Settings, model: Model) -> FeatureSet:
     made_by = form.get("backbone", {})
     name = (made_by or texts.encoder_of(form.get("recipe")) or {}).get("name", AUTO)
     name = "raw_pixels" if form["kind"] == "pixels" else name
-    is_same = core.features(settings).made_by == made_by
-    features = core.features(settings if is_same else dataclasses.replace(settings, backbone=name))
-    if made_by and features.made_by != made_by:
+    if core.features(settings).made_by == made_by:
+        return settings
+    through = dataclasses.replace(settings, backbone=name)
+    if made_by and core.features(through).made_by != made_by:
         raise DataError(
             f"the backbone {name} has other weights here than the model was trained with."
         )
-    return features
+    return through
 
 
 def _results(settings: Settings, name: str, model: Model) -> None:
