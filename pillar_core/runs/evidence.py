@@ -150,9 +150,10 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
     )
     rest = [start for start in left if not start.startswith((HOLDS, "- "))]
     about = ("The model", "Machine Learning", take("Model", *rest))
-    body = "".join(
-        f"<h2>{title}</h2>{_heading(nist)}{content}" for title, nist, content in (about, *sections)
-    )
+    body = ""
+    for title, nist, content in (about, *sections):
+        source_of = f'<p class="nist">NIST SP 800-226: {nist}</p>' if nist else ""
+        body += f"<h2>{title}</h2>{source_of}{content}"
     words = {
         "predicts": html.escape(f"“{card['predicts']}”" if card.get("predicts") else "a label"),
         "sections": body,
@@ -204,10 +205,6 @@ def _commands(card: Form) -> str:
         "# new rows",
     ]
     return "\n".join([*lines, "python -m pillar_core predict model.zip ROWS", *again])
-
-
-def _heading(nist: str) -> str:
-    return f'<p class="nist">NIST SP 800-226: {nist}</p>' if nist else ""
 
 
 def _paragraph(words: str) -> str:

@@ -91,7 +91,8 @@ def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
     """Small pieces put together, so that handing out a task costs little beside its specs, and few
     workers make the same split."""
     is_large = sum(map(len, pieces)) >= MANY_CELLS
-    changes = [not _share_split(*pair) for pair in itertools.pairwise(pieces)]
+    splits = [(piece[0].data, piece[0].split) for piece in pieces]
+    changes = [before != after for before, after in itertools.pairwise(splits)]
     has_many_splits = 1 + sum(changes) >= MANY_SPLITS
     packed: list[list[RunSpec]] = []
     for piece, is_new in zip(pieces, [True, *changes], strict=False):
@@ -101,10 +102,6 @@ def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
         else:
             packed.append(list(piece))
     return packed
-
-
-def _share_split(before: Sequence[RunSpec], after: Sequence[RunSpec]) -> bool:
-    return (before[0].data, before[0].split) == (after[0].data, after[0].split)
 
 
 def _batches(specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:

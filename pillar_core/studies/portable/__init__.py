@@ -153,18 +153,15 @@ def _runs(dataset: str, methods: Sequence[str], setup: Values) -> pd.DataFrame:
     return groups.get_group(groups.size().idxmax())
 
 
-def _risk(epsilon: float, delta: float) -> tuple[int, str]:
-    """Of 400 guesses, how many a model turns by ε and δ alone; what a Gaussian training does, in
-    words."""
+def _budget(epsilon: float, delta: float) -> list[Any]:
+    """ε; of 400 guesses, how many a model turns by ε and δ alone; what a Gaussian training does, in
+    words; and the colours of ε for light and dark."""
     alone, gaussian = turned_guesses(epsilon, delta)
-    return turned(alone), promise(gaussian, "you")
-
-
-def _colours(epsilon: float) -> Iterator[str]:
-    """The colours of a budget for light and dark."""
+    facts = [epsilon, turned(alone), promise(gaussian, "you")]
     for mode in INK:
         with in_mode(mode):
-            yield epsilon_colour(epsilon)
+            facts.append(epsilon_colour(epsilon))
+    return facts
 
 
 def _content(runs: pd.DataFrame) -> Form:
@@ -173,7 +170,7 @@ def _content(runs: pd.DataFrame) -> Form:
     delta = float(runs["delta"].iloc[0])
     return {
         "measures": {name: words for name, words in MEASURES.items() if name in runs},
-        "budgets": [[epsilon, *_risk(epsilon, delta), *_colours(epsilon)] for epsilon in budgets],
+        "budgets": [_budget(epsilon, delta) for epsilon in budgets],
         "learners": [
             {
                 "name": name,
