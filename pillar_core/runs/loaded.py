@@ -38,6 +38,7 @@ from pillar_core.runs.models import (
     WEIGHTS,
     in_paragraphs,
     json_of,
+    kinds_of,
     write_model,
     zip_of,
 )
@@ -85,12 +86,10 @@ class Model:
         """`predict_proba`, some thousand rows at a time; of a table that `is_large` no more is in
         memory."""
         if self.is_large(rows):
-            return map(use.probabilities, map(self._scores, self._streamed(place_of(rows))))
+            return map(self._probabilities, self._streamed(place_of(rows)))
         x = self.features(rows)
-        return (
-            use.probabilities(self._scores(x[start : start + use.AT_ONCE]))
-            for start in range(0, len(x), use.AT_ONCE)
-        )
+        pieces = (x[start : start + use.AT_ONCE] for start in range(0, len(x), use.AT_ONCE))
+        return map(self._probabilities, pieces)
 
     def is_large(self, rows: Any) -> bool:
         """Whether rows are a csv that is read piece by piece: without texts as `use.py` reads it,
@@ -98,16 +97,15 @@ class Model:
         form = self.card["input"]
         if not isinstance(rows, str | Path) or form.get("kind") != "table":
             return False
-        endings, limit = (
-            (frames.TEXTS, LARGE_TEXTS) if _reads_texts(form) else ((".csv", ".tsv", ".txt"), LARGE)
-        )
-        place = place_of(rows)
+        has_texts, place = TEXT in kinds_of(form), place_of(rows)
+        endings = frames.TEXTS if has_texts else (".csv", ".tsv", ".txt")
+        least = LARGE_TEXTS if has_texts else LARGE
         return (
-            frames.ending_of(place) in endings and place.is_file() and place.stat().st_size > limit
+            frames.ending_of(place) in endings and place.is_file() and place.stat().st_size > least
         )
 
     def _streamed(self, place: Path) -> Iterator[Array]:
-        if _reads_texts(self.card["input"]):
+        if TEXT in kinds_of(self.card["input"]):
             recipe = recipes.recipe_of(self.card["input"]["recipe"])
             text, names = str(recipe.text), None
             for piece in frames.pieces_of(place, frames.ending_of(place), as_written=(text,)):
@@ -119,11 +117,11 @@ class Model:
             return
         yield from use.read(place, self.card["input"], self.classifier.width)
 
-    def _scores(self, x: Array) -> Any:
+    def _probabilities(self, x: Array) -> Array:
         head = self.classifier
         if isinstance(head, LinearClassifier):
-            return use.scores(head.transform, head.weights, head.bias, x)
-        return head.scores(x).astype(np.float64)
+            return use.probabilities(use.scores(head.transform, head.weights, head.bias, x))
+        return use.probabilities(head.scores(x).astype(np.float64))
 
     def save_onnx(self, path: str | Path) -> Path:
         """Writes a model of images as ONNX, images to probabilities with the backbone inside, to
@@ -371,10 +369,6 @@ def _columns(arrays: dict[str, Array], card: Form) -> ColumnMap | None:
     if columns is not None:
         columns(np.zeros((1, columns.d), dtype=np.float32))  # refuses arrays of another map
     return columns
-
-
-def _reads_texts(form: Form) -> bool:
-    return any(column["kind"] == TEXT for column in form["recipe"]["columns"])
 
 
 def _width(form: Form) -> int:

@@ -443,9 +443,13 @@ def _front_matter(record: RunRecord, card: Form, split: SemiPrivateSplit | None)
     )
 
 
+def kinds_of(form: Form) -> set[str]:
+    """The kinds of a table's columns; none where rows are no table."""
+    return {column["kind"] for column in form.get("recipe", {"columns": ()})["columns"]}
+
+
 def _of_table(form: Form) -> str:
-    kinds = {column["kind"] for column in form.get("recipe", {"columns": ()})["columns"]}
-    return "text" if kinds == {TEXT} else "tabular"
+    return "text" if kinds_of(form) == {TEXT} else "tabular"
 
 
 def _rows_in_words(form: Form) -> str:
@@ -470,7 +474,7 @@ def _rows_in_words(form: Form) -> str:
 def _alone(card: Form, no_onnx: str) -> str:
     """How the files of the zip are used without the library."""
     form, shape = card["input"], card["input"].get("shape")
-    if any(column["kind"] == TEXT for column in form.get("recipe", {"columns": ()})["columns"]):
+    if TEXT in kinds_of(form):
         encoder = encoder_of(form["recipe"]) or {}
         more = ("numbers", "tokens") if n_bytes_of(encoder) else ("texts", "lines")
         words = "".join(_TEXTS[name] for name in ("desk", "use", *more))
