@@ -31,6 +31,7 @@ from pillar_core.events import (
 from pillar_core.numerics import number_words
 
 T = TypeVar("T")
+Sample = contextlib.AbstractContextManager[Array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,10 +103,7 @@ class Ledger:
             dataclasses.replace(call, sampling_probability=probability), value, draw
         )
 
-    @contextlib.contextmanager
-    def poisson(
-        self, probability: float, n_rows: int, draw: Callable[[], Array]
-    ) -> Iterator[Array]:
+    def poisson(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Sample:
         """Indices (m,) int64 of a Poisson sample; each release inside the block is charged as
         subsampled.
 
@@ -113,15 +111,9 @@ class Ledger:
         (`mechanisms.gaussian.release_joint`): charging two subsampled events would claim
         independent samples, so a second release inside the block is refused.
         """
-        with self._sample(
-            probability, n_rows, draw, lambda event: subsample(event, probability)
-        ) as indices:
-            yield indices
+        return self._sample(probability, n_rows, draw, lambda event: subsample(event, probability))
 
-    @contextlib.contextmanager
-    def allocation(
-        self, step: int, steps: int, n_rows: int, draw: Callable[[], Array]
-    ) -> Iterator[Array]:
+    def allocation(self, step: int, steps: int, n_rows: int, draw: Callable[[], Array]) -> Sample:
         """Indices (m,) int64 of the rows in step 0, …, steps − 1 of a pass of random allocation:
         one release, as in `poisson`.
 
@@ -136,10 +128,9 @@ class Ledger:
             )
         self._next_of_pass = (step + 1, steps)
         self._pass_event, self._is_released = self._pass_event if step else None, False
-        with self._sample(
+        return self._sample(
             1 / steps, n_rows, draw, lambda event: self._charged_to_pass(event, steps)
-        ) as indices:
-            yield indices
+        )
 
     def _charged_to_pass(self, event: DpEvent, steps: int) -> DpEvent:
         is_plain = isinstance(event, GaussianDpEvent | NonPrivateDpEvent)

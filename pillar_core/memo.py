@@ -16,6 +16,10 @@ class Memo:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type["Memo"], tuple[int]]:
+        """Travels empty: what it holds can be made again."""
+        return Memo, (self._slots,)
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The entry under `key`, made once; a second thread that asks for it waits, one that asks
         for another does not.

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -16,18 +16,17 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import failures, plain, session, shares
 from pillar_core import mode
-from pillar_core.arrays import Json
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus, seconds_left
 from pillar_core.runs import sweep
-from pillar_core.types import RunSpec
+from pillar_core.types import RunSpec, Values
 
 _BYTES_PER_SECOND = 5 * 2**20
 """An ordinary line."""
 FIRST_SECONDS = 5.0
 """Of training when a page opens on a set that ships and nothing ran yet."""
 RELEASES = "On real private rows each of these models is a further release, and their ε compose"
-Spec = Mapping[str, Json]
+Spec = Values
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,21 +16,23 @@ import streamlit as st
 from pages.frame import core, failures, history, local, memory, navigation, plain, session
 from pages.frame.settings import Settings
 from pillar_core import mode, store, texts
-from pillar_core.arrays import Json
 from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.memo import Memo
-from pillar_core.runs import private_tests
+from pillar_core.numerics import round_up
 from pillar_core.runs.evidence import evidence_page
+from pillar_core.runs.loaded import Model, load_model, reading, with_tests
 from pillar_core.runs.models import check_room, model_bytes
+from pillar_core.runs.private_tests import model_of
 from pillar_core.runs.receipts import Account, Training, account_of
 from pillar_core.runs.statement import IN_SIGHT
-from pillar_core.types import BY_COIN, FeatureSet, RunRecord, SemiPrivateSplit
+from pillar_core.types import BY_COIN, FeatureSet, Form, RunRecord, SemiPrivateSplit, Values
 
 TEST = "answer-test"
 _TRAINS = "Training with secret noise …"
 _MEANWHILE = "A press came before this one: its model is listed below, and no more was spent."
-Train = Callable[[], tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]]
+Trained = tuple[RunRecord, SemiPrivateSplit, Values]
+Train = Callable[[], Trained]
 """Trains a model, with what private rows chose for it: `words` and the `settings` that follow; {}
 where they chose nothing.
 
@@ -38,25 +40,19 @@ It must not ask Streamlit or a cache of the pages: either ends a run of the page
 has overtaken.
 """
 _AT_WORK: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-_LATEST = Memo(slots=1)
-memory.MEMOS.append(_LATEST)
 
 
 def offer(
     settings: Settings,
     training: Training,
-    prepare: Callable[[], Train],
+    train: Train,
     *,
     key: str,
     label: str,
     hint: str,
 ) -> None:
     """The button that trains a model's file, with model.onnx where that is asked for; of rows that
-    were trained on before it asks first.
-
-    prepare: what trains it; asked at the press, before anything is spent, and nothing of Streamlit
-    by it either.
-    """
+    were trained on before it asks first."""
     paid, features = account(settings), core.features(settings)
     place = len(paid.trainings)
     has_onnx = (features.images is not None or features.pixel_shape is not None) and local.toggle(
@@ -76,8 +72,8 @@ def offer(
         " Earlier models can be downloaded again for nothing.",
         unlinked="A link spends no ε of whoever opens it.",
     )
-    style: dict[str, Any] = {"type": "primary", "icon": ":material/lock:"}
-    request = (settings, training, prepare, has_onnx, place, features)
+    style: Form = {"type": "primary", "icon": ":material/lock:"}
+    request = (settings, training, train, has_onnx, place, features)
     st.button(
         label, on_click=_train, args=request, key=key, disabled=not is_ready, help=hint, **style
     )
@@ -96,10 +92,12 @@ def wait(settings: Settings) -> None:
             time.sleep(0.1)
 
 
-def latest_model(settings: Settings) -> tuple[RunRecord, SemiPrivateSplit] | None:
-    """The model that was trained last on these private rows, and its split, if this process still
-    has them."""
-    return latest[1:] if (latest := _latest(settings)) else None
+def last_model(settings: Settings) -> tuple[str, Model] | None:
+    """The key and the content of the file, of those that are here, of the model that was trained
+    last on these rows."""
+    files = _files(settings, account(settings).trainings)
+    name = files.get(max(files, default=-1), "")
+    return None if (model := _model(settings, name)) is None else (name, model)
 
 
 def show(settings: Settings) -> None:
@@ -119,7 +117,6 @@ def show(settings: Settings) -> None:
                 )
                 st.markdown(plain.text(f"{place + 1}. {training.words}{where}"))
             if place in files:
-                name = f"model-epsilon-{training.epsilon:g}.zip"
                 st.download_button(
                     "Download the model",
                     key=_key_of("model-file", place, files),
@@ -127,8 +124,8 @@ def show(settings: Settings) -> None:
                     icon=":material/download:",
                     mime="application/zip",
                     on_click="ignore",
-                    data=functools.partial(_content, files[place]),
-                    file_name=name,
+                    data=functools.partial(content, files[place]),
+                    file_name=f"model{_promise(settings, files[place])}.zip",
                 )
                 _offer_evidence(settings, files, place)
 
@@ -148,13 +145,10 @@ def offer_evidence(settings: Settings, *, attacks: Sequence[str] = ()) -> None:
 def _offer_evidence(
     settings: Settings, files: Mapping[int, str], place: int, attacks: Sequence[str] = ()
 ) -> None:
-    spent, latest = _sum(settings), _latest(settings)
-    model = latest[1:] if latest and latest[0] == place else None
-    tested = with_tests(settings, model[0]) if model else None
+    spent, file_of = _sum(settings), tested_file(settings, files[place])
 
     def page() -> bytes:
-        file = model_bytes(tested, split=model[1]) if model and tested else _content(files[place])
-        return evidence_page(io.BytesIO(file), attacks=attacks, spent=spent).encode()
+        return evidence_page(io.BytesIO(file_of()), attacks=attacks, spent=spent).encode()
 
     st.download_button(
         "Evidence for your data protection officer",
@@ -169,17 +163,20 @@ def _offer_evidence(
     )
 
 
-def with_tests(settings: Settings, record: RunRecord) -> RunRecord | None:
-    """The model's record with the private tests of its test rows; None where none was of this
-    model."""
-    tests = account(settings).tests
-    model = private_tests.model_of(record.classifier)
-    if not any(test.model == model for test in tests):
-        return None
+def tested_file(settings: Settings, name: str) -> Callable[[], bytes]:
+    """What reads a model's file, its statement naming the private tests of its test rows where one
+    was of this model; nothing of Streamlit is asked then."""
+    model, tests = _model(settings, name), account(settings).tests
+    if model is None or model_of(model.classifier) not in {test.model for test in tests}:
+        return functools.partial(content, name)
+    beside = of_tests(settings)
+    return lambda: with_tests(io.BytesIO(content(name)), tests, **beside)
+
+
+def of_tests(settings: Settings) -> Form:
+    """What a statement on private tests of these rows says besides them."""
     is_shown = account(settings).sight == IN_SIGHT
-    return private_tests.add_tests(
-        record, tests, has_coin=has_coin(core.features(settings)), is_shown=is_shown
-    )
+    return {"has_coin": has_coin(core.features(settings)), "is_shown": is_shown}
 
 
 def _files(settings: Settings, trainings: Sequence[Training]) -> dict[int, str]:
@@ -194,14 +191,25 @@ def _key_of(name: str, place: int, files: Mapping[int, str]) -> str:
     return name if place == max(files) else f"{name}-{place}"
 
 
-def _content(model: str) -> bytes:
-    return store.default().get_bytes(model) or b""
+def content(name: str) -> bytes:
+    """The file of a model under its key."""
+    return store.default().get_bytes(name) or b""
 
 
-def _latest(settings: Settings) -> tuple[int, RunRecord, SemiPrivateSplit] | None:
-    """`latest_model`, after the place of its training."""
-    latest: tuple[int, RunRecord, SemiPrivateSplit] | None = _LATEST.peek(_key(settings))
-    return latest
+@memory.cache(max_entries=8, by=lambda settings, name: name, is_free=True)
+def _model(settings: Settings, name: str) -> Model | None:
+    """The content of a model's file; None of none, and of one that another version wrote."""
+    with contextlib.suppress(DataError):
+        return load_model(io.BytesIO(content(name))) if name else None
+    return None
+
+
+@memory.cache(max_entries=500, by=lambda settings, name: name, is_free=True)
+def _promise(settings: Settings, name: str) -> str:
+    """The ε in the name of a model's file; none of one that another version wrote."""
+    with contextlib.suppress(DataError), reading(io.BytesIO(content(name))) as (_, card):
+        return f"-epsilon-{round_up(float(card['guarantee']['epsilon']))}"
+    return ""
 
 
 def _sum(settings: Settings) -> str:
@@ -276,8 +284,8 @@ def last_choice(settings: Settings) -> Any:
         return None
     rows, cache = account(settings).trained, store.default()
     for place in reversed(range(len(account(settings).trainings))):
-        if (content := cache.get_bytes(_name(settings, rows, place, "choice"))) is not None:
-            return json.loads(content)
+        if (choice := cache.get_bytes(_name(settings, rows, place, "choice"))) is not None:
+            return json.loads(choice)
     return None
 
 
@@ -304,13 +312,13 @@ def _train(settings: Settings, *request: Any) -> None:
 def _train_once(
     settings: Settings,
     training: Training,
-    prepare: Callable[[], Train],
+    train: Train,
     onnx: bool,
     place: int,
     features: FeatureSet,
 ) -> None:
     """A training that is written down first; none where another came before it."""
-    paid, train, latest = account(settings), prepare(), _key(settings)
+    paid = account(settings)
     if len(paid.trainings) > place:
         session.surely(lambda: session.note(_MEANWHILE))
         return
@@ -321,16 +329,8 @@ def _train_once(
     with paid.charged(training, place=place):
         record, split, choice = train()
     store.default().put_bytes(model_name, model_bytes(record, split=split, onnx=onnx))
-    _LATEST.clear()
-    _LATEST.get(latest, lambda: (place, record, split))
     if choice:
         store.default().put_bytes(choice_name, json.dumps(choice).encode())
-
-
-def _key(settings: Settings) -> tuple[frozenset[str], str]:
-    return frozenset(map(uploads.key_of, uploads.names_in(settings.data))), account(
-        settings
-    ).trained
 
 
 def _name(settings: Settings, rows: str, place: int, kind: str = "model") -> str:

@@ -15,6 +15,7 @@ from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.state import Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Future, KilledWorker
 from pillar_core.store.codec import decode_json, encode_json
+from pillar_core.types import Values
 
 _STATE_SECONDS = 0.2
 
@@ -117,7 +118,7 @@ class ActiveJob:
         )
         self.job.write(self.status)
 
-    def _fraction(self, marks: Mapping[int, Mapping[str, Json]]) -> float:
+    def _fraction(self, marks: Mapping[int, Values]) -> float:
         if not self.tasks:
             return 0.0
         inside = sum(mark["done"] / mark["total"] for mark in marks.values() if mark.get("total"))

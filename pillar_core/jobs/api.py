@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
 
@@ -25,13 +25,14 @@ from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus
 from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.store.files import writable
+from pillar_core.types import Form, Values
 
 _CRASHES_BEFORE_REST = 3
 _REST_SECONDS = 30.0
 _children: list[tuple[Path, subprocess.Popen[bytes]]] = []
 
 
-def submit(spec: Mapping[str, Json]) -> str:
+def submit(spec: Values) -> str:
     """The job's id; the job is queued, or joined when it is queued, running or done.
 
     A failed or cancelled one goes on; a done one whose results have left the store since starts
@@ -46,7 +47,7 @@ def submit(spec: Mapping[str, Json]) -> str:
     return job.job_id
 
 
-def find(spec: Mapping[str, Json]) -> JobStatus | None:
+def find(spec: Values) -> JobStatus | None:
     """Where the job of this specification stands; None when it was never submitted. Cheap, like
     `status`.
 
@@ -78,7 +79,7 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
     return tuple(sorted(answers, key=lambda item: item.submitted, reverse=True))
 
 
-def spec(job_id: str) -> dict[str, Json]:
+def spec(job_id: str) -> Form:
     """The specification that was submitted. Raises JobError: there is no such job."""
     job = _folder().job(job_id)
     _require_status(job)
@@ -196,7 +197,7 @@ def stop(*, timeout: float = 20.0) -> bool:
     return False
 
 
-def _queue(folder: Folder, job: Job, spec: Mapping[str, Json], *, is_again: bool = False) -> None:
+def _queue(folder: Folder, job: Job, spec: Values, *, is_again: bool = False) -> None:
     """Queue a job that is neither under way nor, unless `is_again`, done with results that are
     there; one whose results are all in the store is done at once."""
     kind = jobs_kinds.kind_of(spec)
@@ -231,7 +232,7 @@ def _folder() -> Folder:
     return folder
 
 
-def _identity(spec: Mapping[str, Json]) -> str:
+def _identity(spec: Values) -> str:
     """The job's id: what it computes and the version of the code that does; where it runs is no
     part of it."""
     visitors.refuse_names(spec)
@@ -240,7 +241,7 @@ def _identity(spec: Mapping[str, Json]) -> str:
     return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
 
 
-def _find_answer(kind: jobs_kinds.JobKind, payload: Mapping[str, Json]) -> Json:
+def _find_answer(kind: jobs_kinds.JobKind, payload: Values) -> Json:
     try:
         return None if kind.cached is None else kind.cached(payload)
     except (KeyError, TypeError) as error:
@@ -250,7 +251,7 @@ def _find_answer(kind: jobs_kinds.JobKind, payload: Mapping[str, Json]) -> Json:
         ) from error
 
 
-def _admit(folder: Folder, job: Job, spec: Mapping[str, Json]) -> None:
+def _admit(folder: Folder, job: Job, spec: Values) -> None:
     """In public mode, has the visitor begin or join this job, or says why not; what the operator
     asks for has no visitor's limits."""
     if not mode.binds():

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
 from pillar_core.registry import Registry
-from pillar_core.types import Progress, StopRequested
+from pillar_core.types import Form, Progress, StopRequested, Values
 
 SCHEDULER_VARIABLE = "PILLAR_SCHEDULER"
 
-Task = Mapping[str, Json]
-Asked = tuple[str, str | None, Mapping[str, Json]]
+Task = Values
+Asked = tuple[str, str | None, Values]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ def load(names: Sequence[str]) -> None:
         importlib.import_module(name)
 
 
-def kind_of(spec: Mapping[str, Json]) -> JobKind:
+def kind_of(spec: Values) -> JobKind:
     """The kind that `spec` names. Raises SettingError: a specification without a kind.
     UnknownNameError: a kind that nobody registered."""
     if not isinstance(spec, Mapping) or not isinstance(spec.get("kind"), str):
@@ -74,12 +74,12 @@ def kind_of(spec: Mapping[str, Json]) -> JobKind:
     return JOB_KINDS[spec["kind"]]
 
 
-def payload_of(spec: Mapping[str, Json]) -> dict[str, Json]:
+def payload_of(spec: Values) -> Form:
     """The specification without `kind` and `resources`, for the kind's functions."""
     return {name: value for name, value in spec.items() if name not in ("kind", "resources")}
 
 
-def resources_of(spec: Mapping[str, Json]) -> dict[str, float]:
+def resources_of(spec: Values) -> dict[str, float]:
     """The resources that each task needs of its worker, such as {"GPU": 1}.
 
     Raises SettingError: something else than a mapping from name to a number above 0.

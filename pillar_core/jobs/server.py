@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pillar_core import errors, mode, store
-from pillar_core.arrays import Json
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Engine, Future, Outcome
+from pillar_core.types import Values
 
 MAX_RUNNING = 32
 """Jobs side by side: their tasks take turns, so that a short one ends soon beside long ones."""
@@ -212,7 +212,7 @@ class _Server:
         self,
         active: ActiveJob,
         number: int | None,
-        task: Mapping[str, Json],
+        task: Values,
         resources: Mapping[str, float],
     ) -> None:
         job, kind = active.job.job_id, active.status.kind

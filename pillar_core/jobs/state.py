@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -25,6 +25,7 @@ from pillar_core.errors import JobError
 from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.store.entry import make_private
 from pillar_core.store.files import try_lock, writable, write_whole
+from pillar_core.types import Form, Values
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED: Final = ("queued", "running")
@@ -137,7 +138,7 @@ class Folder:
         does."""
         return try_lock(self.jobs / "server.lock")
 
-    def about(self) -> dict[str, Json]:
+    def about(self) -> Form:
         """The jobs process's record of its start; empty when it ended in order."""
         try:
             return dict(json.loads((self.jobs / "server.json").read_bytes()))
@@ -174,12 +175,12 @@ class Job:
         self._state = folder / "state.json"
         self._mark = queue_mark
 
-    def create(self, spec: Mapping[str, Json]) -> None:
+    def create(self, spec: Values) -> None:
         """Write the specification and make the folders."""
         self.running_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace(self.folder / "spec.json", encode_json(spec))
 
-    def spec(self) -> dict[str, Json]:
+    def spec(self) -> Form:
         """The specification. Raises JobError: it is gone or unreadable."""
         spec = self._read("spec.json")
         if not isinstance(spec, dict):
@@ -232,7 +233,7 @@ class Job:
         with self._parts.open("ab") as file:
             file.write(b'\n{"task":%d,"value":%s}\n' % (number, value))
 
-    def read_answer(self) -> dict[str, Json] | None:
+    def read_answer(self) -> Form | None:
         """{"value": …} for a job that needed no work, or None."""
         answer = self._read("result.json")
         return answer if isinstance(answer, dict) and "value" in answer else None
@@ -272,7 +273,7 @@ class Job:
         except (OSError, ValueError):
             return None
 
-    def running(self) -> dict[int, dict[str, Json]]:
+    def running(self) -> dict[int, Form]:
         """Process and progress of each task that runs now, by its number."""
         marks = {}
         with contextlib.suppress(FileNotFoundError):

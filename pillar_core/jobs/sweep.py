@@ -4,22 +4,21 @@ as a table."""
 from collections.abc import Mapping, Sequence
 
 from pillar_core import store
-from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import JobError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import sweep as sweeps
-from pillar_core.types import FeatureSet, Progress
+from pillar_core.types import FeatureSet, Form, Progress, Values
 
 POLL_SECONDS = 0.5
 
-Answer = str | dict[str, Json]
+Answer = str | Form
 
 
 def sweep(
-    grid: Mapping[str, Json], *, scheduler: str | None = None, progress: Progress | None = None
+    grid: Values, *, scheduler: str | None = None, progress: Progress | None = None
 ) -> "pd.DataFrame":
     """One row per run, tidy, metrics as columns; runs that are in the cache are not run again.
 
@@ -42,12 +41,12 @@ def sweep(
 
 
 def run_through(
-    grid: Mapping[str, Json],
+    grid: Values,
     *,
     scheduler: str = "jobs",
     progress: Progress | None = None,
     resources: Mapping[str, float] | None = None,
-) -> list[dict[str, Json]]:
+) -> list[Form]:
     """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or
     on a cluster (its address).
 
@@ -74,7 +73,7 @@ def run_through(
     return records(jobs.result(job))
 
 
-def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Json]]:
+def records(answers: Sequence[Sequence[Answer] | None]) -> list[Form]:
     """Records in JSON form behind a job's (partial) result, refusals among them. Raises JobError: a
     record has left the cache since."""
     cache, stored = store.default(), []

@@ -21,7 +21,6 @@ from pathlib import Path
 import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, Security
 
-from pillar_core.arrays import Json
 from pillar_core.engine import on_gpu
 from pillar_core.errors import Cancelled, JobError, MachineError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -30,7 +29,7 @@ from pillar_core.jobs.kind import JobKind
 from pillar_core.jobs.state import Folder, Job, replace
 from pillar_core.runs import splitting, versions
 from pillar_core.store.codec import encode_json
-from pillar_core.types import FeatureSet, Progress
+from pillar_core.types import FeatureSet, Form, Progress, Values
 
 __all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
 
@@ -46,7 +45,7 @@ def run_task(
     job_id: str,
     kind: str,
     number: int | None,
-    task: Mapping[str, Json],
+    task: Values,
     sent: Mapping[str, FeatureSet],
     wants_gpu: bool = False,
 ) -> bytes | None:
@@ -140,7 +139,7 @@ def _mark_running(job: Job, number: int) -> Iterator[Progress]:
     from distributed import get_worker  # only workers have it loaded
 
     mark = job.running_folder / str(number)
-    about: dict[str, Json] = {
+    about: Form = {
         "worker": str(get_worker().address),
         "pid": os.getpid(),
         "since": time.time(),
@@ -261,7 +260,7 @@ class Engine:
         job_id: str,
         kind: str,
         number: int | None,
-        task: Mapping[str, Json],
+        task: Values,
         resources: Mapping[str, float],
     ) -> Future:
         """One task, to come, or without a number the job's list of tasks. Low numbers go first, so
@@ -304,7 +303,7 @@ class Engine:
         """Have the cluster drop what was sent to it."""
         self._sent.clear()
 
-    def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Json]]) -> None:
+    def stop(self, futures: Sequence[Future], marks: Sequence[Values]) -> None:
         """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
         self._client.cancel(list(futures), force=True)
         if self._cluster is not None:
@@ -367,7 +366,7 @@ class Engine:
         )
         return Client(self._cluster, set_as_default=False)
 
-    def _workers(self) -> dict[str, dict[str, Json]]:
+    def _workers(self) -> dict[str, Form]:
         try:
             return dict(self._client.scheduler_info(n_workers=-1)["workers"])
         except (OSError, TimeoutError):

@@ -1,8 +1,12 @@
 """What a guarantee rests on, line by line, and who answers for each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from pillar_core.data import raw
+from pillar_core.methods import METHODS, Method
 from pillar_core.runs import private_tests
+from pillar_core.types import BY_COIN, SemiPrivateSplit
 
 SIZE_PUBLIC = (
     "the number of private rows is public: settings and scaling take it as known, and one example"
@@ -65,11 +69,9 @@ SPLIT_BY_COIN = (
     f" rows{private_tests.UNTESTED}"
 )
 HOLDS = "It holds if"
-LIBRARY, DATA, MAKERS = (
-    "this library",
-    "whoever prepared the data",
-    "whoever made the backbone, the weights or the package",
-)
+LIBRARY = "this library"
+DATA = "whoever prepared the data"
+MAKERS = "whoever made the backbone, the weights or the package"
 TRAINER, NOBODY = "whoever trained the model", "nobody: this library does not defend against it"
 _OWNERS = {
     LIBRARY: (
@@ -95,6 +97,48 @@ _OWNERS = {
 }
 """Who answers for an assumption, by how it begins, up to a place that is filled in; all others are
 for `TRAINER`."""
+
+
+def assumptions_of(
+    split: SemiPrivateSplit, learner: Method[Any], *, is_seeded: bool, is_exact: bool
+) -> Iterator[str]:
+    """What the guarantee of a run rests on, line by line."""
+    features, is_of_persons = split.features, split.rows_per_person is not None
+    yield from (SIZE_PUBLIC, CLASSES_PUBLIC)
+    yield FORM_SEEN.format(", and ".join(features.caveats)) if features.caveats else FORM_PUBLIC
+    yield SPLIT_BY_COIN if features.test_drawn == BY_COIN else SPLIT_GIVEN
+    if is_of_persons:
+        yield PERSON_NAMED
+    if learner.is_private and is_seeded:
+        yield NOISE_SECRET
+    elif learner.is_private:
+        yield from (NOISE_EXACT,) if is_exact else (NOISE_SYSTEM, LOW_BITS)
+    if features.columns is not None:
+        yield MAPPED.format(features.backbone)
+    elif features.backbone not in ("identity", "raw_pixels"):
+        yield EXTRACTED
+    if split.public_name == raw.MADE_UP_NAME and split.settings.get("public") is not None:
+        yield DECLARED
+    elif split.settings.get("public") is not None:
+        of_persons = PERSON_APART if split.is_apart else PERSON_STATED
+        yield of_persons if is_of_persons else ROW_APART
+    if split.text_embeddings is not None:
+        yield TEXT_PUBLIC
+    if package := _package_of(learner):
+        yield FOREIGN.format(package)
+    yield from learner.assumptions
+
+
+def _package_of(learner: Method[Any]) -> str:
+    """Where a learner comes from that is not the library's own, installed or registered in this
+    process; "" for its own."""
+    modules = (
+        getattr(part, "__module__", "").partition(".")[0]
+        for part in (learner.fit, learner.fit_many, learner.cost)
+    )
+    return METHODS.packages.get(learner.name) or next(
+        (module for module in modules if module not in ("", "pillar_core", "functools")), ""
+    )
 
 
 def owner_of(assumption: str) -> str:

@@ -30,6 +30,7 @@ ELSEWHERE = (
     "This page says nothing about who may read the private rows, how they are stored, why and on"
     " what legal ground they were collected, or whether the model treats groups of people alike."
 )
+UNATTACKED = "The file holds no attack on the model and no audit of it."
 UNTESTED = "The file holds no private test of the model."
 BEFORE = (
     " It was written before the private tests that the sum above counts, or those were of other"
@@ -50,104 +51,91 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
                 f"the model's file is not as it was written: {'; '.join(changed)}. Download it"
                 " again."
             )
-        stated, sums = (
-            archive.read(STATEMENT).decode().splitlines(),
-            archive.read(SUMS).decode().splitlines(),
-        )
-    guarantee = card["guarantee"]
-    first = dict.fromkeys(line.partition(":")[0] for line in stated)
-    left = {start: [line for line in stated if line.partition(":")[0] == start] for start in first}
+        stated, sums = (archive.read(name).decode().splitlines() for name in (STATEMENT, SUMS))
+    guarantee, left = card["guarantee"], dict[str, list[str]]()
+    for line in stated:
+        left.setdefault(line.partition(":")[0], []).append(line)
 
     def take(*starts: str) -> str:
         return "".join(_paragraph(line) for start in starts for line in left.pop(start, []))
 
-    private = card.get("private_set")
-    public = card.get("public_set") or {"name": None, "rows": card["public_data"] != "none"}
-    licences = _licence("Private rows", private, private)
-    if public.get("rows"):
-        part = f"a part of {private}" if private else None
-        licences += _licence("Public rows", public["name"] or part, public["name"] or private)
-    trained = (
-        f"The model was trained on {card['n_private']:,} private examples."
-        if guarantee["events"]
-        else NOTHING
-    )
-    protected = take("Unit of protection") + _paragraph(trained)
-    persons = any(line.endswith(f"{statement.COUNTED}.") for line in left.pop("Releases charged"))
-    ledger = "".join(
-        f"<li>{html.escape(event)}{statement.COUNTED if persons else ''}</li>"
-        for event in guarantee["events"]
-    )
-    ledger = f"<ol>{ledger}</ol>{take('Sampling', 'Accountant')}"
-    left = {start: lines for start, lines in left.items() if not start.startswith((HOLDS, "- "))}
-    assumptions = _table(
-        (HOLDS, "who answers for it"), [(line, owner_of(line)) for line in guarantee["assumptions"]]
-    )
-    assumptions += _paragraph(
-        f"Deployment model: {card['deployment']['deployment_model']}. Whoever trained the model saw"
-        " the private rows."
-    )
-    choice = take("Choice of settings", "To confirm")
-    data = take("Public data") + licences
+    (charged,), noise = left.pop("Releases charged"), take("What that means")
+    counted = statement.COUNTED * charged.endswith(f"{statement.COUNTED}.")
+    events = (f"<li>{html.escape(event)}{counted}</li>" for event in guarantee["events"])
+    odds = _odds(guarantee) + " What follows uses the noise of this model, too." * bool(noise)
+    owners = [(line, owner_of(line)) for line in guarantee["assumptions"]]
+    trained = f"The model was trained on {card['n_private']:,} private examples."
     tests = take(
         "Tested privately",
         "Private tests of other models on these test rows",
         "Training and tests together",
+        "Training and tests protect different units, so no one ε covers both.",
+        private_tests.SHOWN,
     )
-    tests += take(
-        "Training and tests protect different units, so no one ε covers both.", private_tests.SHOWN
-    )
-    expected, noise = take(statement.EXPECTED), take("What that means")
-    loss = (
-        take("Privacy loss")
-        + _paragraph(
-            _odds(guarantee) + " What follows uses the noise of this model, too." * bool(noise)
-        )
-        + noise
-    )
-    unprotected, about = take("Not protected"), take("Model")
     made = (
-        f"Made with {versions.in_words(card['versions'])}."
+        versions.in_words(card["versions"])
         if "versions" in card
-        else f"Made with {card['deployment']['implementation']}."
+        else card["deployment"]["implementation"]
     )
     sections = (
-        ("The model", "Machine Learning", about + "".join(take(start) for start in list(left))),
-        ("What is protected", "The Unit of Privacy", protected),
+        (
+            "What is protected",
+            "The Unit of Privacy",
+            take("Unit of protection") + _paragraph(trained if guarantee["events"] else NOTHING),
+        ),
         (
             "How much can leak",
             (
                 "The Privacy Parameter ε; Variants of Differential Privacy; Comparing Differential"
                 " Privacy Guarantees"
             ),
-            loss,
+            take("Privacy loss") + _paragraph(odds) + noise,
         ),
-        ("What was released", "Basic Mechanisms and Common Elements", ledger),
-        ("What the guarantee rests on", "Threat Models", assumptions),
-        ("How settings were chosen, and what that cost", MIXING, choice),
-        ("All trainings on these rows", MIXING, _paragraph(spent or UNKNOWN) + unprotected),
+        (
+            "What was released",
+            "Basic Mechanisms and Common Elements",
+            f"<ol>{''.join(events)}</ol>{take('Sampling', 'Accountant')}",
+        ),
+        (
+            "What the guarantee rests on",
+            "Threat Models",
+            _table((HOLDS, "who answers for it"), owners)
+            + _paragraph(
+                f"Deployment model: {card['deployment']['deployment_model']}. Whoever trained the"
+                " model saw the private rows."
+            ),
+        ),
+        (
+            "How settings were chosen, and what that cost",
+            MIXING,
+            take("Choice of settings", "To confirm"),
+        ),
+        (
+            "All trainings on these rows",
+            MIXING,
+            _paragraph(spent or UNKNOWN) + take("Not protected"),
+        ),
         (
             "How good the model is",
             "Utility and Accuracy",
-            expected + (tests or _paragraph(UNTESTED + BEFORE * ("private test" in spent))),
+            take(statement.EXPECTED)
+            + (tests or _paragraph(UNTESTED + BEFORE * ("private test" in spent))),
         ),
         (
             "Attacks and audits",
             "Mechanism Implementation Challenges",
-            "".join(
-                map(
-                    _paragraph,
-                    attacks or ["The file holds no attack on the model and no audit of it."],
-                )
-            )
-            + _paragraph(UNSEEN),
+            "".join(map(_paragraph, [*(attacks or [UNATTACKED]), UNSEEN])),
         ),
-        ("Data and licences", "Data Collection Exposure", data),
+        (
+            "Data and licences",
+            "Data Collection Exposure",
+            take("Public data") + _licences(card),
+        ),
         ("For you to add", "Data Security and Access Control; Bias", _paragraph(ELSEWHERE)),
         (
             "Versions and commands",
             "",
-            _paragraph(made) + f"<pre>{html.escape(_commands(card))}</pre>",
+            _paragraph(f"Made with {made}.") + f"<pre>{html.escape(_commands(card))}</pre>",
         ),
         (
             "As a registry of deployments files it",
@@ -160,9 +148,12 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
             _table(("file", "SHA-256"), [line.split("  ", 1)[::-1] for line in sums]),
         ),
     )
-    body = "".join(
-        f"<h2>{title}</h2>{_heading(nist)}{content}" for title, nist, content in sections
-    )
+    rest = [start for start in left if not start.startswith((HOLDS, "- "))]
+    about = ("The model", "Machine Learning", take("Model", *rest))
+    body = ""
+    for title, nist, content in (about, *sections):
+        source_of = f'<p class="nist">NIST SP 800-226: {nist}</p>' if nist else ""
+        body += f"<h2>{title}</h2>{source_of}{content}"
     words = {
         "predicts": html.escape(f"“{card['predicts']}”" if card.get("predicts") else "a label"),
         "sections": body,
@@ -178,6 +169,17 @@ def _odds(guarantee: Form) -> str:
         f"{promise(share, 'one ' + guarantee['privacy_unit'])}. That is what ε and δ alone allow;"
         " without the model, half of the guesses are right."
     )
+
+
+def _licences(card: Form) -> str:
+    """What private and public rows are called, and their licences."""
+    private = card.get("private_set")
+    public = card.get("public_set") or {"name": None, "rows": card["public_data"] != "none"}
+    words = _licence("Private rows", private, private)
+    if public.get("rows"):
+        part = f"a part of {private}" if private else None
+        words += _licence("Public rows", public["name"] or part, public["name"] or private)
+    return words
 
 
 def _licence(rows: str, words: str | None, name: str | None) -> str:
@@ -203,10 +205,6 @@ def _commands(card: Form) -> str:
         "# new rows",
     ]
     return "\n".join([*lines, "python -m pillar_core predict model.zip ROWS", *again])
-
-
-def _heading(nist: str) -> str:
-    return f'<p class="nist">NIST SP 800-226: {nist}</p>' if nist else ""
 
 
 def _paragraph(words: str) -> str:

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,23 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError, shown
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
-from pillar_core.runs import use
-from pillar_core.runs.models import CARD, FORMAT, SUMS, WEIGHTS, write_model
+from pillar_core.runs import statement, use
+from pillar_core.runs.models import (
+    CARD,
+    FIELDS,
+    FORMAT,
+    READ_ME,
+    STATEMENT,
+    SUMS,
+    WEIGHTS,
+    in_paragraphs,
+    json_of,
+    kinds_of,
+    write_model,
+    zip_of,
+)
+from pillar_core.runs.private_tests import PrivateTest, model_of, stated
+from pillar_core.runs.statement import Statement
 from pillar_core.splits import Transform
 from pillar_core.types import Dataset, Form
 
@@ -71,12 +86,10 @@ class Model:
         """`predict_proba`, some thousand rows at a time; of a table that `is_large` no more is in
         memory."""
         if self.is_large(rows):
-            return map(use.probabilities, map(self._scores, self._streamed(place_of(rows))))
+            return map(self._probabilities, self._streamed(place_of(rows)))
         x = self.features(rows)
-        return (
-            use.probabilities(self._scores(x[start : start + use.AT_ONCE]))
-            for start in range(0, len(x), use.AT_ONCE)
-        )
+        pieces = (x[start : start + use.AT_ONCE] for start in range(0, len(x), use.AT_ONCE))
+        return map(self._probabilities, pieces)
 
     def is_large(self, rows: Any) -> bool:
         """Whether rows are a csv that is read piece by piece: without texts as `use.py` reads it,
@@ -84,16 +97,15 @@ class Model:
         form = self.card["input"]
         if not isinstance(rows, str | Path) or form.get("kind") != "table":
             return False
-        endings, limit = (
-            (frames.TEXTS, LARGE_TEXTS) if _reads_texts(form) else ((".csv", ".tsv", ".txt"), LARGE)
-        )
-        place = place_of(rows)
+        has_texts, place = TEXT in kinds_of(form), place_of(rows)
+        endings = frames.TEXTS if has_texts else (".csv", ".tsv", ".txt")
+        least = LARGE_TEXTS if has_texts else LARGE
         return (
-            frames.ending_of(place) in endings and place.is_file() and place.stat().st_size > limit
+            frames.ending_of(place) in endings and place.is_file() and place.stat().st_size > least
         )
 
     def _streamed(self, place: Path) -> Iterator[Array]:
-        if _reads_texts(self.card["input"]):
+        if TEXT in kinds_of(self.card["input"]):
             recipe = recipes.recipe_of(self.card["input"]["recipe"])
             text, names = str(recipe.text), None
             for piece in frames.pieces_of(place, frames.ending_of(place), as_written=(text,)):
@@ -105,11 +117,11 @@ class Model:
             return
         yield from use.read(place, self.card["input"], self.classifier.width)
 
-    def _scores(self, x: Array) -> Any:
+    def _probabilities(self, x: Array) -> Array:
         head = self.classifier
         if isinstance(head, LinearClassifier):
-            return use.scores(head.transform, head.weights, head.bias, x)
-        return head.scores(x).astype(np.float64)
+            return use.probabilities(use.scores(head.transform, head.weights, head.bias, x))
+        return use.probabilities(head.scores(x).astype(np.float64))
 
     def save_onnx(self, path: str | Path) -> Path:
         """Writes a model of images as ONNX, images to probabilities with the backbone inside, to
@@ -216,6 +228,32 @@ def load_model(path: Any) -> Model:
         if changed := changed_files(archive, card):
             raise ValueError(f"{'; '.join(changed)}. Download it again")
         return _model(load(archive.read(WEIGHTS)), card)
+
+
+def with_tests(
+    source: Any, tests: Sequence[PrivateTest], *, has_coin: bool | str, is_shown: bool
+) -> bytes:
+    """The zip of a model, its statement naming private tests of its test rows. Arguments as
+    `private_tests.stated`.
+
+    Raises DataError: no model's zip.
+    """
+    model = model_of(load_model(source).classifier)
+    with reading(source) as (archive, card):
+        files = {name: archive.read(name) for name in archive.namelist() if name != SUMS}
+        before = Statement(files[STATEMENT].decode(), card["deployment"])
+    lines, fields = stated(tests, model, card["guarantee"], has_coin=has_coin, is_shown=is_shown)
+    after = statement.with_tests(before, lines, fields)
+    card["guarantee"]["assumptions"] = after.fields["assumptions"]
+    card["deployment"] = after.fields
+    read_me = files[READ_ME].decode()
+    texts = {
+        CARD: json_of(card),
+        FIELDS: json_of(card["deployment"]),
+        STATEMENT: after.text,
+        READ_ME: read_me.replace(in_paragraphs(before.text), in_paragraphs(after.text)),
+    }
+    return zip_of(files | {name: text.encode() for name, text in texts.items()})
 
 
 def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
@@ -331,10 +369,6 @@ def _columns(arrays: dict[str, Array], card: Form) -> ColumnMap | None:
     if columns is not None:
         columns(np.zeros((1, columns.d), dtype=np.float32))  # refuses arrays of another map
     return columns
-
-
-def _reads_texts(form: Form) -> bool:
-    return any(column["kind"] == TEXT for column in form["recipe"]["columns"])
 
 
 def _width(form: Form) -> int:

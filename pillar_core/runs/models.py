@@ -2,13 +2,13 @@
 statement, and code that uses it."""
 
 import dataclasses
-import functools
 import hashlib
 import inspect
 import io
 import json
 import shlex
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -111,15 +111,14 @@ def model_bytes(
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     told = statement(record)
     card = _card(record, names, split, told) | built
-    form = functools.partial(json.dumps, indent=2, ensure_ascii=False)
     written = (
         _onnx(record, card, split)
         if onnx
         else f"There is no `{ONNX}`, as nobody asked for it: {SAVE_ONNX}"
     )
     texts = {
-        CARD: form(card),
-        FIELDS: form(card["deployment"]),
+        CARD: json_of(card),
+        FIELDS: json_of(card["deployment"]),
         STATEMENT: told.text,
         READ_ME: _read_me(record, card, split, told, written if isinstance(written, str) else ""),
         USE: _use(),
@@ -128,22 +127,31 @@ def model_bytes(
     if isinstance(written, bytes):
         contents[ONNX] = written
     if (curves := curves_of(record.classifier, columns, card["input"])) is not None:
-        contents[CURVES] = form(curves | {"classes": card["classes"]}).encode()
+        contents[CURVES] = json_of(curves | {"classes": card["classes"]}).encode()
         contents[CURVES_PAGE] = page_of(curves, card["classes"], card["predicts"] or "").encode()
     if "network" not in built:
         npz = io.BytesIO()
         np.savez(npz, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
         contents[ARRAYS] = npz.getvalue()
-    contents |= files_of(encoder_of(card["input"].get("recipe")))
-    contents[SUMS] = "".join(
+    return zip_of({**contents, **files_of(encoder_of(card["input"].get("recipe")))})
+
+
+def zip_of(contents: Mapping[str, bytes]) -> bytes:
+    """The zip of a model's files, with their SHA-256."""
+    sums = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()
-    ).encode()
+    )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
+        for name, content in {**contents, SUMS: sums.encode()}.items():
             is_large = len(content) > _LARGE and name.endswith(".safetensors")
             archive.writestr(name, content, zipfile.ZIP_STORED if is_large else None)
     return buffer.getvalue()
+
+
+def json_of(form: Form) -> str:
+    """A form as the zip has it."""
+    return json.dumps(form, indent=2, ensure_ascii=False)
 
 
 def save_model(
@@ -382,12 +390,17 @@ def _read_me(
         predicted=f"predicts `{card['predicts']}`, one of" if card["predicts"] else "tells apart",
         classes=json.dumps(classes, ensure_ascii=False),
         idea=learner.idea,
-        statement=told.text.replace("\n", "\n\n"),
+        statement=in_paragraphs(told.text),
         settings="\n".join(f"- `{name}`: {value}" for name, value in record.settings.items()),
         rows=_rows_in_words(form),
         alone=_alone(card, no_onnx),
         again="" if split is None else _again(record, split),
     )
+
+
+def in_paragraphs(statement: str) -> str:
+    """A statement as the README has it."""
+    return statement.replace("\n", "\n\n")
 
 
 def _again(record: RunRecord, split: SemiPrivateSplit) -> str:
@@ -430,9 +443,13 @@ def _front_matter(record: RunRecord, card: Form, split: SemiPrivateSplit | None)
     )
 
 
+def kinds_of(form: Form) -> set[str]:
+    """The kinds of a table's columns; none where rows are no table."""
+    return {column["kind"] for column in form.get("recipe", {"columns": ()})["columns"]}
+
+
 def _of_table(form: Form) -> str:
-    kinds = {column["kind"] for column in form.get("recipe", {"columns": ()})["columns"]}
-    return "text" if kinds == {TEXT} else "tabular"
+    return "text" if kinds_of(form) == {TEXT} else "tabular"
 
 
 def _rows_in_words(form: Form) -> str:
@@ -457,7 +474,7 @@ def _rows_in_words(form: Form) -> str:
 def _alone(card: Form, no_onnx: str) -> str:
     """How the files of the zip are used without the library."""
     form, shape = card["input"], card["input"].get("shape")
-    if any(column["kind"] == TEXT for column in form.get("recipe", {"columns": ()})["columns"]):
+    if TEXT in kinds_of(form):
         encoder = encoder_of(form["recipe"]) or {}
         more = ("numbers", "tokens") if n_bytes_of(encoder) else ("texts", "lines")
         words = "".join(_TEXTS[name] for name in ("desk", "use", *more))

@@ -2,7 +2,6 @@
 torch."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -58,7 +57,7 @@ def onnx_bytes(
         vars(layer)["inplace"] = (
             False  # torch takes half as long again to write what overwrites its input
         )
-    names: dict[str, Any] = {
+    names: Form = {
         "input_names": ["images"],
         "output_names": ["probabilities"],
         "dynamo": True,

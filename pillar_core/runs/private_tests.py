@@ -14,9 +14,8 @@ from pillar_core.numerics import number_words, round_up
 from pillar_core.types import (
     BY_COIN,
     Classifier,
+    Form,
     NeighboringRelation,
-    Provenance,
-    RunRecord,
     Unit,
 )
 
@@ -33,7 +32,6 @@ BELOW = " Always saying the largest class is right in more of these rows"
 UNTESTED = (
     "; validation and test rows are not protected, and scores on them are non-private releases"
 )
-_NAME = "private_tests"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +54,6 @@ class PrivateTest:
     rate: float
     cells: tuple[tuple[int, ...], ...]
     unclear: tuple[str, ...] = ()
-
-    @property
-    def unit(self) -> tuple[str, int | None]:
-        """Relation and rows of a person."""
-        return self.relation, self.rows_per_person
 
     @property
     def words(self) -> str:
@@ -103,129 +96,92 @@ def model_of(classifier: Classifier | None) -> str:
     return fingerprint(*(getattr(classifier, name) for name in names if hasattr(classifier, name)))
 
 
-def add_tests(
-    record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool | str, is_shown: bool
-) -> RunRecord:
-    """The record, its statement naming private tests of its test rows.
+def unit_of(item: Any) -> tuple[str, bool]:
+    """What a training, a test or a guarantee protects: its relation, and whether it is of persons.
 
-    has_coin: a secret coin of each row or person alone decides between training and test. is_shown:
-    an exact figure was shown.
+    Guarantee: all that has one unit composes. Each ε of persons counts all rows that its release
+    reads of one person, so a sum is of a person, whatever the numbers of rows.
     """
-    form = {"tests": tuple(tests), "has_coin": has_coin, "is_shown": is_shown}
-    assumptions = tuple(
-        line.replace(UNTESTED, "; validation rows are not protected")
-        for line in record.guarantee.assumptions
-    )
-    guarantee = dataclasses.replace(record.guarantee, assumptions=assumptions)
-    diagnostics = {**record.diagnostics, _NAME: (form, Provenance.PRIVATE)}
-    return dataclasses.replace(record, guarantee=guarantee, diagnostics=diagnostics)
+    return str(item.relation), bool(item.rows_per_person)
 
 
-def epsilon_with_tests(record: RunRecord) -> float | None:
-    """ε of training and tests together, at the training's δ; None without tests, or where a test
-    has another unit or relation."""
-    form, guarantee = _of(record)[0], record.guarantee
-    unit = (str(guarantee.relation), guarantee.rows_per_person)
-    return epsilon_together(guarantee.epsilon.upper, form["tests"], unit, has_coin=form["has_coin"])
+def unit_of_card(guarantee: Form) -> tuple[str, bool]:
+    """As `unit_of`, of the guarantee in a model's card."""
+    return guarantee["relation"], str(guarantee.get("privacy_unit")).startswith("person")
 
 
 def epsilon_together(
-    epsilon: float,
-    tests: Sequence[PrivateTest],
-    unit: tuple[str, int | None],
-    *,
-    has_coin: bool | str,
-) -> float | None:
-    """ε of trainings and tests together; None without tests, or where a test has another unit.
-    unit: relation and rows of a person.
+    trained: float, tested: float, relation: str, *, has_coin: bool | str
+) -> tuple[float, str]:
+    """ε of trainings and tests of one unit together, and in words why. has_coin: `BY_COIN` where
+    this library drew it, else whether somebody states it.
 
     Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and
     neighbours differ by one row or person added or removed: given everybody else's coins, either
     side of the coin changes one of the two releases.
     """
-    if not tests or any(test.unit != unit for test in tests):
-        return None
-    tested = sum(test.epsilon for test in tests)
-    return float(
-        max(epsilon, tested)
-        if has_coin and unit[0] == NeighboringRelation.ADD_OR_REMOVE_ONE
-        else epsilon + tested
-    )
+    if not has_coin or relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        return trained + tested, SUM
+    drew = "this library drew the test rows:" if has_coin == BY_COIN else "you state that"
+    return max(trained, tested), LARGER.format(drew)
 
 
-def larger(coin: bool | str) -> str:
-    """Why the larger ε counts: who says that a secret coin decided; `BY_COIN` where this library
-    drew it."""
-    return LARGER.format(
-        "this library drew the test rows:" if coin == BY_COIN else "you state that"
-    )
-
-
-def doubt(test: PrivateTest, low: float, high: float, metric: str, *, n_classes: int) -> str:
-    """In one sentence that a test contradicts the expected range of `metric`, or does not show more
-    than guessing; else ""."""
-    level, ends = guess(test.metric, n_classes), f"{100 * low:.0f} to {100 * high:.0f} %"
-    is_outside = test.metric == metric and (test.high < low or test.low > high)
-    outside = f"lies outside the {ends} that the answer expected" if is_outside else ""
+def doubt(test: PrivateTest, expected: Form | None, *, n_classes: int) -> str:
+    """In one sentence that a test contradicts what the answer expected of the model, as its card
+    says, or does not show more than guessing; else ""."""
+    level, outside = guess(test.metric, n_classes), ""
+    if expected is not None and test.metric == expected["metric"]:
+        low, high = expected["low"], expected["high"]
+        ends = f"{100 * low:.0f} to {100 * high:.0f} %"
+        is_outside = test.high < low or test.low > high
+        outside = f"lies outside the {ends} that the answer expected" if is_outside else ""
     is_guess = test.metric != "accuracy" and test.low <= level
-    guessing = (
-        f"does not show that the model beats guessing, {100 * level:.0f} %" if is_guess else ""
-    )
-    return (
-        f"This test {' and '.join(filter(None, (outside, guessing)))}."
-        if outside or guessing
-        else ""
-    )
+    guessing = f"does not show that the model beats guessing, {100 * level:.0f} %" * is_guess
+    doubts = " and ".join(filter(None, (outside, guessing)))
+    return f"This test {doubts}." if doubts else ""
 
 
-def lines(record: RunRecord) -> list[str]:
-    """What a statement says of the tests of a record, line by line."""
-    (form, own), guarantee = _of(record), record.guarantee
-    if not form["tests"]:
-        return []
-    words = [
+def stated(
+    tests: Sequence[PrivateTest],
+    model: str,
+    guarantee: Form,
+    *,
+    has_coin: bool | str,
+    is_shown: bool,
+) -> tuple[list[str], Form]:
+    """What the statement of a model says of private tests of its test rows, line by line, and what
+    a registry of deployments files of them.
+
+    guarantee: as the model's card has it. has_coin: as in `epsilon_together`. is_shown: an exact
+    figure of these rows was shown.
+    """
+    own = [test for test in tests if test.model == model]
+    lines = [
         f"Tested privately: {test.words} ε ≤ {round_up(test.epsilon)}, δ = 0, for"
         f" {Unit(test.rows_per_person).definition} of the test rows"
         f" ({test.relation.replace('_', ' ')})."
         for test in own
     ]
-    if rest := [test.epsilon for test in form["tests"] if test not in own]:
-        words.append(
+    if rest := [test.epsilon for test in tests if test not in own]:
+        lines.append(
             f"Private tests of other models on these test rows: {len(rest)}, with ε ≤"
             f" {round_up(sum(rest))} together."
         )
-    total = epsilon_with_tests(record)
-    if total is None:
-        words.append("Training and tests protect different units, so no one ε covers both.")
-    else:
-        why = (
-            larger(form["has_coin"])
-            if form["has_coin"] and guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
-            else SUM
+    unit, total = unit_of_card(guarantee), None
+    if all(unit_of(test) == unit for test in tests):
+        tested = sum(test.epsilon for test in tests)
+        total, why = epsilon_together(
+            float(guarantee["epsilon"]), tested, unit[0], has_coin=has_coin
         )
-        words.append(
+        lines.append(
             f"Training and tests together: ε ≤ {round_up(total)} at δ ="
-            f" {number_words(guarantee.delta)}, {why}."
+            f" {number_words(guarantee['delta'])}, {why}."
         )
-    return [*words, *([SHOWN] if form["is_shown"] else [])]
-
-
-def fields(record: RunRecord) -> dict[str, Any]:
-    """What a registry of deployments files of the tests of a record."""
-    form, own = _of(record)
-    if not form["tests"]:
-        return {}
+    else:
+        lines.append("Training and tests protect different units, so no one ε covers both.")
     names = ("metric", "value", "low", "high", "level", "epsilon", "relation", "rows_per_person")
-    return {
+    return [*lines, *([SHOWN] if is_shown else [])], {
         "private_tests": [{name: getattr(test, name) for name in names} for test in own],
-        "epsilon_with_tests": epsilon_with_tests(record),
-        "exact_figure_shown": form["is_shown"],
+        "epsilon_with_tests": total,
+        "exact_figure_shown": is_shown,
     }
-
-
-def _of(record: RunRecord) -> tuple[dict[str, Any], list[PrivateTest]]:
-    """What `add_tests` said of a record, and which of the tests are of its own model."""
-    nothing: dict[str, Any] = {"tests": (), "has_coin": False, "is_shown": False}
-    form, _ = record.diagnostics.get(_NAME, (nothing, None))
-    model = model_of(record.classifier)
-    return form, [test for test in form["tests"] if test.model == model]

@@ -23,7 +23,7 @@ from pillar_core.ledger import Ledger, compose, describe, gaussian
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests, records
-from pillar_core.runs.private_tests import PrivateTest
+from pillar_core.runs.private_tests import PrivateTest, epsilon_together, unit_of
 from pillar_core.runs.run import with_fast_part
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT, in_sight, spent_event
@@ -31,6 +31,7 @@ from pillar_core.store import upkeep
 from pillar_core.types import (
     Dataset,
     FeatureSet,
+    Form,
     NeighboringRelation,
     RunRecord,
     SemiPrivateSplit,
@@ -50,10 +51,12 @@ _RANKED_ALONE = ", ranked with a known seed"
 _ROWS, _ANSWERED = f"{upkeep.SPENT}rows-", f"{upkeep.SPENT}answered-"
 """Names of arrays with the hashes of rows that trainings read, and that models answered on."""
 MOST_ANSWERS = 1_000
-"""Batches of answers that a process writes down: a service asks more often, a search does not."""
+"""Batches of answers on new rows that a process remembers and a cache holds: a service asks more
+often, a search does not."""
 MOST_AT_ONCE = 1_000
 """Entries of one set of rows that other threads and processes may write meanwhile."""
-_ANSWERS: set[int] = set()
+_ANSWERS, _BATCHES = set[int](), set[str]()
+"""Hashes of rows that models of this process answered on, and the names of their batches."""
 _SHARED: dict[tuple[str, str], bool] = {}
 
 
@@ -128,7 +131,7 @@ class Account:
         default=None, compare=False, repr=False
     )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Form:
         """What a file of an account holds: no row."""
         return {**self.__dict__, "rows": None}
 
@@ -282,17 +285,17 @@ class Account:
 
         Guarantee: ε and δ of trainings add up; with tests, as `private_tests.epsilon_together`.
         """
-        kinds = dict.fromkeys((item.relation, bool(item.rows_per_person)) for item in self.spent)
-        sums = [self._sum(*kind, has_coin) for kind in kinds]
+        units = dict.fromkeys(map(unit_of, self.spent))
+        sums = [self._sum(unit, has_coin) for unit in units]
         words = f"Sum for these rows so far: {'; '.join(sums) or 'nothing'}."
         if sums:
             words += (
                 " The same people in other files, or read with other columns, ranges, categories or"
                 " rows of a person, are not in it: add those."
             )
-        if self.tests and not any("private test" in line for line in sums):
-            words += " Private tests protect another unit and are not in it."
-        relations = {relation for relation, _ in kinds} if self.rankings else ()
+        if any(unit_of(test) not in units for test in self.tests):
+            words += " Private tests of another unit are not in it."
+        relations = {relation for relation, _ in units} if self.rankings else ()
         if tops := [
             f"ε = {round_up(self.epsilon_of_rankings(delta=delta, relation=relation))} for one row"
             f" {changed}"
@@ -317,25 +320,23 @@ class Account:
         counted = _count_rankings(record, self.rankings)
         return in_sight(counted, seen) if seen else counted
 
-    def _sum(self, relation: str, is_of_persons: bool, has_coin: bool | str) -> str:
-        """The sum of one kind; of persons, the largest of their numbers of rows is named, for ε of
-        more rows of a person holds for fewer."""
-        same = [
-            item
-            for item in self.spent
-            if (item.relation, bool(item.rows_per_person)) == (relation, is_of_persons)
-        ]
-        unit = relation, max(item.rows_per_person or 0 for item in same) or None
+    def _sum(self, unit: tuple[str, bool], has_coin: bool | str) -> str:
+        """The sum of one unit; of persons, the largest of their numbers of rows is named."""
+        same, tests = (
+            [item for item in items if unit_of(item) == unit] for items in (self.spent, self.tests)
+        )
         epsilon, delta = (
             sum(getattr(item, name) for item in same) for name in ("epsilon", "delta")
         )
-        count, tests = len(same), self.tests
-        words = f"ε = {round_up(epsilon)}, δ = {number_words(delta, 3)} in {count} training"
-        words += "s" * (count > 1)
-        if together := private_tests.epsilon_together(epsilon, tests, unit, has_coin=has_coin):
+        words = f"ε = {round_up(epsilon)}, δ = {number_words(delta, 3)} in {len(same)} training"
+        words += "s" * (len(same) > 1)
+        if tests:
+            tested = sum(test.epsilon for test in tests)
+            together, _ = epsilon_together(epsilon, tested, unit[0], has_coin=has_coin)
             words += f", ε = {round_up(together)} with {len(tests)} private test"
             words += "s" * (len(tests) > 1)
-        return f"{words}, for one {Unit(unit[1])} {_CHANGED[unit[0]]}"
+        most = max(item.rows_per_person or 0 for item in (*same, *tests)) or None
+        return f"{words}, for one {Unit(most)} {_CHANGED[unit[0]]}"
 
     def _entries(self, kind: type[Entry]) -> tuple[Entry, ...]:
         addresses = (self._address(kind, place) for place in itertools.count())
@@ -396,15 +397,20 @@ def _forget_hashes(data: FeatureSet | Dataset) -> None:
 
 
 def note_answers(x: Array) -> None:
-    """Writes down that a model of this process gave answers on these rows; a disk that refuses
-    leaves it to the process."""
+    """Writes down that a model of this process gave answers on these rows, of the first
+    `MOST_ANSWERS` batches; a disk that refuses leaves it to the process."""
+    if len(_BATCHES) >= MOST_ANSWERS:
+        return
     new = sorted({*hashes_of(x).tolist()} - _ANSWERS)
+    if not new:
+        return
+    rows = np.array(new, dtype=np.uint64)
+    name, kept = _ANSWERED + fingerprint(rows), store.default()
     _ANSWERS.update(new)
-    kept = store.default()
-    if new and len(kept.keys("arrays", prefix=_ANSWERED)) < MOST_ANSWERS:
+    _BATCHES.add(name)
+    if len(kept.keys("arrays", prefix=_ANSWERED)) < MOST_ANSWERS:
         with contextlib.suppress(StoreError):
-            rows = np.array(new, dtype=np.uint64)
-            kept.put_arrays(_ANSWERED + fingerprint(rows), rows=rows)
+            kept.put_arrays(name, rows=rows)
 
 
 def hashes_of(x: Array, cells: Array | None = None) -> Array:

@@ -24,17 +24,6 @@ from pillar_core.runs.tables import row_of
 from pillar_core.store.files import writable
 from pillar_core.types import Form, RunSpec, Values
 
-__all__ = [
-    "AXES",
-    "all_runs",
-    "data_words",
-    "estimate",
-    "grid_of",
-    "lines",
-    "refusals",
-    "versions_of",
-]
-
 AXES = (
     "dataset",
     "backbone",
@@ -299,11 +288,7 @@ def write_mlflow(runs: pd.DataFrame, path: str | Path) -> int:
         for row in rows.to_dict("records"):
             if client.search_runs([number], f"tags.`pillar.key` = '{row['key']}'", max_results=1):
                 continue
-            known = {
-                name: value
-                for name, value in row.items()
-                if not (value is None or (isinstance(value, float) and math.isnan(value)))
-            }
+            known = {name: value for name, value in row.items() if pd.notna(value)}
             measured = [
                 Metric(name, float(known[name]), 0, 0)
                 for name in dict.fromkeys(MEASURED)

@@ -7,14 +7,13 @@ import dataclasses
 import math
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from pillar_core import accounting, checks, metrics, params, store
 from pillar_core.arrays import Array
-from pillar_core.data import raw
 from pillar_core.engine import LinearClassifier, devices_used
 from pillar_core.engine.exact import has_exact_products
 from pillar_core.engine.logistic import fitted_intercept
@@ -26,31 +25,10 @@ from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Streams
-from pillar_core.runs.assumptions import (
-    CLASSES_PUBLIC,
-    DECLARED,
-    EXTRACTED,
-    FOREIGN,
-    FORM_PUBLIC,
-    FORM_SEEN,
-    LOW_BITS,
-    MAPPED,
-    NOISE_EXACT,
-    NOISE_SECRET,
-    NOISE_SYSTEM,
-    PERSON_APART,
-    PERSON_NAMED,
-    PERSON_STATED,
-    ROW_APART,
-    SIZE_PUBLIC,
-    SPLIT_BY_COIN,
-    SPLIT_GIVEN,
-    TEXT_PUBLIC,
-)
+from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT, NOISE_SYSTEM, assumptions_of
 from pillar_core.runs.statement import BY_LABELS, BY_SHARES, in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
-    BY_COIN,
     Classifier,
     FeatureSet,
     Form,
@@ -510,18 +488,6 @@ def calibrate_setting(
     return value
 
 
-def _package_of(learner: Method[Any]) -> str:
-    """Where a learner comes from that is not the library's own, installed or registered in this
-    process; "" for its own."""
-    modules = (
-        getattr(part, "__module__", "").partition(".")[0]
-        for part in (learner.fit, learner.fit_many, learner.cost)
-    )
-    return METHODS.packages.get(learner.name) or next(
-        (module for module in modules if module not in ("", "pillar_core", "functools")), ""
-    )
-
-
 def _guarantee(
     spec: RunSpec,
     cost: DpEvent,
@@ -530,11 +496,9 @@ def _guarantee(
     *,
     is_exact: bool,
 ) -> Guarantee:
-    learner, delta, neighbours = (
-        METHODS[spec.method],
-        spec.delta,
-        NeighboringRelation.of(spec.relation),
-    )
+    learner = METHODS[spec.method]
+    delta = spec.delta
+    neighbours = NeighboringRelation.of(spec.relation)
     chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=spec.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=spec.accountant)
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
@@ -547,41 +511,11 @@ def _guarantee(
         delta,
         neighbours,
         chosen.name,
-        tuple(_assumptions(split, learner, is_seeded=spec.seed is not None, is_exact=is_exact)),
+        tuple(assumptions_of(split, learner, is_seeded=spec.seed is not None, is_exact=is_exact)),
         describe(cost),
         rows_per_person=split.rows_per_person,
         event=cost,
     )
-
-
-def _assumptions(
-    split: SemiPrivateSplit, learner: Method[Any], *, is_seeded: bool, is_exact: bool
-) -> Iterator[str]:
-    """What the guarantee of a run rests on, line by line."""
-    features, is_of_persons = split.features, split.rows_per_person is not None
-    yield from (SIZE_PUBLIC, CLASSES_PUBLIC)
-    yield FORM_SEEN.format(", and ".join(features.caveats)) if features.caveats else FORM_PUBLIC
-    yield SPLIT_BY_COIN if features.test_drawn == BY_COIN else SPLIT_GIVEN
-    if is_of_persons:
-        yield PERSON_NAMED
-    if learner.is_private and is_seeded:
-        yield NOISE_SECRET
-    elif learner.is_private:
-        yield from (NOISE_EXACT,) if is_exact else (NOISE_SYSTEM, LOW_BITS)
-    if features.columns is not None:
-        yield MAPPED.format(features.backbone)
-    elif features.backbone not in ("identity", "raw_pixels"):
-        yield EXTRACTED
-    if split.public_name == raw.MADE_UP_NAME and split.settings.get("public") is not None:
-        yield DECLARED
-    elif split.settings.get("public") is not None:
-        of_persons = PERSON_APART if split.is_apart else PERSON_STATED
-        yield of_persons if is_of_persons else ROW_APART
-    if split.text_embeddings is not None:
-        yield TEXT_PUBLIC
-    if package := _package_of(learner):
-        yield FOREIGN.format(package)
-    yield from learner.assumptions
 
 
 def _record(

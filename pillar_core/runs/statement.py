@@ -3,14 +3,15 @@ registries of deployments ask for."""
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 from pillar_core import accounting
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
-from pillar_core.runs import private_tests
 from pillar_core.runs.assumptions import in_lines
+from pillar_core.runs.private_tests import UNTESTED
 from pillar_core.runs.versions import VERSION
 from pillar_core.types import (
     Guarantee,
@@ -57,6 +58,7 @@ TO_CONFIRM = (
 )
 EXPECTED = "Expected before training"
 """How the line on a prediction begins, for whoever receives the model and may see no test row."""
+UNPROTECTED, TEST_ROWS = "Not protected: public", ", validation and test rows;"
 COUNTED = ", noise measured against all rows of one person"
 LESS = " Who has k examples is protected less: ε is k times as large, and δ grows."
 
@@ -133,7 +135,7 @@ def statement(record: RunRecord) -> Statement:
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = public_words(record)
     choice, expected = _choice(guarantee), record.diagnostics.get(EXPECTED, (None,))[0]
-    unit, tests = guarantee.unit.definition, private_tests.lines(record)
+    unit = guarantee.unit.definition
     counted_by = (
         f"{guarantee.accountant}; ε is its upper end"
         if guarantee.has_releases
@@ -180,12 +182,10 @@ def statement(record: RunRecord) -> Statement:
             if expected
             else []
         ),
-        *tests,
         (
-            f"Not protected: public{' and validation' if tests else ', validation and test'} rows;"
-            " that the data set was used at all; the time and memory that training took; what is"
-            " true of the population whether or not anybody takes part; and further runs on the"
-            " same rows, whose losses add up."
+            f"{UNPROTECTED}{TEST_ROWS} that the data set was used at all; the time and memory that"
+            " training took; what is true of the population whether or not anybody takes part; and"
+            " further runs on the same rows, whose losses add up."
         ),
     ]
     if guarantee.delta * record.facts.n_private >= 1 and guarantee.has_releases:
@@ -218,9 +218,23 @@ def statement(record: RunRecord) -> Statement:
         "assumptions": list(guarantee.assumptions),
         "implementation": f"PILLAR explorer {VERSION}",
         **({"expected_accuracy": expected["numbers"]} if expected else {}),
-        **private_tests.fields(record),
     }
     return Statement("\n".join(lines), fields)
+
+
+def with_tests(said: Statement, lines: Sequence[str], fields: Values) -> Statement:
+    """A statement of a model with what `private_tests.stated` says of tests of its test rows."""
+
+    def tested(text: str) -> str:
+        return text.replace(UNTESTED, "; validation rows are not protected")
+
+    before, start, after = said.text.rpartition(UNPROTECTED)
+    text = "\n".join([f"{before}{lines[0]}", *lines[1:], f"{start}{after}"])
+    assumptions = [tested(line) for line in said.fields["assumptions"]]
+    return Statement(
+        tested(text).replace(UNPROTECTED + TEST_ROWS, f"{UNPROTECTED} and validation rows;"),
+        {**said.fields, "assumptions": assumptions, **fields},
+    )
 
 
 def _choice(guarantee: Guarantee) -> str:

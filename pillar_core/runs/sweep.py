@@ -178,10 +178,8 @@ def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
     """The cache key of a spec: its content, the version of each part that makes its result, and
     `rows`, what `rows_of` said of it."""
     rows = rows_of(spec.data, spec.split) if rows is None else rows
-    dataset, public = (
-        DATASETS.find(spec.data["dataset"]),
-        DATASETS.find(spec.split.get("public") or ""),
-    )
+    dataset = DATASETS.find(spec.data["dataset"])
+    public = DATASETS.find(spec.split.get("public") or "")
     versions = {
         "engine": ENGINE_VERSION,
         "method": METHODS[spec.method].version,

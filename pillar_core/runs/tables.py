@@ -46,11 +46,7 @@ def record_json(record: RunRecord, spec: RunSpec, *, features: str) -> Form:
         "guarantee": {
             "epsilon": dataclasses.asdict(guarantee.epsilon),
             **promise_json(guarantee),
-            **(
-                {}
-                if guarantee.rows_per_person is None
-                else {"rows_per_person": guarantee.rows_per_person}
-            ),
+            **_persons(guarantee.rows_per_person),
         },
         "accuracy": record.accuracy,
         "metrics": dict(record.metrics),
@@ -131,11 +127,7 @@ def row_of(record: Values) -> Form:
         row |= {
             "epsilon_upper": record["guarantee"]["epsilon"]["upper"],
             "accountant": record["guarantee"]["accountant"],
-            **{
-                name: value
-                for name, value in record["guarantee"].items()
-                if name == "rows_per_person"
-            },
+            **_persons(record["guarantee"].get("rows_per_person")),
             "n_private": record["facts"]["n_private"],
             "n_public": record["facts"]["n_public"],
             "public_use": METHODS[spec["method"]].public_words(record["settings"]),
@@ -143,6 +135,11 @@ def row_of(record: Values) -> Form:
             "device": device_of(record),
         }
     return row
+
+
+def _persons(most: int | None) -> Form:
+    """The entry of a run that protects persons; none of another."""
+    return {} if most is None else {"rows_per_person": most}
 
 
 def _of_rarest(recalls: Sequence[float | None]) -> float:

@@ -38,10 +38,8 @@ ROWS = ("x", "X", "x_test", "x_train")
 FEATURES = """import numpy, pillar_core as pc
 x = pc.load_model("model.zip").features({rows!r})
 numpy.savez("features.npz", x=x)"""
-UNKNOWN, FILLED = (
-    "Words that are none of the categories count as none",
-    "Cells without a number took the model's value for gaps",
-)
+UNKNOWN = "Words that are none of the categories count as none"
+FILLED = "Cells without a number took the model's value for gaps"
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
 PARTS = ("mean", "scale", "projection")
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
@@ -368,14 +366,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
             if column.get("kind") == "text"
         }
         is_slow = any(isinstance(encoder, Bert) for encoder in encoders.values())
-        n_before, counts = (
-            0,
-            {
-                UNKNOWN: dict[str, int](),
-                FILLED: dict[str, int](),
-                OUTSIDE: dict[str, int](),
-            },
-        )
+        n_before, counts = 0, {what: Counter[str]() for what in (UNKNOWN, FILLED, OUTSIDE)}
         while block := list(itertools.islice(rows, SENTENCES_AT_ONCE if is_slow else AT_ONCE)):
             if long := [
                 n_before + place
@@ -400,13 +391,13 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                         texts, column, gaps, n_before, CONVERT.format(str(path), separator)
                     )
                     parts.append(values)
-                    counts[FILLED][name] = counts[FILLED].get(name, 0) + filled
-                    counts[OUTSIDE][name] = counts[OUTSIDE].get(name, 0) + outside
+                    counts[FILLED][name] += filled
+                    counts[OUTSIDE][name] += outside
                     continue
                 meant = {text: _word(text, column["categories"], gaps) for text in set(texts)}
                 words = [meant[text] for text in texts]
-                count = sum(word not in ("", *column["categories"]) for word in words)
-                counts[UNKNOWN][name] = counts[UNKNOWN].get(name, 0) + count
+                known = ("", *column["categories"])
+                counts[UNKNOWN][name] += sum(word not in known for word in words)
                 parts += [
                     (np.array(words) == category).astype(np.float32)
                     for category in column["categories"]
@@ -446,11 +437,9 @@ def _numbers(
     """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
     if all(text in BOOLEANS for text in texts):
         texts = [BOOLEANS[text] for text in texts]
-    filled, outside, is_plain = (
-        0,
-        0,
-        not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None,
-    )
+    filled = 0
+    outside = 0
+    is_plain = not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
     for place, text in enumerate(texts if not (np.abs(values) <= LARGEST_FLOAT).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None

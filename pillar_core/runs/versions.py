@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["VERSION", "in_words", "made_with"]
-
 VERSION = "0.2.0"
 _SOURCES = Path(__file__).resolve().parents[1]
 

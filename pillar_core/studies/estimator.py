@@ -32,7 +32,7 @@ from pillar_core.runs.statement import in_sight
 from pillar_core.studies.advice import advise
 from pillar_core.studies.advice.maps import GIVEN
 from pillar_core.studies.advice.prediction import NONE, OWN
-from pillar_core.types import Dataset, FeatureSet, RunRecord, SemiPrivateSplit, Values
+from pillar_core.types import Dataset, FeatureSet, Form, RunRecord, SemiPrivateSplit, Values
 
 AUTO = "auto"
 EXACT = (
@@ -202,7 +202,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         tags.input_tags.sparse = True
         return tags
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Form:
         """What a file of the estimator holds: no row of the split."""
         state = super().__getstate__()
         return {name: state[name] for name in state if name != "_split"}
@@ -257,8 +257,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return dataclasses.replace(rows, y_train=places, classes=classes), public
 
     def _advised(
-        self, split: SemiPrivateSplit, settings: dict[str, Any]
-    ) -> tuple[SemiPrivateSplit, str, dict[str, Any]]:
+        self, split: SemiPrivateSplit, settings: Form
+    ) -> tuple[SemiPrivateSplit, str, Form]:
         """Split, learner and settings as advised; sets `advice_`."""
         advice = self.advice_ = advise(
             split,
@@ -284,7 +284,7 @@ def _checked(estimator: PrivateClassifier, X: Any, *y: Any) -> Any:
     library reads."""
     if is_frame := frames.is_frame(X):
         frames.refuse_repeated(X.columns)
-    how: dict[str, Any] = {"ensure_min_samples": 1 + len(y), "accept_sparse": True}
+    how: Form = {"ensure_min_samples": 1 + len(y), "accept_sparse": True}
     if is_frame and y:
         validate_data(estimator, y=y[0], reset=True)
     return validate_data(estimator, X, *y, reset=bool(y), skip_check_array=is_frame, **how)

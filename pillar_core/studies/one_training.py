@@ -69,12 +69,10 @@ def training_steps(spec: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
     """
     plan, tape = descent_run(spec, split), ReleaseTape()
     plan.method.train(plan.settings, plan.view, plan.streams(plan.seed), Ledger(tape))
-    head_plan, z, y = (
-        head_plan_of(plan),
-        project(plan.settings, plan.view, plan.streams(plan.seed)).z,
-        plan.view.y,
-    )
+    head_plan, y = head_plan_of(plan), plan.view.y
+    z = project(plan.settings, plan.view, plan.streams(plan.seed)).z
     clean, noisy = (torch.stack(values).double() for values in (tape.values, tape.released))
+    noise = noisy - clean
     states = trajectory.states(noisy[:, None], head_plan)
     c = int(max(np.unique(y), key=clean[0, :, :2].norm(dim=1).__getitem__))
     row = int(np.flatnonzero(y == c)[0])
@@ -82,21 +80,17 @@ def training_steps(spec: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
     pushes, opened = [], []
     picked = np.unique(np.linspace(0, len(clean) - 1, MOST_STEPS).round().astype(int))
     for t in picked:
-        noise = noisy[t] - clean[t]
-        ends = [float(value) for part in (clean[t], noisy[t]) for value in -part[c, :2]]
-        pushes.append((t + 1, *ends, float(clean[t].norm()), float(noise.norm())))
+        ends = *(-clean[t, c, :2]).tolist(), *(-noisy[t, c, :2]).tolist()
+        pushes.append((t + 1, *ends, float(clean[t].norm()), float(noise[t].norm())))
         clipped = trajectory.clipped_rows(rows, states[t][0], head_plan).view(*clean[t].shape)
-        full = clipped * (
-            float(trajectory.gradient_norms(rows, states[t], head_plan))
-            / max(float(clipped.norm()), 1e-30)
-        )
+        norm = float(trajectory.gradient_norms(rows, states[t], head_plan))
+        full = clipped * (norm / max(float(clipped.norm()), 1e-30))
         moved = (states[t + 1] - states[t])[0].double()
-        for part_name, part in zip(
-            _WHAT, (-full, -clipped, -clean[t], -noise, -noisy[t], moved), strict=True
-        ):
-            opened.append(
-                (t + 1, part_name, *(float(value) for value in part[c, :2]), float(part.norm()))
-            )
+        parts = (-full, -clipped, -clean[t], -noise[t], -noisy[t], moved)
+        opened += [
+            (t + 1, name, *part[c, :2].tolist(), float(part.norm()))
+            for name, part in zip(_WHAT, parts, strict=True)
+        ]
     points = np.unique(np.linspace(0, len(z) - 1, POINTS).astype(int))
     names = np.asarray(split.features.classes)
     return TrainingSteps(
@@ -161,10 +155,8 @@ def reasons(spec: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
         for each in (result, fit(settings.distillation, None))
     )
     features, facts = kalman.features_of(settings, view), view.facts
-    u, first = (
-        features.public[:, : features.k],
-        next(value for value in released.released if value.ndim == 2).double().numpy().T,
-    )
+    u = features.public[:, : features.k]
+    first = next(value for value in released.released if value.ndim == 2).double().numpy().T
     first = first - first.mean(axis=1, keepdims=True)
     noise = (
         kalman.noise_multipliers(settings, kalman.check_share(settings, facts))[0]

@@ -28,6 +28,7 @@ from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.assumptions import CLASSES_PUBLIC, NOISE_EXACT, NOISE_SECRET, in_lines
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
+from pillar_core.runs.private_tests import unit_of
 from pillar_core.runs.run import split_of
 from pillar_core.runs.splitting import as_given
 from pillar_core.splits import Transform
@@ -142,14 +143,11 @@ def private_test(
     if isinstance(model, str | Path):
         model = load_model(model)
     if isinstance(model, Model):
-        classes = model.classes
+        classes, unit = model.classes, private_tests.unit_of_card(model.card["guarantee"])
     else:
-        classes = tuple(map(str, range(model.facts.n_classes)))
-        classes = (
-            rows.classes
-            if isinstance(rows, FeatureSet) and rows.n_classes == len(classes)
-            else classes
-        )
+        classes, unit = tuple(map(str, range(model.facts.n_classes))), unit_of(model.guarantee)
+        is_named = isinstance(rows, FeatureSet) and rows.n_classes == len(classes)
+        classes = rows.classes if is_named else classes
     if metric == "auc" and len(classes) != 2:
         raise SettingError(
             f"auc is for two classes, and the model tells {len(classes)} apart: use"
@@ -159,12 +157,7 @@ def private_test(
     if head is None:
         raise DataError("this record holds no model: run it again, or give the model's file.")
     x, y, account = _rows(model, rows, rows_per_person, person)
-    is_of_persons = (
-        str(model.card["guarantee"].get("privacy_unit")).startswith("person")
-        if isinstance(model, Model)
-        else model.guarantee.rows_per_person is not None
-    )
-    if is_of_persons and rows_per_person is None:
+    if unit[1] and rows_per_person is None:
         raise SettingError(
             "the model protects a person: name the column that says whose these rows are (person)"
             " and the most rows of one of them (rows_per_person), or say 1 where no person has two."
@@ -173,11 +166,8 @@ def private_test(
     if x.shape[1] != width:
         raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
     counts = _counts(_scores_apart(head, x), y, len(classes), metric)
-    most, worst = (
-        rows_per_person or 1,
-        (1 if neighbours is NeighboringRelation.ADD_OR_REMOVE_ONE else 2),
-    )
-    numerator = _numerator(epsilon, most * worst)
+    most, is_added = rows_per_person or 1, neighbours is NeighboringRelation.ADD_OR_REMOVE_ONE
+    numerator = _numerator(epsilon, most, neighbours)
     if seed is None:
         store.default().check_room()
     ledger, use = Ledger(), fingerprint(x, y, counts, metric, numerator)
@@ -186,21 +176,13 @@ def private_test(
     )
     cells = mechanism.release(counts)
     event: Any = of_person(ledger.total_event, most)  # a `PureEvent`
-    upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
+    upper = event.epsilon_add_remove if is_added else event.epsilon_replace_one
     persons = (MOST.format(most),) if rows_per_person else ()
     is_apart = not isinstance(rows, FeatureSet) and account.trainings
-    assumptions = (
-        *((APART,) if is_apart else ()),
-        CLASSES_PUBLIC,
-        GIVEN,
-        UNSEEN,
-        ADDED,
-        *persons,
-        NOISE_EXACT if seed is None else NOISE_SECRET,
-    )
-    bounds = EpsilonBounds(upper, upper, upper)
+    apart, noise = (APART,) if is_apart else (), NOISE_EXACT if seed is None else NOISE_SECRET
+    assumptions = (*apart, CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *persons, noise)
     guarantee = Guarantee(
-        bounds,
+        EpsilonBounds(upper, upper, upper),
         0.0,
         neighbours,
         "pure",
@@ -220,7 +202,7 @@ def private_test(
     spent = ""
     if seed is None:
         account.keep(test)
-        same = [each for each in account.tests if each.unit == test.unit]
+        same = [each for each in account.tests if unit_of(each) == unit_of(test)]
         spent = (
             f"Private tests of these rows so far: {len(same)}, with ε ≤"
             f" {round_up(sum(each.epsilon for each in same))} together."
@@ -248,8 +230,7 @@ def expected_ends(
     Noise is taken as zero, which it is in the middle. The AUC is that of calibrated normal scores.
     """
     most = rows_per_person or 1
-    worst = 1 if NeighboringRelation.of(relation) is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
-    rate = _numerator(epsilon, most * worst) / DENOMINATOR
+    rate = _numerator(epsilon, most, NeighboringRelation.of(relation)) / DENOMINATOR
     if metric == "auc":
         spread = math.sqrt(2) * ndtri(min(max(value, 0.51), 0.999))
         edges = logit(np.linspace(0, 1, BINS + 1))
@@ -260,9 +241,10 @@ def expected_ends(
     return _shares(cells, rate, most)[1:3]
 
 
-def _numerator(epsilon: float, moves: int) -> int:
-    """The largest rate of noise, in 1 / DENOMINATOR, at which so many moved counts cost at most
-    ε."""
+def _numerator(epsilon: float, most: int, relation: NeighboringRelation) -> int:
+    """The largest rate of noise, in 1 / DENOMINATOR, at which the counts that so many rows move
+    cost at most ε: a row that is added or removed moves one, one that is replaced two."""
+    moves = most * (1 if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2)
     numerator = math.floor(epsilon / moves * DENOMINATOR)
     while numerator * moves > epsilon * DENOMINATOR:
         numerator -= 1
@@ -383,10 +365,8 @@ def _shares(cells: Array, rate: float, most: int) -> tuple[float, float, float, 
     few = [np.maximum(side - noise, 0.0) / most for side in (wrong, right)]
     many = [(side + noise) / most for side in (wrong, right)]
     each = miss / len(cells) / 2
-    low, high = (
-        lower_end(few[1], few[1] + many[0], each),
-        upper_end(many[1], many[1] + few[0], each),
-    )
+    low = lower_end(few[1], few[1] + many[0], each)
+    high = upper_end(many[1], many[1] + few[0], each)
     is_clear = (few[0] > 0) | (few[1] > 0)
     shares = right / np.maximum(right + wrong, 1.0)
     value = float(shares[is_clear].mean()) if is_clear.any() else 0.5
@@ -426,10 +406,8 @@ def _bands(
     for label, counts in enumerate(cells):
         below, above = np.cumsum(counts)[:-1], counts.sum() - np.cumsum(counts)[:-1]
         few, many = np.maximum(below - slack, 0), np.maximum(below + slack, 1e-9)
-        rest_few, rest_many = (
-            np.maximum(above - slack[BINS - 1 - sizes], 0),
-            np.maximum(above + slack[BINS - 1 - sizes], 1e-9),
-        )
+        rest_few = np.maximum(above - slack[BINS - 1 - sizes], 0)
+        rest_many = np.maximum(above + slack[BINS - 1 - sizes], 1e-9)
         n = (counts.sum() - reach(rate, BINS, miss / events)) / most
         unclear += [label] if n < 1 else []
         band = math.sqrt(math.log(4 / miss) / (2 * n)) if n >= 1 else 1.0

@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 
 from page_reading import coded
 from pages.frame import jobs, memory
-from pages.parts.answer import reply
 from pages.parts.lessons import steps
 from pillar_core.backbones import extraction, shipped
 from pillar_core.data import reader
@@ -25,7 +24,7 @@ from pillar_core.methods import METHODS
 from pillar_core.screening import class_signal
 from pillar_core.splits import view
 from pillar_core.studies import playgrounds
-from pillar_core.studies.advice import simulation
+from pillar_core.studies.advice import free, simulation
 from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 
 FOUND: dict[str, Any] = {}
@@ -160,8 +159,8 @@ def handed(monkeypatch):
     """What a page offers to download, by key: the bytes, or what makes them."""
     files = {}
 
-    def offer(*_, data=None, key="", **__):
-        files[key] = data
+    def offer(*_, data=None, key="", file_name="", **__):
+        files[key], files[f"{key} is called"] = data, file_name
 
     monkeypatch.setattr(st, "download_button", offer)
     return files
@@ -175,7 +174,7 @@ def start(monkeypatch, tmp_path):
     Every page is a session of its own, unless `token` is that of another. Answer weighs two
     budgets, and opening trains little.
     """
-    monkeypatch.setattr(reply, "BUDGETS", (0.3,))
+    monkeypatch.setattr(free, "BUDGETS", (0.3,))
     monkeypatch.setattr(jobs, "FIRST_SECONDS", 0.5)
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(REPOSITORY)

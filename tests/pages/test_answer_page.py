@@ -15,12 +15,11 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import fill, linked, links, press, unfold, widget, words
+from page_reading import fill, linked, press, unfold, widget, words
 from pages.frame import core, failures, history, memory
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, reply
-from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
@@ -135,7 +134,7 @@ def test_a_look_is_known_after_a_reload(start, page):
         assert "already looked" in words(start("answer", data="breast_cancer", epsilon="1"))
 
 
-def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
+def test_a_look_counts_for_its_own_set_alone(start):
     """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said
     that nothing was in sight."""
     start("start")
@@ -153,10 +152,6 @@ def test_a_look_outlives_a_pruned_cache_and_counts_for_its_own_set_alone(start):
         True,
         False,
     ]
-    app = start("curves", data="breast_cancer", epsilon="1")
-    store.default().prune(0)
-    app.run()
-    assert Account("breast_cancer").sight
 
 
 @pytest.mark.parametrize(
@@ -214,6 +209,8 @@ def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, ha
     # μ² adds up: 0.3 and 1 together are ε = 1.06 at δ = 1e-5, and cost no less than the training
     # alone
     assert 1.05 < card["epsilon"] < 1.07
+    name = handed["model-file is called"]
+    assert float(name.removeprefix("model-epsilon-").removesuffix(".zip")) >= card["epsilon"]
 
 
 def test_a_candidate_that_holds_private_rows_is_named(start):
@@ -255,7 +252,7 @@ def test_the_curve_over_budgets_is_of_epsilon_alone_and_the_slider_marks_a_point
     start, monkeypatch
 ):
     """A point for the slider's ε joined the others, so that the curve changed as the slider moved."""
-    monkeypatch.setattr(reply, "BUDGETS", (0.3, 3.0))
+    monkeypatch.setattr(free, "BUDGETS", (0.3, 3.0))
     lines, stars = [], []
     for epsilon in ("0.3", "2"):
         app = start("answer", data="breast_cancer", epsilon=epsilon)
@@ -269,6 +266,22 @@ def test_the_curve_over_budgets_is_of_epsilon_alone_and_the_slider_marks_a_point
         stars.append(star)
     assert lines[0] == lines[1]
     assert [star["x"] for star in stars] == [[0.3], [2.0]]
+
+
+def test_a_wanted_value_is_reached_on_the_curve_that_is_drawn(start, monkeypatch):
+    """It was levelled over twelve budgets, and the curve over five: the one could say that a value
+    is reached where the other did not."""
+    monkeypatch.setattr(free, "BUDGETS", (0.1, 1.0, 8.0))
+    bare = {"data": "digits", "public": "none", "controls": "answer-given:accuracy;answer-public:"}
+    app = start("answer", target="70", **bare)
+    assert re.search("70 % .* (may|should) take ε", words(app))
+    (star,) = [
+        figure["data"][2]
+        for figure in (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
+        if figure["layout"]["title"]["text"] == "By budget"
+    ]
+    assert 0.1 <= star["x"][0] < 8
+    assert star["y"][0] >= 70
 
 
 def mine_and_two_sets(rows: Array, labels: Array, n: int) -> list[str]:
@@ -422,8 +435,17 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
     again = start("answer", data="breast_cancer", epsilon="1")
     assert "no page shows an exact figure of them" in " ".join(item.value for item in again.info)
     fill(again, "local-widget.answer-test-breast_cancer", True)
-    assert "A test of an earlier model, ε = 1: Balanced accuracy" in words(again)
-    assert "Test its zip on Check" in links(again)
+    assert "Choose a threshold" in [expander.label for expander in again.expander]
+    press(again, "answer-test-run")
+    assert [metric.label for metric in again.metric] == ["Balanced accuracy, ε = 1"] * 2
+    assert "Training and tests together: ε ≤ 3 " in words(again)
+    for key in ("answer-tested", "model-evidence"):
+        text = (
+            html.unescape(handed[key]().decode("utf-8", "replace"))
+            if key == "model-evidence"
+            else texts_in(handed[key]())["statement.txt"]
+        )
+        assert text.count("Tested privately: Balanced accuracy") == 2
 
 
 def test_no_part_of_brought_rows_is_weighed_unless_somebody_names_it(start):
@@ -636,4 +658,4 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
     (first, _) = json.loads(files["curves.json"])["columns"]
     assert first["name"] == "age"
     assert "What the model does with a column" in [expander.label for expander in app.expander]
-    assert "of noise only, not of sampling" in handed["answer-curves"]()
+    assert b"of noise only, not of sampling" in handed["answer-curves"]

@@ -51,6 +51,19 @@ def test_an_empty_cache_says_so_and_plans_count_their_runs(start):
     assert metric(app, "In the cache") == "9"  # the library brings them
 
 
+def test_a_plan_has_the_sidebars_public_set_and_number(start, handed):
+    """A grid of shares was counted and trained, whatever public table the sidebar named."""
+    app = start("runs", runs="view:plan", data="digits", public="mnist", metric="accuracy")
+    assert "as in the sidebar" in words(app)
+    assert "local-widget.plan-share" not in [slider.key for slider in app.select_slider]
+    grid = yaml.safe_load(handed["plan-yaml"])
+    assert (grid["public"], grid["metric"]) == ("mnist", "accuracy")
+    assert "public_fraction" not in grid
+    shares = start("runs", runs="view:plan", data="digits")
+    assert "local-widget.plan-share" in [slider.key for slider in shares.select_slider]
+    assert yaml.safe_load(handed["plan-yaml"])["public_fraction"] == 0.1
+
+
 def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_cache(runs):
     lines = records.lines(runs)
     assert len(runs) == 8

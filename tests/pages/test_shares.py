@@ -50,7 +50,7 @@ FREE = {
     "panels": ["_figure"],
     "projection": ["_complete", "rows"],
     "lesson": ["_figure"],
-    "receipts": ["account"],
+    "receipts": ["_model", "_promise", "account"],
     "results": ["_lines"],
     "story": ["portable.shipped_gap"],
 }

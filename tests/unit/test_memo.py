@@ -1,13 +1,16 @@
 """Memos, numbers as they are said, and groups of equal keys."""
 
 import math
+import pickle
 import threading
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pillar_core as pc
 from pillar_core.grouping import grouped
 from pillar_core.memo import Memo
 from pillar_core.numerics import number_words, round_up
@@ -36,6 +39,15 @@ def test_an_entry_is_made_once_by_many_threads_and_others_do_not_wait():
         thread.join()
     assert made == [1]
     assert memo.get("a", lambda: "other") == "slow"
+
+
+def test_a_split_travels_to_another_process_without_what_it_remembers(split):
+    """A lock of its memory stopped joblib, multiprocessing and a file of a paid choice."""
+    split.memo.get("kept here", lambda: "value")
+    copy = pickle.loads(pickle.dumps(split))
+    assert copy.memo.peek("kept here") is None
+    records = [pc.run("pillar", each, epsilon=1.0, k=5) for each in (split, copy)]
+    assert np.array_equal(*(record.classifier.weights for record in records))
 
 
 def test_the_least_recently_used_entry_leaves_first_and_a_failure_is_not_kept():

@@ -3,10 +3,12 @@ a choice that ε pays for; one noisy figure of the test rows with its statement;
 two classes."""
 
 import dataclasses
+import io
+import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+import zipfile
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -15,16 +17,17 @@ from pages.frame import badges, core, failures, local, navigation, plain, receip
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pages.parts.answer import question
-from pillar_core import mode, plots
-from pillar_core.arrays import Json
+from pillar_core import mode, plots, texts
 from pillar_core.backbones.cards import fit_of
 from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.metrics import FIGURES, threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
-from pillar_core.runs import private_tests, use
-from pillar_core.runs.curves import by_spread, curves_of, page_of, table_of
-from pillar_core.runs.models import input_of, model_bytes
+from pillar_core.runs import private_tests, splitting
+from pillar_core.runs.curves import by_spread, table_of
+from pillar_core.runs.loaded import Model
+from pillar_core.runs.models import CURVES, CURVES_PAGE
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import training_on
 from pillar_core.runs.run import run_spec
@@ -32,7 +35,12 @@ from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.prediction import NONE
 from pillar_core.studies.private_test import expected_ends, roc
-from pillar_core.types import Provenance, PublicUse, RunRecord, SemiPrivateSplit
+from pillar_core.types import (
+    Form,
+    Provenance,
+    PublicUse,
+    SemiPrivateSplit,
+)
 
 LOOK = "answer-look"
 
@@ -50,7 +58,7 @@ def offer_free(settings: Settings, advice: Advice) -> None:
     spec = dataclasses.replace(core.spec(settings), seed=None)
     split = core.split(settings)
 
-    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+    def train() -> receipts.Trained:
         return advice.expected.state(run_spec(spec, split)), split, {}
 
     _offer(
@@ -85,7 +93,7 @@ def offer_paid(settings: Settings, names: list[str], metric: str | None) -> None
     request = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
     request |= {"backbones": question.backbones(settings, names), "metric": metric}
 
-    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+    def train() -> receipts.Trained:
         choice = pc.choose(split, candidates, **request, seed=None)
         changes = {"method": choice.method, "k": RULE} | (
             {"backbone": choice.backbone} if choice.backbone else {}
@@ -110,17 +118,8 @@ def offer_paid(settings: Settings, names: list[str], metric: str | None) -> None
             f"Your rows chose {public}{through} and {pc.METHODS[choice.method].title}:"
             f" {choice.expected.words}; {spent}."
         )
-        promise = [*choice.expected_accuracy, choice.expected.metric]
-        return (
-            choice.record,
-            choice.split,
-            {
-                "words": words,
-                "settings": changes,
-                "reasons": list(choice.reasons),
-                "expected": promise,
-            },
-        )
+        said = {"words": words, "settings": changes, "reasons": list(choice.reasons)}
+        return choice.record, choice.split, said
 
     _offer(
         train,
@@ -167,14 +166,10 @@ def _offer(
             " model's."
         )
 
-    def prepare() -> receipts.Train:
+    def train_and_say() -> receipts.Trained:
         latest_sight = sight if sight == IN_SIGHT else account.sight or sight
-
-        def train_and_say() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
-            record, trained_on, choice = train()
-            return account.count(record, sight=latest_sight), trained_on, choice
-
-        return train_and_say
+        record, trained_on, choice = train()
+        return account.count(record, sight=latest_sight), trained_on, choice
 
     hint = (
         "Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become"
@@ -186,7 +181,7 @@ def _offer(
         (epsilon, settings.delta, settings.relation),
         data=uploads.title_of(settings.data),
     )
-    receipts.offer(settings, training, prepare, key=key, label=label, hint=hint)
+    receipts.offer(settings, training, train_and_say, key=key, label=label, hint=hint)
 
 
 def test_panel(settings: Settings, advice: Advice) -> None:
@@ -220,8 +215,10 @@ def test_panel(settings: Settings, advice: Advice) -> None:
             )
         has_coin = receipts.has_coin(data)
         persons = f" No person may have more than {most} of the test rows." if most else ""
-        st.caption(f"{_cost(settings, epsilon, has_coin, is_drawn=bool(data.test_drawn))}{persons}")
-        request: dict[str, Any] = {
+        unit = settings.relation, bool(most)
+        cost = _cost(settings, epsilon, unit, has_coin, is_drawn=bool(data.test_drawn))
+        st.caption(f"{cost}{persons}")
+        request: Form = {
             "epsilon": epsilon,
             "metric": metric,
             "rows_per_person": most,
@@ -232,7 +229,7 @@ def test_panel(settings: Settings, advice: Advice) -> None:
             f"Of a model that reaches {100 * advice.predicted:.0f} %, expect an interval from"
             f" {100 * low:.0f} to {100 * high:.0f} %, wider where classes are unequal."
         )
-        model = receipts.latest_model(settings)
+        model = receipts.last_model(settings)
         st.button(
             label="Spend it and test",
             key="answer-test-run",
@@ -245,16 +242,13 @@ def test_panel(settings: Settings, advice: Advice) -> None:
         )
         if model is None:
             if receipts.account(settings).spent:
-                st.caption("Models of before the app started are tested by their file.")
+                st.caption("A model whose file is not in this cache is tested by its file.")
                 navigation.link("check", f"Test its zip on {navigation.title('check')}")
             else:
                 st.caption("First train a model above; then press.")
             _list_earlier(_tests(settings))
             return
-        choice = receipts.last_choice(settings) or {}
-        _results(
-            settings, *model, choice.get("expected", [*advice.expected_accuracy, advice.metric])
-        )
+        _results(settings, *model)
 
 
 def controls(n_classes: int, *, of: str = "", default: str = "accuracy") -> tuple[float, str]:
@@ -294,25 +288,24 @@ def controls(n_classes: int, *, of: str = "", default: str = "accuracy") -> tupl
 def threshold_panel(settings: Settings) -> None:
     """What the model that was just trained reaches on public rows with labels, or on test rows once
     you look at them."""
-    if (model := receipts.latest_model(settings)) is None or model[1].features.n_classes != 2:
+    if (last := receipts.last_model(settings)) is None or len(last[1].classes) != 2:
         return
-    classifier = model[0].classifier
-    split = model[1]
-    features = model[1].features
-    is_seen = (
-        features.y_test is not None
-        and bool(local.value(LOOK, False))
-        and not receipts.is_locked(settings)
-    )
-    x, y = (features.x_test, features.y_test) if is_seen else (split.public_x, split.public_y)
-    with st.expander("Choose a threshold", icon=":material/rule:"):
-        if classifier is None or x is None or y is None or len(set(y.tolist())) < 2:
+    model = last[1]
+    is_seen = bool(local.value(LOOK, False)) and not receipts.is_locked(settings)
+    with (
+        st.expander("Choose a threshold", icon=":material/rule:"),
+        failures.show_refusal("No threshold can be chosen."),
+    ):
+        split = splitting.unmapped(core.split(_as_trained(settings, model)))
+        x, y = split.features.x_test, split.features.y_test
+        is_seen = is_seen and y is not None
+        x, y = (x, y) if is_seen else (split.public_x, split.public_y)
+        if x is None or y is None or len(set(y.tolist())) < 2:
             st.caption(
-                "It takes labels of both classes on the public rows that the model was trained"
-                " with, or a look at the test rows."
+                "It takes labels of both classes on the public rows, or a look at the test rows."
             )
             return
-        names = dict(enumerate(features.classes))
+        names = dict(enumerate(model.classes))
         place = int(
             local.choice(
                 "answer-positive",
@@ -337,7 +330,7 @@ def threshold_panel(settings: Settings) -> None:
                 unlinked="It belongs to a model that is here for this visit alone.",
             )
         )
-        p = use.probabilities(classifier.scores(x).astype(float))[:, place]
+        p = model.predict_proba(x)[:, place]
         threshold, *shares = threshold_at(p, y == place, wanted)
         found, right = (
             f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f})"
@@ -352,7 +345,8 @@ def threshold_panel(settings: Settings) -> None:
         )
         count = int((y == place).sum())
         kind = "test" if is_seen else "public"
-        trained = pc.METHODS[model[0].method].public_use is PublicUse.LABELLED and not is_seen
+        learner = pc.METHODS[model.card["method"]]
+        trained = learner.public_use is PublicUse.LABELLED and not is_seen
         told = " Their labels trained the model, so that private rows may do worse." * trained
         st.caption(
             plain.text(
@@ -370,13 +364,12 @@ def threshold_panel(settings: Settings) -> None:
 def curves_panel(settings: Settings) -> None:
     """What the model that was just trained does with a column, where its columns went through
     bins."""
-    if (model := receipts.latest_model(settings)) is None:
+    if (model := receipts.last_model(settings)) is None or "map" not in model[1].card["input"]:
         return
-    record, features = model[0], model[1].features
-    form = input_of(record, features)
-    curves = curves_of(record.classifier, features.columns, form)
-    if curves is None:
-        return
+    with zipfile.ZipFile(io.BytesIO(receipts.content(model[0]))) as archive:
+        if CURVES not in archive.namelist():
+            return
+        curves, page = json.loads(archive.read(CURVES)), archive.read(CURVES_PAGE)
     with st.expander("What the model does with a column", icon=":material/show_chart:"):
         columns = by_spread(curves)
         place = local.choice(
@@ -386,11 +379,11 @@ def curves_panel(settings: Settings) -> None:
             label="Column",
             help="Each column of a model of bins has a curve; those that move the score most come"
             " first.",
-            unlinked="It belongs to a model that is here for this visit alone.",
+            unlinked="It belongs to a model that others do not have.",
         )
         draw_figure(
             plots.column_curves,
-            table_of([columns[int(place)]], features.classes),
+            table_of([columns[int(place)]], curves["classes"]),
             FigureInfo("answer_column", settings, [badges.PRIVATE]),
             caption=curves["noise"],
         )
@@ -403,29 +396,46 @@ def curves_panel(settings: Settings) -> None:
             file_name="curves.html",
             mime="text/html",
             on_click="ignore",
-            data=lambda: page_of(curves, features.classes, form["recipe"]["label"] or ""),
+            data=page,
         )
 
 
-def _spend(settings: Settings, request: dict[str, Any]) -> None:
+def _spend(settings: Settings, request: Form) -> None:
     """A test of the model that was taken away last, or is being trained; its release is in the
     cache before Streamlit is asked again."""
     with failures.note_refusal("Nothing was spent"), receipts.at_work(settings):
-        if (model := receipts.latest_model(settings)) is not None:
-            pc.private_test(model[0], model[1].features, seed=None, **request)
+        if (last := receipts.last_model(settings)) is not None:
+            rows = core.features(_as_trained(settings, last[1]))
+            pc.private_test(last[1], rows, seed=None, **request)
 
 
-def _results(
-    settings: Settings,
-    record: RunRecord,
-    split: SemiPrivateSplit,
-    expected: tuple[float, float, str],
-) -> None:
+def _as_trained(settings: Settings, model: Model) -> Settings:
+    """The settings with the backbone that this model was trained through, whatever the sidebar says
+    since.
+
+    Raises DataError: its backbone has other weights here.
+    """
+    form = model.card["input"]
+    made_by = form.get("backbone", {})
+    name = (made_by or texts.encoder_of(form.get("recipe")) or {}).get("name", AUTO)
+    name = "raw_pixels" if form["kind"] == "pixels" else name
+    if core.features(settings).made_by == made_by:
+        return settings
+    through = dataclasses.replace(settings, backbone=name)
+    if made_by and core.features(through).made_by != made_by:
+        raise DataError(
+            f"the backbone {name} has other weights here than the model was trained with."
+        )
+    return through
+
+
+def _results(settings: Settings, name: str, model: Model) -> None:
     """What tests of this model said, whether it is what was expected, and its file with them in the
     statement."""
-    model = private_tests.model_of(record.classifier) if record.classifier else ""
-    tests = _tests(settings)
-    for place, test in enumerate(reversed([test for test in tests if test.model == model])):
+    expected = model.card["deployment"].get("expected_accuracy")
+    tests, tested = _tests(settings), private_tests.model_of(model.classifier)
+    own = [test for test in tests if test.model == tested]
+    for place, test in enumerate(reversed(own)):
         value = (
             f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})"
             if test.low > 0 or test.high < 1
@@ -437,7 +447,7 @@ def _results(
             help=plain.text(test.words),
         )
         badges.show(Provenance.PRIVATE)
-        if doubt := private_tests.doubt(test, *expected, n_classes=split.features.n_classes):
+        if doubt := private_tests.doubt(test, expected, n_classes=len(model.classes)):
             st.warning(doubt, icon=":material/warning:")
         if test.unclear:
             st.caption(plain.text(test.rare))
@@ -446,10 +456,12 @@ def _results(
             draw_figure(
                 private_roc, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE])
             )
-    _list_earlier([test for test in tests if test.model != model])
-    if (named := receipts.with_tests(settings, record)) is None:
+    _list_earlier([test for test in tests if test.model != tested])
+    if not own:
         return
-    st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
+    promise, of_tests = model.card["guarantee"], receipts.of_tests(settings)
+    lines, _ = private_tests.stated(tests, tested, promise, **of_tests)
+    st.markdown("\n".join(f"- {plain.text(line)}" for line in lines))
     st.download_button(
         label="Download the model again, with its tests in the statement",
         key="answer-tested",
@@ -458,7 +470,7 @@ def _results(
         file_name="model-tested.zip",
         mime="application/zip",
         on_click="ignore",
-        data=lambda: model_bytes(named, split=split),
+        data=receipts.tested_file(settings, name),
     )
 
 
@@ -468,33 +480,34 @@ def _list_earlier(tests: Sequence[PrivateTest]) -> None:
         st.markdown(plain.text(said))
 
 
-def _cost(settings: Settings, epsilon: float, has_coin: bool | str, *, is_drawn: bool) -> str:
-    """What training, earlier tests and this one cost together."""
-    account, spent = receipts.account(settings), sum(test.epsilon for test in _tests(settings))
-    relation = settings.relation
-    trained = sum(item.epsilon for item in account.trainings if item.relation == relation)
+def _cost(
+    settings: Settings,
+    epsilon: float,
+    unit: tuple[str, bool],
+    has_coin: bool | str,
+    *,
+    is_drawn: bool,
+) -> str:
+    """What training, earlier tests and this one cost together, of what protects this unit."""
+    account = receipts.account(settings)
+    trained, tested = (
+        sum(item.epsilon for item in items if private_tests.unit_of(item) == unit)
+        for items in (account.spent, account.tests)
+    )
     trained = trained or settings.epsilon
     if account.rankings:
-        trained += account.epsilon_of_rankings(delta=settings.delta, relation=relation)
-    start = (
-        "If you spend it, training and"
-        f" {f'ε = {spent + epsilon:.3g} of this test and earlier ones' if spent else 'this test'}"
+        trained += account.epsilon_of_rankings(delta=settings.delta, relation=unit[0])
+    total, why = private_tests.epsilon_together(
+        trained, tested + epsilon, unit[0], has_coin=has_coin
     )
-    if has_coin and relation == "add_or_remove_one":
-        return (
-            f"{start}: ε = {round_up(max(trained, spent + epsilon), 3)} together,"
-            f" {private_tests.larger(has_coin)}."
-        )
+    this = f"ε = {tested + epsilon:.3g} of this test and earlier ones" if tested else "this test"
     drawn = (
         " The app drew the test rows class by class: a switch for such a coin stands where you"
         " bring the rows."
-        if is_drawn
+        if is_drawn and why == private_tests.SUM
         else ""
     )
-    return (
-        f"{start}: ε = {round_up(trained + spent + epsilon, 3)} together,"
-        f" {private_tests.SUM}.{drawn}"
-    )
+    return f"If you spend it, training and {this}: ε = {round_up(total, 3)} together, {why}.{drawn}"
 
 
 def _tests(settings: Settings) -> tuple[PrivateTest, ...]:

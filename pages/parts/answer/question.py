@@ -4,7 +4,6 @@ computed once."""
 import contextlib
 import dataclasses
 import re
-from typing import Any
 
 import streamlit as st
 
@@ -22,13 +21,15 @@ from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.metrics import FIGURES
 from pillar_core.runs import private_tests
-from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.advice.prediction import OWN
+from pillar_core.types import Form
 
 _NUMBER = re.compile(r" \(\d+\)$")
 """What `uploads.keep` adds to a title that another set has."""
-Wanted = dict[str, Any]
+Wanted = Form
 """The number that is wanted and how much of it, as `pc.advise` takes them."""
+_WEIGHING = "Weighing learners on public rows …"
 MOST = 4
 """Public sets that are weighed at once: all learners are tried on each."""
 
@@ -149,17 +150,6 @@ def advice(settings: Settings, names: list[str], similar: list[str], wanted: Wan
     return answer
 
 
-def by_budget(
-    settings: Settings, names: list[str], similar: list[str], epsilons: list[float], wanted: Wanted
-) -> list[Advice]:
-    """The advice at each budget."""
-    wanted = {**wanted, "target_accuracy": None}
-    return [
-        _advice(dataclasses.replace(settings, epsilon=epsilon), names, similar, wanted)
-        for epsilon in epsilons
-    ]
-
-
 def following(settings: Settings, answer: Advice, names: list[str]) -> Settings:
     """The settings of a run that follows the advice."""
     public = NONE if answer.public is None else _public_setting(answer, settings, names)
@@ -247,21 +237,36 @@ def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str
     )
 
 
+def _curve_key(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> str:
+    fields = ("data", "backbone", "public_fraction", "seed", "delta", "relation")
+    return fingerprint(core.key(settings, fields), names, similar, wanted["metric"])
+
+
 def _advice_key(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> str:
-    fields = (
-        "data",
-        "backbone",
-        "public_fraction",
-        "seed",
-        "delta",
-        "relation",
-        *(["epsilon"] if wanted["target_accuracy"] is None else []),
-    )
-    return fingerprint(core.key(settings, fields), names, similar, wanted)
+    target = wanted["target_accuracy"]
+    asked = {"epsilon": settings.epsilon} if target is None else {"target": target}
+    return fingerprint(_curve_key(settings, names, similar, wanted), asked)
 
 
-@memory.cache(max_entries=32, show_spinner="Weighing learners on public rows …", by=_advice_key)
+@memory.cache(max_entries=32, show_spinner=_WEIGHING, by=_advice_key)
 def _advice(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> Advice:
+    return pc.advise(**_request(settings, names, similar), epsilon=settings.epsilon, **wanted)
+
+
+@memory.cache(max_entries=8, show_spinner=_WEIGHING, by=_curve_key)
+def by_budget(
+    settings: Settings, names: list[str], similar: list[str], wanted: Wanted
+) -> list[Advice]:
+    """The advice at each of `free.BUDGETS`."""
+    request = _request(settings, names, similar)
+    return free.advise_by_budget(**request, metric=wanted["metric"])
+
+
+def _request(settings: Settings, names: list[str], similar: list[str]) -> Form:
+    """What the advice is asked about.
+
+    Raises DataError: a set that does not fit, by its title.
+    """
     # in any order of the sets as many private rows: what a part leaves, where a part is among them
     try:
         public = PART if PART in names else next(iter(names), NONE)
@@ -269,5 +274,5 @@ def _advice(settings: Settings, names: list[str], similar: list[str], wanted: Wa
     except DataError as error:
         raise DataError(*(f"{title(public)}: {problem}" for problem in error.problems)) from error
     sides = {OWN if name == PART else name: core.candidate(name, settings) for name in names}
-    budget = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(base, candidates=sides, alike=similar, **wanted, **budget)
+    budget = {name: getattr(settings, name) for name in ("delta", "relation", "seed")}
+    return {"split": base, "candidates": sides, "alike": similar, **budget}

@@ -3,7 +3,6 @@ it."""
 
 import contextlib
 import dataclasses
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -33,9 +32,8 @@ from pillar_core.runs.private_tests import title_of
 from pillar_core.studies.advice import Advice, Prediction, free, maps
 from pillar_core.studies.advice.prediction import IN_WORDS, NONE, OWN, held_words, levelled
 from pillar_core.studies.compare import learners as compare
-from pillar_core.types import Provenance
+from pillar_core.types import Form, Provenance
 
-BUDGETS = (0.1, 0.3, 1.0, 3.0, 8.0)
 SEEDS = 3
 
 
@@ -141,9 +139,10 @@ def _draw_budgets(
     advice: Advice, settings: Settings, names: list[str], similar: list[str], wanted: Wanted
 ) -> None:
     """What the advice at each ε should reach: a curve of ε alone, on which the budget is marked."""
-    at_each = question.by_budget(settings, names, similar, list(BUDGETS), wanted)
+    at_each = question.by_budget(settings, names, similar, wanted)
     rows, wobble = levelled([each.expected for each in at_each])
-    table = pd.DataFrame(rows, columns=["mean", "low", "high"]).assign(epsilon=BUDGETS)
+    epsilons = [each.epsilon for each in at_each]
+    table = pd.DataFrame(rows, columns=["mean", "low", "high"]).assign(epsilon=epsilons)
     draw_figure(
         plots.expected_by_budget,
         table,
@@ -327,7 +326,7 @@ def _in_words(runs: list[dict[str, tuple[float, float, float]]]) -> dict[str, st
     }
 
 
-def _in_explore(advice: Advice) -> dict[str, Any]:
+def _in_explore(advice: Advice) -> Form:
     columns = {"backbone": advice.backbone} if fit_of(advice.backbone) else {}
     return {"method": advice.method, "k": RULE, "epsilon": advice.epsilon} | columns
 

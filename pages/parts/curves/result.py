@@ -5,9 +5,7 @@ noise from the operating system, because a seeded one must not leave.
 
 import contextlib
 import dataclasses
-import functools
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -17,7 +15,6 @@ from pages.frame import badges, core, failures, local, odds, receipts
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import mode, plots
-from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.numerics import number_words, round_up, signed
@@ -25,7 +22,7 @@ from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT, PAID_WAYS, UNPAID
 from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import SAID, Choosing, Tuned
-from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
+from pillar_core.types import Provenance, RunRecord
 
 _choose_rate = core.of_run(
     tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …"
@@ -80,7 +77,7 @@ def prepare_release(settings: Settings, choosing: Choosing) -> receipts.Train:
     split = core.split(settings)
     account = receipts.account(settings)
 
-    def train() -> tuple[RunRecord, SemiPrivateSplit, Mapping[str, Json]]:
+    def train() -> receipts.Trained:
         record = tuned.tune_step_size(spec, split, choosing=way).record
         return account.count(record, sight=IN_SIGHT), split, {}
 
@@ -280,7 +277,7 @@ def panel(settings: Settings) -> None:
                     budget,
                     data=uploads.title_of(settings.data),
                 ),
-                functools.partial(prepare_release, settings, chosen_by()),
+                prepare_release(settings, chosen_by()),
                 key="release",
                 label="Train a release",
                 hint=(

@@ -11,7 +11,7 @@ import yaml
 
 import pillar_core as pc
 from pages.frame import core, failures, jobs, local, memory, plain, shares, words
-from pages.frame.settings import EPSILONS, KS, Settings, choices
+from pages.frame.settings import EPSILONS, KS, NONE, PART, Settings, choices
 from pillar_core.data import uploads
 from pillar_core.engine import device
 from pillar_core.errors import PillarError
@@ -100,12 +100,18 @@ def _builder(settings: Settings) -> Form:
                 default=["pillar", "dp_sgd"],
                 are_many=True,
             )
-            fraction = local.slider(
-                "plan-share",
-                label="Share of train rows that is public",
-                default=0.1,
-                options=[0.01, 0.05, 0.1, 0.2, 0.5],
-            )
+            if settings.public in (PART, NONE):
+                fraction = local.slider(
+                    "plan-share",
+                    label="Share of train rows that is public",
+                    default=0.1,
+                    options=[0.01, 0.05, 0.1, 0.2, 0.5],
+                )
+                public: Form = {"public_fraction": fraction}
+            else:
+                title = plain.text(uploads.title_of(settings.public))
+                st.caption(f"Public rows: {title}, as in the sidebar.")
+                public = core.public_axis(settings)
         with right:
             ks = local.choices(
                 "plan-k",
@@ -127,18 +133,13 @@ def _builder(settings: Settings) -> Form:
                 min(_SEEDS, key=lambda count: abs(count - settings.seeds)),
                 label="Seeds, runs of each setting",
             )
-    grid = {
+    axes = core.data_axes(settings) | public
+    grid = {name: value for name, value in axes.items() if value is not None} | {
         "dataset": data,
         "method": methods,
         "epsilon": [word if word == "inf" else float(word) for word in budgets],
-        "public_fraction": fraction,
-        "delta": settings.delta,
-        "relation": settings.relation,
-        "accountant": settings.accountant,
         "seed": list(range(settings.seed, settings.seed + seeds)),
     }
-    if core.backbone(settings) is not None:
-        grid["backbone"] = core.backbone(settings)
     return grid | ({"k": [int(k) for k in ks]} if any(core.has_k(name) for name in methods) else {})
 
 

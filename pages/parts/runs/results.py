@@ -27,6 +27,7 @@ from pillar_core import plots
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import records, splitting, sweep
 from pillar_core.runs import versions as made
+from pillar_core.types import Form
 
 
 def grids(runs: pd.DataFrame) -> str:
@@ -134,7 +135,7 @@ def settings_of(keys: Sequence[str]) -> tuple[Settings, str]:
     first = axes["seed"] = min(seeds)
     many = next(count for count in itertools.count(1) if first + count not in seeds)
     public = grid.get("public", PART if "public_fraction" in grid else NONE)
-    values: dict[str, Any] = {
+    values: Form = {
         name: grid[name]
         for name in ("method", "public_fraction", "epsilon", "delta", "relation", "accountant")
         if name in grid
@@ -272,10 +273,8 @@ def _exports(runs: pd.DataFrame) -> None:
                 " which."
             )
         few = runs.head(_MOST_EXPORTED)
-        table, plan = (
-            shares.charge(lambda: exports.csv(runs)),
-            shares.charge(lambda: grids(few).encode()),
-        )
+        table = shares.charge(lambda: exports.csv(runs))
+        plan = shares.charge(lambda: grids(few).encode())
         with st.container(horizontal=True):
             exports.download_buttons("runs", {"CSV": ("csv", table), "YAML": ("yaml", plan)})
         st.caption("The same from a terminal, with the versions at hand:")

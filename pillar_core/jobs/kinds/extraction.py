@@ -2,21 +2,20 @@
 page and run finds the features."""
 
 from pillar_core import texts
-from pillar_core.arrays import Json
 from pillar_core.backbones import is_ready, revision
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.runs.loading import through_backbone
-from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested
+from pillar_core.types import Dataset, FeatureSet, Form, Progress, StopRequested
 
 KIND = "extract"
 
 
-def specification(dataset: str, backbone: str) -> dict[str, Json]:
+def specification(dataset: str, backbone: str) -> Form:
     """What to submit for a data set's features, by names; other weights under the backbone's name
     make it another job."""
-    features: dict[str, Json] = {
+    features: Form = {
         "dataset": dataset,
         "dataset_settings": {},
         "backbone": backbone,
@@ -25,7 +24,7 @@ def specification(dataset: str, backbone: str) -> dict[str, Json]:
     return {"kind": KIND} | features | {"device": "auto", "batch_size": 64}
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> Form:
     """The size of the features and the notes on them; the features themselves are in the store.
 
     Raises Cancelled: asked to stop; the batches before are kept, and the job goes on from there.
@@ -47,7 +46,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, J
     }
 
 
-def cached(payload: Task) -> dict[str, Json] | None:
+def cached(payload: Task) -> Form | None:
     """The answer without any work, where the features are in the store."""
     dataset = uploads.load_rows(str(payload["dataset"]), payload["dataset_settings"])
     name, device = str(payload["backbone"]), str(payload["device"])

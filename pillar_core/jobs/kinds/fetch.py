@@ -1,19 +1,18 @@
 """Fetching as a job: files of a data set and of weights from their sources; then the features, as a
 job of their own."""
 
-from pillar_core.arrays import Json
 from pillar_core.backbones import BACKBONES
 from pillar_core.data import DATASETS, downloading, uploads
 from pillar_core.jobs import api
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.jobs.kinds import extraction
 from pillar_core.runs.splitting import BACKBONE
-from pillar_core.types import Dataset, Progress, StopRequested
+from pillar_core.types import Dataset, Form, Progress, StopRequested
 
 KIND = "fetch"
 
 
-def specification(dataset: str, *, backbone: str | None = None) -> dict[str, Json]:
+def specification(dataset: str, *, backbone: str | None = None) -> Form:
     """What to submit to have a data set here, the weights of a backbone (None: `backbone_of` it),
     and the features."""
     return {"kind": KIND, "dataset": dataset, "backbone": backbone or backbone_of(dataset)}
@@ -25,7 +24,7 @@ def backbone_of(dataset: str) -> str | None:
     return card.backbone or (BACKBONE if card.kind == "images" else None)
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Json]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> Form:
     """The rows that came, and the id of the job that extracts their features ("": none does).
 
     Raises Cancelled: asked to stop; what came is kept, and the job goes on from there. DataError:
@@ -45,7 +44,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, J
     return {"n_train": len(data.x_train), "extraction": follows}
 
 
-def cached(payload: Task) -> dict[str, Json] | None:
+def cached(payload: Task) -> Form | None:
     """An answer where the files are here already."""
     name, backbone = str(payload["dataset"]), payload["backbone"]
     is_here = (uploads.is_name(name) or DATASETS[name].is_here()) and not (

@@ -3,13 +3,12 @@ once."""
 
 from pillar_core import geometry as geo
 from pillar_core import store
-from pillar_core.arrays import Json
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.studies import geometry
-from pillar_core.types import Progress, StopRequested
+from pillar_core.types import Form, Progress, StopRequested
 
 
-def split_separators(payload: Task) -> list[dict[str, Json]]:
+def split_separators(payload: Task) -> list[Form]:
     """The payload's groups of pairs."""
     return geometry.separator_tasks(payload, geometry.rows_of_payload(payload))
 
@@ -20,10 +19,8 @@ def run_separators(task: Task, progress: Progress, cancelled: StopRequested) -> 
     if store.default().has("arrays", key):
         return key
     rows = geometry.rows_of_payload(task)
-    pairs, space = (
-        [(int(a), int(b)) for a, b in task["pairs"]],
-        rows.space(standardise=bool(task["standardise"])),
-    )
+    pairs = [(int(a), int(b)) for a, b in task["pairs"]]
+    space = rows.space(standardise=bool(task["standardise"]))
     weight = float(task["regularisation"])
     separators = geo.separators(
         rows, pairs, space=space, regularisation=weight, progress=progress, cancelled=cancelled

@@ -5,13 +5,12 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from pillar_core import mode, store
-from pillar_core.arrays import Json
 from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.grouping import slices
 from pillar_core.jobs.kind import JOB_KINDS, Asked, JobKind, Task
 from pillar_core.runs import sweep
-from pillar_core.types import Progress, RunSpec, StopRequested
+from pillar_core.types import Form, Progress, RunSpec, StopRequested, Values
 
 TASK_CELLS = 24
 """Cells of one task, and of one batched call: many enough to train together, few enough that
@@ -19,7 +18,7 @@ another job's work need not wait long."""
 SMALL_TASK_CELLS, MANY_CELLS, MANY_SPLITS = 8, 64, 8
 """Pieces are put together up to the first: any where the grid has so many cells, those of one split
 where it has so many splits."""
-Answer = str | dict[str, Json]
+Answer = str | Form
 
 
 def split(payload: Task) -> list[Task]:
@@ -31,11 +30,11 @@ def split(payload: Task) -> list[Task]:
     return [{"cells": [spec.form for spec in specs]} for specs in _pack(pieces)]
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Json]]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[Form]:
     """The record of each spec, in JSON form. Raises Cancelled: asked to stop; the batches before
     are kept."""
     specs = [RunSpec(**form) for form in task["cells"]]
-    records: list[dict[str, Json]] = []
+    records: list[Form] = []
     for batch in _batches(specs):
         if cancelled():
             raise Cancelled(f"stopped after {len(records)} of {len(specs)} runs.")
@@ -45,7 +44,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[s
     return records
 
 
-def keep(task: Task, records: Sequence[dict[str, Json]]) -> list[Answer]:
+def keep(task: Task, records: Sequence[Form]) -> list[Answer]:
     """For each spec the key of its record in this store, or a refusal that the store does not keep
     as {"cell": …, "error": …}."""
     cache, answers = store.default(), []
@@ -92,7 +91,8 @@ def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
     """Small pieces put together, so that handing out a task costs little beside its specs, and few
     workers make the same split."""
     is_large = sum(map(len, pieces)) >= MANY_CELLS
-    changes = [not _share_split(*pair) for pair in itertools.pairwise(pieces)]
+    splits = [(piece[0].data, piece[0].split) for piece in pieces]
+    changes = [before != after for before, after in itertools.pairwise(splits)]
     has_many_splits = 1 + sum(changes) >= MANY_SPLITS
     packed: list[list[RunSpec]] = []
     for piece, is_new in zip(pieces, [True, *changes], strict=False):
@@ -102,10 +102,6 @@ def _pack(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
         else:
             packed.append(list(piece))
     return packed
-
-
-def _share_split(before: Sequence[RunSpec], after: Sequence[RunSpec]) -> bool:
-    return (before[0].data, before[0].split) == (after[0].data, after[0].split)
 
 
 def _batches(specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
@@ -118,7 +114,7 @@ def _batches(specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
         yield from (group[part] for part in slices(len(group), TASK_CELLS))
 
 
-def _groups(payload: Mapping[str, Json]) -> list[list[RunSpec]]:
+def _groups(payload: Values) -> list[list[RunSpec]]:
     grid = payload.get("grid")
     if not isinstance(grid, Mapping):
         raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")

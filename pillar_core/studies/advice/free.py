@@ -3,6 +3,7 @@ is read."""
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -57,8 +58,10 @@ IN_SENTENCES = {OWN: "the public rows at hand", raw.MADE_UP: "rows made up from 
 WHERE_NONE = "only where it has no labels and their whole range lies above it"
 """Sizes alone do not know how hard classes are, and rehearsals do: of flights without public rows
 98 % of AUC were predicted, and 55 reached."""
-BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
-"""Where a target accuracy is looked for."""
+BUDGETS = (0.1, 0.3, 1.0, 3.0, 8.0)
+"""Where the curve over ε is measured, on which a target accuracy is looked for."""
+_BETWEEN = (0.05, 0.2, 0.5, 0.7, 1.5, 2.0, 5.0)
+"""Where a target accuracy is looked for, too, next to where the curve reaches it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,8 +113,8 @@ def advise(
     instead of the split's own public rows; "own" is a part of the private set.
     alike: names of those that you state to be like the private rows, "own" where the split's public
     rows were brought from elsewhere. Of other sets nobody knows without asking private rows
-    (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of
-    `BUDGETS` whose prediction reaches it, and `epsilon` is not used. metric: the number that you
+    (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of some
+    from 0.05 to 8 that should reach it, and `epsilon` is not used. metric: the number that you
     want, accuracy, balanced_accuracy or auc, which learner, map, set and ranges follow; by default
     accuracy, or balanced accuracy where public labels are very unequal or none. Of a table whose
     columns went through no map, maps are weighed, too (`Advice.backbone`).
@@ -132,6 +135,22 @@ def advise(
     checks.one_of(FIGURES, metric=metric or FIGURES[0])
     at = _weigh(split, budget, candidates or _from_ranges(split), alike, seed or 0, metric=metric)
     return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
+
+
+def advise_by_budget(
+    split: SemiPrivateSplit,
+    *,
+    delta: float,
+    relation: str,
+    candidates: Mapping[str, FeatureSet | Dataset],
+    alike: Collection[str],
+    metric: str | None,
+    seed: int,
+) -> list[Advice]:
+    """`advise` at each of `BUDGETS`; public sets are read and mapped once."""
+    budget = PrivacyBudget(1.0, delta, NeighboringRelation.of(relation))
+    sides = candidates or _from_ranges(split)
+    return list(map(_weigh(split, budget, sides, alike, seed, metric=metric), BUDGETS))
 
 
 def _from_ranges(split: SemiPrivateSplit) -> dict[str, FeatureSet] | None:
@@ -334,17 +353,21 @@ def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
         said = headline(advice, public) + maps.put_words(advice.backbone)
         return dataclasses.replace(advice, sentence=f"{opened(enough)}. {said}")
     advices = [least, *map(at, BUDGETS[1:])]
-    rows, _ = levelled([each.expected for each in advices])
-    low = next((place for place, row in enumerate(rows) if row[0] >= target), len(rows) - 1)
-    advice = advices[low]  # the first of a level, whose own prediction is not below it
-    if advice.predicted >= target:
-        return dataclasses.replace(
-            advice,
-            reasons=(
-                f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}",
-                *advice.reasons,
-            ),
-        )
+    means = [mean for mean, *_ in levelled([each.expected for each in advices])[0]]
+    # the first of a level, whose own prediction is not below it
+    first = next((place for place, mean in enumerate(means) if mean >= target), None)
+    if first is not None:
+        low = BUDGETS[first - 1] if first else 0.0
+        near = [
+            at(epsilon)
+            for epsilon in _BETWEEN
+            if low < epsilon < BUDGETS[first]
+            and np.interp(math.log(epsilon), np.log(BUDGETS), means) >= target
+        ]
+        advice = next((each for each in near if each.predicted >= target), advices[first])
+        enough = f"ε = {advice.epsilon:g} is the smallest that should reach {target:.0%}"
+        return dataclasses.replace(advice, reasons=(enough, *advice.reasons))
+    advice = advices[-1]
     missed = (
         f"no ε up to {BUDGETS[-1]:g} should reach {target:.0%}: bring more private rows, or public"
         " rows that are nearer"

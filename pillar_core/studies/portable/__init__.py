@@ -62,10 +62,8 @@ def page(
     data = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
-    script, style = (
-        PICTURE + (_FOLDER / "explorer.js").read_text(encoding="utf-8"),
-        (_FOLDER / "explorer.css").read_text(encoding="utf-8"),
-    )
+    script = PICTURE + (_FOLDER / "explorer.js").read_text(encoding="utf-8")
+    style = (_FOLDER / "explorer.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"
         " base-uri 'none'; form-action 'none'"
@@ -143,10 +141,8 @@ def _runs(dataset: str, methods: Sequence[str], setup: Values) -> pd.DataFrame:
         if value is not None:
             runs = runs[runs[name] == value] if name in runs else runs.iloc[:0]
     stored = [store.default().get_json("record", key) for key in runs["key"]]
-    specs, assumptions = (
-        [record["cell"] for record in stored],
-        [record["guarantee"]["assumptions"] for record in stored],
-    )
+    specs = [record["cell"] for record in stored]
+    assumptions = [record["guarantee"]["assumptions"] for record in stored]
     runs = runs.assign(
         wanted_k=[spec["settings"].get("k") for spec in specs], assumptions=assumptions
     )
@@ -157,29 +153,24 @@ def _runs(dataset: str, methods: Sequence[str], setup: Values) -> pd.DataFrame:
     return groups.get_group(groups.size().idxmax())
 
 
-def _risk(epsilon: float, delta: float) -> tuple[int, str]:
-    """Of 400 guesses, how many a model turns by ε and δ alone; what a Gaussian training does, in
-    words."""
+def _budget(epsilon: float, delta: float) -> list[Any]:
+    """ε; of 400 guesses, how many a model turns by ε and δ alone; what a Gaussian training does, in
+    words; and the colours of ε for light and dark."""
     alone, gaussian = turned_guesses(epsilon, delta)
-    return turned(alone), promise(gaussian, "you")
-
-
-def _colours(epsilon: float) -> Iterator[str]:
-    """The colours of a budget for light and dark."""
+    facts = [epsilon, turned(alone), promise(gaussian, "you")]
     for mode in INK:
         with in_mode(mode):
-            yield epsilon_colour(epsilon)
+            facts.append(epsilon_colour(epsilon))
+    return facts
 
 
 def _content(runs: pd.DataFrame) -> Form:
     """What the script draws. Colours are pairs for light and dark."""
-    budgets, delta = (
-        sorted({float(epsilon) for epsilon in runs["epsilon"] if 0 < epsilon < math.inf}),
-        float(runs["delta"].iloc[0]),
-    )
+    budgets = sorted({float(epsilon) for epsilon in runs["epsilon"] if 0 < epsilon < math.inf})
+    delta = float(runs["delta"].iloc[0])
     return {
         "measures": {name: words for name, words in MEASURES.items() if name in runs},
-        "budgets": [[epsilon, *_risk(epsilon, delta), *_colours(epsilon)] for epsilon in budgets],
+        "budgets": [_budget(epsilon, delta) for epsilon in budgets],
         "learners": [
             {
                 "name": name,

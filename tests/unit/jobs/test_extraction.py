@@ -10,12 +10,12 @@ import pillar_core as pc
 from pillar_core.backbones import extraction, revision
 from pillar_core.data import uploads
 from pillar_core.data.npz import npz_of
-from pillar_core.errors import DataError, StoreError
+from pillar_core.errors import StoreError
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import receipts, splitting, sweep
 from pillar_core.types import Dataset
 from unit.image_files import bright
-from users import output_of, raises
+from users import output_of, raises, refuses
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -64,10 +64,13 @@ def test_the_job_extracts_what_the_pages_then_find():
     assert told == [(0, 1), (0, 80), (32, 80), (64, 80), (80, 80)]
     assert extraction.is_ready(_images(), backbone="scattering")
     numbers = uploads.keep(pc.features(np.eye(4, dtype=np.float32), [0, 1, 0, 1]))
-    with pytest.raises(DataError, match="nothing to extract"):
-        pc.jobs.JOB_KINDS["extract"].run(
-            task | {"dataset": numbers}, lambda *_: None, lambda: False
-        )
+    refuses(
+        "nothing to extract",
+        pc.jobs.JOB_KINDS["extract"].run,
+        task | {"dataset": numbers},
+        lambda *_: None,
+        lambda: False,
+    )
 
 
 def test_the_command_extracts_a_file_and_writes_features(tmp_path):

@@ -72,13 +72,11 @@ def submitted(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         point_at(cache, patch)
         stack.callback(end_processes_of, cache)
-        command, options = (
-            [sys.executable, "-c", program],
-            {
-                "stdout": subprocess.PIPE,
-                "text": True,
-            },
-        )
+        command = [sys.executable, "-c", program]
+        options = {
+            "stdout": subprocess.PIPE,
+            "text": True,
+        }
         options["env"] = os.environ | {"PYTHONPATH": PATHS}
         programs = [stack.enter_context(started(command, **options)) for _ in range(2)]
         told = [program.communicate(timeout=SECONDS)[0].split() for program in programs]
@@ -146,6 +144,11 @@ def until(condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
             return value
         time.sleep(0.02)
     pytest.fail(f"did not happen within {seconds} s")
+
+
+def end_of(job_id: str) -> JobStatus:
+    """Where the job stands when it has ended."""
+    return jobs.wait(job_id, timeout=SECONDS)
 
 
 def runs_of(folder: Path, n: int) -> list[int]:
@@ -457,7 +460,7 @@ def test_a_job_without_process_is_cancelled_and_one_that_crashes_again_and_again
 def test_the_same_specification_is_the_same_job(warm):
     job_id = jobs.submit({"kind": "test_square", "x": 7})
     assert jobs.submit({"x": 7, "kind": "test_square"}) == job_id
-    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert end_of(job_id).state == "done"
     first = jobs.result(job_id)
     assert (first["square"], first["infinite"]) == (49, math.inf)
     assert first["pid"] != os.getpid()
@@ -467,8 +470,8 @@ def test_the_same_specification_is_the_same_job(warm):
     assert jobs.spec(job_id) == {"kind": "test_square", "x": 7}
     assert {item.job_id for item in jobs.status()} >= {job_id}
     follows = jobs.submit({"kind": "test_follow", "x": 9})
-    jobs.wait(follows, timeout=SECONDS)
-    assert jobs.wait(jobs.result(follows), timeout=SECONDS).state == "done", (
+    end_of(follows)
+    assert end_of(jobs.result(follows)).state == "done", (
         "a task may hand on to another job, as fetching does"
     )
 
@@ -476,12 +479,12 @@ def test_the_same_specification_is_the_same_job(warm):
 @pytest.mark.slow
 def test_tasks_come_back_in_order_each_run_once_on_one_thread(warm):
     job_id = jobs.submit(trace_spec(warm, 40))
-    final = jobs.wait(job_id, timeout=SECONDS)
+    final = end_of(job_id)
     assert (final.state, final.done, final.total, final.fraction) == ("done", 40, 40, 1.0)
     assert jobs.result(job_id) == [number * 10 for number in range(40)]
     assert runs_of(warm, 40) == [1] * 40
     job_id = jobs.submit({"kind": "test_threads"})
-    jobs.wait(job_id, timeout=SECONDS)
+    end_of(job_id)
     trim = os.environ.get("MALLOC_TRIM_THRESHOLD_")  # Dask's would halve the speed of large arrays
     assert jobs.result(job_id) == {"torch": 1, "environment": "1", "trim": trim}
 
@@ -498,7 +501,7 @@ def test_tasks_come_back_in_order_each_run_once_on_one_thread(warm):
 )
 def test_a_failing_job_tells_cause_and_advice(warm, spec, words):
     job_id = jobs.submit(spec)
-    final = jobs.wait(job_id, timeout=SECONDS)
+    final = end_of(job_id)
     assert final.state == "failed"
     assert words in final.cause
     assert final.advice
@@ -508,17 +511,17 @@ def test_a_failing_job_tells_cause_and_advice(warm, spec, words):
 @pytest.mark.slow
 def test_a_failed_task_leaves_the_others_and_retry_runs_it_alone(warm):
     job_id = jobs.submit(trace_spec(warm, 6, fail=[4]))
-    final = jobs.wait(job_id, timeout=SECONDS)
+    final = end_of(job_id)
     assert (final.state, final.done, final.failed) == ("failed", 5, 1)
     assert "must not be 4" in final.cause
     assert jobs.result(job_id, partial=True) == [0, 10, 20, 30, None, 50]
     (warm / "mended").touch()
     jobs.retry(job_id)
-    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert end_of(job_id).state == "done"
     assert jobs.result(job_id) == [0, 10, 20, 30, 40, 50]
     assert runs_of(warm, 6) == [1, 1, 1, 1, 2, 1]
     jobs.retry(job_id)
-    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert end_of(job_id).state == "done"
     assert runs_of(warm, 6) == [2, 2, 2, 2, 3, 2]
 
 
@@ -544,10 +547,10 @@ def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm, deaf):
     if deaf:
         until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
     after = jobs.submit({"kind": "test_square", "x": 100 + deaf})
-    assert jobs.wait(after, timeout=SECONDS).state == "done"
+    assert end_of(after).state == "done"
     if not deaf:
         assert jobs.submit(spec) == job_id
-        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+        assert end_of(job_id).state == "done"
         assert jobs.result(job_id) == [number * 10 for number in range(6)]
 
 
@@ -555,8 +558,8 @@ def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm, deaf):
 def test_a_short_job_ends_before_six_long_ones_that_were_there_first(warm):
     """A screening waited until one of four grids had ended."""
     long = [jobs.submit(trace_spec(warm, 8, seconds=0.3, tag=tag)) for tag in range(6)]
-    short = jobs.wait(jobs.submit(trace_spec(warm, 1, seconds=0.3, tag=6)), timeout=SECONDS)
-    ended = [jobs.wait(job_id, timeout=SECONDS) for job_id in long]
+    short = end_of(jobs.submit(trace_spec(warm, 1, seconds=0.3, tag=6)))
+    ended = [end_of(job_id) for job_id in long]
     assert [job.state for job in (short, *ended)] == ["done"] * 7
     assert all((short.finished or math.inf) < (job.finished or 0.0) for job in ended)
 
@@ -564,7 +567,7 @@ def test_a_short_job_ends_before_six_long_ones_that_were_there_first(warm):
 @pytest.mark.slow
 def test_a_killed_worker_costs_no_task_and_changes_no_result(warm):
     job_id = jobs.submit(trace_spec(warm, 12, seconds=0.05, die_once=[3, 8]))
-    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert end_of(job_id).state == "done"
     assert jobs.result(job_id) == [number * 10 for number in range(12)]
     counts = runs_of(warm, 12)
     assert min(counts) >= 1
@@ -592,7 +595,7 @@ def test_a_killed_jobs_process_is_replaced_and_the_job_goes_on(cold):
 def test_one_process_serves_many_submitters(warm, submitted):
     one, other = submitted[1]
     assert one == other
-    assert [jobs.wait(job_id, timeout=SECONDS).state for job_id in one] == ["done"] * 5
+    assert [end_of(job_id).state for job_id in one] == ["done"] * 5
     assert not jobs_server.serve()
 
 
@@ -763,8 +766,17 @@ def test_a_worker_with_another_cache_is_refused(still, tmp_path, monkeypatch, el
     folder = Folder(still)
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
-    with pytest.raises(JobError, match="two caches cannot share a job"):
-        workers.run_task(((), str(still), ""), "b" * 32, "separators", 0, {"x": 1}, {})
+    raises(
+        JobError,
+        "two caches cannot share a job",
+        workers.run_task,
+        ((), str(still), ""),
+        "b" * 32,
+        "separators",
+        0,
+        {"x": 1},
+        {},
+    )
 
 
 def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still, tmp_path, monkeypatch):
@@ -775,8 +787,17 @@ def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still, tmp_pat
     (task,) = json.loads(tasks)
     assert [asked[0] for asked in jobs_sweep.needs(task)] == ["digits", "spiked_features"]
     assert workers.run_task(place, "b" * 32, "sweep", 0, task, {}) is None
-    with pytest.raises(JobError, match="other code of this library"):
-        workers.run_task((*place[:2], "another"), "b" * 32, "sweep", 0, task, {})
+    raises(
+        JobError,
+        "other code of this library",
+        workers.run_task,
+        (*place[:2], "another"),
+        "b" * 32,
+        "sweep",
+        0,
+        task,
+        {},
+    )
 
 
 def test_a_worker_that_claims_a_gpu_trains_on_one_or_says_that_it_has_none(still, monkeypatch):
@@ -788,8 +809,9 @@ def test_a_worker_that_claims_a_gpu_trains_on_one_or_says_that_it_has_none(still
     arguments = place, "b" * 32, "sweep", 0, task, {}, True
     for asked in ("", "auto", "cuda"):
         monkeypatch.setenv("PILLAR_DEVICE", asked)
-        with pytest.raises(JobError, match=r"the worker on .* offers GPU=1 and has none"):
-            workers.run_task(*arguments)
+        raises(
+            JobError, r"the worker on .* offers GPU=1 and has none", workers.run_task, *arguments
+        )
         assert os.environ["PILLAR_DEVICE"] == asked
     monkeypatch.setenv("PILLAR_DEVICE", "cpu")  # as its owner says
     monkeypatch.setenv("PILLAR_CACHE", str(still / "elsewhere"))
@@ -892,11 +914,11 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path, 
         assert jobs.status(job_id).state == "running", (
             "the job was too short for a worker to be lost in it"
         )
-        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+        assert end_of(job_id).state == "done"
         there = sweeps.records(jobs.result(job_id))
         assert len(sweeps.run_through(grid, scheduler=address, resources={"GPU": 1})) == len(there)
         job_id = jobs.submit({"kind": "test_square", "x": 7, "resources": {"GPU": 2}})
-        assert "GPU" in jobs.wait(job_id, timeout=SECONDS).cause
+        assert "GPU" in end_of(job_id).cause
     cells = sweep.specs_of(grid)
     assert [record["cell"] for record in there] == [
         form for task in jobs_sweep.split({"grid": grid}) for form in task["cells"]

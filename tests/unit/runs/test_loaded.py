@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 import pillar_core as pc
@@ -29,7 +30,7 @@ from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs import loaded, use
 from pillar_core.runs.splitting import public_features
 from unit.image_files import bright
-from users import output_of, refuses, run_command, texts_in
+from users import output_of, raises, refuses, run_command, texts_in
 
 RELEASE = {"epsilon": 20.0, "seed": None}
 
@@ -44,10 +45,8 @@ def ward(n: int, seed: int) -> pd.DataFrame:
     """Visits of patients, two each: numbers with gaps, words, and a label that age and ward
     decide."""
     draw = rng.stream(seed, "ward")
-    age, ward_ = (
-        draw.uniform(20, 90, size=n).round(3),
-        draw.choice(["north", "south", "=east()"], size=n),
-    )
+    age = draw.uniform(20, 90, size=n).round(3)
+    ward_ = draw.choice(["north", "south", "=east()"], size=n)
     sick = np.where((age > 55) ^ (ward_ == "north"), "=yes", "no")
     sex = draw.choice(["f", "m"], size=n)
     frame = pd.DataFrame(
@@ -132,15 +131,15 @@ def agree(path, rows, folder, capsys, *options):
     assert done.returncode == 0, done.stderr
     own_labels, own_p = answers(done.stdout)
     assert own_labels == labels
-    np.testing.assert_allclose(own_p, p, atol=1e-6)
+    assert_allclose(own_p, p, atol=1e-6)
     model = pc.load_model(path)
-    np.testing.assert_allclose(model.predict_proba(rows), p, atol=1e-6)
+    assert_allclose(model.predict_proba(rows), p, atol=1e-6)
     if not options:
         assert [
             use.without_formula(model.classes[label]) for label in model.predict(rows)
         ] == labels
     assert model.predict(rows).dtype == np.int64
-    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+    assert_allclose(p.sum(axis=1), 1, atol=1e-6)
     return said, labels
 
 
@@ -153,13 +152,13 @@ def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
     model = pc.load_model(path)
     assert (model.card["predicts"], model.classes) == ("sick", ("=yes", "no"))
     expected = record.classifier.scores(split.features.x_test)
-    np.testing.assert_allclose(
+    assert_allclose(
         np.log(model.predict_proba(split.features.x_test)) @ [1, -1], expected @ [1, -1], atol=1e-4
     )
-    np.testing.assert_array_equal(model.predict(new), model.predict(folder / "new.csv"))
+    assert_array_equal(model.predict(new), model.predict(folder / "new.csv"))
     assert "west" not in json.dumps(model.card)
     new.to_parquet(folder / "new.parquet")
-    np.testing.assert_array_equal(model.predict(folder / "new.parquet"), model.predict(new))
+    assert_array_equal(model.predict(folder / "new.parquet"), model.predict(new))
 
 
 @pytest.mark.parametrize("words", ["", "ab"])
@@ -182,11 +181,9 @@ def test_a_csv_without_names_is_read_as_the_one_that_the_model_learnt_from(words
 
 def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp_path):
     draw, n = rng.stream(5, "gaps"), 60
-    whole, signed, long = (
-        draw.integers(20, 90, size=n),
-        draw.integers(-9, 9, size=n),
-        draw.integers(10**11, 10**12, size=n),
-    )
+    whole = draw.integers(20, 90, size=n)
+    signed = draw.integers(-9, 9, size=n)
+    long = draw.integers(10**11, 10**12, size=n)
     numbers = {
         "whole": whole,
         "signed": signed,
@@ -214,7 +211,7 @@ def test_a_gap_at_any_place_of_any_column_of_numbers_is_filled_alike(tables, tmp
         new.loc[new.index[row], names] = ""
         new.to_csv(file, index=False)
         read = np.concatenate([*use.read(file, model.card["input"], model.classifier.width)])
-        np.testing.assert_array_equal(read, model.features(file))
+        assert_array_equal(read, model.features(file))
     many = pd.concat([rows] * 200, ignore_index=True)
     many.loc[len(many) - 2, "whole"] = ""
     many.to_csv(file, index=False)
@@ -274,11 +271,9 @@ def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_w
     same = new.index != 4
     for table in (gappy, mixed):
         table.to_csv(folder / "codes.csv", index=False)
-        np.testing.assert_array_equal(
-            model.predict_proba(table)[same], model.predict_proba(new)[same]
-        )
+        assert_array_equal(model.predict_proba(table)[same], model.predict_proba(new)[same])
         own = answers(alone(path, folder / "codes.csv", folder=folder).stdout)[1]
-        np.testing.assert_allclose(own, model.predict_proba(folder / "codes.csv"), atol=1e-6)
+        assert_allclose(own, model.predict_proba(folder / "codes.csv"), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -298,8 +293,7 @@ def test_thresholds_that_cannot_be_are_refused_and_whole_numbers_read_with_and_w
 def test_wrong_tables_are_refused(tables, change, said):
     folder, path, new, *_ = tables
     change(new).to_csv(folder / "wrong.csv", index=False)
-    with pytest.raises(DataError, match=said):
-        pc.load_model(path).predict(folder / "wrong.csv")
+    refuses(said, pc.load_model(path).predict, folder / "wrong.csv")
     done = alone(path, folder / "wrong.csv", folder=folder)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
@@ -335,7 +329,7 @@ def test_large_numbers_are_read_from_the_models_centre_with_and_without_the_libr
     agree(path, tmp_path / "new.csv", tmp_path, capsys)
     x = pc.load_model(path).features(tmp_path / "new.csv")
     (own,) = use.read(tmp_path / "new.csv", pc.load_model(path).card["input"], 2)
-    np.testing.assert_array_equal(own, x)
+    assert_array_equal(own, x)
     assert len(np.unique(x[:, 0])) == len(new)
 
 
@@ -347,7 +341,7 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch):
     whole = model.predict_proba(folder / "many.csv")
     monkeypatch.setattr(loaded, "LARGE", 1000)
     assert max(map(len, model.blocks(folder / "many.csv"))) == use.AT_ONCE
-    np.testing.assert_allclose(model.predict_proba(folder / "many.csv"), whole, atol=1e-6)
+    assert_allclose(model.predict_proba(folder / "many.csv"), whole, atol=1e-6)
     assert (
         "11,400 of 11,400 rows"
         in output_of(
@@ -363,7 +357,7 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch):
         line = str(refusal.value).partition("python -c ")[2]
         for _ in range(2):  # as it is written, and again; numpy is all that the reader has
             subprocess.run(f"{sys.executable} -S -c {line}", shell=True, check=True)
-        np.testing.assert_allclose(model.predict_proba(folder / "plain.csv"), whole, atol=1e-6)
+        assert_allclose(model.predict_proba(folder / "plain.csv"), whole, atol=1e-6)
 
 
 def test_gaps_that_nobody_filled_are_refused(tmp_path):
@@ -373,8 +367,7 @@ def test_gaps_that_nobody_filled_are_refused(tmp_path):
     path = saved(split, tmp_path)
     gappy = frame.drop(columns="sick").assign(more=np.nan)
     gappy.to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(DataError, match="no value for gaps"):
-        pc.load_model(path).predict(gappy)
+    refuses("no value for gaps", pc.load_model(path).predict, gappy)
     assert "no value for gaps" in alone(path, tmp_path / "rows.csv", folder=tmp_path).stderr
 
 
@@ -435,7 +428,7 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
         (flat.astype(float), 1),
         (folder / "new", 0),
     ):
-        np.testing.assert_array_equal(model.predict_proba(rows), expected)
+        assert_array_equal(model.predict_proba(rows), expected)
         assert ["divided by 255" in note for note in model.notes] == [True] * n_notes
     for wrong in (flat * 2.5, -split.features.x_train, flat + 0.5):
         refuses("0 to 255", model.predict, wrong)
@@ -443,7 +436,7 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
     agree(path, tmp_path / "rows.npz", tmp_path, capsys)
     np.savez(tmp_path / "rows.npz", x=flat * 2.5)
     assert "0 to 255" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
-    np.testing.assert_allclose(
+    assert_allclose(
         answers(alone(path, folder / "new", folder=tmp_path).stdout)[1], expected, atol=1e-6
     )
 
@@ -456,14 +449,14 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path, mo
     made_by = model.card["input"]["backbone"]
     assert (made_by["name"], model.card["input"]["shape"]) == ("scattering", [32, 32])
     expected = model.predict_proba(split.features.x_train)
-    np.testing.assert_allclose(model.predict_proba(folder / "new"), expected, atol=1e-6)
-    np.testing.assert_allclose(model.predict_proba(data.x_train), expected, atol=1e-6)
+    assert_allclose(model.predict_proba(folder / "new"), expected, atol=1e-6)
+    assert_allclose(model.predict_proba(data.x_train), expected, atol=1e-6)
     shutil.copytree(folder / "new", tmp_path / "a folder of images")
     monkeypatch.chdir(tmp_path)
     start = "These lines of the library make them:\n\n```python\n"
     lines = texts_in(path)["README.md"].partition(start)[2]
     exec(lines.partition("\n```")[0], {})  # as they are written
-    np.testing.assert_allclose(
+    assert_allclose(
         answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1],
         expected,
         atol=1e-6,
@@ -511,11 +504,11 @@ def test_images_go_through_a_network_without_the_library(tmp_path, own_cache, mo
     expected = model.predict_proba(tmp_path / "new")
     done = alone(path, tmp_path / "new", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
+    assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
     assert np.ptp(expected[:, 0]) > 1e-3, "answers differ by more than they are compared to"
     np.savez(tmp_path / "rows.npz", x=x[:5])
     done = alone(path, tmp_path / "rows.npz", folder=tmp_path)
-    np.testing.assert_allclose(answers(done.stdout)[1], model.predict_proba(x[:5]), atol=1e-4)
+    assert_allclose(answers(done.stdout)[1], model.predict_proba(x[:5]), atol=1e-4)
     np.savez(tmp_path / "rows.npz", x=x[:5, :9])
     assert "images must be uint8" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
     _, _, on_onnx = texts_in(path)["README.md"].partition("`model.onnx` runs in any language")
@@ -538,13 +531,13 @@ def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(
         expected = pc.load_model(path).predict_proba(new)
         done = alone(path, new, folder=tmp_path)
         if method == "pillar_one_shot":
-            np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-6)
+            assert_allclose(answers(done.stdout)[1], expected, atol=1e-6)
         else:
             assert "README.md says how" in done.stderr
             pc.load_model(path).save_onnx(tmp_path / "unpacked" / "model.onnx")
             command = [sys.executable, tmp_path / "unpacked" / "use.py", new]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            np.testing.assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
+            assert_allclose(answers(done.stdout)[1], expected, atol=1e-4)
     split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
     for why, package in (("no network of torch", "onnxscript"), ("pip install onnxscript", None)):
         monkeypatch.setitem(
@@ -555,10 +548,12 @@ def test_networks_and_pixels_in_colour_come_as_onnx_and_the_rest_is_said(
             assert words in texts["README.md"]
         assert "model.onnx" not in texts
     record = pc.run("pillar_one_shot", split, **RELEASE)
-    with pytest.raises(UnsupportedError, match="models of images"):
-        pc.load_model(pc.save_model(record, path, classes=("a", "b"))).save_onnx(
-            tmp_path / "model.onnx"
-        )
+    raises(
+        UnsupportedError,
+        "models of images",
+        pc.load_model(pc.save_model(record, path, classes=("a", "b"))).save_onnx,
+        tmp_path / "model.onnx",
+    )
 
 
 @pytest.mark.parametrize("damage", ["missing", "swapped", "added", "twice"])

@@ -69,10 +69,8 @@ def test_other_asks_share_samples_by_seed_and_no_normals(features, drawn):
         noise = noise_multiplier(epsilon)
         bases.basis_of(rows_of(split), kind="dp_pca", noise_multiplier=noise)
     assert_others_between_equals(drawn["geometry second moment"])
-    private, public = (
-        pc.load_dataset("drawn_shapes", n=200),
-        {"textures": pc.load_dataset("drawn_textures", n=200)},
-    )
+    private = pc.load_dataset("drawn_shapes", n=200)
+    public = {"textures": pc.load_dataset("drawn_textures", n=200)}
     for epsilon in (0.5, 2.0, 0.5):
         pc.screen(
             private, public, epsilon=epsilon, k=2, repeats=1, model="linear_head", n_examples=100

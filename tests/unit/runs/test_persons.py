@@ -75,8 +75,14 @@ def test_names_of_any_kind_mean_the_same_and_a_bound_needs_them():
     )
     refuses("each of the 600 train rows", pc.split, data, persons=persons[:-1])
     raises(SettingError, "rows_per_person", pc.split, data, persons=persons, rows_per_person=0)
-    with pytest.raises(SettingError, match="pass persons"):
-        pc.split(_brought()[0], public_fraction=0.2, rows_per_person=3)
+    raises(
+        SettingError,
+        "pass persons",
+        pc.split,
+        _brought()[0],
+        public_fraction=0.2,
+        rows_per_person=3,
+    )
 
 
 @pytest.mark.parametrize("method", ["dp_sgd", "noisy_gd", "pillar_one_shot"])
@@ -151,8 +157,9 @@ def test_python_declares_the_rows_of_a_tables_persons_as_the_command_does(tmp_pa
         ((x, table["label"]), 3, {}),
         (table, 0, {"label": "label", "person": "whose"}),
     ):
-        with pytest.raises(SettingError, match="rows_per_person"):
-            pc.load_features(rows, rows_per_person=most, **roles)
+        raises(
+            SettingError, "rows_per_person", pc.load_features, rows, rows_per_person=most, **roles
+        )
 
 
 def test_who_has_public_rows_is_found_in_either_order(own_cache):
@@ -252,8 +259,9 @@ def test_data_that_declare_persons_are_split_by_them_with_as_few_rows_as_asked()
     assert np.bincount(persons[asked.private]).max() == 2
     assert pc.run("noisy_gd", asked, epsilon=1.0).guarantee.rows_per_person == 2
     for wrong, says in ((0, "from 1 to 100"), (6, "at most 5")):
-        with pytest.raises(SettingError, match=says):
-            pc.split(_declared(5), public_fraction=0.2, rows_per_person=wrong)
+        raises(
+            SettingError, says, pc.split, _declared(5), public_fraction=0.2, rows_per_person=wrong
+        )
 
 
 @pytest.mark.parametrize("is_image", [False, True])
@@ -346,10 +354,8 @@ def test_a_ranking_by_name_reads_one_row_of_each_person(own_cache):
 
 
 def _images(seed: int, persons: Persons | None = None) -> Dataset:
-    pixels, labels = (
-        np.random.default_rng(seed).integers(256, size=(120, 8, 8)).astype(np.uint8),
-        np.arange(120) % 3,
-    )
+    pixels = np.random.default_rng(seed).integers(256, size=(120, 8, 8)).astype(np.uint8)
+    labels = np.arange(120) % 3
     return Dataset(
         f"images {seed}", pixels, labels, pixels[:9], labels[:9], ("a", "b", "c"), persons=persons
     )
@@ -360,10 +366,8 @@ def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
     """How many of its rows are drawn of each set hangs on the sizes of all: one row less changes
     several."""
     monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
-    mixed, public = (
-        mixture([_images(0), _images(1)], name="both", size=8),
-        mixture([_images(2)], name="other", size=8),
-    )
+    mixed = mixture([_images(0), _images(1)], name="both", size=8)
+    public = mixture([_images(2)], name="other", size=8)
     names = [uploads.keep(_images(seed)) for seed in range(3)]
     asked = Ask("ranking", "+".join(names[:2]), (names[2],), n_examples=60, k=4, repeats=1)
     ways = {
@@ -378,8 +382,7 @@ def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
             dataclasses.replace(asked, score="class_signal", epsilon=epsilon)
         ),
     }
-    with pytest.raises(DataError, match="Name one private set"):
-        ways[way](2.0)
+    refuses("Name one private set", ways[way], 2.0)
     if way == "gsd by name":
         assert len(answer(asked)) == 1
 
@@ -392,12 +395,11 @@ def test_a_mixture_does_not_drop_persons(monkeypatch, own_cache, score):
         for seed, persons in ((0, None), (1, Persons(np.arange(120) // 5, 5)))
     )
     for names in ((plain, of_persons), (of_persons, plain)):
-        with pytest.raises(DataError, match="whose rows are whose"):
-            answer(
-                Ask(
-                    "ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1
-                )
-            )
+        refuses(
+            "whose rows are whose",
+            answer,
+            Ask("ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1),
+        )
 
 
 @pytest.mark.parametrize("names", [True, False])
@@ -416,24 +418,18 @@ def test_that_no_person_has_public_rows_is_assumed_of_every_public_set(names):
         assert assumed not in pc.run("pillar_one_shot", split, epsilon=2.0).guarantee.assumptions
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-def test_names_were_compared_only_where_the_private_rows_were_read_without_them(is_known, tmp_path):
-    """A private table that was read alone may hold a person of the public one that comes later."""
+def test_names_of_a_public_table_are_compared_and_said_to_be(tmp_path):
     visits = pd.DataFrame({"person": [f"p{row // 2}" for row in range(80)], "a": range(80)})
     visits = visits.assign(label=np.where(visits.index % 4 < 2, "yes", "no"))
-    (public := tmp_path / "open.csv").write_text(
-        visits[:20].assign(a=visits.a + 0.5).to_csv(index=False)
-    )
-    private = pc.load_features(visits, person="person", public=public if is_known else None)
-    assert len(private.x_train) + len(private.x_test) == (30 if is_known else 40)
-    if not is_known:
-        raises(DataError, "10 persons of column 'person'", pc.split, private, public=public)
-        theirs = pc.load_features(visits[:20].assign(a=visits.a + 0.5), person="person")
-        raises(DataError, "10 persons have public", pc.split, private, public=theirs)
-        return
+    apart = visits[:20].assign(a=visits.a + 0.5)
+    (public := tmp_path / "open.csv").write_text(apart.to_csv(index=False))
+    private = pc.load_features(visits, person="person", public=public)
+    assert len(private.x_train) + len(private.x_test) == 30
     record = pc.run("pillar_one_shot", pc.split(private, public=public), epsilon=2.0)
     assert PERSON_APART in record.guarantee.assumptions
     assert PERSON_STATED not in record.guarantee.assumptions
+    alone, theirs = (pc.load_features(table, person="person") for table in (visits, apart))
+    raises(DataError, "10 persons have public", pc.split, alone, public=theirs)
 
 
 def test_public_rows_that_are_private_too_are_not_promised_anything():

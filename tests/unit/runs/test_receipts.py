@@ -18,11 +18,12 @@ from pillar_core.errors import DataError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import private_tests, receipts
 from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT
+from pillar_core.runs.models import guarantee_card
 from pillar_core.runs.private_tests import PrivateTest
 from pillar_core.runs.receipts import Account, Ranking, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.screening import answers
-from users import output_of, run_command, texts_in
+from users import output_of, raises, run_command, texts_in
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -50,17 +51,16 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
     account = account_of(rows)
     store.default().prune(max_bytes=0)
     assert [training.rows for training in account.trainings] == [180, 140, 140]
-    first, second = (
-        "ε = 1.5, δ = 2 × 10⁻⁵ in 2 trainings",
-        "ε = 2, δ = 0 in 1 training, for one row replaced",
-    )
+    first = "ε = 1.5, δ = 2 × 10⁻⁵ in 2 trainings"
+    second = "ε = 2, δ = 0 in 1 training, for one row replaced"
     assert account.total(1e-5).startswith(
         f"Sum for these rows so far: {first}, for one row added or removed; {second}. The same"
         " people in other files"
     )
     assert account_of(features(seed=1)).trainings == ()
-    with pytest.raises(StoreError, match="another training of these rows"):
-        account.keep(account.trainings[0], place=2)
+    raises(
+        StoreError, "another training of these rows", account.keep, account.trainings[0], place=2
+    )
 
 
 def test_forgotten_rows_leave_no_hash_and_what_was_spent_on_them():
@@ -74,6 +74,22 @@ def test_forgotten_rows_leave_no_hash_and_what_was_spent_on_them():
     assert account_of(features(seed=1)).is_answered, "other rows of the batch stay answered"
     assert not account_of(features()).is_answered
     assert account_of(features()).spent == (training,)
+
+
+def test_a_service_hashes_no_more_rows_than_it_writes_down(monkeypatch):
+    """Each answer of a service hashed its rows and listed the cache: 20 ms, of a model that takes 0.1."""
+    monkeypatch.setattr(receipts, "MOST_ANSWERS", 2)
+    monkeypatch.setattr(receipts, "_ANSWERS", set())
+    monkeypatch.setattr(receipts, "_BATCHES", set())
+    batches = [features(seed=seed).x_train for seed in range(3)]
+    for x in (batches[0], batches[0], batches[1]):
+        receipts.note_answers(x)
+    with monkeypatch.context() as patch:
+        patch.setattr(receipts, "hashes_of", lambda *_: pytest.fail("hashed"))
+        receipts.note_answers(batches[2])
+    seen = [account_of(features(seed=seed)).is_answered for seed in range(3)]
+    assert seen == [True, True, False]
+    assert len(store.default().keys("arrays")) == 2
 
 
 def test_a_training_that_ends_before_it_releases_anything_has_spent_nothing():
@@ -123,10 +139,27 @@ def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
     assert account.tests == (a_test(), a_test())
     assert "ε = 2 with 2 private tests" in account.total(1e-5)
     assert "ε = 1 with 2 private tests" in account.total(1e-5, has_coin=True)
-    assert "Private tests protect another unit" in apart.total(1e-5)
-    assert (
-        private_tests.epsilon_together(1.0, [], ("add_or_remove_one", None), has_coin=False) is None
-    )
+    assert "Private tests of another unit are not in it" in apart.total(1e-5)
+
+
+def test_a_private_test_of_persons_is_in_their_sum_whatever_the_number_of_rows():
+    """Tests with another `rows_per_person` were left out as of another unit; trainings were not."""
+    rows = features()
+    split = pc.split(rows, persons=np.arange(200) // 4, rows_per_person=2)
+    account = account_of(split.features)
+    account.keep(training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one")))
+    tests = [a_test(most=3), a_test(most=1)]
+    for test in tests:
+        account.keep(test)
+    said = account.total(1e-5)
+    assert "ε = 2 with 2 private tests, for one person with up to 3 rows added" in said
+    assert "another unit" not in said
+    record = pc.run("dp_raft", split, epsilon=1.0)
+    tested = pc.private_test(record, split.features, epsilon=1.0, rows_per_person=2, seed=None)
+    assert "so far: 3, with ε ≤ 2 together" in tested.spent
+    promise = guarantee_card(record.guarantee)
+    _, filed = private_tests.stated(tests, "model", promise, has_coin=False, is_shown=False)
+    assert filed["epsilon_with_tests"] == pytest.approx(2.0)
 
 
 def test_a_model_saved_from_python_is_charged_once(tmp_path):
@@ -151,8 +184,14 @@ def test_a_model_is_saved_with_the_split_of_its_training_alone(tmp_path):
     split, other = (pc.split(features(seed=seed), public_fraction=0.2) for seed in (0, 1))
     release = pc.run("pillar", split, epsilon=1.0, seed=None)
     for wrong in (other, pc.split(split.features, public_fraction=0.3)):
-        with pytest.raises(SettingError, match="another split"):
-            pc.save_model(release, tmp_path / "model.zip", split=wrong)
+        raises(
+            SettingError,
+            "another split",
+            pc.save_model,
+            release,
+            tmp_path / "model.zip",
+            split=wrong,
+        )
     assert not (tmp_path / "model.zip").exists()
     assert not account_of(other.features).trainings
     same = pc.split(features(), public_fraction=0.2)

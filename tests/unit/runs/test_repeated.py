@@ -65,10 +65,8 @@ def test_the_command_of_a_model_of_persons_runs_beside_the_saved_rows_on_another
 def test_a_saved_set_comes_back_with_all_that_was_said_of_it(tmp_path):
     frame = visits().dropna()[["age", "sick"]].assign(more=1.5)
     features = pc.load_features(frame, label="sick")
-    x, y = (
-        rng.stream(1, "images").integers(256, size=(30, 8, 8)).astype(np.uint8),
-        np.arange(30) % 2,
-    )
+    x = rng.stream(1, "images").integers(256, size=(30, 8, 8)).astype(np.uint8)
+    y = np.arange(30) % 2
     images = Dataset(
         "pixels", x, y, x[:10], y[:10], ("a", "b"), caveats=("the size",), test_drawn=True
     )

@@ -38,10 +38,16 @@ def test_the_upper_epsilon_is_within_the_budget_and_close_to_it(split, method, e
 )
 def test_no_guarantee_comes_from_an_approximation(split, asked):
     """The central limit said 4.17 of a run whose certified lower end is 6.74."""
-    with pytest.raises(errors.UnsupportedError, match="approximation"):
-        pc.run(
-            "adamix" if "preset" in asked else "dp_sgd", split, **asked, seed=None, accountant="gdp"
-        )
+    raises(
+        errors.UnsupportedError,
+        "approximation",
+        pc.run,
+        "adamix" if "preset" in asked else "dp_sgd",
+        split,
+        **asked,
+        seed=None,
+        accountant="gdp",
+    )
 
 
 def test_relations_and_batches_cost_what_they_do(split):
@@ -114,8 +120,9 @@ def test_infinite_budgets_add_no_noise_and_noise_may_be_set(split):
     assert record.guarantee.epsilon.upper == pytest.approx(
         pc.epsilon(10.0, steps=25).upper, rel=1e-9
     )
-    with pytest.raises(errors.SettingError, match="not both"):
-        pc.run("pillar", split, epsilon=1.0, noise_multiplier=10.0)
+    raises(
+        errors.SettingError, "not both", pc.run, "pillar", split, epsilon=1.0, noise_multiplier=10.0
+    )
     raises(errors.SettingError, "pass epsilon", pc.run, "pillar", split)
     assert pc.run("non_private", split).guarantee.epsilon.upper == math.inf
     raises(errors.BudgetError, "non_private", pc.run, "non_private", split, epsilon=1.0)

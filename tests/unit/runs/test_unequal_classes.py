@@ -17,6 +17,7 @@ from pillar_core.runs.run import solve
 from pillar_core.runs.statement import BY_LABELS, BY_SHARES
 from pillar_core.splits.basis import centre_weights
 from pillar_core.types import RunSpec
+from users import raises
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +105,9 @@ def test_only_accuracy_changes_a_run_and_its_key(late):
         pc.run("pillar", unlabelled(late), epsilon=1.0, metric="accuracy").classifier.bias,
         bare.classifier.bias,
     )
-    with pytest.raises(SettingError, match="metric must be one of"):
-        pc.run("pillar", late, epsilon=1.0, metric="error")
+    raises(
+        SettingError, "metric must be one of", pc.run, "pillar", late, epsilon=1.0, metric="error"
+    )
 
 
 def _asked(method, split, **settings):

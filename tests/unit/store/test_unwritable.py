@@ -32,12 +32,8 @@ def unwritable(request, tmp_path, monkeypatch):
             else OSError(errno.EROFS, "Read-only file system")
         )
 
-    places = (
-        ("store.entry.write_whole",)
-        if request.param == "full"
-        else ("store.entry.make_private", "store.index.make_private")
-    )
-    for place in (*places, "jobs.state.make_private"):
+    step = "write_whole" if request.param == "full" else "make_private"
+    for place in (f"store.entry.{step}", "jobs.state.make_private"):
         monkeypatch.setattr(f"pillar_core.{place}", refuse)
     return store.default()
 
@@ -148,10 +144,18 @@ def test_a_model_that_could_not_be_written_leaves_no_receipt(tmp_path, monkeypat
             tmp_path / "old.zip",
             tmp_path / "model.zip",
         ):
-            with pytest.raises(StoreError, match="could not be read or written"):
-                pc.save_model(record, path, split=split)
-        with pytest.raises(StoreError, match="Free space"):
-            pc.private_test(record, split.features, epsilon=1.0, seed=None)
+            raises(
+                StoreError, "could not be read or written", pc.save_model, record, path, split=split
+            )
+        raises(
+            StoreError,
+            "Free space",
+            pc.private_test,
+            record,
+            split.features,
+            epsilon=1.0,
+            seed=None,
+        )
     assert (tmp_path / "old.zip").read_bytes() == b"an older model"
     assert receipts.account_of(split.features).trainings == ()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "old.zip"]

@@ -16,11 +16,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import pillar_core as pc
 from pillar_core import rng
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import SettingError
 from pillar_core.runs import receipts
 from pillar_core.studies import estimator
 from pillar_core.types import PrivacyBudget
-from users import refuses
+from users import raises, refuses
 
 
 @pytest.fixture(autouse=True)
@@ -94,10 +94,13 @@ def test_auto_takes_what_advice_says_of_frames_with_words(tmp_path):
         unknown = pc.PrivateClassifier(public=apart, random_state=0).fit(x, y)
     assert unknown.advice_.public is None
     assert unknown.record_.facts.n_public == 0
-    with pytest.raises(DataError, match="categories"):
-        pc.PrivateClassifier("dp_raft").fit(x, y)
-    with pytest.raises(ValueError, match="yet now missing:\n- dose"):
-        model.predict_proba(x.drop(columns="dose").assign(other=1)[["age", "ward", "other"]])
+    refuses("categories", pc.PrivateClassifier("dp_raft").fit, x, y)
+    raises(
+        ValueError,
+        "yet now missing:\n- dose",
+        model.predict_proba,
+        x.drop(columns="dose").assign(other=1)[["age", "ward", "other"]],
+    )
 
 
 @pytest.mark.usefixtures("own_cache")
@@ -211,23 +214,35 @@ def test_classes_are_declared_or_public_or_said_to_be_read():
     assert of_public.classes_.tolist() == [1, 2, 4]
     features = dataclasses.replace(pc.features(x + 1, y), name="clinic")
     assert seeded.set_params(classes=None, public=features).fit(x, y).classes_.tolist() == [1, 2]
-    with pytest.raises(DataError, match="y holds 2, and the declared classes are 1, 3"):
-        seeded.set_params(classes=[1, 3]).fit(x, y)
+    refuses(
+        "y holds 2, and the declared classes are 1, 3", seeded.set_params(classes=[1, 3]).fit, x, y
+    )
 
 
 def test_what_fit_cannot_tell_apart_is_refused():
     x, y = table(60)
-    with pytest.raises(DataError, match="column 'outcome'"):
-        pc.PrivateClassifier("dp_raft").fit(x.assign(outcome=y), y)
+    refuses("column 'outcome'", pc.PrivateClassifier("dp_raft").fit, x.assign(outcome=y), y)
     numbers = x[["age", "dose"]]
-    with pytest.raises(DataError, match="persons or test rows"):
-        pc.PrivateClassifier("dp_raft").fit(
-            numbers.assign(split=["train", "train", "test"] * 20), y
-        )
-    with pytest.raises(SettingError, match="DataFrame"):
-        pc.PrivateClassifier("dp_raft", ranges={"age": (0, 100)}).fit(numbers.to_numpy(), y)
-    with pytest.raises(SettingError, match="random_state must be a whole number or none"):
-        pc.PrivateClassifier("dp_raft", random_state="a").fit(numbers, y)
+    refuses(
+        "persons or test rows",
+        pc.PrivateClassifier("dp_raft").fit,
+        numbers.assign(split=["train", "train", "test"] * 20),
+        y,
+    )
+    raises(
+        SettingError,
+        "DataFrame",
+        pc.PrivateClassifier("dp_raft", ranges={"age": (0, 100)}).fit,
+        numbers.to_numpy(),
+        y,
+    )
+    raises(
+        SettingError,
+        "random_state must be a whole number or none",
+        pc.PrivateClassifier("dp_raft", random_state="a").fit,
+        numbers,
+        y,
+    )
 
 
 def test_reasons_name_the_table_and_what_can_be_done_with_an_array():

@@ -11,7 +11,6 @@ import re
 import pytest
 
 from pillar_core import metrics
-from pillar_core.errors import DataError
 from pillar_core.numerics import signed
 from pillar_core.plots import promise
 from pillar_core.runs import records, starter
@@ -115,8 +114,13 @@ def test_one_seed_has_no_interval_and_a_run_that_is_missing_no_point(monkeypatch
 def test_a_setup_or_story_without_runs_is_refused():
     refuses("no runs of digits that fit", portable.page, "digits", public_fraction=0.37)
     story = next(story for story in portable.STORIES if story.name == "public-labels")
-    with pytest.raises(DataError, match="needs runs of only_public"):
-        portable.page(story.dataset, methods=["pillar", "adamix"], story=story)
+    refuses(
+        "needs runs of only_public",
+        portable.page,
+        story.dataset,
+        methods=["pillar", "adamix"],
+        story=story,
+    )
 
 
 def test_the_command_writes_the_file(tmp_path):

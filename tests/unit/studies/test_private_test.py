@@ -17,12 +17,12 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
 from pillar_core.runs import private_tests, receipts
-from pillar_core.runs.loaded import Model
+from pillar_core.runs.loaded import Model, with_tests
 from pillar_core.runs.models import guarantee_card
 from pillar_core.splits import Transform
 from pillar_core.studies.private_test import APART, expected_ends, roc
 from pillar_core.types import Persons
-from users import output_of, raises
+from users import output_of, raises, texts_in
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.7])
@@ -139,11 +139,9 @@ def test_rows_on_the_boundary_stay_in_their_cells_as_rows_come(record):
     for _ in range(3):
         x = (x - (x.astype(float) @ apart / (apart @ apart))[:, None] * apart).astype(np.float32)
     head = LinearClassifier(Transform(None, None, None, False), weights, np.zeros(2, np.float32))
-    model, y, request = (
-        dataclasses.replace(record, classifier=head),
-        np.arange(60) % 2,
-        {"epsilon": 500.0, "metric": "balanced_accuracy"},
-    )
+    model = dataclasses.replace(record, classifier=head)
+    y = np.arange(60) % 2
+    request = {"epsilon": 500.0, "metric": "balanced_accuracy"}
     cells = [
         pc.private_test(model, pc.features(x[:n], y[:n], classes=["no", "yes"]), **request).cells
         for n in range(2, 61)
@@ -192,15 +190,29 @@ def test_a_file_that_says_whose_rows_it_holds_gives_each_person_so_many(record, 
     )
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for file, named, most_rows in (("rows.npz", {}, 80), ("rows.csv", {"person": "patient"}, 90)):
-        with pytest.raises(SettingError, match="say the most rows"):
-            pc.private_test(model, tmp_path / file, epsilon=1.0, **named)
+        raises(
+            SettingError,
+            "say the most rows",
+            pc.private_test,
+            model,
+            tmp_path / file,
+            epsilon=1.0,
+            **named,
+        )
         for most in (1, 2):
             tested = pc.private_test(
                 model, tmp_path / file, epsilon=1e3, rows_per_person=most, **named
             )
             assert most * most_rows / 5 < tested.cells.sum() <= most * 30
-    with pytest.raises(SettingError, match="these rows are no table"):
-        pc.private_test(model, tmp_path / "rows.npz", epsilon=1.0, person="patient")
+    raises(
+        SettingError,
+        "these rows are no table",
+        pc.private_test,
+        model,
+        tmp_path / "rows.npz",
+        epsilon=1.0,
+        person="patient",
+    )
 
 
 def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(monkeypatch, tmp_path):
@@ -219,25 +231,29 @@ def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(mon
     assert [test.metric for test in tests] == ["accuracy", "auc", "accuracy"]
     upper, spent = released.guarantee.epsilon.upper, sum(test.epsilon for test in tests)
     assert 5.499 < spent <= 5.5
-    for has_coin, total in ((False, upper + spent), (True, max(upper, spent))):
-        named = private_tests.add_tests(released, tests, has_coin=has_coin, is_shown=has_coin)
-        statement = pc.statement(named)
-        assert statement.fields["epsilon_with_tests"] == pytest.approx(total)
-        assert [test["epsilon"] for test in statement.fields["private_tests"]] == pytest.approx(
-            [0.5, 1.0]
-        )
-        assert (private_tests.larger(True) if has_coin else private_tests.SUM) in statement.text
-        assert (private_tests.SHOWN in statement.text) is has_coin
-        assert "Private tests of other models on these test rows: 1" in statement.text
-    zipped = pc.save_model(named, tmp_path / "model.zip", split=split)
+    zipped = pc.save_model(released, tmp_path / "model.zip", split=split)
     assert private_tests.model_of(pc.load_model(zipped).classifier) == tests[0].model
-    elsewhere = pc.run("dp_sgd", split, epsilon=2.0, relation="replace_one", seed=None)
-    assert (
-        private_tests.epsilon_with_tests(
-            private_tests.add_tests(elsewhere, tests, has_coin=True, is_shown=False)
-        )
-        is None
-    )
+    before = texts_in(zipped)["README.md"]
+    for has_coin, total in ((False, upper + spent), (True, max(upper, spent))):
+        tested = tmp_path / "tested.zip"
+        tested.write_bytes(with_tests(zipped, tests, has_coin=has_coin, is_shown=has_coin))
+        assert pc.load_model(tested).card["method"] == "dp_sgd", "its sums are right"
+        files = texts_in(tested)
+        fields, said = json.loads(files["statement.json"]), files["statement.txt"]
+        assert fields == json.loads(files["model.json"])["deployment"]
+        assert fields["epsilon_with_tests"] == pytest.approx(total)
+        assert [test["epsilon"] for test in fields["private_tests"]] == pytest.approx([0.5, 1.0])
+        assert ("as you state that" if has_coin else private_tests.SUM) in said
+        assert (private_tests.SHOWN in said) is has_coin
+        assert "Private tests of other models on these test rows: 1" in said
+        assert "Not protected: public and validation rows; that" in said
+        assert "test rows are not protected" not in said + files["statement.json"]
+        lines = set(said.splitlines())
+        assert lines <= set(files["README.md"].splitlines())
+        assert not lines <= set(before.splitlines())
+    elsewhere = guarantee_card(released.guarantee) | {"relation": "replace_one"}
+    _, filed = private_tests.stated(tests, "", elsewhere, has_coin=True, is_shown=False)
+    assert filed["epsilon_with_tests"] is None
     table = roc(tests[1])
     assert (table.iloc[[0, -1]].to_numpy() == [[1.0] * 6, [0.0] * 6]).all()
     for rate in ("false_positive", "true_positive"):
