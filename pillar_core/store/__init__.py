@@ -1,4 +1,4 @@
-"""Content-addressed bytes on disk: atomic, checksummed. The store knows no other noun.
+"""Content-addressed bytes on disk: atomic, checksummed, indexed. The store knows no other noun.
 
 An entry has a kind and a key (the fingerprint of what made it). "record" and "calibration" hold
 JSON, "arrays" npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss
@@ -14,6 +14,7 @@ somebody who can write to the cache.
 (True, {'accuracy': 0.9})
 """
 
+import atexit
 import contextlib
 import functools
 import glob
@@ -34,6 +35,7 @@ from pillar_core.errors import StoreError
 from pillar_core.store import codec, entry, upkeep
 from pillar_core.store.entry import KINDS, Damaged, Entry
 from pillar_core.store.files import check_room, writable
+from pillar_core.store.index import Index
 from pillar_core.store.upkeep import ImportReport, PruneReport, VerifyReport
 
 __all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
@@ -66,7 +68,9 @@ def default() -> "Store":
 
 @functools.lru_cache(maxsize=8)
 def _shared_store(root: Path, max_bytes: int) -> "Store":
-    return Store(root, starter=installation.APP / "cache" / "starter", max_bytes=max_bytes)
+    store = Store(root, starter=installation.APP / "cache" / "starter", max_bytes=max_bytes)
+    atexit.register(store.flush)
+    return store
 
 
 @functools.lru_cache(maxsize=50_000)
@@ -97,6 +101,7 @@ class Store:
         self.max_bytes = max_bytes
         self._notes: deque[str] = deque(maxlen=50)
         self._lock = threading.Lock()
+        self._index = Index(self.root / "index", self._note)
         self._memory: dict[tuple[str, str], bytes] = {}
         self.unkept = ""
         """Why results are only in memory, in a sentence for people; "" while the disk takes what is
@@ -210,15 +215,16 @@ class Store:
                 entry.entry_path(self.root, kind, key).unlink()
             except FileNotFoundError:
                 return False
+        self._index.forget([f"{kind}/{key}"])
         return True
 
     def ls(self, kind: str | None = None) -> list[Entry]:
         """Entries in the cache (of one kind), longest unused first."""
-        return upkeep.entries_below(self.root, kind)
+        return upkeep.entries_below(self.root, kind, self._index.last_used())
 
     def keys(self, kind: str, *, prefix: str = "") -> list[str]:
         """Keys of one kind in the cache that start with `prefix`, in order; quicker than `ls`,
-        which also asks how large each is, and when it was used."""
+        which also asks when each was used."""
         pattern = f"{prefix[:2] if len(prefix) > 1 else '??'}/{prefix or '[!.]'}*"
         folder, suffix = self.root / entry.checked_kind(kind), entry.SUFFIX[kind]
         names = glob.glob(pattern + suffix, root_dir=folder)
@@ -244,6 +250,8 @@ class Store:
         chosen = upkeep.evictable(self.ls(), max_bytes, with_brought=with_brought)
         for item in chosen:
             entry.entry_path(self.root, item.kind, item.key).unlink(missing_ok=True)
+        if chosen:
+            self._index.forget([f"{item.kind}/{item.key}" for item in chosen])
         return PruneReport(tuple(chosen), sum(item.size for item in chosen))
 
     def export(
@@ -276,6 +284,11 @@ class Store:
             self._note(f"import of {Path(path).name}: {problem}")
         return report
 
+    def flush(self) -> None:
+        """Write the times of last use to the index."""
+        if self.root.exists():
+            self._index.flush()
+
     def _get(self, kind: str, key: str, read: Callable[[Path], T]) -> T | None:
         kind, key = entry.checked_name(kind, key)
         for layer in self._layers:
@@ -291,7 +304,7 @@ class Store:
                 )
                 continue
             if layer == self.root:
-                entry.mark_used(path)
+                self._index.touch(kind, key)
             return value
         return None
 
@@ -299,9 +312,11 @@ class Store:
         kind, key = entry.checked_name(kind, key)
         with writable(self.root):
             try:
-                return entry.write_entry(self.root, kind, key, fill)
+                written = entry.write_entry(self.root, kind, key, fill)
             except FileNotFoundError:
                 return False
+        self._index.touch(kind, key)
+        return written
 
     def _read_arrays(self, path: Path, key: str, mmap: bool) -> dict[str, Array]:
         _check_once(path, "arrays", key)

@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, BinaryIO, Final
@@ -89,13 +88,6 @@ def make_private(folder: Path, *, parents_of: Path) -> None:
         )
     if status.st_mode & 0o077:
         folder.chmod(0o700)
-
-
-def mark_used(path: Path) -> None:
-    """Counts as a use of the entry, in the file's time of access; on a read-only disk nothing
-    does."""
-    with contextlib.suppress(OSError):
-        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
 
 
 def read_payload(path: Path, kind: str, key: str) -> bytes:

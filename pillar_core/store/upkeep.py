@@ -5,11 +5,11 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from pillar_core.errors import StoreError
@@ -52,14 +52,17 @@ class VerifyReport:
     damaged: tuple[tuple[Path, str], ...]
 
 
-def entries_below(root: Path, kind: str | None = None) -> list[Entry]:
-    """Entries (of one kind), longest unused first."""
+def entries_below(
+    root: Path, kind: str | None = None, last_used: Mapping[str, float] = MappingProxyType({})
+) -> list[Entry]:
+    """Entries (of one kind), longest unused first; without a time in `last_used`, that of the
+    writing counts."""
     entries = []
     for entry_kind in KINDS if kind is None else (checked_kind(kind),):
         for path in (root / entry_kind).glob(f"??/[!.]*{SUFFIX[entry_kind]}"):
             with contextlib.suppress(FileNotFoundError):
                 status = path.stat()
-                used = max(status.st_atime, status.st_mtime)
+                used = max(last_used.get(f"{entry_kind}/{path.stem}", 0.0), status.st_mtime)
                 entries.append(Entry(entry_kind, path.stem, status.st_size, used))
     return sorted(entries, key=lambda item: (item.last_used, item.key))
 
@@ -110,9 +113,7 @@ def verify(roots: Iterable[Path]) -> VerifyReport:
 
 
 def sweep_unfinished(root: Path) -> None:
-    """Delete what killed processes left half-written, once nobody can still be writing it, and the
-    index of an earlier version."""
-    shutil.rmtree(root / "index", ignore_errors=True)
+    """Delete what killed processes left half-written, once nobody can still be writing it."""
     for kind in KINDS:
         for path in (root / kind).glob(f"??/{TEMPORARY}*"):
             with contextlib.suppress(FileNotFoundError):

@@ -51,7 +51,7 @@ ONLY_IN = {
     "plotly": ("pillar_core/plots/",),
     "dp_accounting": ("pillar_core/accounting/pld.py",),
     "prv_accountant": ("pillar_core/accounting/",),
-    "diskcache": (),
+    "diskcache": ("pillar_core/store/",),
 }
 LAZY = {
     "opacus",

@@ -32,8 +32,12 @@ def unwritable(request, tmp_path, monkeypatch):
             else OSError(errno.EROFS, "Read-only file system")
         )
 
-    step = "write_whole" if request.param == "full" else "make_private"
-    for place in (f"store.entry.{step}", "jobs.state.make_private"):
+    places = (
+        ("store.entry.write_whole",)
+        if request.param == "full"
+        else ("store.entry.make_private", "store.index.make_private")
+    )
+    for place in (*places, "jobs.state.make_private"):
         monkeypatch.setattr(f"pillar_core.{place}", refuse)
     return store.default()
 
