@@ -156,7 +156,12 @@ def _value_for(source: Source, target: Any) -> Any:
     """The expression that a target takes: of several, its own, where both are written out; None for
     another, and … where nothing is taken."""
     match source.parents[target]:
-        case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.NamedExpr(value=value):
+        case (
+            ast.Assign(value=value)
+            | ast.AnnAssign(value=value)
+            | ast.NamedExpr(value=value)
+            | ast.withitem(context_expr=value)
+        ):
             return value
         case ast.Tuple(elts=parts) | ast.List(elts=parts) as several:
             whole, place = _value_for(source, several), parts.index(target)
@@ -336,7 +341,11 @@ def _filled(source: Source, binding: Binding, option: Option, command: Command) 
 def _bind_parameters(source: Source, function: Function, *, is_known: bool) -> None:
     """Binds parameters to their defaults, and to what the text's calls pass where it `is_known`
     which function they mean."""
-    names, written, uses = source.names[function], function.args, source.uses_of(function)
+    names, written, uses = (
+        source.names[function],
+        function.args,
+        source.uses_of(source.called(function)),
+    )
     places = [*written.posonlyargs, *written.args]
     defaults = [None] * (len(places) - len(written.defaults)) + written.defaults
     is_option = any(_is_filled(source, use) for use in uses)

@@ -22,6 +22,7 @@ from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, LIMITS
 from pillar_core.studies.check.reading import CALLS, NOISE, Draft, Reading, first_line
 from pillar_core.studies.check.source import Source, arguments, last_word
+from pillar_core.studies.check.turns import is_epochs, is_repeated, long_walks, turns
 
 _FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
 _LEFT_OUT = {"noise_multiplier", "epsilon", "delta", "epochs", "steps"}
@@ -289,19 +290,15 @@ def _read_length(draft: Draft) -> None:
     said."""
     source, set_ups = draft.source, draft.set_ups
     is_planned = {"epochs", "steps"} & draft.values.keys()
-    spans = {
-        node: values.span_of(source, node)
-        for node in source.nodes
-        if values.is_epochs(source, node)
-    }
-    lengths = [len(span) for span in spans.values() if span is not None]
-    unread = [loop for loop in spans if values.is_repeated(source, loop)]
-    unread += [loop for loop, span in spans.items() if span is None and not is_planned]
-    unread += values.long_walks(source)
+    spans = {node: values.span_of(source, node) for node in source.nodes if is_epochs(source, node)}
+    lengths = {loop: float(len(span)) for loop, span in spans.items() if span is not None}
+    unread = [loop for loop in spans if is_repeated(source, loop)]
+    unread += [loop for loop in spans if loop not in lengths and not is_planned]
+    unread += long_walks(source)
     for loop in unread[:1]:
         draft.tell(loop, ": how often this loop runs is not read.", "epochs", "steps")
     if spans and len(lengths) == len(spans) and not unread:
-        draft.values["passes" if is_planned else "epochs"] = sum(lengths)
+        draft.values["passes" if is_planned else "epochs"] = int(turns(source, lengths))
     if draft.library == "jax_privacy" and not set_ups:
         draft.values["turns"] = sum(
             len(values.span_of(source, node) or ())
@@ -313,7 +310,7 @@ def _read_length(draft: Draft) -> None:
     if (
         len(set_ups) > 1
         and all(lengths_said & arguments(call).keys() for call in set_ups)
-        and not any(values.is_repeated(source, call) for call in set_ups)
+        and not any(is_repeated(source, call) for call in set_ups)
     ):
         draft.trainings = len(set_ups)
         draft.told.append(
@@ -326,7 +323,7 @@ def _read_length(draft: Draft) -> None:
         call for call, name in source.calls.items() if name == "fit" and _is_trainer(source, call)
     ]
     for begun, what in ((set_ups, "Privacy is set up"), (fits, "Training starts")):
-        again = [call for call in begun[:1] if values.is_repeated(source, call)]
+        again = [call for call in begun[:1] if is_repeated(source, call)]
         for call in [*begun[1:], *again][:1]:
             words = (
                 f": {what} more than once, and the ε of all trainings add up. Say how long they"
