@@ -238,12 +238,6 @@ def sampler(*, has_script: bool) -> str | None:
     )
 
 
-@memory.cache(max_entries=32)
-def read(script: str, command: str) -> check.Reading:
-    """The numbers that a script has as a command starts it, cached."""
-    return check.read_script(script, command) if script else check.Reading()
-
-
 @memory.cache(max_entries=128, show_spinner="Counting …")
 def check_numbers(script: str, command: str, sampler: str | None, **numbers: Any) -> check.RunCheck:
     """The checked run, cached."""

@@ -376,28 +376,21 @@ def _bind_parameters(source: Source, function: Function, *, is_known: bool) -> N
                 names[word].append(Binding(use, value))
 
 
-def _call_of(source: Source, use: ast.AST) -> ast.Call | None:
-    """The call that a part is, or is handed to."""
-    parent = source.parents[use]
-    call = source.parents[parent] if isinstance(parent, ast.keyword) else parent
-    return call if isinstance(call, ast.Call) else None
-
-
 def _is_filled(source: Source, use: ast.AST) -> bool:
     """Whether a function is handed to what fills its parameters as options."""
-    call = _call_of(source, use)
-    is_handed = call is not None and call.func is not use
-    return is_handed and bool(_FILLS.fullmatch(ast.unparse(call.func)))  # type: ignore[union-attr]
+    call = source.taker(use)
+    is_handed = isinstance(call, ast.Call) and call.func is not use
+    return is_handed and bool(_FILLS.fullmatch(ast.unparse(call.func)))
 
 
 def _passed(
     source: Source, use: ast.AST, order: Sequence[str], every: Sequence[str]
 ) -> Iterable[tuple[Any, ast.AST | None]]:
     """What the use of a function or class gives to its parameters; None for what is not written."""
-    call, unread = _call_of(source, use), [(name, None) for name in every]
+    call, unread = source.taker(use), [(name, None) for name in every]
     if _is_filled(source, use):
         return []
-    if call is None:
+    if not isinstance(call, ast.Call):
         return unread
     values, given = call.args, arguments(call)
     if call.func is not use:  # a process or several that begin with it

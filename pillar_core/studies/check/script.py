@@ -22,7 +22,7 @@ from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, LIMITS
 from pillar_core.studies.check.reading import CALLS, NOISE, Draft, Reading, first_line
 from pillar_core.studies.check.source import Source, arguments, last_word
-from pillar_core.studies.check.turns import is_epochs, is_repeated, long_walks, turns
+from pillar_core.studies.check.turns import is_epochs, is_repeated, long_walks
 
 _FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
 _LEFT_OUT = {"noise_multiplier", "epsilon", "delta", "epochs", "steps"}
@@ -38,6 +38,8 @@ _OPTIMISER = re.compile(
 def read_script(text: str, command: str = "") -> Reading:
     """The privacy settings that a Python script or notebook names, started by a command line.
     Nothing of it is run, imported or looked up."""
+    if not text.strip():
+        return Reading()
     try:
         return _read(text, read_command(command) if command.strip() else None)
     except DataError as refusal:
@@ -291,14 +293,14 @@ def _read_length(draft: Draft) -> None:
     source, set_ups = draft.source, draft.set_ups
     is_planned = {"epochs", "steps"} & draft.values.keys()
     spans = {node: values.span_of(source, node) for node in source.nodes if is_epochs(source, node)}
-    lengths = {loop: float(len(span)) for loop, span in spans.items() if span is not None}
+    lengths = [len(span) for span in spans.values() if span is not None]
     unread = [loop for loop in spans if is_repeated(source, loop)]
-    unread += [loop for loop in spans if loop not in lengths and not is_planned]
+    unread += [loop for loop, span in spans.items() if span is None and not is_planned]
     unread += long_walks(source)
     for loop in unread[:1]:
         draft.tell(loop, ": how often this loop runs is not read.", "epochs", "steps")
     if spans and len(lengths) == len(spans) and not unread:
-        draft.values["passes" if is_planned else "epochs"] = int(turns(source, lengths))
+        draft.values["passes" if is_planned else "epochs"] = sum(lengths)
     if draft.library == "jax_privacy" and not set_ups:
         draft.values["turns"] = sum(
             len(values.span_of(source, node) or ())

@@ -135,6 +135,8 @@ class Source:
             elif isinstance(holder, ast.Return):
                 uses = self.uses_of(self.called(self.function(part)))
                 waiting += [call for use in uses if isinstance(call := self.parents[use], ast.Call)]
+            elif isinstance(holder, ast.Attribute) and self.parents[holder] in self.targets:
+                waiting.append(self.parents[holder])  # a method may return its object
             for word, binding in self.targets.get(part, ()):
                 waiting += [
                     use

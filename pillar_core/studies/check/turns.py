@@ -46,24 +46,18 @@ _PASSES = {
 _STEPS = {"step", "train_step", "training_step", "train_batch", "train_on_batch", "backward"}
 
 
-def turns(source: Source, weights: Mapping[ast.AST, float]) -> float:
-    """The weights of what the text runs, added up as often as it may run it; infinite where that
-    is not read. What nothing in the text calls runs once."""
-    count = Count(source, weights)
+def is_repeated(source: Source, part: ast.AST) -> bool:
+    """Whether the text may run a part more than once. What nothing in it calls runs once."""
+    count = _Count(source, {part: 1.0})
     total = count.of(source.nodes[:1])
     for is_taken in (False, True):
         for name in source.functions:
             if name not in count.costs and is_taken is bool(source.uses_of(name)):
                 total += count.of_call(name)
-    return total
+    return total > 1
 
 
-def is_repeated(source: Source, part: ast.AST) -> bool:
-    """Whether the text may run a part more than once."""
-    return turns(source, {part: 1.0}) > 1
-
-
-class Count:
+class _Count:
     """Adds up weights within parts of a text. A weight stands for all that its part runs; that of a
     loop, for what holds no other weight.
 
@@ -124,7 +118,8 @@ class Count:
         """The weight of a function of `cost` that is decorated."""
         if (own := self.source.taken.get(wrapper)) is None:
             return cost if last_word(wrapper) in _WRAPPERS else math.inf
-        inner, functions = Count(self.source, {}, is_wrapper=True), self.source.functions[own[0]]
+        inner = _Count(self.source, {}, is_wrapper=True)
+        functions = self.source.functions.get(own[0], ())
         given = {part.arg for function in functions for part in function.args.args}
         names = (part for function in functions for part in ast.walk(function))
         inner.weights = {
@@ -132,7 +127,7 @@ class Count:
             for name in names
             if isinstance(name, ast.Name) and name.id in given
         }
-        return inner.of_call(own[0])
+        return inner.of_call(own[0]) or math.inf  # else it is not seen how it calls it
 
     def _of_use(self, use: ast.AST, name: str) -> float:
         """The weight of what happens to the text's own function or class where it is taken."""
@@ -218,7 +213,7 @@ def long_walks(source: Source) -> list[ast.AST]:
         }
         for key in {*keys.values()} or {""}:
             others = {call: 0.0 for call, other in keys.items() if other != key}
-            count = Count(source, walks | others, once=once)
+            count = _Count(source, walks | others, once=once)
             again += [holder] if count.of(holder.body) > 1 else []
     return again
 
@@ -281,7 +276,7 @@ def _is_pass(source: Source, walked: ast.AST | None) -> bool:
         case ast.Call(func=called) if (
             names := {*source.taken.get(called, ())} - source.kinds.keys()
         ):
-            own = [part for name in names for part in source.functions[name]]
+            own = [part for name in names for part in source.functions.get(name, ())]
             kinds = ast.Yield | ast.YieldFrom
             return not any(isinstance(part, kinds) for one in own for part in ast.walk(one))
         case ast.Call():

@@ -74,50 +74,37 @@ def _in_order(source: Source, found: Sequence[Binding], node: Any) -> Sequence[B
     """What of `found` may hold where a part is taken, in a text that runs from top to bottom,
     once."""
     function, here = source.function(node), dict(source.branches(node))
-    end = node.end_lineno, node.end_col_offset
-    ordered = {
-        part
-        for part in found
-        if isinstance(part.place, ast.Assign | ast.AnnAssign | ast.AugAssign)
-        and source.function(part.place) is function
-    }
-    idle = {
-        part
-        for part in ordered
-        if (part.place.lineno, part.place.col_offset) >= end
-        or any(
-            here.get(test, holds) is not holds or truth(source, test.test) is (not holds)
-            for test, holds in source.branches(part.place)
-        )
-    }
-    found = [part for part in found if part not in idle]
+    outer, end = {*source.around(node), function}, (node.end_lineno, node.end_col_offset)
     holder = getattr(node, "value", None)
-    if isinstance(holder, ast.Name) and len(source.everywhere(holder.id)) != 1:
-        return found
-    same = [
-        part.place
+    is_lone = not isinstance(holder, ast.Name) or len(source.everywhere(holder.id)) == 1
+    kinds = ast.Assign | ast.AnnAssign | ast.AugAssign
+    ordered = {
+        (part.place.lineno, part.place.col_offset): part
         for part in found
-        if part in ordered
-        and isinstance(part.place, ast.Assign)
-        and ast.unparse(node) in map(ast.unparse, part.place.targets)
-    ]
-    outer = {*source.around(node), function}
-    for made in same:  # whenever the later part is reached, unless a loop or a try stands around
-        is_made = all(
-            isinstance(part, ast.If) for part in source.around(made) if part not in outer
-        ) and all(
-            here.get(test, truth(source, test.test)) is holds
-            for test, holds in source.branches(made)
-        )
-        found = [
-            part
-            for part in found
-            if not is_made
-            or part.place is made
-            or part.place.lineno >= made.lineno
-            or not (part.place in source.options or part.place in same)
-        ]
-    return found
+        if isinstance(part.place, kinds) and source.function(part.place) is function
+    }
+    holding = [part for part in found if part not in ordered.values()]
+    for start, part in sorted(ordered.items()):
+        place, tests = part.place, [*source.branches(part.place)]
+        if start >= end or any(
+            here.get(test, holds) is not holds or truth(source, test.test) is (not holds)
+            for test, holds in tests
+        ):
+            continue
+        if (  # it was made before, unless a loop or a try stands around it
+            is_lone
+            and isinstance(place, ast.Assign)
+            and ast.unparse(node) in map(ast.unparse, place.targets)
+            and all(isinstance(row, ast.If) for row in source.around(place) if row not in outer)
+            and all(here.get(test, truth(source, test.test)) is holds for test, holds in tests)
+        ):
+            holding = [
+                other
+                for other in holding
+                if other not in ordered.values() and other.place not in source.options
+            ]
+        holding.append(part)
+    return holding
 
 
 def is_none(source: Source, expression: Any, seen: frozenset[ast.AST] = frozenset()) -> bool | None:

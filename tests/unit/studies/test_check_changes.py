@@ -460,6 +460,8 @@ OWN = "class Own:\n  def {}(self):" + SET_UP.replace("\n", "\n    ") + "\n"
         OWN.format("run") + "for seed in range(3): Own().start()",
         OWN.format("run") + "def make(): return Own()\nown = make()\nsearch(own)",
         OWN.format("run") + "with Own() as own: search(own)",
+        OWN.format("run") + "own = Own().cuda()\nsearch(own)",
+        "def twice(*runs): return lambda: (runs[0](), runs[0]())\n@twice\n" + START + "start()",
         OWN.format("run") + "own = Own() if large else None\nsearch(own)",
         OWN.format("__call__") + "def fit(run): run(); run()\nfit(Own())",
         OWN.format("fit") + "cross_val_score(Own(), x, y, cv=5)",
