@@ -228,27 +228,23 @@ def _key(source: Source, call: ast.Call) -> str:
 
 def _passes_of(source: Source, part: Any) -> float | None:
     """How many passes over a loader a walk that trains makes; None where it is none."""
-    match part:
-        case ast.Call() if last_word(part) == "map":
-            return 1.0 if _has_loader(source, part) else None
-        case ast.For() | ast.AsyncFor():
-            walked = [part.iter]
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            walked = [turn.iter for turn in part.generators]
-        case _:
-            return None
+    if isinstance(part, ast.Call) and last_word(part) == "map":
+        return 1.0 if _has_loader(source, part) else None
+    if not isinstance(part, Loop) or isinstance(part, ast.While) or not _trains(part):
+        return None
+    walked = [turn.iter for turn in getattr(part, "generators", [part])]
     bound = (binding.value for row in walked for binding in bindings_of(source, row))
     every = [*walked, *(row for row in bound if isinstance(row, ast.BinOp | ast.List | ast.Tuple))]
-    if not (_trains(part) and any(_has_loader(source, row) for row in every)):
+    if not any(_has_loader(source, row) for row in every):
         return None
-    inner = [turn for turn in ast.walk(part) if turn is not part and ends(turn) is not None]
-    inner = [turn for turn in inner if len(span_of(source, turn) or "??") != 1]
-    is_pass = (
-        len(walked) == 1
-        and all(_is_pass(source, row) for row in every)
-        and not any(last_word(row) == "step" for turn in inner for row in ast.walk(turn))
+    has_more_steps = any(
+        last_word(row) == "step"
+        for turn in ast.walk(part)
+        if turn is not part and ends(turn) and len(span_of(source, turn) or "??") != 1
+        for row in ast.walk(turn)
     )
-    return 1.0 if is_pass else math.inf
+    is_pass = len(walked) == 1 and all(_is_pass(source, row) for row in every)
+    return 1.0 if is_pass and not has_more_steps else math.inf
 
 
 def _trains_alone(source: Source, call: ast.Call, walks: Container[ast.AST]) -> bool:
@@ -273,16 +269,15 @@ def _is_pass(source: Source, walked: ast.AST | None) -> bool:
             return True
         case ast.IfExp(body=one, orelse=other):
             return _is_pass(source, one) and _is_pass(source, other)
-        case ast.Call(func=called) if (
-            names := {*source.taken.get(called, ())} - source.kinds.keys()
-        ):
-            own = [part for name in names for part in source.functions.get(name, ())]
-            kinds = ast.Yield | ast.YieldFrom
-            return not any(isinstance(part, kinds) for one in own for part in ast.walk(one))
-        case ast.Call():
-            word, given = last_word(walked), walked.args
-            given = [part for part in given if _has_loader(source, part)]
-            is_known = word in _PASSES and all(_is_pass(source, part) for part in given)
+        case ast.Call(func=called, args=args):
+            names = {*source.taken.get(called, ())} - source.kinds.keys()
+            if names:
+                own = [part for name in names for part in source.functions[name]]
+                kinds = ast.Yield | ast.YieldFrom
+                return not any(isinstance(part, kinds) for one in own for part in ast.walk(one))
+            word = last_word(walked)
+            loaders = [part for part in args if _has_loader(source, part)]
+            is_known = word in _PASSES and all(_is_pass(source, part) for part in loaders)
             return is_known or "loader" in word.lower()
     return False
 
