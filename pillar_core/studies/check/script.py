@@ -24,7 +24,11 @@ from pillar_core.studies.check.reading import CALLS, NOISE, Draft, Reading, firs
 from pillar_core.studies.check.source import Source, arguments, last_word
 from pillar_core.studies.check.turns import is_epochs, is_repeated, long_walks
 
-_FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
+_FIELDS = {
+    keyword: keyword if field == "same" else field
+    for field, keywords in FILE["keywords"].items()
+    for keyword in keywords
+}
 _LEFT_OUT = {"noise_multiplier", "epsilon", "delta", "epochs", "steps"}
 """Numbers that a library works out from others where they are None."""
 _LIBRARY = re.compile("opacus|privacy|fastdp|private_transformers|dp_accounting")
@@ -222,7 +226,7 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
 def _read_call(draft: Draft, name: str, call: ast.Call) -> None:
     """Takes the arguments of a known call into the draft."""
     source, rule = draft.source, CALLS[name]
-    fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in rule["takes"]}
+    fields = {keyword: _FIELDS.get(keyword, "") for keyword in rule["takes"]}
     for keyword, expression in _arguments(call, [*fields][: rule.get("positional", 0)]):
         written, text = (
             f", {name}: {keyword or ast.unparse(expression):.40}",

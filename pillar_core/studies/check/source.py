@@ -188,23 +188,10 @@ class Source:
         return str(owner.name) if function.name == "__init__" else f".{function.name}"
 
     def uses_of(self, name: str) -> list[ast.Name | ast.Attribute]:
-        """Where the text takes what is called so."""
-        kind = ast.Attribute if name[:1] == "." else ast.Name | ast.Attribute
-        return [
-            use
-            for use in self.uses[name.lstrip(".")]
-            if isinstance(use, kind)
-            and not isinstance(self.parents[use], ast.arg)
-            and (name[:1] == "." or not self._is_of_module(use))
-        ]
-
-    def _is_of_module(self, use: ast.Name | ast.Attribute) -> bool:
-        """Whether a name is an imported module's own, as `main` in “hydra.main” is."""
-        holder = use.value if isinstance(use, ast.Attribute) else None
-        places = [part.place for part in self.bound(holder)] if isinstance(holder, ast.Name) else []
-        return bool(places) and all(
-            isinstance(place, ast.alias) and place.name != "__main__" for place in places
-        )
+        """Where the text takes its own function, class or method that is called so."""
+        kind = ast.Attribute if name[:1] == "." else ast.Name
+        uses = (use for use in self.uses[name.lstrip(".")] if isinstance(use, kind))
+        return [use for use in uses if not isinstance(self.parents[use], ast.arg)]
 
     def path(self, node: ast.AST) -> Iterator[ast.AST]:
         """A part, then the one place where its function is taken, and so on outwards; the last may

@@ -270,15 +270,16 @@ def _is_pass(source: Source, walked: ast.AST | None) -> bool:
         case ast.IfExp(body=one, orelse=other):
             return _is_pass(source, one) and _is_pass(source, other)
         case ast.Call(func=called, args=args):
-            names = {*source.taken.get(called, ())} - source.kinds.keys()
-            if names:
-                own = [part for name in names for part in source.functions[name]]
+            names, word = {*source.taken.get(called, ())}, last_word(walked)
+            if names - source.kinds.keys():
+                own = [part for name in names for part in source.functions.get(name, ())]
                 kinds = ast.Yield | ast.YieldFrom
                 return not any(isinstance(part, kinds) for one in own for part in ast.walk(one))
-            word = last_word(walked)
             loaders = [part for part in args if _has_loader(source, part)]
-            is_known = word in _PASSES and all(_is_pass(source, part) for part in loaders)
-            return is_known or "loader" in word.lower()
+            is_known = word in _PASSES and not names
+            return "loader" in word.lower() or (
+                is_known and all(_is_pass(source, part) for part in loaders)
+            )
     return False
 
 
