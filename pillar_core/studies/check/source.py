@@ -101,7 +101,8 @@ class Source:
             if "__call__" in (part.name for part in self.methods(kind)):
                 made = [self.parents[use] for use in self.uses[name]]
                 for use in (use for part in made for use in self.followed(part)):
-                    taken[use] += [".__call__"]
+                    is_called = getattr(self.parents[use], "func", None) is use
+                    taken[use] += [".__call__"] if is_called else []
         return taken
 
     @functools.cached_property

@@ -515,6 +515,7 @@ def test_a_set_up_or_training_that_runs_again_asks_how_long_all_take(text):
         OWN.format("setup") + "LightningCLI(Own)",
         OWN.format("setup") + "def make(): return Own()\nTrainer(max_epochs=6).fit(make())",
         OWN.format("train") + "with Own() as own: own.train()",
+        OWN.format("__call__") + "own = Own()\nprint(own)\nown()",
         START + "if several: spawn(start)\nelse: start()",
         OWN.format("setup") + "own, data = Own(), rows()\nTrainer(max_epochs=6).fit(own, data)",
         OWN.format("setup") + "def go(own): Trainer(max_epochs=6).fit(own)\ngo(Own())",
