@@ -379,8 +379,9 @@ def _bind_parameters(source: Source, function: Function, *, is_known: bool) -> N
 def _is_filled(source: Source, use: ast.AST) -> bool:
     """Whether a function is handed to what fills its parameters as options."""
     call = source.taker(use)
-    is_handed = isinstance(call, ast.Call) and call.func is not use
-    return is_handed and bool(_FILLS.fullmatch(ast.unparse(call.func)))
+    if not isinstance(call, ast.Call) or call.func is use:
+        return False
+    return bool(_FILLS.fullmatch(ast.unparse(call.func)))
 
 
 def _passed(

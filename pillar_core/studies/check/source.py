@@ -217,18 +217,21 @@ class Source:
                     yield holder, part in holder.body
 
     def runs_once(self, node: ast.AST) -> bool:
-        """Whether the text runs a part once at most: in no loop, in functions called at one
-        place."""
+        """Whether the text runs a part once at most: in no loop, in functions that nothing
+        decorates, called at one place."""
         path = [*self.path(node)]
-        return self.function(path[-1]) is None and not (
-            any(isinstance(part, Loop) for place in path for part in self.around(place))
-            or any(getattr(self.function(part), "decorator_list", ()) for part in path)
-            or not all(map(self._is_called, path[1:]))
-        )
-
-    def _is_called(self, use: ast.AST) -> bool:
-        call = self.parents[use]
-        return isinstance(call, ast.Call) and (call.func is use or last_word(call) == "run")
+        for place in path:
+            call, function = self.parents.get(place), self.function(place)
+            is_called = isinstance(call, ast.Call) and (
+                call.func is place or last_word(call) == "run"
+            )
+            if (
+                not (is_called or place is node)
+                or getattr(function, "decorator_list", False)
+                or any(isinstance(part, Loop) for part in self.around(place))
+            ):
+                return False
+        return self.function(path[-1]) is None
 
     def bound(self, name: ast.Name) -> Sequence[Binding]:
         """What binds a name where it is taken."""

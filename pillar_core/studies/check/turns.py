@@ -2,6 +2,7 @@
 through its statements, into its own functions and objects, from the outside."""
 
 import ast
+import dataclasses
 import itertools
 import math
 from collections.abc import Container, Iterable, Mapping, Set
@@ -57,6 +58,7 @@ def is_repeated(source: Source, part: ast.AST) -> bool:
     return total > 1
 
 
+@dataclasses.dataclass
 class _Count:
     """Adds up weights within parts of a text. A weight stands for all that its part runs; that of a
     loop, for what holds no other weight.
@@ -65,16 +67,11 @@ class _Count:
     called once.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        weights: Mapping[ast.AST, float],
-        *,
-        once: Container[ast.AST] = (),
-        is_wrapper: bool = False,
-    ) -> None:
-        self.source, self.weights, self.once, self.is_wrapper = source, weights, once, is_wrapper
-        self.costs = dict[str, float | None]()
+    source: Source
+    weights: Mapping[ast.AST, float]
+    once: Container[ast.AST] = ()
+    is_wrapper: bool = False
+    costs: dict[str, float | None] = dataclasses.field(default_factory=dict)
 
     def of(self, parts: Iterable[ast.AST]) -> float:
         """The weight of all parts, one after another."""
@@ -175,17 +172,16 @@ class _Count:
 def is_epochs(source: Source, loop: ast.AST) -> bool:
     """Whether a loop counts passes over the data: with “epoch” in its words, or over a range or a
     condition and around a loop over a loader."""
-    match loop:
-        case ast.While(test=words) | ast.For(target=words) if "epoch" in _lower(words):
-            return True
-        case ast.While(test=words) | ast.For(iter=words) if (
-            isinstance(loop, ast.While) or ends(loop) is not None
-        ):
-            inner = (part for row in loop.body for part in ast.walk(row))
-            return "epoch" in _lower(words) or any(
-                isinstance(part, ast.For) and _has_loader(source, part.iter) for part in inner
-            )
-    return False
+    if not isinstance(loop, ast.For | ast.While):
+        return False
+    is_counted = isinstance(loop, ast.While) or ends(loop) is not None
+    words = (
+        [loop.test] if isinstance(loop, ast.While) else [loop.target, loop.iter][: 1 + is_counted]
+    )
+    inner = (part for row in loop.body for part in ast.walk(row) if isinstance(part, ast.For))
+    return any("epoch" in ast.unparse(part).lower() for part in words) or (
+        is_counted and any(_has_loader(source, part.iter) for part in inner)
+    )
 
 
 def long_walks(source: Source) -> list[ast.AST]:
@@ -203,8 +199,8 @@ def long_walks(source: Source) -> list[ast.AST]:
     ]
     passes = [part for part in source.nodes if is_epochs(source, part)]
     once = {*passes, *filter(_is_of_parts, source.nodes)}
-    parts = itertools.chain(*source.functions.values())
-    parts = (part for part in parts if not {*passes} & {*ast.walk(part)})
+    functions = itertools.chain(*source.functions.values())
+    parts = (part for part in functions if not {*passes} & {*ast.walk(part)})
     for holder in (*passes, *parts) if walks else ():
         keys = {
             call: _key(source, call)
@@ -297,7 +293,3 @@ def _has_loader(source: Source, part: ast.AST) -> bool:
         or "DataLoader" in (last_word(bound.value) for bound in source.everywhere(word))
         for word in words
     )
-
-
-def _lower(part: ast.AST) -> str:
-    return ast.unparse(part).lower()
