@@ -3,6 +3,7 @@ change."""
 
 from pages.frame import local, navigation
 from pages.parts.check import training
+from pillar_core.studies.check import read_script
 
 navigation.begin()
 start = local.choice(
@@ -15,6 +16,6 @@ if start == "model":
     training.model_panel()
 else:
     script, command = training.script() if start == "script" else ("", "")
-    numbers = training.inputs(training.read(script, command), has_script=start == "script")
+    numbers = training.inputs(read_script(script, command), has_script=start == "script")
     sampler = training.sampler(has_script=start == "script")
     training.answer(training.check_numbers(script, command, sampler, **numbers), script)

@@ -20,7 +20,7 @@ RELEASES, PLACES = 6, 40
 """The numbers of a run that are compared two by two: the first of its first releases."""
 
 
-def p_values(runs: Sequence[Sequence[Array]], *, grid: float = 0.0) -> dict[str, float]:
+def p_values(runs: Sequence[Sequence[Array]] | Array, *, grid: float = 0.0) -> dict[str, float]:
     """A p-value for each way to be wrong. runs: the noise of each run's releases in order, shaped
     alike in all runs; rounded to `grid`.
 

@@ -66,7 +66,9 @@ def model_panel() -> None:
 def _private_test(file: Any) -> None:
     """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the
     button that spends it."""
-    with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
+    panel = "Test it privately on rows with labels"
+    # without a key, it closes where a refusal above moves it down the page
+    with st.expander(panel, icon=":material/lock:", key="check-private-test"):
         rows = st.file_uploader(
             label="Rows",
             key=local.unlinked_key(
@@ -234,12 +236,6 @@ def sampler(*, has_script: bool) -> str | None:
         )
         or None
     )
-
-
-@memory.cache(max_entries=32)
-def read(script: str, command: str) -> check.Reading:
-    """The numbers that a script has as a command starts it, cached."""
-    return check.read_script(script, command) if script else check.Reading()
 
 
 @memory.cache(max_entries=128, show_spinner="Counting …")

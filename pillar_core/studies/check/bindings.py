@@ -156,7 +156,12 @@ def _value_for(source: Source, target: Any) -> Any:
     """The expression that a target takes: of several, its own, where both are written out; None for
     another, and … where nothing is taken."""
     match source.parents[target]:
-        case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.NamedExpr(value=value):
+        case (
+            ast.Assign(value=value)
+            | ast.AnnAssign(value=value)
+            | ast.NamedExpr(value=value)
+            | ast.withitem(context_expr=value)
+        ):
             return value
         case ast.Tuple(elts=parts) | ast.List(elts=parts) as several:
             whole, place = _value_for(source, several), parts.index(target)
@@ -336,7 +341,11 @@ def _filled(source: Source, binding: Binding, option: Option, command: Command) 
 def _bind_parameters(source: Source, function: Function, *, is_known: bool) -> None:
     """Binds parameters to their defaults, and to what the text's calls pass where it `is_known`
     which function they mean."""
-    names, written, uses = source.names[function], function.args, source.uses_of(function)
+    names, written, uses = (
+        source.names[function],
+        function.args,
+        source.uses_of(source.called(function)),
+    )
     places = [*written.posonlyargs, *written.args]
     defaults = [None] * (len(places) - len(written.defaults)) + written.defaults
     is_option = any(_is_filled(source, use) for use in uses)
@@ -367,28 +376,22 @@ def _bind_parameters(source: Source, function: Function, *, is_known: bool) -> N
                 names[word].append(Binding(use, value))
 
 
-def _call_of(source: Source, use: ast.AST) -> ast.Call | None:
-    """The call that a part is, or is handed to."""
-    parent = source.parents[use]
-    call = source.parents[parent] if isinstance(parent, ast.keyword) else parent
-    return call if isinstance(call, ast.Call) else None
-
-
 def _is_filled(source: Source, use: ast.AST) -> bool:
     """Whether a function is handed to what fills its parameters as options."""
-    call = _call_of(source, use)
-    is_handed = call is not None and call.func is not use
-    return is_handed and bool(_FILLS.fullmatch(ast.unparse(call.func)))  # type: ignore[union-attr]
+    call = source.taker(use)
+    if not isinstance(call, ast.Call) or call.func is use:
+        return False
+    return bool(_FILLS.fullmatch(ast.unparse(call.func)))
 
 
 def _passed(
     source: Source, use: ast.AST, order: Sequence[str], every: Sequence[str]
 ) -> Iterable[tuple[Any, ast.AST | None]]:
     """What the use of a function or class gives to its parameters; None for what is not written."""
-    call, unread = _call_of(source, use), [(name, None) for name in every]
+    call, unread = source.taker(use), [(name, None) for name in every]
     if _is_filled(source, use):
         return []
-    if call is None:
+    if not isinstance(call, ast.Call):
         return unread
     values, given = call.args, arguments(call)
     if call.func is not use:  # a process or several that begin with it

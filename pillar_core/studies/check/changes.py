@@ -11,6 +11,7 @@ from pillar_core.studies.check import values
 from pillar_core.studies.check.bindings import FILE
 from pillar_core.studies.check.reading import NOISE, Draft, Schedule, first_line
 from pillar_core.studies.check.source import Source, arguments, last_word
+from pillar_core.studies.check.turns import is_epochs, is_repeated
 
 LONGEST = 20_000
 """Passes or steps of a schedule that are counted one by one."""
@@ -143,15 +144,11 @@ def _private_names(source: Source, change: _Change) -> list[str]:
 
 
 def _steps(source: Source, built: ast.AST) -> list[ast.Call]:
-    """The calls of a scheduler's `step`; none where it is not bound to one name that is used for
-    nothing else."""
-    statement = source.parents.get(built)
-    if not (isinstance(built, ast.Call) and isinstance(statement, ast.Assign)):
-        return []
-    name = ast.unparse(statement.targets[0])
-    steps = [call for call in source.calls if ast.unparse(call.func) == f"{name}.step"]
-    uses = [node for node in source.nodes if isinstance(node, ast.Name) and node.id == name]
-    return steps if len(uses) == 1 + len(steps) else []
+    """The calls of a scheduler's `step`; none where it is taken for anything else."""
+    taken = [source.parents[use] for use in source.followed(built)[1:]]
+    steps = [source.parents[part] for part in taken if last_word(part) == "step"]
+    calls = [part for part in steps if isinstance(part, ast.Call)]
+    return calls if len(calls) == len(taken) else []
 
 
 def _read_noise(draft: Draft, change: _Change, words: str) -> None:
@@ -254,7 +251,7 @@ def _composed(
     """σ in each turn of the loop over passes, or over steps, in which a statement changes it from
     `sigma`: the least within a turn; None where this is not read."""
     loops = [] if statement is None else values.loops_around(source, statement)
-    if not loops or not values.is_epochs(source, loops[-1]):
+    if not loops or not is_epochs(source, loops[-1]):
         return None
     loop, outer = loops[0], loops[-1]
     counted, span = values.ends(outer), values.span_of(source, outer)
@@ -266,8 +263,8 @@ def _composed(
     is_read = (
         (loop is outer or (is_by_step and is_share))
         and statement in loop.body
-        and not values.is_repeated(source, outer)
-        and [node for node in source.nodes if values.is_epochs(source, node)] == [outer]
+        and not is_repeated(source, outer)
+        and [node for node in source.nodes if is_epochs(source, node)] == [outer]
         and len(loop.body) > 1
         and not outer.orelse
         and not any(isinstance(node, ast.Continue | ast.Try) for node in ast.walk(outer))

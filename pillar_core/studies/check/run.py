@@ -121,7 +121,7 @@ def check_run(
         checks.one_of(SAMPLERS, sampler=sampler)
     numbers_given = dict(zip(FIELDS, numbers, strict=True))
     checks.within(**{name: (value, LIMITS[name]) for name, value in numbers_given.items()})
-    reading = read_script(script, command or "") if script and script.strip() else Reading()
+    reading = read_script(script or "", command or "")
     values, problems = _merge_numbers(numbers_given, reading)
     if reading.schedule and noise_multiplier is not None:
         problems.append(f"{reading.schedule.words}: your σ was counted in every step instead.")

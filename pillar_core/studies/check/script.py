@@ -22,8 +22,13 @@ from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, LIMITS
 from pillar_core.studies.check.reading import CALLS, NOISE, Draft, Reading, first_line
 from pillar_core.studies.check.source import Source, arguments, last_word
+from pillar_core.studies.check.turns import is_epochs, is_repeated, long_walks
 
-_FIELDS = {keyword: field for field, keywords in FILE["keywords"].items() for keyword in keywords}
+_FIELDS = {
+    keyword: keyword if field == "same" else field
+    for field, keywords in FILE["keywords"].items()
+    for keyword in keywords
+}
 _LEFT_OUT = {"noise_multiplier", "epsilon", "delta", "epochs", "steps"}
 """Numbers that a library works out from others where they are None."""
 _LIBRARY = re.compile("opacus|privacy|fastdp|private_transformers|dp_accounting")
@@ -37,6 +42,8 @@ _OPTIMISER = re.compile(
 def read_script(text: str, command: str = "") -> Reading:
     """The privacy settings that a Python script or notebook names, started by a command line.
     Nothing of it is run, imported or looked up."""
+    if not text.strip():
+        return Reading()
     try:
         return _read(text, read_command(command) if command.strip() else None)
     except DataError as refusal:
@@ -219,7 +226,7 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
 def _read_call(draft: Draft, name: str, call: ast.Call) -> None:
     """Takes the arguments of a known call into the draft."""
     source, rule = draft.source, CALLS[name]
-    fields = {keyword: _FIELDS.get(keyword, keyword) for keyword in rule["takes"]}
+    fields = {keyword: _FIELDS.get(keyword, "") for keyword in rule["takes"]}
     for keyword, expression in _arguments(call, [*fields][: rule.get("positional", 0)]):
         written, text = (
             f", {name}: {keyword or ast.unparse(expression):.40}",
@@ -289,15 +296,11 @@ def _read_length(draft: Draft) -> None:
     said."""
     source, set_ups = draft.source, draft.set_ups
     is_planned = {"epochs", "steps"} & draft.values.keys()
-    spans = {
-        node: values.span_of(source, node)
-        for node in source.nodes
-        if values.is_epochs(source, node)
-    }
+    spans = {node: values.span_of(source, node) for node in source.nodes if is_epochs(source, node)}
     lengths = [len(span) for span in spans.values() if span is not None]
-    unread = [loop for loop in spans if values.is_repeated(source, loop)]
+    unread = [loop for loop in spans if is_repeated(source, loop)]
     unread += [loop for loop, span in spans.items() if span is None and not is_planned]
-    unread += values.long_walks(source)
+    unread += long_walks(source)
     for loop in unread[:1]:
         draft.tell(loop, ": how often this loop runs is not read.", "epochs", "steps")
     if spans and len(lengths) == len(spans) and not unread:
@@ -313,7 +316,7 @@ def _read_length(draft: Draft) -> None:
     if (
         len(set_ups) > 1
         and all(lengths_said & arguments(call).keys() for call in set_ups)
-        and not any(values.is_repeated(source, call) for call in set_ups)
+        and not any(is_repeated(source, call) for call in set_ups)
     ):
         draft.trainings = len(set_ups)
         draft.told.append(
@@ -326,7 +329,7 @@ def _read_length(draft: Draft) -> None:
         call for call, name in source.calls.items() if name == "fit" and _is_trainer(source, call)
     ]
     for begun, what in ((set_ups, "Privacy is set up"), (fits, "Training starts")):
-        again = [call for call in begun[:1] if values.is_repeated(source, call)]
+        again = [call for call in begun[:1] if is_repeated(source, call)]
         for call in [*begun[1:], *again][:1]:
             words = (
                 f": {what} more than once, and the ε of all trainings add up. Say how long they"

@@ -5,6 +5,7 @@ import ast
 import collections
 import dataclasses
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,15 +21,6 @@ Loop = (
     | ast.DictComp
     | ast.GeneratorExp
 )
-
-_ONCE_EACH = {
-    *("app", "autocast", "automain", "cache", "cached_property", "capture", "classmethod"),
-    *("command", "compile", "configurable", "contextmanager", "disable", "enable_grad", "function"),
-    *("group", "inference_mode", "jit", "lru_cache", "main", "no_grad", "option", "argument"),
-    *("override", "pass_context", "property", "rank_zero_only", "record", "remote", "setter"),
-    *("set_grad_enabled", "staticmethod", "typechecked", "wraps", "wrap", "callback"),
-}
-"""Decorators whose function runs once for each call of it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,9 +41,9 @@ class Source:
 
     names: what binds a name, by the function that holds it (None outside of all). members: what
     binds a key, option, attribute or keyword, whosever it is. uses: where each name or attribute is
-    taken. quoted: where a string names what it runs or takes. own: the text's functions and
-    classes, in lower case. opened: objects that the text changes under words that it does not
-    write, with the place; “*” for its own names. shared: names that are global or nonlocal
+    taken. quoted: where a string names what it runs or takes. functions, kinds: the text's own, as
+    they are called, and its classes. opened: objects that the text changes under words that it does
+    not write, with the place; “*” for its own names. shared: names that are global or nonlocal
     somewhere. parsers: those of classes of options. options: what a command line may give, by the
     place that binds it. given: what the command says, by what it binds. doubtful: what it says that
     is no option's name, and may stand for one. agreed, truths: what was worked out, of bindings and
@@ -78,8 +70,11 @@ class Source:
                 self.quoted[word].append(node)
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 self.uses[last_word(node)].append(node)
-        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        self.own = {node.name.lower() for node in nodes if isinstance(node, kinds)}
+        self.functions = collections.defaultdict[str, list[Any]](list)
+        for node in nodes:
+            if isinstance(node, Function) and self.called(node):
+                self.functions[self.called(node)].append(node)
+        self.kinds = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
         self.opened, self.shared = dict[str, ast.AST](), set[str]()
         self.parsers = [call for call, name in calls.items() if name == "HfArgumentParser"]
         self.options, self.given = dict[ast.AST, Option](), dict[Binding, str]()
@@ -93,6 +88,70 @@ class Source:
         return {
             name for option in self.options.values() for name in option.given_by + option.off_by
         }
+
+    @functools.cached_property
+    def taken(self) -> Mapping[ast.AST, list[str]]:
+        """What the text's own functions and classes are called, by each place that takes them; an
+        object that is called takes its class's `__call__`."""
+        taken = collections.defaultdict[ast.AST, list[str]](list)
+        for name in self.functions.keys() | self.kinds.keys():
+            for use in (*self.uses_of(name), *self.quoted[name.lstrip(".")]):
+                taken[use].append(name)
+        for name, kind in self.kinds.items():
+            if "__call__" in (part.name for part in self.methods(kind)):
+                made = [self.parents[use] for use in self.uses[name]]
+                for use in (use for part in made for use in self.followed(part)):
+                    is_called = getattr(self.parents[use], "func", None) is use
+                    taken[use] += [".__call__"] if is_called else []
+        return taken
+
+    @functools.cached_property
+    def targets(self) -> Mapping[ast.AST, list[tuple[str, Binding]]]:
+        """The words that stand for a value, by what a statement or a call of the text's own
+        function gives them."""
+        targets = collections.defaultdict[ast.AST, list[tuple[str, Binding]]](list)
+        for word, bindings in self.bindings():
+            for part in bindings:
+                if part.value is not None and not isinstance(part.place, ast.Call | ast.Dict):
+                    targets[part.value].append((word, part))
+        return {**targets}
+
+    def methods(self, kind: ast.ClassDef) -> list[Any]:
+        """The functions of a class, and of the text's own classes that it is made from."""
+        own = [part for part in kind.body if isinstance(part, Function)]
+        bases = [base for part in kind.bases if (base := self.kinds.get(last_word(part))) != kind]
+        return own + [part for base in bases if base for part in self.methods(base)]
+
+    def followed(self, made: ast.AST) -> list[ast.AST]:
+        """An object where it is made, and where the words that stand for it are taken."""
+        waiting, followed = [made], list[ast.AST]()
+        while waiting:
+            part = waiting.pop()
+            if part in followed:
+                continue
+            followed.append(part)
+            holder = self.parents[part]
+            if isinstance(holder, ast.IfExp | ast.BoolOp | ast.Await | ast.NamedExpr):
+                waiting.append(holder)
+            elif isinstance(holder, ast.Return):
+                uses = self.uses_of(self.called(self.function(part)))
+                waiting += [call for use in uses if isinstance(call := self.parents[use], ast.Call)]
+            elif isinstance(holder, ast.Attribute) and self.parents[holder] in self.targets:
+                waiting.append(self.parents[holder])  # a method may return its object
+            for word, binding in self.targets.get(part, ()):
+                waiting += [
+                    use
+                    for use in self.uses[word]
+                    if not isinstance(use, ast.Name) or binding in self.bound(use)
+                ]
+        return followed
+
+    def taker(self, part: ast.AST) -> ast.AST:
+        """What takes a part, as a keyword's value or in a text or not."""
+        holder = self.parents[part]
+        while isinstance(holder, ast.keyword | ast.FormattedValue | ast.JoinedStr):
+            holder = self.parents[holder]
+        return holder
 
     def place(self, node: ast.AST) -> str:
         """What the line of a part is called, such as “Line 3”."""
@@ -129,25 +188,11 @@ class Source:
             return str(function.name)
         return str(owner.name) if function.name == "__init__" else f".{function.name}"
 
-    def uses_of(self, function: ast.AST) -> list[ast.Name | ast.Attribute]:
-        """Where the text takes a function, or for `__init__` its class, by name."""
-        name = self.called(function)
-        kind = ast.Attribute if name[:1] == "." else ast.Name | ast.Attribute
-        return [
-            use
-            for use in self.uses[name.lstrip(".")]
-            if isinstance(use, kind)
-            and not isinstance(self.parents[use], ast.arg)
-            and (name[:1] == "." or not self._is_of_module(use))
-        ]
-
-    def _is_of_module(self, use: ast.Name | ast.Attribute) -> bool:
-        """Whether a name is an imported module's own, as `main` in “hydra.main” is."""
-        holder = use.value if isinstance(use, ast.Attribute) else None
-        places = [part.place for part in self.bound(holder)] if isinstance(holder, ast.Name) else []
-        return bool(places) and all(
-            isinstance(place, ast.alias) and place.name != "__main__" for place in places
-        )
+    def uses_of(self, name: str) -> list[ast.Name | ast.Attribute]:
+        """Where the text takes its own function, class or method that is called so."""
+        kind = ast.Attribute if name[:1] == "." else ast.Name
+        uses = (use for use in self.uses[name.lstrip(".")] if isinstance(use, kind))
+        return [use for use in uses if not isinstance(self.parents[use], ast.arg)]
 
     def path(self, node: ast.AST) -> Iterator[ast.AST]:
         """A part, then the one place where its function is taken, and so on outwards; the last may
@@ -155,7 +200,7 @@ class Source:
         seen = set[ast.AST]()
         yield node
         while (function := self.function(node)) is not None and function not in seen:
-            uses: Sequence[ast.AST] = self.uses_of(function)
+            uses: Sequence[ast.AST] = self.uses_of(self.called(function))
             if isinstance(function, ast.Lambda) and not self.called(function):
                 uses = [function]
             if len(uses) != 1:
@@ -172,52 +217,21 @@ class Source:
                     yield holder, part in holder.body
 
     def runs_once(self, node: ast.AST) -> bool:
-        """Whether the text runs a part once at most: in no loop, in functions called at one
-        place."""
+        """Whether the text runs a part once at most: in no loop, in functions that nothing
+        decorates, called at one place."""
         path = [*self.path(node)]
-        return self.function(path[-1]) is None and not (
-            any(isinstance(part, Loop) for place in path for part in self.around(place))
-            or any(map(self.is_wrapped, path))
-            or not all(map(self._is_called, path[1:]))
-        )
-
-    def _is_called(self, use: ast.AST) -> bool:
-        call = self.parents[use]
-        return isinstance(call, ast.Call) and (call.func is use or last_word(call) == "run")
-
-    def is_wrapped(self, node: ast.AST) -> bool:
-        """Whether what decorates a part's function may run it more than once."""
-        wrappers = getattr(self.function(node), "decorator_list", [])
-        return not all(map(self._keeps_once, wrappers))
-
-    def _keeps_once(self, wrapper: ast.expr) -> bool:
-        """Whether a decorator runs its function once for each call: a known one, or one of the
-        text's own that calls it at one place."""
-        bound = self.bound(wrapper) if isinstance(wrapper, ast.Name) else ()
-        own = [part.place for part in bound if isinstance(part.place, Function | ast.ClassDef)]
-        if not own:
-            return last_word(wrapper) in _ONCE_EACH
-        function: Any = own[0]
-        parts = [*ast.walk(function)]
-        given = [part.arg for part in getattr(getattr(function, "args", None), "args", ())]
-        made = [part for part in function.body if isinstance(part, ast.FunctionDef)]
-        inner = [part.name for part in made]
-        changed = [*function.decorator_list, *(own for part in made for own in part.decorator_list)]
-        calls = [part for part in parts if isinstance(part, ast.Call)]
-        takes = [
-            part
-            for part in parts
-            if isinstance(part, ast.Name)
-            and part.id in given + inner
-            and not isinstance(self.parents[part], ast.Return)
-            and last_word(self.parents[part]) != "wraps"
-        ]
-        return (
-            len(own) == len(given) == len(inner) == len(takes) == 1
-            and takes[0] in [call.func for call in calls]
-            and {*map(last_word, changed)} <= {"wraps"}
-            and not any(isinstance(part, Loop | ast.Lambda) for part in parts)
-        )
+        for place in path:
+            call, function = self.parents.get(place), self.function(place)
+            is_called = isinstance(call, ast.Call) and (
+                call.func is place or last_word(call) == "run"
+            )
+            if (
+                not (is_called or place is node)
+                or getattr(function, "decorator_list", False)
+                or any(isinstance(part, Loop) for part in self.around(place))
+            ):
+                return False
+        return self.function(path[-1]) is None
 
     def bound(self, name: ast.Name) -> Sequence[Binding]:
         """What binds a name where it is taken."""
@@ -258,11 +272,7 @@ def _quoted(node: ast.AST, holder: ast.AST | None) -> list[str]:
     takers = last_word(getattr(holder, "value", holder))
     if takers in ("globals", "locals", "vars", "getattr", "attrgetter", "methodcaller"):
         return [node.value]
-    try:
-        parts = ast.walk(ast.parse(node.value)) if "(" in node.value else ()
-        return [last_word(part.func) for part in parts if isinstance(part, ast.Call)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    return re.findall(r"(\w+)\s*\(", node.value)
 
 
 def arguments(call: ast.Call) -> dict[str | None, ast.expr]:

@@ -2,7 +2,7 @@
 and the loops that it runs."""
 
 import ast
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pillar_core.studies.check import constants
@@ -74,50 +74,37 @@ def _in_order(source: Source, found: Sequence[Binding], node: Any) -> Sequence[B
     """What of `found` may hold where a part is taken, in a text that runs from top to bottom,
     once."""
     function, here = source.function(node), dict(source.branches(node))
-    end = node.end_lineno, node.end_col_offset
-    ordered = {
-        part
-        for part in found
-        if isinstance(part.place, ast.Assign | ast.AnnAssign | ast.AugAssign)
-        and source.function(part.place) is function
-    }
-    idle = {
-        part
-        for part in ordered
-        if (part.place.lineno, part.place.col_offset) >= end
-        or any(
-            here.get(test, holds) is not holds or truth(source, test.test) is (not holds)
-            for test, holds in source.branches(part.place)
-        )
-    }
-    found = [part for part in found if part not in idle]
+    outer, end = {*source.around(node), function}, (node.end_lineno, node.end_col_offset)
     holder = getattr(node, "value", None)
-    if isinstance(holder, ast.Name) and len(source.everywhere(holder.id)) != 1:
-        return found
-    same = [
-        part.place
+    is_lone = not isinstance(holder, ast.Name) or len(source.everywhere(holder.id)) == 1
+    kinds = ast.Assign | ast.AnnAssign | ast.AugAssign
+    ordered = {
+        (part.place.lineno, part.place.col_offset): part
         for part in found
-        if part in ordered
-        and isinstance(part.place, ast.Assign)
-        and ast.unparse(node) in map(ast.unparse, part.place.targets)
-    ]
-    outer = {*source.around(node), function}
-    for made in same:  # whenever the later part is reached, unless a loop or a try stands around
-        is_made = all(
-            isinstance(part, ast.If) for part in source.around(made) if part not in outer
-        ) and all(
-            here.get(test, truth(source, test.test)) is holds
-            for test, holds in source.branches(made)
-        )
-        found = [
-            part
-            for part in found
-            if not is_made
-            or part.place is made
-            or part.place.lineno >= made.lineno
-            or not (part.place in source.options or part.place in same)
-        ]
-    return found
+        if isinstance(part.place, kinds) and source.function(part.place) is function
+    }
+    holding = [part for part in found if part not in ordered.values()]
+    for start, part in sorted(ordered.items()):
+        place, tests = part.place, [*source.branches(part.place)]
+        if start >= end or any(
+            here.get(test, holds) is not holds or truth(source, test.test) is (not holds)
+            for test, holds in tests
+        ):
+            continue
+        if (  # it was made before, unless a loop or a try stands around it
+            is_lone
+            and isinstance(place, ast.Assign)
+            and ast.unparse(node) in map(ast.unparse, place.targets)
+            and all(isinstance(row, ast.If) for row in source.around(place) if row not in outer)
+            and all(here.get(test, truth(source, test.test)) is holds for test, holds in tests)
+        ):
+            holding = [
+                other
+                for other in holding
+                if other not in ordered.values() and other.place not in source.options
+            ]
+        holding.append(part)
+    return holding
 
 
 def is_none(source: Source, expression: Any, seen: frozenset[ast.AST] = frozenset()) -> bool | None:
@@ -243,190 +230,6 @@ def loops_around(source: Source, node: ast.AST) -> list[Any]:
     return [loop for loop in loops if (span := span_of(source, loop)) is None or len(span) != 1]
 
 
-def is_epochs(source: Source, loop: ast.AST) -> bool:
-    """Whether a loop counts passes over the data: with “epoch” in its words, or over a range or a
-    condition and around a loop over a loader."""
-    match loop:
-        case ast.While(test=words) | ast.For(target=words) if "epoch" in _lower(words):
-            return True
-        case ast.While(test=words) | ast.For(iter=words) if (
-            isinstance(loop, ast.While) or ends(loop) is not None
-        ):
-            return "epoch" in _lower(words) or bool(_walks(source, loop))
-    return False
-
-
-def long_walks(source: Source) -> list[ast.AST]:
-    """Where the text may take more steps in a pass than its loader has batches: it repeats a
-    loader, or walks through loaders again in the same pass."""
-    again: list[ast.AST] = [
-        call
-        for call, name in source.calls.items()
-        if name in _REPEATS and _has_loader(source, call)
-    ]
-    trainers = _trainers(source)
-    for part in source.nodes:
-        if isinstance(part, Loop) and _trains(part) and not _is_pass_of(source, part):
-            again.append(part)
-        if is_epochs(source, part):
-            again += [walk for walk in _walks(source, part) if _trains(walk)][1:]
-        if is_epochs(source, part) or part in trainers:
-            again += _taken_again(source, part, {function.name for function in trainers})
-    return again
-
-
-_REPEATS = ("chain", "cycle", "from_iterable", "ncycles", "repeat")
-"""Calls after which a walk through a loader may be longer than it."""
-
-_PASSES = {
-    *("enumerate", "filter", "islice", "iter", "list", "log_every", "map", "prefetch", "progress"),
-    *("progress_bar", "reversed", "sorted", "take", "tqdm", "track", "tuple", "zip"),
-}
-"""Calls that walk through what they are given once at most."""
-
-_STEPS = {"step", "train_step", "training_step", "train_batch", "train_on_batch", "backward"}
-
-
-def _trains(part: ast.AST) -> bool:
-    calls = [call for call in ast.walk(part) if isinstance(call, ast.Call)]
-    return bool(_STEPS & {*map(last_word, calls)})
-
-
-def _is_pass_of(source: Source, loop: Any) -> bool:
-    """Whether a loop that trains takes one step, at most, for each batch of a loader."""
-    if isinstance(loop, ast.While):
-        return True
-    walked = [loop] if isinstance(loop, ast.For | ast.AsyncFor) else loop.generators
-    if not any(_has_loader(source, part.iter) for part in walked):
-        bound = [bindings_of(source, part.iter) for part in walked]
-        values = [part.value for found in bound for part in found if part.value]
-        return not any(isinstance(part, ast.BinOp) and _has_loader(source, part) for part in values)
-    inner = [part for part in ast.walk(loop) if part is not loop and ends(part) is not None]
-    inner = [part for part in inner if len(span_of(source, part) or "??") != 1]
-    return (
-        len(walked) == 1
-        and _is_pass(source, walked[0].iter)
-        and not any(last_word(part) == "step" for turn in inner for part in ast.walk(turn))
-    )
-
-
-def _is_pass(source: Source, walked: ast.AST | None) -> bool:
-    """Whether a walk through an expression takes each batch of a loader once at most."""
-    match walked:
-        case ast.Name() | ast.Attribute():
-            bound = [part.value for part in bindings_of(source, walked)]
-            return not any(isinstance(part, ast.BinOp | ast.List | ast.Tuple) for part in bound)
-        case ast.Subscript():
-            return True
-        case ast.IfExp(body=one, orelse=other):
-            return _is_pass(source, one) and _is_pass(source, other)
-        case ast.Call():
-            word, own = last_word(walked), _functions(source, last_word(walked))
-            if own:
-                kinds = ast.Yield | ast.YieldFrom
-                return not any(isinstance(part, kinds) for one in own for part in ast.walk(one))
-            given = [part for part in walked.args if _has_loader(source, part)]
-            is_known = word in _PASSES and all(_is_pass(source, part) for part in given)
-            return is_known or "loader" in word.lower()
-    return False
-
-
-def _functions(source: Source, word: str) -> list[Any]:
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    return [part for part in source.nodes if isinstance(part, kinds) and part.name == word]
-
-
-def _trainers(source: Source) -> list[Any]:
-    """The functions that train within a pass: they walk and take steps, or call what does."""
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    functions = [
-        part
-        for part in source.nodes
-        if isinstance(part, kinds) and not any(is_epochs(source, node) for node in ast.walk(part))
-    ]
-    found = list[Any]()
-    while True:
-        names = {part.name for part in found}
-        more = [
-            part
-            for part in functions
-            if part not in found
-            and any(
-                (isinstance(node, ast.For) and _trains(node))
-                or (isinstance(node, ast.Call) and last_word(node) in names)
-                for node in ast.walk(part)
-            )
-        ]
-        if not more:
-            return found
-        found += more
-
-
-def _taken_again(source: Source, holder: Any, trainers: set[str]) -> list[ast.AST]:
-    """What trains on a loader that a pass, or a function within it, has trained on before."""
-    parts = [part for row in holder.body for part in ast.walk(row)]
-    again, before = list[ast.AST](), list[tuple[str, ast.AST]]()
-    for part in parts:
-        is_walk = isinstance(part, ast.For) and _has_loader(source, part.iter) and _trains(part)
-        is_call = isinstance(part, ast.Call) and last_word(part) in {"map", *trainers}
-        if not (is_walk or is_call):
-            continue
-        given: Any = [part.iter] if isinstance(part, ast.For) else _given(part)
-        loaders = [one for one in given if _has_loader(source, one)]
-        if is_call and last_word(part) == "map" and not loaders:
-            continue
-        key = ", ".join(map(ast.unparse, loaders or given))
-        turns = [turn for turn in loops_around(source, part) if turn in parts]
-        if (
-            any(key == other and not _is_either(source, part, one) for other, one in before)
-            or last_word(part) == getattr(holder, "name", None)
-            or not all(_is_of_parts(turn) or is_epochs(source, turn) for turn in turns)
-        ):
-            again.append(part)
-        before.append((key, part))
-    return again
-
-
-def _given(call: Any) -> list[ast.expr]:
-    return [*call.args, *(word.value for word in call.keywords)]
-
-
-def _is_either(source: Source, one: ast.AST, other: ast.AST) -> bool:
-    """Whether a condition lets one of two parts run, and not both."""
-    here = dict(source.branches(one))
-    return any(here.get(test, holds) is not holds for test, holds in source.branches(other))
-
-
-def _is_of_parts(loop: Any) -> bool:
-    """Whether a loop is over names of parts of the data, of which one is to train on."""
-    names = getattr(getattr(loop, "iter", None), "elts", [])
-    words = [str(getattr(name, "value", "")) for name in names]
-    return sum(word.startswith("train") for word in words) == 1
-
-
-def _walks(source: Source, loop: Any) -> list[ast.AST]:
-    """The loops over a loader within a loop."""
-    return [
-        part
-        for row in loop.body
-        for part in ast.walk(row)
-        if isinstance(part, ast.For) and _has_loader(source, part.iter)
-    ]
-
-
-def _has_loader(source: Source, part: ast.AST) -> bool:
-    words = {last_word(word) for word in ast.walk(part)}
-    return any(
-        "loader" in word.lower()
-        or "DataLoader" in (last_word(bound.value) for bound in source.everywhere(word))
-        for word in words
-    )
-
-
-def _lower(part: ast.AST) -> str:
-    return ast.unparse(part).lower()
-
-
 def ends(loop: ast.AST) -> list[ast.expr] | None:
     """The ends of the range that a loop walks through, a progress bar around it or not; None for
     another walk."""
@@ -443,100 +246,3 @@ def span_of(source: Source, loop: ast.AST) -> range | None:
     found = [value_of(source, end) for end in ends(loop) or ()]
     is_whole = 0 < len(found) <= 3 and all(isinstance(end, int) for end in found)
     return range(*found) if is_whole and 0 not in found[2:] else None
-
-
-RUN_ONCE = {
-    *("run", "fire", "launch", "notebook_launcher", "process", "spawn", "start_processes"),
-    *("thread", "main"),
-}
-"""Calls, in lower case, that run a function which they are given once, or once in each process of
-one training."""
-
-
-def is_repeated(source: Source, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
-    """Whether the text may run `node` more than once: in a loop, or in a function that is taken
-    twice or by a string, handed to what may call it often, decorated by what may, or a method of
-    objects that may be several."""
-    path = [*source.path(node)]
-    last = source.function(path[-1])
-    functions = {*map(source.function, path)} - {None} - seen
-    return (
-        (last is not None and bool(source.uses_of(last)))
-        or any(source.is_wrapped(part) or loops_around(source, part) for part in path)
-        or any(_is_handed(source, use) for use in path[1:])
-        or any(_is_quoted(source, part) for part in functions)
-        or any(_is_remade(source, part, seen | functions) for part in functions)
-    )
-
-
-def _is_quoted(source: Source, function: Any) -> bool:
-    """Whether a string takes a function by its name, and not as what runs it the only time."""
-    holders = [source.parents[part] for part in source.quoted[source.called(function).lstrip(".")]]
-    takers = [last_word(part) for part in holders if not isinstance(part, ast.Expr)]
-    takers = [taker for taker in takers if taker not in ("print", "info")]
-    return bool(takers) and (takers != ["run"] or bool(source.uses_of(function)))
-
-
-def _is_remade(source: Source, method: ast.AST, seen: frozenset[ast.AST]) -> bool:
-    """Whether a method's class may make several objects, or hands its one to what may run it
-    often."""
-    kinds = [source.parents[method]]
-    made = list[ast.AST]()
-    for kind in kinds:
-        uses = source.uses[kind.name] if isinstance(kind, ast.ClassDef) else []
-        for use in uses:
-            parent = source.parents[use]
-            if isinstance(parent, ast.ClassDef) and use in parent.bases and parent not in kinds:
-                kinds.append(parent)
-            elif isinstance(parent, ast.Call) and parent.func is use:
-                made.append(parent)
-            elif _is_handed(source, use, _TAKERS):
-                return True
-    places = [source.statement(call) for call in made]
-    targets = [
-        part
-        for place in places
-        if isinstance(place, ast.Assign | ast.AnnAssign)
-        for part in ast.walk(place)
-        if isinstance(getattr(part, "ctx", None), ast.Store)
-    ]
-    named = [
-        use
-        for name in {*map(last_word, targets)} - {""}
-        for use in source.uses[name]
-        if isinstance(use, ast.Attribute) or any(part.place in places for part in source.bound(use))
-    ]
-    calls = [use for use in named if getattr(source.parents[use], "func", None) is use]
-    if getattr(method, "name", "") == "__call__":
-        others, is_called_again = set[str](), len(calls) > 1
-        made += calls
-    else:
-        others, is_called_again = _TAKERS | source.own, False
-    return (
-        is_called_again
-        or len(made) - len({*calls} & {*made}) > 1
-        or any(is_repeated(source, part, seen) for part in made)
-        or any(_is_handed(source, part, others) for part in (*made, *named))
-    )
-
-
-_TAKERS = {
-    *("fit", "validate", "test", "predict", "print", "isinstance", "issubclass", "super", "watch"),
-    *("summary", "modelsummary", "lightningcli", "compile", "type", "len", "save", "id", "repr"),
-}
-"""Calls, in lower case, that run what they are given once at most, or train nothing."""
-
-
-def _is_handed(source: Source, use: ast.AST, others: Set[str] = frozenset()) -> bool:
-    """Whether a function or object goes by another name, or to a call that may run it several
-    times, as a search for settings does."""
-    parent = source.parents[use]
-    if isinstance(parent, ast.keyword):
-        parent = source.parents[parent]
-    if not isinstance(parent, ast.Call) or parent.func is use:
-        if isinstance(use, ast.Call) and isinstance(source.parents.get(parent), ast.Assign):
-            return isinstance(parent, ast.Dict | ast.List | ast.Set)
-        is_kept = isinstance(parent, ast.Dict | ast.List | ast.Set | ast.Tuple | ast.NamedExpr)
-        return is_kept or (isinstance(parent, ast.Assign) and not isinstance(use, ast.Call))
-    name = last_word(parent).lower()
-    return name not in RUN_ONCE | others or "tune" in _lower(parent.func)

@@ -253,11 +253,13 @@ def canary_audit(
         max(FEWEST_PILOT, trials // 4),
     )
     worlds = canary_worlds(plan, runs=trials + pilot, seed=spec.seed)
-    grids = {spec.seed: 0.0, None: EXACT_GRID / head_plan_of(plan).noise_multiplier}
+    runs, grid = min(NOISE_RUNS, _at_once(plan)), EXACT_GRID / head_plan_of(plan).noise_multiplier
     by_test = [
         p
-        for seed, grid in grids.items()
-        for p in noise.p_values(noise_alone(plan, seed), grid=grid).values()
+        for seed, rounding in {spec.seed: 0.0, None: grid}.items()
+        for p in noise.p_values(
+            _trials(plan, _seeds(seed, runs, has_canary=False), has_canary=False)[1], grid=rounding
+        ).values()
     ]
     finding, answers = (
         fault_injection.finding_of("mislabelled row", *scores, claimed=claimed, pilot=pilot)
@@ -283,16 +285,9 @@ def canary_audit(
     )
 
 
-def noise_alone(plan: RunPlan, seed: int | None) -> list[list[Array]]:
-    """By training without a canary, what each release holds beside the rows, in units of its
-    noise."""
-    view, canary = audit_rows(plan.view, copies=plan.guarantee.rows_per_person or 1)
-    seeds = _seeds(seed, min(NOISE_RUNS, _at_once(plan)), world=1)
-    return [list(run) for run in _trials(plan, view, view, canary, seeds)[1]]
-
-
-def _seeds(seed: int | None, runs: int, *, world: int) -> list[int | None]:
-    return [None if seed is None else (seed + 1) * 10**7 + 2 * run + world for run in range(runs)]
+def _seeds(seed: int | None, runs: int, *, has_canary: bool) -> list[int | None]:
+    first = 0 if seed is None else (seed + 1) * 10**7 + (not has_canary)
+    return [None if seed is None else first + 2 * run for run in range(runs)]
 
 
 def _at_once(plan: RunPlan) -> int:
@@ -309,15 +304,12 @@ def canary_worlds(plan: RunPlan, *, runs: int, seed: int | None) -> list[Array]:
 
     Raises UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
-    view, canary = audit_rows(plan.view, copies=plan.guarantee.rows_per_person or 1)
-    chunk = _at_once(plan)
     worlds: list[Array] = []
-    for place, world in enumerate((add_rows(view, *canary), view)):
-        seeds = _seeds(seed, runs, world=place)
-        parts = [seeds[part] for part in slices(len(seeds), chunk)]
-        worlds.append(
-            np.concatenate([_trials(plan, view, world, canary, part)[0] for part in parts], axis=1)
-        )
+    for has_canary in (True, False):
+        seeds = _seeds(seed, runs, has_canary=has_canary)
+        parts = (seeds[part] for part in slices(runs, _at_once(plan)))
+        scores = [_trials(plan, part, has_canary=has_canary)[0] for part in parts]
+        worlds.append(np.concatenate(scores, axis=1))
     return worlds
 
 
@@ -427,17 +419,13 @@ def add_rows(view: View, x: Array, y: Array) -> View:
     )
 
 
-def _trials(
-    plan: RunPlan,
-    without: View,
-    world: View,
-    canary: tuple[Array, Array],
-    seeds: Sequence[int | None],
-) -> tuple[Array, Array]:
+def _trials(plan: RunPlan, seeds: Sequence[int | None], *, has_canary: bool) -> tuple[Array, Array]:
     """(scores (2, H), left over (H, T, numbers of a release)): releases less the other rows, in
     units of noise."""
     if plan.method.fit_many is None:
         raise UnsupportedError(f"{plan.method.title} cannot be repeated in one batched call.")
+    without, canary = audit_rows(plan.view, copies=plan.guarantee.rows_per_person or 1)
+    world = add_rows(without, *canary) if has_canary else without
     tapes = [ReleaseTape() for _ in seeds]
     results = plan.method.fit_many(
         [plan.settings] * len(seeds),

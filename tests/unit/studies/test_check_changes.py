@@ -346,6 +346,7 @@ def test_where_only_steps_are_said_a_schedule_by_passes_is_asked_for():
         "def again(loader):\n    one(loader)\n    again(loader)\n  again(train_loader)",
         "def both(loader):\n    one(loader)\n    one(loader)\n  both(train_loader)",
         "for turn in turns: one(train_loader)",
+        "while turn < 500: optimizer.step(next(batches))",
         "for turn in (1, 2):\n    for x, y in train_loader: optimizer.step()",
     ],
 )
@@ -384,12 +385,23 @@ def train_loader_of(rows): return DataLoader(rows)
         "for part in ('train', 'test'):\n    for x, y in loaders[part]: optimizer.step()",
         "one(train_loader)\n  test(train_loader)",
         "for x, y in train_loader:\n    optimizer.step()\n    for k in range(3): log(k)",
+        "for x, y in train_loader: optimizer.step(next(others))",
+        "rows = iter(train_loader)\n  while True:\n    try: optimizer.step(next(rows))\n"
+        "    except StopIteration: break",
     ],
 )
 def test_a_loop_that_walks_its_loader_once_is_read(walk):
     given = {name: value for name, value in RUN.items() if name != "epochs"}
     text = f"{SET_UP}\n{WALKS}\nfor epoch in range(10):\n  {walk}"
     assert checked(**given, script=text).counted["epochs"] == 10
+
+
+def test_a_models_train_is_no_call_of_the_texts_own_train():
+    """Opacus' examples for MNIST, CIFAR-10 and IMDb have both, and were asked how long they
+    train."""
+    own = "def train(model, rows):\n  model.train()\n  for x, y in rows: optimizer.step()\n"
+    text = own + loop("train(model, rows)")
+    assert checked(n=1_000, delta=1e-5, script=text).counted["epochs"] == 6
 
 
 @pytest.mark.parametrize(
@@ -444,6 +456,9 @@ OWN = "class Own:\n  def {}(self):" + SET_UP.replace("\n", "\n    ") + "\n"
         START + "list(executor.map(lambda seed: start(seed), range(5)))",
         START + "jobs = {'a': start}\nfor job in jobs: jobs['a']()",
         START + "timeit.timeit('start()', globals=globals(), number=5)",
+        START + "timeit.timeit(f'start({seed})', globals=globals(), number=5)",
+        START + "def run(f): f(); f()\nrun(start)",
+        START + "def make(): return start\nrun = make()\nrun()\nrun()",
         START + "for turn in range(4): globals()['start']()",
         START + "for turn in range(4): getattr(here, 'start')()",
         OWN.format("__call__") + "study.optimize(Own(3), n_trials=20)",
@@ -451,6 +466,12 @@ OWN = "class Own:\n  def {}(self):" + SET_UP.replace("\n", "\n    ") + "\n"
         OWN.format("fit") + "self.own = Own()\nsearch(self.own)",
         OWN.format("fit") + "own: Own = Own()\nsearch(own)",
         OWN.format("run") + "for seed in range(3): Own().start()",
+        OWN.format("run") + "def make(): return Own()\nown = make()\nsearch(own)",
+        OWN.format("run") + "with Own() as own: search(own)",
+        OWN.format("run") + "own = Own().cuda()\nsearch(own)",
+        "def twice(*runs): return lambda: (runs[0](), runs[0]())\n@twice\n" + START + "start()",
+        OWN.format("run") + "own = Own() if large else None\nsearch(own)",
+        OWN.format("__call__") + "def fit(run): run(); run()\nfit(Own())",
         OWN.format("fit") + "cross_val_score(Own(), x, y, cv=5)",
         OWN.format("fit") + "GridSearchCV(Own(), grid).fit(x, y)",
         OWN.format("setup") + "class Other(Own): pass\ntrainers = [Other() for _ in range(3)]",
@@ -492,6 +513,10 @@ def test_a_set_up_or_training_that_runs_again_asks_how_long_all_take(text):
         OWN.format("setup") + "scaler.fit(x)\nlabels.fit(y)\nTrainer(max_epochs=6).fit(Own())",
         OWN.format("setup") + "model = Own()\nTrainer(max_epochs=6).fit(model)",
         OWN.format("setup") + "LightningCLI(Own)",
+        OWN.format("setup") + "def make(): return Own()\nTrainer(max_epochs=6).fit(make())",
+        OWN.format("train") + "with Own() as own: own.train()",
+        OWN.format("__call__") + "own = Own()\nprint(own)\nown()",
+        START + "if several: spawn(start)\nelse: start()",
         OWN.format("setup") + "own, data = Own(), rows()\nTrainer(max_epochs=6).fit(own, data)",
         OWN.format("setup") + "def go(own): Trainer(max_epochs=6).fit(own)\ngo(Own())",
         START + "print('start() is over')\ncProfile.run('start()')",

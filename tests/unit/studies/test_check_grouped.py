@@ -1,8 +1,9 @@
 """Microbatches: what a row moves a sum of clipped means by, under each sampler and relation."""
 
-import math
-
+import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 import pillar_core as pc
 from costs import checked, said, upper
@@ -19,33 +20,16 @@ SMALL = {"n": 100, "batch_size": 20, "epochs": 1, "delta": 1e-4}
 def least_epsilon(sigma, probability, delta):
     """ε that one Poisson step with a mean in the ball of norm 1 costs at least: −1 without the row,
     +1 with it, or −1 and +1 by replacement."""
-    mixture = [(1 - probability, -1.0), (probability, 1.0)]
+    grid = np.arange(-12.0, 12.0, 0.01)
+    alone, present = (norm.pdf(grid, mean, sigma) for mean in (-1.0, 1.0))
+    sampled = (1 - probability) * alone + probability * present
 
-    def log_density(at, parts):
-        return math.log(
-            sum(share * math.exp(-((at - mean) ** 2) / (2 * sigma**2)) for share, mean in parts)
-        )
+    def excess(epsilon):
+        pairs = (sampled, alone), (alone, sampled)
+        lost = [np.maximum(first - np.exp(epsilon) * second, 0.0).sum() for first, second in pairs]
+        return 0.01 * max(lost) - delta
 
-    def delta_at(epsilon, first, second):
-        width = 0.01
-        grid = [width * place - 12 for place in range(2400)]
-        return sum(
-            max(
-                0.0,
-                math.exp(log_density(at, first)) - math.exp(epsilon + log_density(at, second)),
-            )
-            * width
-            / (sigma * math.sqrt(2 * math.pi))
-            for at in grid
-        )
-
-    low, high = 0.0, 20.0
-    alone = [(1.0, -1.0)]
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        worst = max(delta_at(middle, mixture, alone), delta_at(middle, alone, mixture))
-        low, high = (middle, high) if worst > delta else (low, middle)
-    return low
+    return brentq(excess, 0.0, 20.0)
 
 
 def test_a_row_replaced_in_its_place_moves_one_mean_within_the_ball():
