@@ -247,7 +247,7 @@ class _Sides:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Dataset(_Sides):
     """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels
     int64 or None.
@@ -274,16 +274,16 @@ class Dataset(_Sides):
     stored_rows: tuple[str, ...] = ()
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is
     forgotten."""
-    persons: Persons | None = dataclasses.field(default=None, compare=False)
+    persons: Persons | None = None
     caveats: tuple[str, ...] = ()
-    test_drawn: bool | str = dataclasses.field(default=False, compare=False)
+    test_drawn: bool | str = False
     """Whether the test rows were drawn while reading, because the source named none: as a public
     set, it has them all; or `BY_COIN`."""
-    names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
+    names: tuple[str, ...] | None = None
     """See `FeatureSet`, as for the next two."""
-    texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
-    recipe: Values | None = dataclasses.field(default=None, compare=False)
-    cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
+    texts: tuple[str, ...] = ()
+    recipe: Values | None = None
+    cells: Array | None = None
 
     def __repr__(self) -> str:
         """Name and shapes: no row, no label."""
@@ -316,7 +316,7 @@ def is_of_text(name: str) -> bool:
     return name.startswith("text[")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class FeatureSet(_Sides):
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None
     for unlabelled rows.
@@ -342,19 +342,19 @@ class FeatureSet(_Sides):
     backbone: str = "identity"
     synthetic: bool = False
     notes: tuple[str, ...] = ()
-    images: Dataset | None = dataclasses.field(default=None, compare=False)
-    known: Values = dataclasses.field(default_factory=dict, compare=False)
-    persons: Persons | None = dataclasses.field(default=None, compare=False)
+    images: Dataset | None = None
+    known: Values = dataclasses.field(default_factory=dict)
+    persons: Persons | None = None
     caveats: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
-    names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
-    recipe: Values | None = dataclasses.field(default=None, compare=False)
-    made_by: Values | None = dataclasses.field(default=None, compare=False)
-    test_drawn: bool | str = dataclasses.field(default=False, compare=False)
-    texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
-    given: "FeatureSet | None" = dataclasses.field(default=None, compare=False)
-    columns: Any = dataclasses.field(default=None, compare=False)
-    cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
+    names: tuple[str, ...] | None = None
+    recipe: Values | None = None
+    made_by: Values | None = None
+    test_drawn: bool | str = False
+    texts: tuple[str, ...] = ()
+    given: "FeatureSet | None" = None
+    columns: Any = None
+    cells: Array | None = None
 
     def __repr__(self) -> str:
         """Name, backbone and shapes: no row, no label."""

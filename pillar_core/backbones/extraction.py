@@ -52,6 +52,11 @@ class _Plan:
         """Train and test rows."""
         return len(self.dataset.x_train) + self.dataset.n_test
 
+    def sides(self, rows: Array) -> tuple[Array, Array | None]:
+        """The train rows and the test rows, None without any, of all `rows` in this order."""
+        n_train = len(self.dataset.x_train)
+        return rows[:n_train], None if self.dataset.x_test is None else rows[n_train:]
+
     def rows(self, start: int, stop: int) -> Array:
         """Rows start … stop of the train rows followed by the test rows."""
         n_train = len(self.dataset.x_train)
@@ -214,12 +219,7 @@ def _load_stored(
 ) -> tuple[Array, Array | None, tuple[str, ...]] | None:
     payload = store.default().get_bytes(plan.key(shipped.DEVICE)) if ships else None
     if payload is not None:
-        rows, n_train = shipped.unpack_features(payload), len(plan.dataset.x_train)
-        return (
-            rows[:n_train],
-            None if plan.dataset.x_test is None else rows[n_train:],
-            (shipped.NOTE,),
-        )
+        return *plan.sides(shipped.unpack_features(payload)), (shipped.NOTE,)
     for kind in plan.devices:
         arrays = store.default().get_arrays(plan.key(kind), mmap=True)
         if arrays is not None:
@@ -248,13 +248,11 @@ def _extract_missing(
             plan.progress(
                 log.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else ""
             )
-    rows, n_train = log.rows(), len(plan.dataset.x_train)
-    arrays = {"x_train": rows[:n_train], "notes": np.array(plan.notes, dtype=str)}
-    if plan.dataset.x_test is not None:
-        arrays["x_test"] = rows[n_train:]
-    train, test = (np.asarray(part, dtype=np.float32) for part in (rows[:n_train], rows[n_train:]))
-    store.default().put_arrays(key, **arrays)
-    return train, None if plan.dataset.x_test is None else test, tuple(plan.notes)
+    rows = log.rows()
+    train, test = plan.sides(rows)
+    arrays = {"x_train": train} if test is None else {"x_train": train, "x_test": test}
+    store.default().put_arrays(key, **arrays, notes=np.array(plan.notes, dtype=str))
+    return *plan.sides(np.asarray(rows, dtype=np.float32)), tuple(plan.notes)
 
 
 def _encode_batch(plan: _Plan, encoder: Encoder, start: int) -> Array:

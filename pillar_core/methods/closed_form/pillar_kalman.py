@@ -554,10 +554,10 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
     )
     k = min(ceiling, max(FEWEST_DIRECTIONS, round(min(wanted, ceiling))))
     why = (
-        f"k = {k}: (10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank;"
-        " directions that say little shrink."
+        f"(10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank; directions"
+        " that say little shrink"
     )
-    return Plan(settings).fill(why, k=k)
+    return Plan(settings).fill("k", k, why)
 
 
 METHODS.register(

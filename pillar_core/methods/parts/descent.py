@@ -22,7 +22,7 @@ from pillar_core.engine import (
 )
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import FitMany, Run, group_runs
-from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, require
+from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, require
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, TrainResult
@@ -99,8 +99,9 @@ def cost_of_steps(plan: HeadPlan, noise_multiplier: float) -> DpEvent:
 
 
 def is_allocated(settings: object) -> bool:
-    """Whether batches are passes of random allocation."""
-    return isinstance(settings, HasSampling) and settings.sampling == "random_allocation"
+    """Whether batches are passes of random allocation; else, or without the setting, they are
+    Poisson samples."""
+    return getattr(settings, "sampling", "poisson") == "random_allocation"
 
 
 def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:

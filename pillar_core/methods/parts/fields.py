@@ -45,14 +45,6 @@ class HasRate(HasBatch, Protocol):
     def learning_rate(self) -> float | None: ...
 
 
-@runtime_checkable
-class HasSampling(Protocol):
-    """How batches are drawn; where a learner leaves this out, as Poisson samples."""
-
-    @property
-    def sampling(self) -> str: ...
-
-
 class HasDescent(HasRate, Protocol):
     """All that the engine's plan of one head names."""
 

@@ -202,7 +202,7 @@ def resolve_hyperparameters(settings: Rate, facts: PublicFacts) -> Plan[Rate]:
 
 def path_length(settings: HasBatch, facts: PublicFacts) -> float:
     """How many clip norms all steps together move by: min(μN · μN/(μN + m), 160·C)."""
-    reach = rules.noise_scale(settings, facts) * facts.n_private
+    reach = rules.reach(settings, facts)
     length = reach if math.isinf(reach) or not reach else reach * reach / (reach + facts.n_public)
     return min(length, rules.LONGEST_PATH_PER_CLASS * facts.n_classes)
 

@@ -19,6 +19,7 @@ from pillar_core.methods.parts.fields import (
     HasBatch,
     HasChosenDimension,
     HasDescent,
+    HasDimension,
     HasMoments,
     HasProjectedDescent,
     require,
@@ -36,6 +37,7 @@ K_FACTOR = 0.65
 
 Steps = TypeVar("Steps", bound=HasBatch)
 Descent = TypeVar("Descent", bound=HasDescent)
+Dimension = TypeVar("Dimension", bound=HasDimension)
 Projected = TypeVar("Projected", bound=HasProjectedDescent)
 
 
@@ -48,8 +50,6 @@ def resolve_schedule(
     fewest: int = FEWEST_STEPS,
 ) -> Plan[Steps]:
     """Fills `steps`, at least `fewest` where there is noise."""
-    if settings.steps is not None:
-        return Plan(settings)
     if (budget is not None and math.isinf(budget.epsilon)) or settings.noise_multiplier == 0:
         steps, reason = 100, "without noise further steps only help"
     elif budget is None:
@@ -61,7 +61,7 @@ def resolve_schedule(
             f"{steps_per_mu:g} times the budget's μ = {mu:.3g}, at least {fewest} and at most"
             f" {MOST_STEPS}; more steps share the same budget"
         )
-    return Plan(settings).fill(f"steps = {steps}: {reason}.", steps=steps)
+    return Plan(settings).fill("steps", steps, reason)
 
 
 def resolve_projection(
@@ -72,49 +72,48 @@ def resolve_projection(
 
     Raises DataError for an explicit k above that.
     """
-    plan = resolve_k(settings, facts, k_ceiling=k_ceiling)
-    with_rate = resolve_hyperparameters(plan.settings, facts, dimensions=plan.settings.k)
-    return Plan(with_rate.settings, plan.why + with_rate.why)
+    return fill_rate(resolve_k(settings, facts, reach(settings, facts), k_ceiling=k_ceiling), facts)
 
 
-def resolve_hyperparameters(
-    settings: Descent, facts: PublicFacts, *, dimensions: int | None = None
-) -> Plan[Descent]:
-    """Fills `learning_rate` from the noise solved, for heads in so many dimensions (None: all
-    features)."""
-    if settings.learning_rate is not None:
-        return Plan(settings)
-    rate = descent_rate(settings, facts, dimensions=dimensions) * (1.0 - settings.momentum)
-    reason = (
+def resolve_hyperparameters(settings: Descent, facts: PublicFacts) -> Plan[Descent]:
+    """Fills `learning_rate` from the noise solved."""
+    return fill_rate(Plan(settings), facts)
+
+
+def fill_rate(plan: Plan[Descent], facts: PublicFacts) -> Plan[Descent]:
+    """The plan with `learning_rate`, from the noise solved."""
+    return plan.fill(
+        "learning_rate",
+        descent_rate(plan.settings, facts) * (1.0 - plan.settings.momentum),
         "the least of (½ + μ)μN, μN and 160·C over steps × clip norm, so that a weight gathers half"
-        " to one unit of noise; never above 4·k, which would overshoot"
+        " to one unit of noise; never above 4·k, which would overshoot",
     )
-    return Plan(settings).fill(f"learning_rate = {rate:.4g}: {reason}.", learning_rate=rate)
 
 
 def resolve_k(
-    settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None
-) -> Plan[Projected]:
-    """Fills `k` alone; as `resolve_projection`."""
+    settings: Dimension,
+    facts: PublicFacts,
+    reach: float,
+    *,
+    factor: float = K_FACTOR,
+    k_ceiling: int | None = None,
+) -> Plan[Dimension]:
+    """Fills `k` alone, from the reach μN; as `resolve_projection`."""
     ceiling = k_ceiling or public_rank(facts)
     check_k(settings.k, ceiling)
-    if settings.k is not None:
-        return Plan(settings)
-    path_length = noise_scale(settings, facts) * facts.n_private
-    k = default_k(path_length, ceiling)
-    why = (
-        f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most"
-        " the rank."
+    return Plan(settings).fill(
+        "k",
+        default_k(reach, ceiling, factor=factor),
+        f"{factor:g} (μN)^(2/3) with μN = {reach:,.0f}, at least {SMALLEST_K} and at most the rank",
     )
-    return Plan(settings).fill(why, k=k)
 
 
-def descent_rate(settings: HasDescent, facts: PublicFacts, *, dimensions: int | None) -> float:
-    """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
+def descent_rate(settings: HasDescent, facts: PublicFacts) -> float:
+    """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm; of heads in
+    k dimensions, where the settings have one, else of all features."""
     rate = path_length(noise_scale(settings, facts), facts) / require(settings.steps, "steps")
-    return float(
-        min(rate, LARGEST_RATE_PER_DIMENSION * (dimensions or facts.d)) / settings.l2_clip_norm
-    )
+    dimensions = getattr(settings, "k", None) or facts.d
+    return float(min(rate, LARGEST_RATE_PER_DIMENSION * dimensions) / settings.l2_clip_norm)
 
 
 def path_length(mu: float, facts: PublicFacts) -> float:
@@ -142,6 +141,11 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
     clipped sums move by 2."""
     mu = mu_of(budget.epsilon, budget.delta)
     return mu / 2 if budget.relation is NeighboringRelation.REPLACE_ONE else mu
+
+
+def reach(settings: HasBatch, facts: PublicFacts) -> float:
+    """μN: how many clip norms a sum of all rows weighs against the noise of all steps."""
+    return noise_scale(settings, facts) * facts.n_private
 
 
 def noise_scale(settings: HasBatch, facts: PublicFacts) -> float:
@@ -175,7 +179,7 @@ def public_rank(facts: PublicFacts) -> int:
     return int(facts.extra.get("public_rank", min(facts.d, max(facts.n_public - 1, 1))))
 
 
-def default_k(path_length: float, ceiling: int) -> int:
-    """k = 0.65·(path length)^(2/3), the path length being μN, at least 5 and at most `ceiling`."""
-    wanted = ceiling if math.isinf(path_length) else round(K_FACTOR * path_length ** (2 / 3))
+def default_k(reach: float, ceiling: int, *, factor: float = K_FACTOR) -> int:
+    """k = factor · (μN)^(2/3), `reach` being μN, at least 5 and at most `ceiling`."""
+    wanted = ceiling if math.isinf(reach) else round(factor * reach ** (2 / 3))
     return max(1, min(max(wanted, SMALLEST_K), ceiling))

@@ -81,11 +81,8 @@ def queries_of(settings: VotingSettings, facts: PublicFacts) -> int:
 
 def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[V]:
     """Fills `queries`."""
-    if settings.queries is not None:
-        return Plan(settings)
-    n_queries = queries_of(settings, facts)
-    why = f"queries = {n_queries}: all public rows, at most {MOST_QUERIES:,}."
-    return Plan(settings).fill(why, queries=n_queries)
+    why = f"all public rows, at most {MOST_QUERIES:,}"
+    return Plan(settings).fill("queries", queries_of(settings, facts), why)
 
 
 def resolve_k(settings: V, facts: PublicFacts, most: int, purpose: str) -> Plan[V]:
@@ -93,10 +90,8 @@ def resolve_k(settings: V, facts: PublicFacts, most: int, purpose: str) -> Plan[
     DataError for a k above the rank of the public rows."""
     rank = rules.public_rank(facts)
     rules.check_k(settings.k, rank)
-    if settings.k is not None:
-        return Plan(settings)
     k = min(most, rank)
-    return Plan(settings).fill(f"k = {k}: {purpose} {k} directions.", k=k)
+    return Plan(settings).fill("k", k, f"{purpose} {k} directions")
 
 
 def project(settings: VotingSettings, view: View) -> Prepared:

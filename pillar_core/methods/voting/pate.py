@@ -100,19 +100,14 @@ def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan[
     plan = voting.resolve_k(
         settings, facts, MOST_K, "teachers and student see the public rows' first"
     )
-    if settings.teachers is None:
-        teachers = min(max(2, facts.n_private // ROWS_PER_TEACHER), MOST_TEACHERS)
-        why = (
-            f"teachers = {teachers}: {ROWS_PER_TEACHER} rows each, at most {MOST_TEACHERS:,}"
-            " teachers."
-        )
-        return plan.fill(why, teachers=teachers)
-    if settings.teachers > max(2, facts.n_private):
+    if settings.teachers is not None and settings.teachers > max(2, facts.n_private):
         raise SettingError(
             f"teachers must be at most the number of private rows, {facts.n_private:,}; got"
             f" {settings.teachers:,}."
         )
-    return plan
+    teachers = min(max(2, facts.n_private // ROWS_PER_TEACHER), MOST_TEACHERS)
+    why = f"{ROWS_PER_TEACHER} rows each, at most {MOST_TEACHERS:,} teachers"
+    return plan.fill("teachers", teachers, why)
 
 
 def teacher_of(ids: Array, teachers: int) -> Array:

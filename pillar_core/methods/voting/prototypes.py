@@ -81,8 +81,6 @@ def resolve_schedule(
     settings: PrototypesSettings, facts: PublicFacts, budget: PrivacyBudget | None
 ) -> Plan[PrototypesSettings]:
     """Fills how many prototypes a class has."""
-    if settings.prototypes is not None:
-        return Plan(settings)
     epsilon = (
         budget.epsilon
         if budget is not None
@@ -92,11 +90,8 @@ def resolve_schedule(
     )
     wanted = min(epsilon * facts.n_private / (BUDGET_PER_ROW * facts.n_classes), MOST_PROTOTYPES)
     count = min(max(1, round(wanted)), facts.n_public)
-    why = (
-        f"prototypes = {count}: εN/(20·C), within 1 … {MOST_PROTOTYPES}; each choice pays its share"
-        " of ε."
-    )
-    return Plan(settings).fill(why, prototypes=count)
+    why = f"εN/(20·C), within 1 … {MOST_PROTOTYPES}; each choice pays its share of ε"
+    return Plan(settings).fill("prototypes", count, why)
 
 
 def in_units(z: Array) -> Array:
