@@ -227,7 +227,13 @@ class _Sides:
     persons: Persons | None
 
     def __post_init__(self) -> None:
-        _check_persons(self.persons, self.x_train)
+        if self.persons is None or self.x_train is None:  # rows that lie elsewhere are none here
+            return
+        if len(self.persons.of) != len(self.x_train):
+            raise DataError(
+                f"persons must name the person of each of the {len(self.x_train):,} train rows; got"
+                f" {len(self.persons.of):,}."
+            )
 
     @property
     def n_test(self) -> int:
@@ -237,14 +243,9 @@ class _Sides:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of rows and labels, and of their persons where these are declared."""
-        return fingerprint(
-            self.x_train,
-            self.y_train,
-            self.x_test,
-            self.y_test,
-            self.classes,
-            *_person_parts(self.persons),
-        )
+        parts = (self.x_train, self.y_train, self.x_test, self.y_test, self.classes)
+        persons = () if self.persons is None else (self.persons.of, self.persons.most)
+        return fingerprint(*parts, *persons)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -613,20 +614,6 @@ class SemiPrivateSplit:
         extra += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *extra)
-
-
-def _check_persons(persons: Persons | None, rows: Array | None) -> None:
-    if (
-        persons is not None and rows is not None and len(persons.of) != len(rows)
-    ):  # rows that lie elsewhere are none here
-        raise DataError(
-            f"persons must name the person of each of the {len(rows):,} train rows; got"
-            f" {len(persons.of):,}."
-        )
-
-
-def _person_parts(persons: Persons | None) -> tuple[object, ...]:
-    return () if persons is None else (persons.of, persons.most)
 
 
 def _about(x: Array | None, y: Array | None) -> str:

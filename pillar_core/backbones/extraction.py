@@ -115,18 +115,7 @@ def extract(
     if not plan.backbone.is_kept:
         encode, rows = plan.backbone.open(plan.backbone.name, plan.work).encode, plan.dataset
         return encode(rows.x_train), None if rows.x_test is None else encode(rows.x_test), ()
-    stored = _load_stored(plan)
-    if stored is not None:
-        return stored
-    root, key = store.default().root, plan.key(plan.work.device)
-
-    def wait(n_done: int) -> None:
-        if plan.cancelled():
-            raise Cancelled("stopped while another process extracts the same features.")
-        plan.progress(n_done, plan.total, "another process extracts these features")
-
-    with resuming(root, key, wait=wait) as log:
-        return _load_stored(plan) or _extract_missing(plan, key, log)
+    return _load_stored(plan) or _extract(plan)
 
 
 def is_ready(dataset: Dataset | FeatureSet, *, backbone: str, device: str = "auto") -> bool:
@@ -160,9 +149,7 @@ def to_ship(
     """
     plan = _plan_of(dataset, backbone, None, "cpu", 64, network=False)
     plan.progress = progress or plan.progress
-    key = plan.key(plan.work.device)
-    with resuming(store.default().root, key) as log:
-        features = _load_stored(plan, ships=False) or _extract_missing(plan, key, log)
+    features = _extract(plan, ships=False)
     return plan.key(shipped.DEVICE), shipped.pack_features(
         np.concatenate([part for part in features[:2] if part is not None])
     )
@@ -227,6 +214,19 @@ def _load_stored(
             test = None if "x_test" not in arrays else np.array(arrays["x_test"], dtype=np.float32)
             return train, test, tuple(str(note) for note in arrays["notes"])
     return None
+
+
+def _extract(plan: _Plan, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]]:
+    """Features that only one process at a time makes; the others read them from the store."""
+
+    def wait(n_done: int) -> None:
+        if plan.cancelled():
+            raise Cancelled("stopped while another process extracts the same features.")
+        plan.progress(n_done, plan.total, "another process extracts these features")
+
+    key = plan.key(plan.work.device)
+    with resuming(store.default().root, key, wait=wait) as log:
+        return _load_stored(plan, ships=ships) or _extract_missing(plan, key, log)
 
 
 def _extract_missing(

@@ -68,7 +68,7 @@ def margin_at(values: Array, quantile: float) -> float:
     Raises SettingError: quantile outside [0, 1), or no values.
     """
     (values,) = checks.arrays("n", values=values)
-    share = float(QUANTILE.check(quantile))  # type: ignore[arg-type]  # a checked float parameter
+    share = QUANTILE.number(quantile)
     if not len(values):
         raise SettingError("a margin needs at least one row.")
     place = min(int(np.floor(share * len(values) * (1 + 1e-12))), len(values) - 1)

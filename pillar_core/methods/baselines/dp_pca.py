@@ -35,6 +35,7 @@ from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.splits.transform import squared_norms
+from pillar_core.subspace import top_eigenpairs
 from pillar_core.threads import threads_for
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -152,14 +153,7 @@ def release_moment(
 def top_directions(moment: "torch.Tensor", k: int) -> Array:
     """(d, k) float32 eigenvectors of the symmetric part of `moment`, by falling eigenvalue, largest
     coordinate positive."""
-    from scipy.linalg import eigh
-
-    symmetric = ((moment + moment.T) / 2).numpy()
-    d = len(symmetric)
-    _, vectors = eigh(
-        symmetric, subset_by_index=[d - k, d - 1], overwrite_a=True, check_finite=False
-    )
-    vectors = vectors[:, ::-1]
+    _, vectors = top_eigenpairs(((moment + moment.T) / 2).numpy(), k)
     signs = np.sign(np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0))
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
 

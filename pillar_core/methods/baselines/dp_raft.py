@@ -17,7 +17,6 @@ from typing import TypeVar
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import require
 from pillar_core.methods.public_subspace.pillar import PillarSettings, fit_many
 from pillar_core.types import PublicFacts, PublicUse, Values
 
@@ -48,7 +47,7 @@ def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Pla
 
 
 def _fill_rate(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
-    steps = require(plan.settings.steps, "steps")
+    steps = rules.require(plan.settings.steps, "steps")
     length = rules.descent_rate(plan.settings, facts) * steps
     return plan.fill(
         "learning_rate",

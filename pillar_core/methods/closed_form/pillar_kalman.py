@@ -52,7 +52,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import require
+from pillar_core.methods.parts.rules import require
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, public_basis
 from pillar_core.splits.transform import CHUNK_ROWS, squared_norms

@@ -11,7 +11,6 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.engine.halfspaces import class_weights, problems
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import require
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -55,9 +54,7 @@ H = TypeVar("H", bound=HalfspaceSettings)
 
 def project(settings: HalfspaceSettings, view: View) -> Prepared:
     """Private rows in the first k public principal directions, at unit norm."""
-    return view.prepare(
-        standardise=settings.standardise, centre=settings.centre, normalise=True, k=settings.k
-    )
+    return rules.prepare(settings, view, k=settings.k)
 
 
 def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[H]:
@@ -68,10 +65,10 @@ def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | No
 def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
     """Fills `k` and `learning_rate`."""
     plan = rules.resolve_k(settings, facts, rules.reach(settings, facts))
-    per_step = require(settings.noise_multiplier, "noise_multiplier") / (
+    per_step = rules.require(settings.noise_multiplier, "noise_multiplier") / (
         facts.n_private * rules.sampling_probability(settings.batch_size, facts)
     )
-    noisy = problems(facts.n_classes) * require(plan.settings.k, "k") * per_step**2
+    noisy = problems(facts.n_classes) * rules.require(plan.settings.k, "k") * per_step**2
     return plan.fill(
         "learning_rate",
         STEP / (settings.l2_clip_norm * math.sqrt(1 + noisy)),

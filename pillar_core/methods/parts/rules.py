@@ -7,24 +7,19 @@ features in research/default_settings.md, are: T = 50μ steps within 5 … 40; s
 min((½ + μ)μN, μN, 160·C)/T on the mean gradient, so that the noise that accumulates in each weight
 is half a unit for small budgets and at most one, and at most 4k, so that it does not overshoot in
 few dimensions; k = 0.65(μN)^(2/3).
+
+They read settings through protocols. A learner without one of these settings has a class variable
+in its place (`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting
+and enters no key.
 """
 
 import math
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from pillar_core.accounting import mu_of
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.fields import (
-    HasBatch,
-    HasChosenDimension,
-    HasDescent,
-    HasDimension,
-    HasMoments,
-    HasProjectedDescent,
-    require,
-)
-from pillar_core.splits import View
+from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 
 FEWEST_STEPS, MOST_STEPS = 5, 40
@@ -35,6 +30,65 @@ LARGEST_RATE_PER_DIMENSION = 4.0
 SMALLEST_K = 5
 K_FACTOR = 0.65
 
+
+@runtime_checkable
+class HasMoments(Protocol):
+    """Preprocessing by public means and scales."""
+
+    @property
+    def standardise(self) -> bool | None: ...
+    @property
+    def centre(self) -> bool | None: ...
+
+
+class HasBatch(Protocol):
+    """Noisy steps on Poisson samples, or on all rows where batch_size is None."""
+
+    @property
+    def steps(self) -> int | None: ...
+    @property
+    def noise_multiplier(self) -> float | None: ...
+    @property
+    def batch_size(self) -> int | None: ...
+
+
+class HasRate(HasBatch, Protocol):
+    """Noisy steps along the mean gradient."""
+
+    @property
+    def learning_rate(self) -> float | None: ...
+
+
+class HasDescent(HasRate, Protocol):
+    """All that the engine's plan of one head names."""
+
+    @property
+    def l2_clip_norm(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
+    @property
+    def bias(self) -> bool: ...
+    @property
+    def weight_decay(self) -> float: ...
+
+
+@runtime_checkable
+class HasDimension(Protocol):
+    """A projection on k directions; None where a rule decides k, or for all features."""
+
+    @property
+    def k(self) -> int | None: ...
+
+
+class HasChosenDimension(HasMoments, HasDimension, Protocol):
+    """Preprocessing, and a projection or none."""
+
+
+class HasProjectedDescent(HasDescent, HasDimension, Protocol):
+    """Descent in k directions."""
+
+
+V = TypeVar("V")
 Steps = TypeVar("Steps", bound=HasBatch)
 Descent = TypeVar("Descent", bound=HasDescent)
 Dimension = TypeVar("Dimension", bound=HasDimension)
@@ -161,6 +215,17 @@ def sampling_probability(batch_size: int | None, facts: PublicFacts) -> float:
     return 1.0 if batch_size is None else min(1.0, batch_size / facts.n_private)
 
 
+def prepare(settings: HasMoments, view: View, *, k: int | None = None) -> Prepared:
+    """Rows standardised and centred as the settings say, in the first k public directions (None:
+    all features), of unit norm unless a setting `normalise` says no."""
+    return view.prepare(
+        standardise=settings.standardise,
+        centre=settings.centre,
+        normalise=getattr(settings, "normalise", True),
+        k=k,
+    )
+
+
 def public_statistics(settings: HasMoments, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k."""
     return {
@@ -183,3 +248,14 @@ def default_k(reach: float, ceiling: int, *, factor: float = K_FACTOR) -> int:
     """k = factor · (μN)^(2/3), `reach` being μN, at least 5 and at most `ceiling`."""
     wanted = ceiling if math.isinf(reach) else round(factor * reach ** (2 / 3))
     return max(1, min(max(wanted, SMALLEST_K), ceiling))
+
+
+def require(value: V | None, name: str) -> V:
+    """The value of a setting that a rule or the budget has filled. Raises SettingError where it is
+    still None."""
+    if value is None:
+        raise SettingError(
+            f"{name} is not known yet: the learner's rules and the budget fill it before its cost"
+            " is computed."
+        )
+    return value

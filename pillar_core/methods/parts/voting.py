@@ -27,7 +27,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import rules
-from pillar_core.rng import Stream, Streams
+from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -106,10 +106,15 @@ def query_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -
     return streams.public("queries").permutation(facts.n_public)[: queries_of(settings, facts)]
 
 
-def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> GaussianMechanism:
+def vote_mechanism(settings: VotingSettings, streams: Streams, ledger: Ledger) -> GaussianMechanism:
     """The release of one query's votes."""
     mechanism = GaussianMechanism(
-        noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes"
+        settings.noise_multiplier or 0.0,
+        VOTE_SENSITIVITY,
+        streams.secret("noise"),
+        ledger,
+        REPLACE_ONE_FACTOR,
+        label="noisy votes",
     )
     if mechanism.is_exact:
         exact.refuse(1, 1, exact.SUM_UNITS)

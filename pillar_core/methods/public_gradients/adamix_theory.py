@@ -22,7 +22,6 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import require
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 LIPSCHITZ = math.sqrt(2.0)
@@ -74,7 +73,9 @@ def averaged_descent(
     returns Σ 2t/(T(T + 1)) w_t."""
     public, reference, average = mixed.PublicRows.of(group), state, torch.zeros_like(state)
     steps = int(settings[0].steps or 0)
-    decay = per_head([require(head.regularisation, "regularisation") for head in settings], state)
+    decay = per_head(
+        [rules.require(head.regularisation, "regularisation") for head in settings], state
+    )
     radius = per_head([head.radius for head in settings], state)
     clip = torch.full((len(settings),), LIPSCHITZ, device=state.device)
 

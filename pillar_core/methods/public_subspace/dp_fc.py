@@ -28,7 +28,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import dp_ls
 from pillar_core.methods.method import METHODS, Method
-from pillar_core.methods.parts import descent
+from pillar_core.methods.parts import descent, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.splits.basis import second_moment
@@ -76,9 +76,7 @@ def cost(settings: DpFcSettings, facts: PublicFacts) -> DpEvent:
 def fit(settings: DpFcSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The head after T preconditioned steps from zero."""
     facts, noise = view.facts, settings.noise_multiplier or 0.0
-    prepared = view.prepare(
-        standardise=settings.standardise, centre=settings.centre, normalise=True
-    )
+    prepared = rules.prepare(settings, view)
     moment = _moment(settings, view, prepared, streams, ledger)
     ridge = settings.ridge or max(
         dp_ls.RIDGE_PER_NOISE * noise * settings.l2_clip_norm,

@@ -160,9 +160,7 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
         z_queries, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes
     )
     for (settings, streams, ledger), rows in zip(runs, queries, strict=True):
-        mechanism = voting.vote_mechanism(
-            settings.noise_multiplier or 0.0, streams.secret("noise"), ledger
-        )
+        mechanism = voting.vote_mechanism(settings, streams, ledger)
         answered, confident = _choose_answers(settings, votes, rows, streams, ledger)
         noisy = voting.release_votes(mechanism, votes[answered])
         z_seen = prepared.z_public[answered[confident]]

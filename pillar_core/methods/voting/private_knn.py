@@ -82,9 +82,7 @@ def fit_many(view: View, runs: list[Run[PrivateKnnSettings]]) -> Iterator[TrainR
     for settings, streams, ledger in runs:
         probability = rules.sampling_probability(settings.batch_size, view.facts)
         queries = voting.query_rows(settings, view.facts, streams)
-        mechanism = voting.vote_mechanism(
-            settings.noise_multiplier or 0.0, streams.secret("noise"), ledger
-        )
+        mechanism = voting.vote_mechanism(settings, streams, ledger)
         if probability == 1:
             new = np.array([row for row in queries if row not in votes], dtype=np.int64)
             votes.update(

@@ -22,7 +22,7 @@ from pillar_core.methods.parts.deep import classifier, gradients, layers, networ
 from pillar_core.methods.parts.deep.layers import FixedNorm, WideResNet
 from pillar_core.rng import Streams
 from pillar_core.types import Dataset
-from users import is_noted, refuses
+from users import is_noted, raises, refuses
 
 DEEP = ("second_phase", "private_fine_tuning", "from_scratch")
 
@@ -167,6 +167,39 @@ def test_statistics_of_a_batch_are_refused_by_name_of_their_option(tmp_path):
                 networks.build(name, channels=3, n_classes=3, seed=0)
         else:
             networks.build(name, channels=3, n_classes=3, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ("&size=big", errors.SettingError, "size must be a whole number"),
+        ("&no_such=3", errors.SettingError, "timm cannot build"),
+        ("&mean=0.5", errors.SettingError, "timm cannot build"),
+        ("&checkpoint_path=other.pth", errors.SettingError, "no argument of a model"),
+    ],
+)
+def test_a_network_of_timm_takes_options_as_a_backbone_does(options, error, said, tmp_path):
+    """Else they ended in errors of Python, and a file of any kind was read."""
+    timm = pytest.importorskip("timm")
+    from safetensors.torch import save_file
+
+    weights = tmp_path / "a+b c.safetensors"
+    save_file(dict(timm.create_model("test_resnet", num_classes=0).state_dict()), weights)
+    name = f"timm:test_resnet?weights={weights}"
+    asked = {"channels": 3, "n_classes": 3, "seed": 0}
+    raises(error, said, networks.build, name + options, **asked)
+    raises(
+        errors.UnknownNameError,
+        "no model of timm",
+        networks.build,
+        name.replace("resnet", "no_net"),
+        **asked,
+    )
+    built = networks.build(f"{name}&global_pool=max&size=32", **asked)
+    assert (built.side, networks.portable(f"{name}&size=32")) == (
+        32,
+        "timm:test_resnet?weights=a%2Bb%20c.safetensors&size=32",
+    )
 
 
 def test_what_a_network_does_not_have_or_lacks_is_refused(tmp_path):
