@@ -104,6 +104,8 @@ def resolve_schedule(
     fewest: int = FEWEST_STEPS,
 ) -> Plan[Steps]:
     """Fills `steps`, at least `fewest` where there is noise."""
+    if settings.steps is not None:
+        return Plan(settings)
     if (budget is not None and math.isinf(budget.epsilon)) or settings.noise_multiplier == 0:
         steps, reason = 100, "without noise further steps only help"
     elif budget is None:
