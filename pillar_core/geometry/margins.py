@@ -22,11 +22,11 @@ import numpy as np
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import SettingError, shown
+from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows
 from pillar_core.geometry.separators import REST, Pair, Separators, pairs_of, separators_of
-from pillar_core.params import K, Param
+from pillar_core.params import SHARE, K, Param
 from pillar_core.splits.transform import Transform
 
 QUANTILE = Param(
@@ -157,8 +157,7 @@ def compatibility(margins: Array, gamma: float) -> float:
     Raises SettingError: γ outside [0, 1]. DataError: no margins.
     """
     (margins,) = checks.arrays("n", margins=margins)
-    if not 0 <= gamma <= 1:
-        raise SettingError(f"γ must be in [0, 1] for χ; got {shown(gamma)}.")
+    checks.within(gamma=(gamma, SHARE))
     return float((np.abs(margins) >= gamma).mean())
 
 
