@@ -58,6 +58,10 @@ NETWORKS = {
 }
 
 
+def small_cnn():
+    return networks.build("small_cnn", channels=1, n_classes=3, seed=0)
+
+
 def rng_torch():
     return torch.Generator().manual_seed(0)
 
@@ -216,7 +220,7 @@ def test_what_a_network_does_not_have_or_lacks_is_refused(tmp_path):
         ("layers", "", "needs the names of parts"),
         ("lora", "norm", "finds no linear layer"),
     ):
-        built = networks.build("small_cnn", channels=1, n_classes=3, seed=0)
+        built = small_cnn()
         with pytest.raises(errors.SettingError, match=said):
             classifier.choose(built, trainable=trainable, layers=parts, lora_rank=2, seed=0)
     with pytest.raises(errors.UnknownNameError, match="small_cnn, wrn_16_4 or timm"):
@@ -396,15 +400,15 @@ def test_moves_are_a_row_s_own_and_reflect_at_borders():
     ],
 )
 def test_what_is_chosen_is_trained(trainable, layers, is_trained):
-    built = networks.build("small_cnn", channels=1, n_classes=3, seed=0)
+    built = small_cnn()
     module = classifier.choose(built, trainable=trainable, layers=layers, lora_rank=2, seed=0)
     for name, parameter in module.named_parameters():
         assert parameter.requires_grad == (name.startswith("head") or is_trained(name)), name
 
 
 def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
-    plain = networks.build("small_cnn", channels=1, n_classes=3, seed=0).module
-    made = [networks.build("small_cnn", channels=1, n_classes=3, seed=0) for _ in range(2)]
+    plain = small_cnn().module
+    made = [small_cnn() for _ in range(2)]
     first, again = (
         classifier.choose(built, trainable="lora", layers="second", lora_rank=2, seed=0)
         for built in made
